@@ -1,0 +1,60 @@
+# From a fresh clone, with nothing prepared: `make demo` and `make test`.
+# Needs Python 3.11 or newer with pip. Settings: PYTHON=, VENV=, ARGS= (passed on to the command).
+
+# The first interpreter that is new enough; ECOS has no wheels beyond Python 3.12.
+PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.13 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+VENV ?= .venv
+ARGS ?=
+
+# -qq hides pip's chatter and keeps its errors.
+PIP := $(VENV)/bin/python -m pip --disable-pip-version-check -qq
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint format types bench clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed-demo  ## install, then certify a score on the breast-cancer data
+	@$(VENV)/bin/milpscore demo $(ARGS)
+
+test: $(VENV)/.installed-tests  ## install, then run the tests
+	@$(VENV)/bin/python -m pytest $(ARGS)
+
+lint: $(VENV)/.installed-dev  ## style (ruff) and layers (import-linter)
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/lint-imports --no-cache
+
+format: $(VENV)/.installed-dev  ## rewrite the files in the project's style
+	@$(VENV)/bin/ruff check --fix .
+	@$(VENV)/bin/ruff format .
+
+types: $(VENV)/.installed-dev  ## static types (mypy, strict)
+	@$(VENV)/bin/mypy
+
+bench: $(VENV)/.installed-tests  ## run the benchmarks
+	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(VENV)/bin/python "$$f" $(ARGS); done
+
+venv: $(VENV)/.installed-dev  ## the developer's environment, everything installed
+
+clean:  ## remove the environment and every built or cached file
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Some systems ship Python without ensurepip; pip then fills the environment from outside.
+$(VENV)/.created:
+	@test -n "$(PYTHON)" || { echo "milpscore needs Python 3.11 or newer; name it: make PYTHON=/path/to/python" >&2; exit 2; }
+	@echo "creating $(VENV) with $(PYTHON)"
+	@if $(PYTHON) -c 'import ensurepip' 2>/dev/null; then $(PYTHON) -m venv "$(VENV)"; \
+	else $(PYTHON) -m venv --without-pip "$(VENV)" && $(PYTHON) -m pip -qq --python "$(VENV)/bin/python" install pip; fi
+	@touch $@
+
+$(VENV)/.installed-demo: EXTRAS = ecos
+$(VENV)/.installed-tests: EXTRAS = ecos,tests
+$(VENV)/.installed-dev: EXTRAS = ecos,dev
+$(VENV)/.installed-%: $(VENV)/.created pyproject.toml
+	@echo "installing milpscore[$(EXTRAS)] into $(VENV) (about a minute the first time)"
+	@$(PIP) install -e '.[$(EXTRAS)]'
+	@touch $@

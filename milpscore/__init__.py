@@ -1,0 +1,65 @@
+"""Integer scoring systems with certificates: exact programs beside their relaxations.
+
+Everything below is imported when first used, so ``import milpscore`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from milpscore._lazy import lazy_exports
+from milpscore._version import __version__
+
+if TYPE_CHECKING:
+    from milpscore import (
+        data,
+        estimators,
+        formulations,
+        metrics,
+        plots,
+        rounding,
+        scorecard,
+        solvers,
+        verify,
+    )
+    from milpscore.comparison import compare
+    from milpscore.scorecard import Scorecard
+    from milpscore.solvers import solve
+    from milpscore.verify import check
+
+__all__ = [
+    "Scorecard",
+    "__version__",
+    "check",
+    "compare",
+    "data",
+    "estimators",
+    "formulations",
+    "metrics",
+    "plots",
+    "rounding",
+    "scorecard",
+    "solve",
+    "solvers",
+    "verify",
+]
+
+# A public function never shares its module's name: the import system binds the module there.
+_EXPORTS = {
+    "Scorecard": "milpscore.scorecard",
+    "check": "milpscore.verify",
+    "compare": "milpscore.comparison",
+    "solve": "milpscore.solvers",
+}
+_SUBPACKAGES = (
+    "data",
+    "estimators",
+    "formulations",
+    "metrics",
+    "plots",
+    "rounding",
+    "scorecard",
+    "solvers",
+    "verify",
+)
+__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS, _SUBPACKAGES)

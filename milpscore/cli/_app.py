@@ -1,0 +1,93 @@
+"""The commands put together, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from milpscore._version import __version__
+from milpscore.cli._common import complain
+from milpscore.cli._compare import compare_command
+from milpscore.cli._demo import demo_command
+from milpscore.cli._export import export_command
+from milpscore.cli._fit import fit_command
+from milpscore.cli._list import list_command
+from milpscore.cli._predict import predict_command
+from milpscore.core.errors import MilpscoreError
+
+# Typer makes only this one of its usage errors public; the others share its base.
+_UsageError: Any = typer.BadParameter.__base__
+
+
+class OneLineErrors(TyperGroup):
+    """Expected errors end as one line on standard error and exit code 2; others propagate."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run a command; Typer alone would print a panel of several lines for a wrong option."""
+        try:
+            code = super().main(*args, standalone_mode=False, **extra)
+        except _UsageError as error:
+            code = complain(error.format_message() + _where_to_look(error))
+        except MilpscoreError as error:
+            code = complain(str(error))
+        except OSError as error:
+            if error.filename is None:
+                raise
+            code = complain(f"{error.filename}: {error.strerror}")
+        if standalone_mode:
+            sys.exit(code or 0)
+        return code or 0
+
+
+def _where_to_look(error: Any) -> str:
+    """The help page that lists what is allowed."""
+    return "" if error.ctx is None else f" (see {error.ctx.command_path} --help)"
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"milpscore {__version__}")
+        raise typer.Exit()
+
+
+app = typer.Typer(
+    name="milpscore",
+    cls=OneLineErrors,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    # An unexpected error is a bug: its plain traceback is what a report needs.
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def milpscore(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Integer scoring systems with certificates.
+
+    A scoring system is a card: whole-number points for a few features, and a threshold. Every card
+    comes with an objective re-checked on the data and a proven bound on what any card could reach.
+
+    Exit codes: 0 there is a card, 1 there is none, 2 bad input, 130 stopped by Ctrl-C.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.command("fit")(fit_command)
+app.command("compare")(compare_command)
+app.command("export")(export_command)
+app.command("predict")(predict_command)
+app.command("list")(list_command)
+app.command("demo")(demo_command)
+

@@ -1,0 +1,3 @@
+"""``milpscore demo``."""
+def demo_command() -> None:
+    """TBD."""

@@ -1,0 +1,76 @@
+"""A solved program as the flat report that ``--json`` prints and the saved card carries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from milpscore.core.design import Design
+    from milpscore.core.result import Result
+    from milpscore.scorecard import Scorecard
+
+
+def training_errors(card: Scorecard, design: Design) -> tuple[int, int]:
+    """Rows the card answers wrongly, and rows counted: those of positive weight."""
+    counted = design.weight > 0
+    answered = card.rule.positive(card.score_design(design.X))
+    wrong = answered != (design.y > 0)
+    return int(wrong[counted].sum()), int(counted.sum())
+
+
+def make_card(design: Design, result: Result, title: str) -> Scorecard | None:
+    """The scorecard of a result, its certificate inside; None where the result has no card."""
+    from milpscore.scorecard import Scorecard
+
+    if result.card is None:
+        return None
+    bare = Scorecard.from_card(result.card, design, title=title)
+    errors, rows = training_errors(bare, design)
+    certificate = {**result.summary(), "errors": errors, "n_rows": rows, "terms": bare.terms}
+    return Scorecard.from_card(result.card, design, certificate, title=title)
+
+
+def make_report(
+    design: Design, result: Result, card: Scorecard | None, seconds: float
+) -> dict[str, Any]:
+    """Everything known about a solve, by the names used in JSON and tables.
+
+    Parameters
+    ----------
+    design : Design
+    result : Result
+    card : Scorecard or None
+        As made by :func:`make_card`.
+    seconds : float
+        From the design to the card: build, start, solve and re-check.
+
+    Returns
+    -------
+    dict
+        ``coefficients``, ``intercept`` and the like are None without a card; numbers may be
+        infinite or NaN.
+    """
+    counted = int((design.weight > 0).sum())
+    errors = None if card is None else card.certificate["errors"]
+    about_card = {
+        "coefficients": None if card is None else card.coefficients,
+        "intercept": None if card is None else card.intercept,
+        "threshold": None if card is None else card.threshold,
+        "terms": None if card is None else card.terms,
+        "bins": None if card is None else card.bins,
+        "train_accuracy": None if errors is None else 1 - errors / counted,
+        "errors": errors,
+    }
+    about_data = {
+        "n_rows": counted,
+        "n_columns": design.shape[1],
+        "classes": [str(label) for label in design.classes],
+        "fingerprint": design.fingerprint,
+    }
+    times = {
+        "seconds": seconds,
+        "build_seconds": result.build_seconds,
+        "handover_seconds": result.handover_seconds,
+        "solve_seconds": result.solve_seconds,
+    }
+    return {**result.summary(), **about_card, **about_data, **times}

@@ -1,0 +1,1 @@
+"""Small frozen things every other room may name."""

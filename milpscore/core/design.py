@@ -1,0 +1,157 @@
+"""A design: the checked matrix, its -1/+1 classes and weights, where each column comes from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.column import Column
+from milpscore.core.grid import common_step
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MergedRows:
+    """The distinct (x, y) rows of a design with their summed weights.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, p)
+        Distinct rows, in lexicographic order; a row that occurs in both classes occurs twice.
+    y : ndarray of shape (m,)
+        Classes, -1 or +1.
+    weight : ndarray of shape (m,)
+        Summed sample weights; rows of weight zero are dropped.
+    inverse : ndarray of shape (n,)
+        For each raw row its merged row, or -1 where its weight is zero.
+    conflicts : ndarray of shape (q, 2)
+        Pairs (positive row, negative row) with equal x: any card errs on exactly one of the two.
+    """
+
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
+    inverse: IntArray
+    conflicts: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The data of a scoring problem, checked and ready to be put into a formulation.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, p)
+        Finite values, one column per :class:`Column`.
+    y : ndarray of shape (n,)
+        Classes, -1 or +1.
+    weight : ndarray of shape (n,)
+        Non-negative sample weights, class weights already multiplied in.
+    columns : tuple of Column, length p
+    blocks : tuple of tuples of int
+        The ordered bins of each binned feature, as column indices; empty where nothing was binned.
+    classes : (negative label, positive label)
+        The two labels as the user wrote them.
+    """
+
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
+    columns: tuple[Column, ...]
+    blocks: tuple[tuple[int, ...], ...] = ()
+    classes: tuple[Any, Any] = (0, 1)
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, (n, p)."""
+        return self.X.shape[0], self.X.shape[1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def step(self) -> Fraction | None:
+        """Greatest common divisor of all values, read as decimals; None where there is no grid."""
+        return common_step(self.X)
+
+    @cached_property
+    def merged(self) -> MergedRows:
+        """Distinct weighted rows, and which pairs of them contradict each other."""
+        return merge_rows(self.X, self.y, self.weight)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the values, classes, weights and column names: names the data of a card."""
+        digest = hashlib.sha256()
+        for array in (self.X, self.y, self.weight):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update("\x00".join(self.names).encode())
+        return digest.hexdigest()
+
+    def index(self, column: str | int) -> int:
+        """Position of a column given by name or position; KeyError where there is none."""
+        if isinstance(column, str):
+            return {name: j for j, name in enumerate(self.names)}[column]
+        if not 0 <= column < len(self.columns):
+            raise KeyError(column)
+        return int(column)
+
+
+def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -> MergedRows:
+    """Merge equal (x, y) rows into weighted rows and list the contradicting pairs.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    y : array of shape (n,), values -1 or +1
+    weight : ndarray of shape (n,)
+
+    Returns
+    -------
+    MergedRows
+    """
+    y = np.asarray(y, dtype=np.int64)
+    kept = np.flatnonzero(weight > 0)
+    distinct, x_of_row = _distinct_rows(X[kept])
+    key = 2 * x_of_row + (y[kept] > 0)
+    keys, inverse_kept = np.unique(key, return_inverse=True)
+    merged_weight: FloatArray = np.bincount(
+        inverse_kept, weights=weight[kept], minlength=len(keys)
+    ).astype(np.float64)
+    inverse = np.full(len(y), -1, dtype=np.int64)
+    inverse[kept] = inverse_kept
+    # keys are sorted, so the two classes of one x are neighbours: negative first, then positive.
+    same_x = np.flatnonzero(keys[1:] // 2 == keys[:-1] // 2)
+    return MergedRows(
+        X=distinct[keys // 2],
+        y=np.where(keys % 2 == 1, 1, -1).astype(np.int64),
+        weight=merged_weight,
+        inverse=inverse,
+        conflicts=np.stack([same_x + 1, same_x], axis=1).astype(np.int64),
+    )
+
+
+def _distinct_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Distinct rows in lexicographic order, and the distinct row of each row."""
+    X = X + 0.0  # -0.0 and 0.0 are one value
+    if X.shape[1] == 0:
+        return X[:1], np.zeros(len(X), dtype=np.int64)
+    order = np.lexsort(X.T[::-1])
+    ordered = X[order]
+    first = np.ones(len(X), dtype=bool)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    inverse = np.empty(len(X), dtype=np.int64)
+    inverse[order] = np.cumsum(first) - 1
+    return np.ascontiguousarray(ordered[first]), inverse

@@ -1,0 +1,183 @@
+"""A program: the statement, and the model in a modelling language that realises it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import FormulationError, NotApplicableError
+from milpscore.core.statement import Statement
+
+Kind = Literal["exact", "relaxed"]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows, columns, integer columns and nonzeros of a compiled program."""
+
+    rows: int
+    columns: int
+    integers: int
+    nonzeros: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a builder's model stores a card: the two directions of one map.
+
+    Attributes
+    ----------
+    read : model -> (w of shape (p,), b)
+        Coefficients and intercept from the current values of the model's variables.
+    fill : (model, Statement, Card) -> None
+        Set every variable of the builder, auxiliaries included, to what the card implies.
+    """
+
+    read: Callable[[Any], tuple[FloatArray, float]]
+    fill: Callable[[Any, Statement, Card], None]
+
+
+@dataclass(eq=False)
+class Program:
+    """A formulation ready to be inspected, extended, written or solved.
+
+    Attributes
+    ----------
+    statement : Statement
+        What is minimised over which cards.
+    model : pyomo.environ.ConcreteModel
+        The algebra; add constraints to it before solving.
+    layout : Layout
+        How coefficients are read from and written to the model.
+    kind : {"exact", "relaxed"}
+    simplify : (Statement, Card) -> Card
+        A card that is as good and easier to read, tried after the solve.
+    parameters : mapping from argument name to the model's mutable Param
+        What :meth:`set` may change without rebuilding.
+    """
+
+    statement: Statement
+    model: Any
+    layout: Layout
+    kind: Kind = "exact"
+    simplify: Callable[[Statement, Card], Card] = field(default=lambda statement, card: card)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    build_seconds: float = 0.0
+
+    @property
+    def formulation(self) -> str:
+        """Name of the builder."""
+        return self.statement.formulation
+
+    def relaxed(self) -> Program:
+        """A new program without integrality; bounds and whatever a user added stay.
+
+        Returns
+        -------
+        Program
+            ``kind == "relaxed"``.
+        """
+        return self._with_integrality(False)
+
+    def exact(self) -> Program:
+        """A new program with the integrality of the statement; whatever a user added stays.
+
+        Returns
+        -------
+        Program
+            ``kind == "exact"``.
+        """
+        return self._with_integrality(True)
+
+    def _with_integrality(self, integral: bool) -> Program:
+        from milpscore.core.algebra import relax_integrality, restore_integrality
+
+        model = self.model.clone()
+        (restore_integrality if integral else relax_integrality)(model)
+        return replace(self, model=model, kind="exact" if integral else "relaxed")
+
+    def write(self, path: str | Path) -> Path:
+        """Write the model as ``.lp`` or ``.mps``, with the model's own names.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.lp`` or ``.mps``.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        FormulationError
+            For any other ending.
+        """
+        from milpscore.core.algebra import write_model
+
+        path = Path(path)
+        if path.suffix not in (".lp", ".mps"):
+            raise FormulationError(f"cannot write {path.name}: the name must end in .lp or .mps")
+        write_model(self.model, path)
+        return path
+
+    @property
+    def size(self) -> Size:
+        """Rows, columns, integers and nonzeros of the model as it stands now."""
+        from milpscore.core.algebra import model_size
+
+        return Size(*model_size(self.model))
+
+    def coefficients(self) -> tuple[FloatArray, float]:
+        """Coefficients w (shape (p,)) and intercept b from the model's current values.
+
+        Raises
+        ------
+        NotApplicableError
+            Where the model has no values yet.
+        """
+        try:
+            return self.layout.read(self.model)
+        except (TypeError, ValueError) as error:
+            raise NotApplicableError(
+                "the model holds no values: solve it first, or fill it from a card with `fill`"
+            ) from error
+
+    def card(self) -> Card:
+        """The card nearest to the model's current values."""
+        w, b = self.coefficients()
+        return Card(np.rint(w).astype(np.int64), self.statement.intercept.nearest(b))
+
+    def fill(self, card: Card) -> None:
+        """Set every variable of the builder from a card, auxiliaries included."""
+        self.layout.fill(self.model, self.statement, card)
+
+    def set(self, **values: float) -> None:
+        """Change penalty weights in place (``lam``, ``l0_penalty``, ``l1_penalty``).
+
+        Raises
+        ------
+        FormulationError
+            For a name this program was not built with, or a negative value.
+        """
+        for name, value in values.items():
+            if name not in self.parameters:
+                raise FormulationError(
+                    f"{self.formulation} cannot change {name!r} in place; it can change "
+                    f"{sorted(self.parameters) or 'nothing'}: build a new program instead"
+                )
+            if not np.isfinite(value) or value < 0:
+                raise FormulationError(f"{name} must be a finite number >= 0, got {value!r}")
+            getattr(self.model, self.parameters[name]).set_value(float(value))
+        penalties = tuple(
+            replace(term, lam=float(values[term.name])) if term.name in values else term  # type: ignore[type-var]
+            for term in self.statement.penalties
+        )
+        arguments = {**self.statement.arguments, **values}
+        self.statement = replace(self.statement, penalties=penalties, arguments=arguments)

@@ -1,0 +1,197 @@
+"""What a solve answers: why it stopped, what it found, and what has been proved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.design import FloatArray
+from milpscore.core.program import Kind
+
+CLAIM_TOLERANCE = 1e-6
+"""A verified card within this relative distance of its bound is called optimal."""
+
+
+class _Explained(Enum):
+    """An enum whose members carry a sentence."""
+
+    def __new__(cls, value: str, sentence: str) -> Any:
+        member = object.__new__(cls)
+        member._value_ = value
+        member.__doc__ = sentence
+        return member
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    @property
+    def sentence(self) -> str:
+        """What the member means."""
+        return self.__doc__ or ""
+
+
+class Termination(_Explained):
+    """Why a solve stopped."""
+
+    COMPLETED = "completed", "The solver ran to its own end: nothing is left to search."
+    GAP_REACHED = "gap_reached", "The gap asked for was reached; a better card may exist."
+    TIME_LIMIT = "time_limit", "The time limit was reached."
+    NODE_LIMIT = "node_limit", "The node limit was reached."
+    ITERATION_LIMIT = "iteration_limit", "The iteration limit was reached."
+    INTERRUPTED = "interrupted", "The user interrupted the solve."
+    INFEASIBLE = "infeasible", "The solver found that no point meets every constraint."
+    UNBOUNDED = "unbounded", "The solver found no finite optimum; a bound is missing."
+    ERROR = "error", "The solver stopped with an error."
+
+
+class SolutionStatus(_Explained):
+    """What solution the solver holds."""
+
+    NONE = "none", "No point that meets every constraint."
+    FEASIBLE = "feasible", "A point that meets every constraint."
+    OPTIMAL = "optimal", "A point the solver calls optimal."
+
+
+class Claim(_Explained):
+    """What milpscore itself vouches for, after its own re-check."""
+
+    OPTIMAL = "optimal", "Verified, and no better card is possible beyond 1e-6."
+    GAP = "gap", "A verified card and a bound that says how far it can be from the best."
+    FEASIBLE = "feasible", "A verified card; nothing is known about how good the best one is."
+    NONE = "none", "No card."
+
+
+@dataclass(frozen=True)
+class TracePoint:
+    """One moment of a solve: seconds since its start, best objective, bound, nodes."""
+
+    seconds: float
+    objective: float
+    dual_bound: float
+    nodes: int
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """(objective - bound) / max(|objective|, 1e-10), 0 where both are 0."""
+    if objective == 0 and bound == 0:
+        return 0.0
+    return (objective - bound) / max(abs(objective), 1e-10)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The answer to a solve; every number in it was recomputed from the raw data where it can be.
+
+    Attributes
+    ----------
+    formulation, kind : str
+        The builder's name, and ``exact`` or ``relaxed``.
+    claim : Claim
+        What is vouched for.
+    termination : Termination
+    solution : SolutionStatus
+    verified : bool
+        Coefficients rounded, loss, objective and every constraint recomputed from the raw data.
+    objective, loss, penalty : float
+        NaN without a card.
+    dual_bound : float
+        No card (of the kind stated in ``caveat``) has a smaller objective; -inf if none is proved.
+    bound_source : str
+        "solver", "second opinion" or "evidence".
+    card : Card or None
+        The integer card (exact programs).
+    coefficients : ndarray of shape (p,)
+        Real for relaxed programs; empty without a solution.
+    intercept : float
+    """
+
+    formulation: str
+    kind: Kind
+    claim: Claim
+    termination: Termination
+    solution: SolutionStatus
+    verified: bool
+    objective: float = float("nan")
+    loss: float = float("nan")
+    penalty: float = float("nan")
+    dual_bound: float = float("-inf")
+    bound_source: str = "solver"
+    card: Card | None = None
+    coefficients: FloatArray = field(default_factory=lambda: np.empty(0))
+    intercept: float = float("nan")
+    nodes: int = 0
+    build_seconds: float = 0.0
+    handover_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    solver: str = ""
+    solver_version: str = ""
+    random_state: int = 0
+    warm_start: str = "none"
+    origin: str = "solver"
+    message: str = ""
+    caveat: str = ""
+    trace: tuple[TracePoint, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """(objective - bound) / max(|objective|, 1e-10); infinite without a card or a bound."""
+        if not np.isfinite(self.objective) or not np.isfinite(self.dual_bound):
+            return float("inf")
+        return relative_gap(self.objective, self.dual_bound)
+
+    @property
+    def terms(self) -> int:
+        """Number of nonzero coefficients, a relaxed one counting from 1e-9 on."""
+        return int(np.count_nonzero(np.abs(self.coefficients) > 1e-9))
+
+    def summary(self) -> dict[str, Any]:
+        """The certificate as a flat mapping with the names used in JSON and tables."""
+        return {
+            "formulation": self.formulation,
+            "kind": self.kind,
+            "claim": str(self.claim),
+            "verified": self.verified,
+            "objective": self.objective,
+            "loss": self.loss,
+            "penalty": self.penalty,
+            "bound": self.dual_bound,
+            "bound_source": self.bound_source,
+            "gap": self.gap,
+            "terms": self.terms,
+            "termination": str(self.termination),
+            "warm_start": self.warm_start,
+            "origin": self.origin,
+            "nodes": self.nodes,
+            "seconds": self.build_seconds + self.handover_seconds + self.solve_seconds,
+            "solver": f"{self.solver} {self.solver_version}".strip(),
+            "random_state": self.random_state,
+            "message": self.message,
+            "caveat": self.caveat,
+        }
+
+
+def claim_of(verified: bool, objective: float, bound: float, trivial: float) -> Claim:
+    """The claim the conventions allow for a card's objective and a proven bound.
+
+    Parameters
+    ----------
+    verified : bool
+    objective, bound : float
+    trivial : float
+        A bound that holds without any proof (0 for non-negative losses and penalties).
+
+    Returns
+    -------
+    Claim
+    """
+    if not verified:
+        return Claim.NONE
+    if objective - bound <= CLAIM_TOLERANCE * max(1.0, abs(objective)):
+        return Claim.OPTIMAL
+    return Claim.GAP if bound > trivial else Claim.FEASIBLE

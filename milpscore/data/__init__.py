@@ -1,0 +1,46 @@
+"""From a table to a design: reading, checking, binning, doubling, and generators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from milpscore._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from milpscore.data._applying import apply_columns
+    from milpscore.data._binning import Binner
+    from milpscore.data._design import make_design
+    from milpscore.data._doubling import double_features, undouble
+    from milpscore.data._generators import make_planted_score, make_ternary
+    from milpscore.data._labels import encode_labels
+    from milpscore.data._reading import read_frame, read_table
+    from milpscore.data._thresholds import read_thresholds
+
+__all__ = [
+    "Binner",
+    "apply_columns",
+    "double_features",
+    "encode_labels",
+    "make_design",
+    "make_planted_score",
+    "make_ternary",
+    "read_frame",
+    "read_table",
+    "read_thresholds",
+    "undouble",
+]
+
+_EXPORTS = {
+    "Binner": "milpscore.data._binning",
+    "apply_columns": "milpscore.data._applying",
+    "double_features": "milpscore.data._doubling",
+    "encode_labels": "milpscore.data._labels",
+    "make_design": "milpscore.data._design",
+    "make_planted_score": "milpscore.data._generators",
+    "make_ternary": "milpscore.data._generators",
+    "read_frame": "milpscore.data._reading",
+    "read_table": "milpscore.data._reading",
+    "read_thresholds": "milpscore.data._thresholds",
+    "undouble": "milpscore.data._doubling",
+}
+__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

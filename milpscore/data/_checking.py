@@ -1,0 +1,348 @@
+"""Whatever a user hands over becomes a checked table: names, kinds of columns, weights."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import sparse
+
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import DataError, SizeError
+
+RawKind = Literal["numeric", "boolean", "text", "category"]
+
+MAX_CELLS = 50_000_000
+"""Cells of a dense matrix (400 MB) beyond which no design is built."""
+
+_NUMBERS = frozenset({"integer", "floating", "mixed-integer-float", "decimal"})
+_TEXTS = frozenset({"string", "mixed-integer", "mixed"})
+
+
+def listing(names: Iterable[Any], limit: int = 5) -> str:
+    """Quote the first names and count the rest, for messages."""
+    quoted = [repr(name) for name in names]
+    rest = len(quoted) - limit
+    shown = ", ".join(quoted[:limit])
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def near_matches(name: str, names: Collection[str]) -> str:
+    """Say which of ``names`` were perhaps meant by ``name``, for messages."""
+    by_lower = {other.lower(): other for other in names}
+    near = difflib.get_close_matches(name.lower(), list(by_lower), n=3, cutoff=0.6)
+    if near:
+        return f"did you mean {listing(by_lower[match] for match in near)}?"
+    return f"the columns are {listing(names, 10)}."
+
+
+def as_frame(
+    X: Any,
+    feature_names: Sequence[str] | None = None,
+    *,
+    only: Collection[str] | None = None,
+    min_rows: int = 1,
+) -> pd.DataFrame:
+    """Read any table-like object as a DataFrame with clean names.
+
+    Parameters
+    ----------
+    X : DataFrame, array, scipy sparse matrix, or list of rows, shape (n, p)
+        A sparse matrix is made dense if it is small.
+    feature_names : sequence of str, optional
+        Names of the columns where X has none; ``x0, x1, ...`` by default.
+    only : collection of str, optional
+        Keep these columns only; the names of all others are not looked at.
+    min_rows : int
+        Refuse fewer rows.
+
+    Returns
+    -------
+    DataFrame
+        The values are not copied where this can be avoided. Names are text without blanks at
+        either end, unique and not empty.
+
+    Raises
+    ------
+    DataError
+        X is not a table, is too small, holds complex numbers, or its names cannot be used.
+    SizeError
+        A sparse X would not fit when made dense.
+    """
+    if X is None:
+        raise DataError("X is None; pass a table with one row per sample and one column a feature.")
+    frame = X if isinstance(X, pd.DataFrame) else _from_array(X, feature_names)
+    names = _texts(frame.columns)
+    if only is None:
+        _check_names(names)
+    else:
+        kept = _positions(names, only)
+        frame = frame.iloc[:, kept]
+        names = [names[j] for j in kept]
+    if only is None and frame.shape[1] == 0:
+        raise DataError(
+            f"X has 0 feature(s) (shape=({len(frame)}, 0)) while a minimum of 1 is required."
+            " Keep at least one column beside the target."
+        )
+    if len(frame) < min_rows:
+        raise DataError(
+            f"X has {len(frame)} row(s) while a minimum of {min_rows} is required."
+            " Check the filter or the file the table comes from."
+        )
+    return with_names(frame, names)
+
+
+def _from_array(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:
+    """Wrap an array, a sparse matrix or a list of rows."""
+    if sparse.issparse(X):
+        rows, cols = X.shape
+        check_size(rows, cols, "this sparse X made dense")
+        X = X.toarray()
+    # A list of mixed rows would become an array of text, numbers included.
+    array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
+    if array.ndim == 1 and any(isinstance(row, (list, tuple, np.ndarray)) for row in array[:2]):
+        raise DataError("the rows of X differ in length; give each the same columns.")
+    if array.ndim != 2:
+        raise DataError(
+            f"X has {array.ndim} dimension(s), not 2. Reshape your data: X.reshape(-1, 1) for one"
+            " feature, X.reshape(1, -1) for one row, .to_frame() for a pandas Series."
+        )
+    if feature_names is not None and len(feature_names) != array.shape[1]:
+        raise DataError(
+            f"X has {array.shape[1]} columns but {len(feature_names)} names were given;"
+            " pass one name for each column, in order."
+        )
+    names = feature_names if feature_names is not None else default_names(array.shape[1])
+    frame = pd.DataFrame(array, columns=_index(names), copy=False)
+    return frame.infer_objects() if array.dtype == object else frame
+
+
+def _index(names: Sequence[Any]) -> pd.Index[Any]:
+    index: pd.Index[Any] = pd.Index(list(names), dtype="object")
+    return index
+
+
+def with_names(frame: pd.DataFrame, names: Sequence[Any]) -> pd.DataFrame:
+    """The same values under other column names."""
+    return frame.set_axis(_index(names), axis=1)
+
+
+def default_names(count: int) -> list[str]:
+    """Names of nameless columns, as scikit-learn writes them."""
+    return [f"x{j}" for j in range(count)]
+
+
+def _texts(names: pd.Index[Any]) -> list[str]:
+    """Column names as text; nameless ones become ''."""
+    if isinstance(names, pd.MultiIndex):
+        raise DataError(
+            "the columns of X have names on several levels; flatten them first, for example"
+            " X.columns = X.columns.map('_'.join)."
+        )
+    return ["" if pd.isna(name) else str(name).strip() for name in names]
+
+
+def _check_names(names: Sequence[str]) -> None:
+    nameless = [position for position, name in enumerate(names, start=1) if not name]
+    if nameless:
+        raise DataError(
+            f"column number {listing(nameless)} has no name. If it is a row index, drop it (pandas"
+            " writes it unless to_csv(index=False)); otherwise give it a name."
+        )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(
+            f"column name(s) used more than once: {listing(twice)} (blanks at either end do not"
+            " count). Rename or drop the copies."
+        )
+
+
+def _positions(names: Sequence[str], wanted: Collection[str]) -> list[int]:
+    """Where the wanted columns stand; an error naming those that are absent or ambiguous."""
+    counts = Counter(names)
+    absent = [name for name in wanted if not counts[name]]
+    if absent:
+        raise DataError(
+            f"column(s) {listing(absent)} are missing from the data; for {absent[0]!r},"
+            f" {near_matches(absent[0], [name for name in names if name])}"
+        )
+    twice = [name for name in wanted if counts[name] > 1]
+    if twice:
+        raise DataError(
+            f"column name(s) used more than once: {listing(twice)}. Rename or drop the copies."
+        )
+    place = {name: j for j, name in enumerate(names)}
+    return [place[name] for name in wanted]
+
+
+def check_size(rows: int, cols: int, what: str) -> None:
+    """Refuse a dense matrix of more than ``MAX_CELLS`` cells, with the estimate."""
+    if rows * cols > MAX_CELLS:
+        raise SizeError(
+            f"{what} would hold {rows} x {cols} values, {8 * rows * cols / 1e9:.1f} GB (limit"
+            f" {8 * MAX_CELLS / 1e9:.1f} GB). Use fewer columns, or a sample of the rows."
+        )
+
+
+def raw_kind(series: pd.Series[Any]) -> RawKind:
+    """Tell numbers, booleans, text and categoricals apart; refuse everything else."""
+    dtype: Any = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "category"
+    if pd.api.types.is_complex_dtype(dtype):
+        raise DataError(
+            f"column {series.name!r} holds complex numbers. Complex data not supported:"
+            " split it into real columns."
+        )
+    if pd.api.types.is_bool_dtype(dtype):
+        return "boolean"
+    if pd.api.types.is_numeric_dtype(dtype):
+        return "numeric"
+    inferred = pd.api.types.infer_dtype(series, skipna=True)
+    if inferred in _NUMBERS or inferred == "empty":
+        return "numeric"
+    if inferred == "boolean":
+        return "boolean"
+    if inferred in _TEXTS:
+        return "text"
+    raise DataError(
+        f"column {series.name!r} holds {inferred} values ({dtype}), which are neither numbers nor"
+        " text. Convert it first (a date, for example, into days since a fixed day), or drop it."
+    )
+
+
+def to_numbers(series: pd.Series[Any]) -> FloatArray:
+    """Read a column as floats, with NaN where a value is missing.
+
+    Raises
+    ------
+    DataError
+        The column holds text or infinite values.
+    """
+    if raw_kind(series) in {"text", "category"}:
+        example = series.dropna().iloc[:1].tolist()
+        raise DataError(
+            f"column {series.name!r} holds text or categories ({listing(example)}) where numbers"
+            " are needed. Convert it, for example with pandas.to_numeric."
+        )
+    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    infinite = int(np.isinf(values).sum())
+    if infinite:
+        raise DataError(
+            f"column {series.name!r} holds {infinite} infinite value(s) (inf)."
+            " Replace them by finite numbers or mark them as missing."
+        )
+    return values
+
+
+def modality_text(value: Any) -> str:
+    """One modality as text; a whole number reads the same whether stored as int or float."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def modalities(series: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Code a column by its modalities.
+
+    Returns
+    -------
+    codes : ndarray of shape (n,)
+        Position of each row's modality, -1 where the value is missing.
+    texts : list of str
+        The modalities: of a categorical all declared ones in their order, else sorted.
+    """
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        codes, found = series.cat.codes.to_numpy(), list(series.cat.categories)
+        order: list[str] = list(dict.fromkeys(modality_text(value) for value in found))
+    else:
+        try:
+            raw_codes, uniques = pd.factorize(series)
+        except TypeError as error:
+            raise DataError(
+                f"column {series.name!r} holds values that are neither numbers nor text:"
+                f" {error}. Convert or drop it."
+            ) from error
+        codes, found = raw_codes, list(uniques)
+        order = sorted({modality_text(value) for value in found})
+    place = {text: k for k, text in enumerate(order)}
+    # Different values can read alike (1 and "1"); the last entry serves the code -1.
+    recode = np.array([*(place[modality_text(value)] for value in found), -1], dtype=np.int64)
+    return recode[codes], order
+
+
+def odd_text(series: pd.Series[Any]) -> str | None:
+    """Say what looks wrong with a text column, if anything does."""
+    if raw_kind(series) != "text":
+        return None
+    codes, texts = modalities(series)
+    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
+    if numbers.any() and not numbers.all() and numbers.mean() >= 0.5:
+        odd = [text for text, number in zip(texts, numbers, strict=True) if not number]
+        return (
+            f"column {series.name!r} is text, though most of its values are numbers; not so"
+            f" {listing(odd)}. If these mark missing values, leave those cells empty."
+        )
+    if len(codes) >= 20 and 2 * len(texts) > len(codes):
+        return (
+            f"column {series.name!r} is text with {len(texts)} modalities in {len(codes)} rows;"
+            " if it is an identifier, drop it."
+        )
+    return None
+
+
+def refuse_missing(counts: dict[str, int]) -> None:
+    """Raise a DataError naming the columns with missing values, if there are any."""
+    if counts:
+        shown = ", ".join(f"{name!r} ({count})" for name, count in list(counts.items())[:5])
+        more = f" and {len(counts) - 5} more" if len(counts) > 5 else ""
+        raise DataError(
+            f"missing values (NaN) in column(s) {shown}{more}. Fill or drop them, or bin the"
+            ' columns with missing="bin", which gives missing values a bin of their own.'
+        )
+
+
+def missing_counts(frame: pd.DataFrame) -> dict[str, int]:
+    """Count the missing values of each column that has some."""
+    counts = frame.isna().sum()
+    return {str(name): int(count) for name, count in counts.items() if count}
+
+
+def row_weights(sample_weight: Any, rows: int) -> FloatArray:
+    """Check sample weights; ones where there are none.
+
+    Parameters
+    ----------
+    sample_weight : array of shape (n,) or None
+        Finite and non-negative, not all zero.
+    rows : int
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        A copy.
+    """
+    if sample_weight is None:
+        return np.ones(rows)
+    try:
+        weight: FloatArray = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"sample_weight must hold numbers: {error}.") from error
+    if weight.shape != (rows,):
+        raise DataError(
+            f"sample_weight has shape {weight.shape}; one weight a row is needed, shape ({rows},)."
+        )
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if bad.size:
+        raise DataError(
+            f"sample_weight must be finite and non-negative; row(s) {listing(bad.tolist())} are"
+            f" not (first value: {weight[bad[0]]}). Drop these rows or set their weight to 0."
+        )
+    if not weight.any():
+        raise DataError("every sample_weight is zero; give at least one row of each class weight.")
+    return weight

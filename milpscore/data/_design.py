@@ -1,0 +1,151 @@
+"""Table and labels become a checked Design."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milpscore.core.column import Column
+from milpscore.core.design import Design, FloatArray
+from milpscore.core.errors import DataError
+from milpscore.data._applying import apply_columns
+from milpscore.data._checking import as_frame, check_size, listing, odd_text, row_weights
+from milpscore.data._columns import numeric_column, raw_columns, refuse_equal_names
+from milpscore.data._labels import class_weights, encode_labels
+
+
+def make_design(
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Mapping[Any, float] | str | None = None,
+    positive: Any = None,
+    columns: Sequence[Column] | None = None,
+    blocks: Sequence[Sequence[int]] | None = None,
+) -> Design:
+    """Check a table with its labels and put it in the form the formulations read.
+
+    Numeric columns are used as they are. Boolean, text and categorical columns become one column
+    a modality. Missing and infinite values are refused.
+
+    Parameters
+    ----------
+    X : DataFrame, array, scipy sparse matrix or list of rows, shape (n, p)
+        Raw data, or with ``columns`` the values of these columns.
+    y : array-like of shape (n,)
+        Two distinct labels of any type.
+    sample_weight : array of shape (n,), optional
+        Finite, non-negative. Rows of weight 0 stay in the design and count for nothing.
+    class_weight : None, "balanced", or mapping of label to weight
+        Multiplied into the sample weights; ``"balanced"`` is ``n / (2 n_c)`` with rows counted by
+        their sample weights.
+    positive : label, optional
+        The label to score; by default 1 or True, else the last in sorted order.
+    columns : sequence of Column, length p, optional
+        What the columns of X are, where X is already binned (``Binner.columns_``).
+    blocks : sequence of sequences of int, optional
+        The ordered bins of each binned feature as column positions (``Binner.blocks_``).
+
+    Returns
+    -------
+    Design
+        Its ``warnings`` name constant and duplicate columns and suspicious text columns; all of
+        these are legal.
+
+    Raises
+    ------
+    DataError
+        The data cannot be used as given; the message names the columns or rows.
+    SizeError
+        The dense matrix would not fit.
+    """
+    frame = as_frame(X)
+    y_signed, classes = encode_labels(y, positive)
+    if len(y_signed) != len(frame):
+        raise DataError(
+            f"X has {len(frame)} rows but y has {len(y_signed)} labels;"
+            " inconsistent numbers of samples. Pass one label for each row."
+        )
+    weight = class_weights(class_weight, y_signed, row_weights(sample_weight, len(frame)), classes)
+    if columns is None:
+        columns = raw_columns(frame)
+        refuse_equal_names(columns)
+        values = apply_columns(columns, frame)
+        remarks = [text for name in frame.columns if (text := odd_text(frame[name]))]
+    else:
+        values = _given_values(frame, columns)
+        remarks = []
+    names = [column.name for column in columns]
+    return Design(
+        X=values,
+        y=y_signed,
+        weight=weight,
+        columns=tuple(columns),
+        blocks=_checked_blocks(blocks or (), len(names)),
+        classes=classes,
+        warnings=(*remarks, *_constant(values, names), *_duplicates(values, names)),
+    )
+
+
+def _given_values(frame: pd.DataFrame, columns: Sequence[Column]) -> FloatArray:
+    """Values of columns that were computed already, checked against what they claim to be."""
+    if frame.shape[1] != len(columns):
+        raise DataError(
+            f"X has {frame.shape[1]} columns but {len(columns)} were described by columns=;"
+            " pass the output of Binner.transform with the same Binner's columns_."
+        )
+    refuse_equal_names(columns)
+    check_size(*frame.shape, "the design")
+    values = apply_columns([numeric_column(str(name)) for name in frame.columns], frame)
+    indicators = [j for j, column in enumerate(columns) if column.is_indicator]
+    odd = ~np.isin(values[:, indicators], (0.0, 1.0)).all(axis=0)
+    if odd.any():
+        wrong = [columns[indicators[k]].name for k in np.flatnonzero(odd).tolist()]
+        raise DataError(
+            f"column(s) {listing(wrong)} must be 0 or 1 but hold other values;"
+            " pass the output of Binner.transform, not the raw data."
+        )
+    return values
+
+
+def _checked_blocks(blocks: Sequence[Sequence[int]], count: int) -> tuple[tuple[int, ...], ...]:
+    """Blocks as tuples; each column in one block at most."""
+    checked = tuple(tuple(int(j) for j in block) for block in blocks)
+    flat = [j for block in checked for j in block]
+    if len(set(flat)) != len(flat) or any(not 0 <= j < count for j in flat):
+        raise DataError(
+            f"blocks must hold column positions from 0 to {count - 1}, each at most once;"
+            f" got {checked}."
+        )
+    if any(not block for block in checked):
+        raise DataError("a block is empty; leave it out.")
+    return checked
+
+
+def _constant(values: FloatArray, names: Sequence[str]) -> list[str]:
+    constant = np.flatnonzero(values.min(axis=0) == values.max(axis=0))
+    if not constant.size:
+        return []
+    return [
+        f"constant column(s), of no use to a score: {listing(names[j] for j in constant.tolist())}"
+    ]
+
+
+def _duplicates(values: FloatArray, names: Sequence[str]) -> list[str]:
+    """Name the columns that repeat an earlier one."""
+    by_column = np.ascontiguousarray(values.T) + 0.0  # -0.0 and 0.0 are one value
+    first: dict[bytes, str] = {}
+    pairs: list[str] = []
+    for name, column in zip(names, by_column, strict=True):
+        original = first.setdefault(hashlib.blake2b(column.tobytes()).digest(), name)
+        if original is not name:
+            pairs.append(f"{name!r} equals {original!r}")
+    if not pairs:
+        return []
+    more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
+    return [f"duplicate column(s): {', '.join(pairs[:5])}{more}"]

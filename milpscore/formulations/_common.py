@@ -1,0 +1,285 @@
+"""What several builders need: the design, coefficient ranges, ranges of totals, linear forms."""
+
+from __future__ import annotations
+
+import functools
+import math
+import numbers
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ParamSpec
+
+import numpy as np
+from pyomo.common.gc_manager import PauseGC
+from pyomo.core.expr.numeric_expr import LinearExpression
+
+from milpscore.core.design import Design, FloatArray, IntArray
+from milpscore.core.errors import DataError, FormulationError, SizeError
+from milpscore.core.program import Program
+
+PerColumn = int | Sequence[int] | Mapping[str, int]
+
+MAX_NONZEROS = 10_000_000
+MAX_COEFFICIENT = 10_000
+SECONDS_PER_NONZERO = 6e-6
+BYTES_PER_NONZERO = 300
+
+
+def as_design(
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    positive: Any = None,
+) -> Design:
+    """The design itself, or one made from a table and its labels.
+
+    Raises
+    ------
+    DataError
+        Where weights accompany a finished design, or the data cannot be used.
+    """
+    if isinstance(X, Design):
+        if y is not None or sample_weight is not None or class_weight is not None:
+            raise DataError(
+                "a Design already holds classes and weights: pass y and weights to make_design"
+            )
+        return X
+    from milpscore.data import make_design
+
+    return make_design(
+        X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
+    )
+
+
+def refuse_if_too_large(name: str, rows: int, columns: int) -> None:
+    """Raise SizeError, with an estimate, where a program of so many dense rows is out of reach."""
+    nonzeros = rows * (columns + 2)
+    if nonzeros > MAX_NONZEROS:
+        raise SizeError(
+            f"{name}: {rows} distinct rows x {columns} columns make about {nonzeros:.2g} nonzeros "
+            f"(building alone about {nonzeros * SECONDS_PER_NONZERO:.0f} s and "
+            f"{nonzeros * BYTES_PER_NONZERO / 1e9:.1f} GB; the limit is {MAX_NONZEROS:.0g}): "
+            "bin the columns so that rows merge, drop columns, or fit on a sample"
+        )
+
+
+def per_column(design: Design, value: PerColumn, name: str, default: int) -> IntArray:
+    """One whole number per column from a scalar, a sequence, or a mapping by column name.
+
+    Parameters
+    ----------
+    design : Design
+    value : int, sequence of length p, or mapping from column name to int
+        Columns a mapping does not name get ``default``.
+    name : str
+        Argument name for error texts.
+    default : int
+
+    Returns
+    -------
+    ndarray of int64, shape (p,)
+
+    Raises
+    ------
+    FormulationError
+        For unknown columns, wrong lengths, or values that are not whole and finite.
+    """
+    p = design.shape[1]
+    if isinstance(value, Mapping):
+        filled = [default] * p
+        for column, number in value.items():
+            filled[column_index(design, column, name)] = number
+        value = filled
+    try:
+        given: FloatArray = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FormulationError(f"{name} must be whole numbers, got {value!r}") from error
+    if given.ndim > 1 or (given.ndim == 1 and len(given) != p):
+        raise FormulationError(
+            f"{name} needs one value or one per column ({p}), got shape {given.shape}"
+        )
+    given = np.broadcast_to(given, (p,))
+    if not np.all(np.isfinite(given)) or np.any(given != np.rint(given)):
+        raise FormulationError(f"{name} must be finite whole numbers: every range is finite")
+    if np.abs(given).max(initial=0) > MAX_COEFFICIENT:
+        raise FormulationError(
+            f"{name} beyond {MAX_COEFFICIENT} in absolute value: points are small"
+        )
+    return given.astype(np.int64)
+
+
+def column_index(design: Design, column: str | int, name: str) -> int:
+    """Position of a column, or a FormulationError naming the argument it came from."""
+    try:
+        return design.index(column)
+    except KeyError:
+        raise FormulationError(f"{name}: there is no column {column!r} in the design") from None
+
+
+def coefficient_bounds(
+    design: Design, coef_min: PerColumn, coef_max: PerColumn
+) -> tuple[IntArray, IntArray]:
+    """Bounds per column.
+
+    Raises
+    ------
+    FormulationError
+        Where a lower bound exceeds its upper bound.
+    """
+    lower = per_column(design, coef_min, "coef_min", -5)
+    upper = per_column(design, coef_max, "coef_max", 5)
+    for j in np.flatnonzero(lower > upper)[:1]:
+        raise FormulationError(
+            f"{design.names[j]}: coef_min {lower[j]} is larger than coef_max {upper[j]}"
+        )
+    return lower, upper
+
+
+def _is_number(value: Any) -> bool:
+    """Whether ``value`` is a finite real number (a bool is not)."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def check_non_negative(**values: float) -> None:
+    """Raise FormulationError for any value that is not a finite number >= 0."""
+    for name, value in values.items():
+        if not _is_number(value) or value < 0:
+            raise FormulationError(f"{name} must be a finite number >= 0, got {value!r}")
+
+
+def check_margin(margin: float) -> None:
+    """Raise FormulationError unless the margin is a positive finite number."""
+    if not _is_number(margin) or margin <= 0:
+        raise FormulationError(f"margin must be a finite number > 0, got {margin!r}")
+
+
+def check_points(value: Any, name: str) -> int:
+    """One allowed value of a coefficient; a FormulationError unless it is whole and small."""
+    if not _is_number(value) or value != int(value) or abs(value) > MAX_COEFFICIENT:
+        raise FormulationError(
+            f"{name} needs whole numbers of at most {MAX_COEFFICIENT} in size, got {value!r}"
+        )
+    return int(value)
+
+
+def check_max_terms(max_terms: Any, columns: int) -> int | None:
+    """The limit on terms, or None where it limits nothing."""
+    if max_terms is None:
+        return None
+    if not _is_number(max_terms) or max_terms != int(max_terms) or max_terms < 0:
+        raise FormulationError(f"max_terms must be a whole number >= 0 or None, got {max_terms!r}")
+    return int(max_terms) if max_terms < columns else None
+
+
+def total_range(
+    X: FloatArray, coef_min: IntArray, coef_max: IntArray, max_terms: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest total each row can reach over the allowed coefficients.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, p)
+    coef_min, coef_max : ndarray of shape (p,)
+    max_terms : int or None
+        At most so many coefficients differ from 0.
+
+    Returns
+    -------
+    (smallest, largest) : ndarrays of shape (m,)
+    """
+    at_min, at_max = X * coef_min, X * coef_max
+    forced = (coef_min > 0) | (coef_max < 0)
+    free_terms = None if max_terms is None else max(max_terms - int(forced.sum()), 0)
+
+    def extreme(contribution: FloatArray) -> FloatArray:
+        optional = np.maximum(contribution[:, ~forced], 0.0)
+        if free_terms is not None and free_terms < optional.shape[1]:
+            cut = optional.shape[1] - free_terms
+            optional = (
+                np.partition(optional, cut - 1, axis=1)[:, cut:] if free_terms else optional[:, :0]
+            )
+        return np.asarray(optional.sum(axis=1) + contribution[:, forced].sum(axis=1))
+
+    return -extreme(np.maximum(-at_min, -at_max)), extreme(np.maximum(at_min, at_max))
+
+
+def check_intercept_bounds(intercept_bounds: Sequence[float]) -> tuple[float, float]:
+    """The two bounds on b as floats.
+
+    Raises
+    ------
+    FormulationError
+        Unless two finite numbers in order are given.
+    """
+    given = list(intercept_bounds) if isinstance(intercept_bounds, Iterable) else []
+    if len(given) != 2 or not all(_is_number(v) for v in given) or given[0] > given[1]:
+        raise FormulationError(
+            f"intercept_bounds needs two finite numbers [lower, upper], got {intercept_bounds!r}"
+        )
+    return float(given[0]), float(given[1])
+
+
+def intercept_range(
+    intercept_bounds: Sequence[float] | None, lower: Fraction, upper: Fraction
+) -> tuple[Fraction, Fraction]:
+    """The user's bounds on b, or else the derived ones.
+
+    Raises
+    ------
+    FormulationError
+        Unless two finite numbers in order are given.
+    """
+    if intercept_bounds is None:
+        return lower, upper
+    low, high = check_intercept_bounds(intercept_bounds)
+    return Fraction(repr(low)), Fraction(repr(high))
+
+
+def linear(variables: Sequence[Any], coefficients: FloatArray) -> LinearExpression:
+    """sum_j coefficients_j * variables_j over the nonzero coefficients, as Python floats."""
+    nonzero = np.flatnonzero(coefficients)
+    return LinearExpression(
+        constant=0.0,
+        linear_coefs=coefficients[nonzero].tolist(),
+        linear_vars=[variables[j] for j in nonzero.tolist()],
+    )
+
+
+def divide_by_gcd(statement: Any, card: Any) -> Any:
+    """The card with coprime coefficients that answers every row on the grid the same way.
+
+    Dividing w by g and T by g, rounded up to the data's step, leaves each decision unchanged: all
+    totals are multiples of ``g * step``.
+    """
+    from milpscore.core.card import Card
+
+    step = statement.intercept.step
+    divisor = int(np.gcd.reduce(card.coefficients)) if card.terms else 1
+    if divisor <= 1 or step is None:
+        return card
+    threshold = math.ceil(card.threshold / (divisor * step)) * step
+    return Card(card.coefficients // divisor, -threshold)
+
+
+P = ParamSpec("P")
+
+
+def builder_of(build: Callable[P, Program]) -> Callable[P, Program]:
+    """Decorate a builder: note how long it took, and pause the garbage collector meanwhile.
+
+    A model is many small objects that all stay alive; collecting while they are made costs five
+    times the making.
+    """
+
+    @functools.wraps(build)
+    def timed(*args: P.args, **kwargs: P.kwargs) -> Program:
+        started = time.perf_counter()
+        with PauseGC():
+            program: Program = build(*args, **kwargs)
+        program.build_seconds = time.perf_counter() - started
+        return program
+
+    return timed

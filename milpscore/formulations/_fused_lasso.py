@@ -1,0 +1,254 @@
+"""Fused-lasso score: hinge loss, whole points per bin, total variation inside each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+
+from milpscore.core.card import Card
+from milpscore.core.design import Design, FloatArray
+from milpscore.core.errors import FormulationError
+from milpscore.core.program import Layout, Program
+from milpscore.core.statement import Statement
+from milpscore.formulations._common import (
+    PerColumn,
+    as_design,
+    builder_of,
+    check_margin,
+    check_non_negative,
+    coefficient_bounds,
+    refuse_if_too_large,
+    total_range,
+)
+from milpscore.formulations._hinge import add_hinge_rows, fill_hinge_rows, hinge_intercept
+from milpscore.formulations._terms import changeable
+from milpscore.losses import Hinge
+from milpscore.penalties import BlockTV
+
+
+@builder_of
+def fused_lasso(
+    X: Any,
+    y: Any = None,
+    *,
+    lam: float = 0.01,
+    margin: float = 1.0,
+    coef_min: PerColumn = -5,
+    coef_max: PerColumn = 5,
+    reference: Literal["first", "lowest"] = "first",
+    features: Sequence[str] | None = None,
+    intercept: Literal["zero", "integer", "real"] = "integer",
+    intercept_bounds: Sequence[float] | None = None,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    positive: Any = None,
+) -> Program:
+    r"""Bins and points together: equal neighbours merge into one bin.
+
+    .. math::
+
+        \min\ & \tfrac{1}{S\gamma} \sum_i s_i \xi_i + \lambda \sum_B \sum_{j, j+1 \in B} \eta_j \\
+        & \xi_i \ge \gamma - y_i (\theta \cdot \bar x_i + b), \quad \xi_i \ge 0 \\
+        & -\eta_j \le \theta_j - \theta_{j+1} \le \eta_j \\
+        & \theta_j \in \mathbb Z
+
+    over the ordered one-hot bins :math:`\bar x` of every raw feature, B being one feature's bins.
+
+    Parameters
+    ----------
+    X : Design with ordered blocks of bins, as :class:`milpscore.data.Binner` makes them
+    y : None
+    lam : float
+        Weight of the jumps; the paper's lambda / n, because the loss here is a mean.
+    margin : float
+        1 in the paper.
+    coef_min, coef_max : int, sequence of length p, or mapping from column name
+        ``coef_min=0`` gives the paper's non-negative points (theta in N).
+    reference : {"first", "lowest"}
+        Which bin of each block has 0 points: a constant moves freely between block and intercept.
+    features : sequence of str, optional
+        Use these raw features only, the others keeping 0 points (the paper goes one feature at a
+        time: see :func:`fused_lasso_by_feature`).
+    intercept, intercept_bounds, sample_weight, class_weight, positive :
+        As in :func:`hinge`.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    DataError, FormulationError, SizeError
+        Among them a design without bins.
+
+    Notes
+    -----
+    Reference: Sokolovska, Chevaleyre & Zucker, fused-lasso scores, eqs. 1-5. Erratum: constraint
+    (4) as printed, ``|theta_j - theta_{j+1}| <= lambda eta_j`` with eta in the objective, gives
+    (1/lambda) times the total variation; here lambda multiplies eta in the objective.
+    """
+    design = as_design(
+        X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
+    )
+    check_margin(margin)
+    check_non_negative(lam=lam)
+    if reference not in ("first", "lowest"):
+        raise FormulationError(f"reference must be 'first' or 'lowest', got {reference!r}")
+    lower, upper = _point_ranges(design, coef_min, coef_max, reference, features)
+    rows = design.merged
+    refuse_if_too_large("fused_lasso", len(rows.y), design.shape[1])
+    ranges = total_range(rows.X, lower, upper, None)
+    statement = Statement(
+        formulation="fused_lasso",
+        design=design,
+        loss=Hinge(margin),
+        penalties=(BlockTV(lam, design.blocks),),
+        coef_min=lower,
+        coef_max=upper,
+        intercept=hinge_intercept(intercept, intercept_bounds, ranges, margin),
+    )
+    model = _model(statement, ranges)
+    program = Program(
+        statement, model, Layout(read=_read, fill=_fill), parameters=changeable(statement)
+    )
+    if reference == "lowest":
+        program.simplify = _lower_blocks
+    return program
+
+
+def _model(statement: Statement, ranges: tuple[FloatArray, FloatArray]) -> pyo.ConcreteModel:
+    """The algebra over the merged rows; jumps are indexed by the left bin of each pair."""
+    m = pyo.ConcreteModel(name="fused_lasso")
+    tv = statement.penalties[0]
+    assert isinstance(tv, BlockTV)
+    rows = statement.design.merged
+    following = {a: b for block in tv.blocks for a, b in pairwise(block)}
+
+    m.J = pyo.RangeSet(0, len(statement.coef_min) - 1)
+    m.jumps = pyo.Set(initialize=list(following), within=m.J)
+    m.lam = pyo.Param(initialize=tv.lam, mutable=True, within=pyo.NonNegativeReals)
+    m.theta = pyo.Var(
+        m.J,
+        domain=pyo.Integers,
+        bounds=lambda m, j: (int(statement.coef_min[j]), int(statement.coef_max[j])),
+    )
+    reach = (statement.coef_max.max() - statement.coef_min.min()).item()
+    m.eta = pyo.Var(m.jumps, bounds=(0, reach))
+    add_hinge_rows(m, statement, rows, [m.theta[j] for j in m.J], rows.X, ranges)
+
+    @m.Constraint(m.jumps)
+    def jump_up(m: Any, j: int) -> Any:
+        return m.theta[j] - m.theta[following[j]] <= m.eta[j]
+
+    @m.Constraint(m.jumps)
+    def jump_down(m: Any, j: int) -> Any:
+        return m.theta[following[j]] - m.theta[j] <= m.eta[j]
+
+    m.objective = pyo.Objective(
+        expr=m.loss + m.lam * sum(m.eta[j] for j in m.jumps), sense=pyo.minimize
+    )
+    return m
+
+
+def fused_lasso_by_feature(X: Any, y: Any = None, **arguments: Any) -> dict[str, Program]:
+    """One program per raw feature, as the paper's algorithm runs them.
+
+    Parameters
+    ----------
+    X, y, **arguments :
+        As in :func:`fused_lasso`, without ``features``.
+
+    Returns
+    -------
+    dict from raw feature to Program
+        Solve each; the sum of their points is cut by the best separator
+        (:func:`milpscore.rounding.combine`).
+    """
+    data = {
+        k: arguments.pop(k) for k in ("sample_weight", "class_weight", "positive") if k in arguments
+    }
+    design = as_design(X, y, **data)
+    return {
+        feature: fused_lasso(design, features=[feature], **arguments)
+        for feature in _block_features(design)
+    }
+
+
+def _block_features(design: Design) -> dict[str, tuple[int, ...]]:
+    """Raw feature -> its ordered bins.
+
+    Raises
+    ------
+    FormulationError
+        Where some column belongs to no block.
+    """
+    if not design.blocks or sum(map(len, design.blocks)) != design.shape[1]:
+        raise FormulationError(
+            "fused_lasso needs every feature as ordered one-hot bins: bin the data first "
+            "(milpscore.data.Binner, or --bins N / --thresholds FILE on the command line)"
+        )
+    return {design.columns[block[0]].feature: block for block in design.blocks}
+
+
+def _point_ranges(
+    design: Design,
+    coef_min: PerColumn,
+    coef_max: PerColumn,
+    reference: str,
+    features: Sequence[str] | None,
+) -> tuple[Any, Any]:
+    """Bounds of every bin's points; the reference bin and unused features are fixed at 0."""
+    blocks = _block_features(design)
+    lower, upper = coefficient_bounds(design, coef_min, coef_max)
+    if features is not None and (isinstance(features, str) or not isinstance(features, Sequence)):
+        raise FormulationError(f"features must be a list of raw features, got {features!r}")
+    unknown = [feature for feature in features or () if feature not in list(blocks)]
+    if unknown:
+        raise FormulationError(
+            f"features: no binned feature called {unknown[0]!r}; there are {sorted(blocks)}"
+        )
+    for feature, block in blocks.items():
+        bins = list(block)
+        if features is not None and feature not in features:
+            lower[bins] = upper[bins] = 0
+        elif reference == "first":
+            lower[bins[0]] = upper[bins[0]] = 0
+        else:
+            lower[bins] = np.maximum(lower[bins], 0)
+    if np.any(lower > upper):
+        raise FormulationError(
+            "with this reference bin no points are left: widen coef_min and coef_max"
+        )
+    return lower, upper
+
+
+def _lower_blocks(statement: Statement, card: Card) -> Card:
+    """The same answers with the lowest bin of each block at 0 points."""
+    w = card.coefficients.copy()
+    shift = 0
+    for block in statement.design.blocks:
+        bins = list(block)
+        least = int(w[bins].min())
+        w[bins] -= least
+        shift += least
+    return Card(w, card.intercept + shift)
+
+
+def _read(m: Any) -> tuple[FloatArray, float]:
+    """Points and intercept from the model's values."""
+    return np.array([m.theta[j].value for j in m.J], dtype=np.float64), float(m.b.value)
+
+
+def _fill(m: Any, statement: Statement, card: Card) -> None:
+    """Every variable as the card implies it."""
+    w = card.coefficients
+    for j in m.J:
+        m.theta[j].set_value(int(w[j]), skip_validation=True)
+    for block in statement.design.blocks:
+        for a, b in pairwise(block):
+            m.eta[a].set_value(abs(int(w[a]) - int(w[b])), skip_validation=True)
+    fill_hinge_rows(m, statement, card, card.totals(statement.design.merged.X))

@@ -1,0 +1,255 @@
+"""From a relaxed program to a verified card: solve the LP, round, re-check, claim."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from milpscore.core.algebra import integrality_demanded
+from milpscore.core.card import Card
+from milpscore.core.program import Program
+from milpscore.core.result import (
+    CLAIM_TOLERANCE,
+    Claim,
+    Result,
+    SolutionStatus,
+    Termination,
+    claim_of,
+)
+from milpscore.rounding._nearest import nearest
+from milpscore.rounding._randomised import randomised
+from milpscore.solvers import solve
+from milpscore.verify import Evaluation, check
+
+
+def round_program(
+    program: Program,
+    *,
+    n_draws: int = 100,
+    random_state: int = 0,
+    solver: str = "auto",
+    progress: bool | None = None,
+    **options: Any,
+) -> Result:
+    """Solve the LP of a program, round it, and return the best card that meets every constraint.
+
+    Candidates are the nearest rounding, N randomised ones and the empty card. Each is checked
+    with the statement and with the model's own constraints, those a user added included, and with
+    integrality, although the model is relaxed. Variables a user added keep the LP's values.
+
+    Parameters
+    ----------
+    program : Program
+        A relaxed program; of an exact one the relaxation is solved.
+    n_draws : int
+        Draws of the randomised rounding.
+    random_state : int
+        Seed of the draws and of the solver.
+    solver, progress, **options :
+        As in :func:`milpscore.solvers.solve`. ``time_limit=0`` gives the empty card.
+
+    Returns
+    -------
+    Result
+        Its bound is the LP's, its ``origin`` "nearest", "randomised" or "empty card". The claim is
+        at most ``gap``, unless card and bound meet. The card's values are left in
+        ``program.model``.
+
+    Raises
+    ------
+    OptionError, SolverError
+        As :func:`milpscore.solvers.solve`; OptionError also for a bad ``n_draws``.
+
+    References
+    ----------
+    Chevaleyre, Koriche & Zucker (2013), Figure 1.
+    """
+    relaxed_program = program if program.kind == "relaxed" else program.relaxed()
+    relaxed = solve(
+        relaxed_program, solver, progress=progress, random_state=random_state, **options
+    )
+    started = time.perf_counter()
+    statement = program.statement
+    candidates: dict[str, Iterable[Card]] = {}
+    counts = ""
+    if relaxed.coefficients.size:
+        w, b = relaxed.coefficients, relaxed.intercept
+        drawn = randomised(statement, w, n_draws=n_draws, random_state=random_state)
+        candidates = {"nearest": (nearest(statement, w, b),), "randomised": drawn.cards(statement)}
+        counts = drawn.counts
+    candidates["empty card"] = (statement.empty_card(),)
+    seconds_left = relaxed.options["time_limit"] - relaxed.solve_seconds
+    return rounded_result(
+        program, relaxed, candidates, message=counts, started=started, patience=seconds_left
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The first card of a group that passes every check, and what was refused before it."""
+
+    origin: str
+    card: Card | None
+    evaluation: Evaluation | None
+    refused: int
+    reason: str
+    hurried: bool
+
+
+def rounded_result(
+    program: Program,
+    relaxed: Result,
+    candidates: Mapping[str, Iterable[Card]],
+    *,
+    message: str = "",
+    started: float | None = None,
+    patience: float = math.inf,
+) -> Result:
+    """The best candidate that meets every constraint, with the relaxation's bound.
+
+    Parameters
+    ----------
+    program : Program
+        Exact or relaxed; its constraints, and the integrality of the statement, are demanded.
+    relaxed : Result
+        Of the program's relaxation.
+    candidates : mapping from origin to cards, best first
+        Of each origin the first card that passes is used.
+    message : str
+        Put first in the result's message.
+    started : float, optional
+        ``time.perf_counter()`` when rounding began; default now.
+    patience : float
+        Seconds after which no more than the first card of each origin is checked.
+
+    Returns
+    -------
+    Result
+    """
+    started = time.perf_counter() if started is None else started
+    deadline = started + patience
+    with integrality_demanded(program.model):
+        found = [_first_feasible(program, *group, deadline) for group in candidates.items()]
+        passed = [f for f in found if f.evaluation is not None]
+        best = min(passed, key=lambda f: f.evaluation.objective, default=None)  # type: ignore[union-attr]
+        best = None if best is None else _simplified(program, best)
+        if best is not None:
+            assert best.card is not None
+            program.fill(best.card)
+    refused = [
+        f"{f.refused} {f.origin} card(s) refused ({f.reason})"
+        + (", the others not checked for lack of time" if f.hurried else "")
+        for f in found
+        if f.refused
+    ]
+    common: dict[str, Any] = {
+        "kind": "exact",
+        "solve_seconds": relaxed.solve_seconds + time.perf_counter() - started,
+        "warm_start": "none",
+        "caveat": program.statement.caveat,
+    }
+    if best is None:
+        reasons = _joined(message, *refused, _why(relaxed))
+        return replace(relaxed, **common, **_no_card(relaxed), message=reasons)
+    assert best.card is not None
+    assert best.evaluation is not None
+    figures = best.evaluation
+    bound, doubt = _trusted_bound(program, relaxed, figures.objective)
+    return replace(
+        relaxed,
+        **common,
+        claim=claim_of(True, figures.objective, bound, trivial=0.0),
+        solution=SolutionStatus.FEASIBLE,
+        verified=True,
+        objective=figures.objective,
+        loss=figures.loss,
+        penalty=figures.penalty,
+        dual_bound=bound,
+        card=best.card,
+        coefficients=best.card.coefficients.astype(np.float64),
+        intercept=float(best.card.intercept),
+        origin=best.origin,
+        message=_joined(message, *refused, doubt),
+    )
+
+
+def _first_feasible(
+    program: Program, origin: str, cards: Iterable[Card], deadline: float
+) -> _Found:
+    """The first of these cards, best first, that meets every constraint."""
+    refused, reason = 0, ""
+    for card in cards:
+        if refused and time.perf_counter() > deadline:
+            return _Found(origin, None, None, refused, reason, hurried=True)
+        evaluation = check(program, card)
+        if evaluation.feasible:
+            return _Found(origin, card, evaluation, refused, reason, hurried=False)
+        refused += 1
+        reason = reason or evaluation.violations[0]
+    return _Found(origin, None, None, refused, reason, hurried=False)
+
+
+def _simplified(program: Program, best: _Found) -> _Found:
+    """A card that is as good and easier to read, where the builder knows one."""
+    assert best.card is not None
+    assert best.evaluation is not None
+    simpler = program.simplify(program.statement, best.card)
+    if simpler == best.card:
+        return best
+    again = check(program, simpler)
+    if again.feasible and again.objective <= best.evaluation.objective:
+        return replace(best, card=simpler, evaluation=again)
+    return best
+
+
+def _trusted_bound(program: Program, relaxed: Result, objective: float) -> tuple[float, str]:
+    """The LP's bound (0 always holds), or 0 where a verified card contradicts it."""
+    if relaxed.termination is Termination.INFEASIBLE:
+        return 0.0, "the solver calls the relaxation infeasible although this card was verified"
+    bound = max(relaxed.dual_bound, 0.0)
+    excess = bound - objective
+    if excess > CLAIM_TOLERANCE * max(1.0, objective) and not program.statement.caveat:
+        return 0.0, f"the relaxation's bound {bound:.9g} lies above a verified card: it is refused"
+    return min(bound, objective), ""
+
+
+def _no_card(relaxed: Result) -> dict[str, Any]:
+    """The fields of an answer without a card; the relaxation's bound stays."""
+    nan = float("nan")
+    infeasible = relaxed.termination is Termination.INFEASIBLE
+    return {
+        "claim": Claim.NONE,
+        "solution": SolutionStatus.NONE,
+        "verified": False,
+        "objective": nan,
+        "loss": nan,
+        "penalty": nan,
+        "dual_bound": -math.inf if infeasible else relaxed.dual_bound,
+        "coefficients": np.empty(0),
+        "intercept": nan,
+        "origin": "none",
+    }
+
+
+def _why(relaxed: Result) -> str:
+    """Why there is no card, and what to do next."""
+    if relaxed.termination is Termination.INFEASIBLE:
+        return (
+            "no card meets every constraint, not even with real weights: loosen one of those you "
+            "added, or the coefficient and intercept ranges"
+        )
+    if not relaxed.coefficients.size:
+        return f"no relaxed solution to round ({relaxed.termination.sentence}): raise time_limit"
+    return (
+        "no rounded card meets every constraint: raise n_draws, loosen a constraint, or solve the "
+        "exact program, program.exact()"
+    )
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)

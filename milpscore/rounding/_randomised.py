@@ -1,0 +1,214 @@
+"""Randomised rounding: every weight up with probability equal to its fractional part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.card import Card
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import OptionError
+from milpscore.core.rule import as_fraction
+from milpscore.core.statement import Statement
+from milpscore.core.totals import FloatTotals
+from milpscore.rounding._allowed import limit_terms, neighbours
+from milpscore.verify import Evaluation, evaluate
+
+JUDGED = 5
+"""So many of the best draws are re-evaluated exactly before one is called the best."""
+
+_CHUNK = 4_000_000
+"""Entries of the matrix of totals made at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rounding:
+    """What N draws gave.
+
+    Attributes
+    ----------
+    card : Card or None
+        The best one; None where every draw had to be discarded.
+    evaluation : Evaluation or None
+        Its exact figures.
+    points : ndarray of int64, shape (q, p)
+        The distinct vectors of points left after repair, best first.
+    n_draws, n_distinct : int
+        Draws, and distinct vectors of points among them.
+    n_repaired, n_discarded : int
+        Draws with too many terms: repaired by dropping the terms of least LP weight, or
+        discarded because the dropped columns may not be 0.
+    mean_loss : float
+        Mean loss over the draws that were kept, each with its best allowed intercept.
+    held_loss : float
+        Mean loss over all draws before any repair, with the intercept held at the LP's: what the
+        bounds of :func:`rounding_bounds` on the expectation speak of. NaN without an intercept.
+    random_state : int or None
+        None where a Generator was given.
+    """
+
+    card: Card | None
+    evaluation: Evaluation | None
+    points: IntArray
+    n_draws: int
+    n_distinct: int
+    n_repaired: int
+    n_discarded: int
+    mean_loss: float
+    held_loss: float
+    random_state: int | None
+
+    @property
+    def objective(self) -> float:
+        """Objective of the best card, NaN without one."""
+        return float("nan") if self.evaluation is None else self.evaluation.objective
+
+    def cards(self, statement: Statement) -> Iterator[Card]:
+        """The cards of all ``points``, best first, each made when asked for.
+
+        Parameters
+        ----------
+        statement : Statement
+            The one the draws were made for.
+        """
+        return map(statement.with_best_intercept, self.points)
+
+    @property
+    def counts(self) -> str:
+        """The draws in words."""
+        return (
+            f"{self.n_draws} draws, {self.n_distinct} distinct, {self.n_repaired} repaired, "
+            f"{self.n_discarded} discarded"
+        )
+
+
+def randomised(
+    statement: Statement,
+    w: npt.ArrayLike,
+    *,
+    intercept: float | None = None,
+    n_draws: int = 100,
+    random_state: Any = 0,
+) -> Rounding:
+    """Draw whole weights whose expectation is w, and keep the best card.
+
+    Each weight is rounded up with probability equal to its fractional part, down otherwise,
+    independently of the others. For binary weights this is the paper's draw. For ternary ones it
+    is the paper's draw on the doubled features with the pair (c+, c-) of each feature reduced to
+    (max(w, 0), max(-w, 0)): the expectation is the same and the variance never larger.
+
+    Parameters
+    ----------
+    statement : Statement
+    w : array of shape (p,)
+        Real weights, say those of a relaxed result.
+    intercept : float, optional
+        The LP's intercept b; only needed for ``held_loss``.
+    n_draws : int
+        At least 1.
+    random_state : int or Generator
+
+    Returns
+    -------
+    Rounding
+
+    Raises
+    ------
+    FormulationError
+        For weights of another shape, or not finite.
+    OptionError
+        Where ``n_draws`` is no whole number >= 1.
+
+    References
+    ----------
+    Chevaleyre, Koriche & Zucker (2013), Figure 1, steps (2) and (3). The paper returns one draw;
+    here the best of N is returned, judged exactly.
+    """
+    if isinstance(n_draws, bool) or not hasattr(n_draws, "__index__") or n_draws < 1:
+        raise OptionError(f"n_draws must be a whole number >= 1, got {n_draws!r}")
+    generator = np.random.default_rng(random_state)
+    low, high, fraction = neighbours(statement, w)
+    up = generator.random((int(n_draws), len(low))) < fraction
+    drawn, times = _distinct(np.where(up, high, low), np.ones(int(n_draws), dtype=np.int64))
+    repaired, feasible = limit_terms(statement, drawn, w)
+    changed = (repaired != drawn).any(axis=1)
+    points, kept_times = _distinct(repaired[feasible], times[feasible])
+    losses = _best_losses(statement, points)
+    judged, ordered = _judged(statement, points, losses)
+    held = float("nan")
+    if intercept is not None:
+        held = _average(_held_losses(statement, drawn, intercept), times)
+    return Rounding(
+        card=judged[0][0] if judged else None,
+        evaluation=judged[0][1] if judged else None,
+        points=ordered,
+        n_draws=int(n_draws),
+        n_distinct=len(drawn),
+        n_repaired=int(times[changed & feasible].sum()),
+        n_discarded=int(times[~feasible].sum()),
+        mean_loss=_average(losses, kept_times),
+        held_loss=held,
+        random_state=None if isinstance(random_state, np.random.Generator) else random_state,
+    )
+
+
+def _held_losses(statement: Statement, points: IntArray, b: float) -> FloatArray:
+    """Mean loss of each of N vectors of points with the real intercept b, shape (N,)."""
+    rows, held = statement.design.merged, as_fraction(float(b))
+    means = [
+        float(rows.weight @ statement.loss.rows(FloatTotals(total, 0.0), held, rows.y))
+        for totals in _totals(statement, points)
+        for total in totals.T
+    ]
+    return np.array(means, dtype=np.float64) / float(rows.weight.sum())
+
+
+def _best_losses(statement: Statement, points: IntArray) -> FloatArray:
+    """Mean loss of each of N vectors of points with its best allowed intercept, shape (N,)."""
+    rows, loss, rule = statement.design.merged, statement.loss, statement.intercept
+    found = [
+        loss.best_intercepts(totals, rows.y, rows.weight, rule)[1]
+        for totals in _totals(statement, points)
+    ]
+    return np.concatenate([np.empty(0), *found])
+
+
+def _totals(statement: Statement, points: IntArray) -> Iterator[FloatArray]:
+    """Totals of the merged rows, one vector of points a column, by products of bounded size."""
+    X = statement.design.merged.X
+    weights = points.T.astype(np.float64)
+    chunk = max(1, _CHUNK // max(len(X), 1))
+    for start in range(0, len(points), chunk):
+        yield X @ weights[:, start : start + chunk]
+
+
+def _judged(
+    statement: Statement, points: IntArray, losses: FloatArray
+) -> tuple[list[tuple[Card, Evaluation]], IntArray]:
+    """The best few cards in exact order, and all vectors of points, best first.
+
+    The order of the others comes from sums in floating point.
+    """
+    penalties = np.array([statement.penalty(w) for w in points])
+    order = np.argsort(losses + penalties, kind="stable")
+    cards = [statement.with_best_intercept(points[k]) for k in order[:JUDGED]]
+    judged = sorted(
+        ((card, evaluate(statement, card)) for card in cards), key=lambda pair: pair[1].objective
+    )
+    first = [card.coefficients for card, _ in judged]
+    return judged, np.array([*first, *points[order[JUDGED:]]], dtype=np.int64).reshape(points.shape)
+
+
+def _distinct(points: IntArray, times: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct rows and how often each was drawn."""
+    rows, inverse = np.unique(points, axis=0, return_inverse=True)
+    return rows, np.bincount(inverse.ravel(), weights=times, minlength=len(rows)).astype(np.int64)
+
+
+def _average(values: FloatArray, times: IntArray) -> float:
+    """Mean over the draws, NaN where there is none."""
+    return float(values @ times / times.sum()) if times.sum() else float("nan")

@@ -1,0 +1,15 @@
+"""Integer scorecards as people use them: apply, print, save, export."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from milpscore._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from milpscore.scorecard._card import Scorecard
+
+__all__ = ["Scorecard"]
+
+_EXPORTS = {"Scorecard": "milpscore.scorecard._card"}
+__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

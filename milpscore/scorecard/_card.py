@@ -1,0 +1,425 @@
+"""The scorecard: an integer card that knows its features, its data and its certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.card import Card
+from milpscore.core.column import Column
+from milpscore.core.design import Design, FloatArray
+from milpscore.core.errors import DataError
+from milpscore.core.rule import DecisionRule, as_fraction
+from milpscore.scorecard._html import card_html
+from milpscore.scorecard._json import card_fields, card_to_json
+from milpscore.scorecard._latex import card_latex
+from milpscore.scorecard._markdown import card_markdown
+from milpscore.scorecard._plain import plain_label, plain_points, plain_value
+from milpscore.scorecard._rows import (
+    Feature,
+    Row,
+    card_features,
+    card_rows,
+    count_terms,
+    merged_bins,
+)
+from milpscore.scorecard._sql import card_sql
+from milpscore.scorecard._text import card_text
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """Whole-number points for features, and the total from which the answer is positive.
+
+    Applying a card is total: every row gets an answer, or a :class:`DataError` says which column
+    or value has none. Only the features that have points are looked at.
+
+    Attributes
+    ----------
+    columns : tuple of Column, length p
+        The design columns, which know their raw feature and interval.
+    points : tuple of int, length p
+        One for each column, zeros included.
+    threshold : Fraction
+        T: positive iff total >= T; a tie is positive.
+    blocks : tuple of tuples of int
+        The ordered bins of each binned feature, as column positions.
+    classes : (negative label, positive label)
+        As the user wrote them: text, whole numbers, floats or truth values.
+    step : Fraction or None
+        The grid of the data; None where there is none.
+    certificate : mapping
+        What is claimed and proved: ``formulation, claim, verified, objective, loss, penalty,
+        bound, bound_source, gap, n_rows, errors``; may be empty.
+    fingerprint : str
+        SHA-256 of the data the card was made from; empty if unknown.
+    title : str
+
+    Raises
+    ------
+    DataError
+        If the parts do not fit together, or a label or point has a type a card cannot carry.
+    """
+
+    columns: tuple[Column, ...]
+    points: tuple[int, ...]
+    threshold: Fraction
+    blocks: tuple[tuple[int, ...], ...] = ()
+    classes: tuple[Any, Any] = (0, 1)
+    step: Fraction | None = Fraction(1)
+    certificate: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    fingerprint: str = ""
+    title: str = "Scorecard"
+
+    def __post_init__(self) -> None:
+        columns = tuple(self.columns)
+        points = plain_points(self.points)
+        blocks = tuple(tuple(int(j) for j in block) for block in self.blocks)
+        classes = tuple(plain_label(label) for label in self.classes)
+        if len(points) != len(columns):
+            raise DataError(f"{len(columns)} columns need as many points, not {len(points)}")
+        if len({column.name for column in columns}) != len(columns):
+            raise DataError("two columns of a card share a name; rename one of them")
+        if any(not 0 <= j < len(columns) for block in blocks for j in block):
+            raise DataError(f"a block names a column outside 0..{len(columns) - 1}")
+        if len(classes) != 2 or classes[0] == classes[1]:
+            raise DataError(f"a card needs two different labels, not {self.classes!r}")
+        step = None if self.step is None else as_fraction(self.step)
+        if step is not None and step <= 0:
+            raise DataError(f"the step of the data must be positive, not {step}")
+        if not isinstance(self.certificate, Mapping):
+            raise DataError("the certificate is a mapping from names to values; pass a dict")
+        values = {
+            "columns": columns,
+            "points": points,
+            "threshold": as_fraction(self.threshold),
+            "blocks": blocks,
+            "classes": classes,
+            "step": step,
+            "certificate": plain_value(self.certificate),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_card(
+        cls,
+        card: Card,
+        design: Design,
+        certificate: Mapping[str, Any] | None = None,
+        title: str = "Scorecard",
+    ) -> Scorecard:
+        """The scorecard of an integer card and the design it was made from.
+
+        Parameters
+        ----------
+        card : Card
+            One coefficient for each column of the design.
+        design : Design
+        certificate : mapping, optional
+            For example the flat summary of a result.
+        title : str
+
+        Returns
+        -------
+        Scorecard
+
+        Raises
+        ------
+        DataError
+            If the card has another number of coefficients than the design has columns.
+        """
+        return cls(
+            columns=design.columns,
+            points=tuple(card.coefficients.tolist()),
+            threshold=card.threshold,
+            blocks=design.blocks,
+            classes=design.classes,
+            step=design.step,
+            certificate={} if certificate is None else certificate,
+            fingerprint=design.fingerprint,
+            title=title,
+        )
+
+    # ---------------------------------------------------------------- what the card consists of
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """Names of the raw features, in the order of the columns."""
+        return tuple(dict.fromkeys(column.feature for column in self.columns))
+
+    @cached_property
+    def used_features(self) -> tuple[Feature, ...]:
+        """The raw features any of whose columns has points."""
+        return tuple(
+            feature
+            for feature in card_features(self.columns, self.blocks)
+            if any(self.points[j] for j in feature.positions)
+        )
+
+    @cached_property
+    def used_columns(self) -> tuple[Column, ...]:
+        """All columns of the used features, in order, those without points included."""
+        used = {feature.name for feature in self.used_features}
+        return tuple(column for column in self.columns if column.feature in used)
+
+    @cached_property
+    def rule(self) -> DecisionRule:
+        """The decision rule; totals of indicators are whole numbers, whatever the other data."""
+        step = self.step
+        if step is None and all(column.is_indicator for column in self.used_columns):
+            step = Fraction(1)
+        return DecisionRule(self.threshold, step)
+
+    @property
+    def rows(self) -> tuple[tuple[Row, ...], ...]:
+        """The printed rows, one tuple for each used feature."""
+        return card_rows(self.columns, self.points, self.blocks)
+
+    def merged(self, block: Iterable[int]) -> tuple[Row, ...]:
+        """The bins of one block, equal neighbours merged."""
+        return merged_bins(self.columns, self.points, block)
+
+    @property
+    def coefficients(self) -> dict[str, int]:
+        """Points by column name, zeros included."""
+        return {column.name: w for column, w in zip(self.columns, self.points, strict=True)}
+
+    @property
+    def intercept(self) -> Fraction:
+        """b = -T."""
+        return -self.threshold
+
+    @property
+    def card(self) -> Card:
+        """The bare integer card."""
+        return Card(np.array(self.points, dtype=np.int64), self.intercept)
+
+    @property
+    def terms(self) -> int:
+        """Number of raw features whose points are not all equal."""
+        return count_terms(self.columns, self.points, self.blocks)
+
+    @property
+    def bins(self) -> int:
+        """Number of bins of the used features, equal neighbours merged."""
+        return sum(
+            len(self.merged(block)) for feature in self.used_features for block in feature.blocks
+        )
+
+    # ---------------------------------------------------------------- applying it
+
+    def score(
+        self,
+        X: Any,
+        feature_names: Sequence[str] | None = None,
+        unseen: Literal["error", "zero"] = "error",
+    ) -> FloatArray:
+        """Totals of rows of raw data.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n, number of features)
+            A DataFrame is read by column name; further columns are ignored. An array is read by
+            position, in the order of ``feature_names``.
+        feature_names : sequence of str, optional
+            Names of an array's columns; :attr:`features` by default.
+        unseen : {"error", "zero"}
+            What a category the card does not know, or a missing value it does not foresee, means:
+            an error, or no points. A missing number that counts by the unit is always an error.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Sums that rounding moved off the data's grid are put back on it.
+
+        Raises
+        ------
+        DataError
+            For a missing column, a missing value in a feature without a bin for it, or an unseen
+            category.
+        """
+        from milpscore.data import apply_columns
+
+        used, names = self.used_columns, feature_names or self.features
+        values = apply_columns(used, X, feature_names=names, unseen=unseen)
+        points = self.coefficients
+        return self.rule.totals(values, [points[column.name] for column in used])
+
+    def decision_function(
+        self,
+        X: Any,
+        feature_names: Sequence[str] | None = None,
+        unseen: Literal["error", "zero"] = "error",
+    ) -> FloatArray:
+        """total - T + step/2: > 0 exactly where the answer is positive, and never 0.
+
+        Off the data's grid a total between T - step/2 and T gets half its distance to T instead.
+        Without a grid, 1e-9 max(1, abs(T)) takes the place of step/2. Arguments as for
+        :meth:`score`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self.rule.decision(self.score(X, feature_names, unseen))
+
+    def predict(
+        self,
+        X: Any,
+        feature_names: Sequence[str] | None = None,
+        unseen: Literal["error", "zero"] = "error",
+    ) -> npt.NDArray[Any]:
+        """The label of each row: positive iff total >= T. Arguments as for :meth:`score`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In the labels of :attr:`classes`.
+        """
+        return self.labels(self.score(X, feature_names, unseen))
+
+    def score_design(self, Xd: npt.ArrayLike) -> FloatArray:
+        """Totals of rows of a design matrix.
+
+        Parameters
+        ----------
+        Xd : array of shape (n, p)
+            One column for each of :attr:`columns`, in their order.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        DataError
+            If the matrix has another number of columns.
+        """
+        values = np.asarray(Xd, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != len(self.columns):
+            raise DataError(
+                f"the card has {len(self.columns)} columns, the matrix the shape {values.shape}; "
+                "give the design matrix, or raw data to score()"
+            )
+        return self.rule.totals(values, self.points)
+
+    def labels(self, totals: FloatArray) -> npt.NDArray[Any]:
+        """The label of each total returned by :meth:`score` or :meth:`score_design`.
+
+        Parameters
+        ----------
+        totals : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        alike = type(self.classes[0]) is type(self.classes[1])
+        names = np.array(self.classes, dtype=None if alike else object)
+        return names[self.rule.positive(totals).astype(np.intp)]
+
+    # ---------------------------------------------------------------- showing and keeping it
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """The card as plain text: table, decision rule, certificate."""
+        return card_text(self)
+
+    def _repr_html_(self) -> str:
+        return card_html(self)
+
+    def to_html(self) -> str:
+        """The card as an HTML fragment in which everything is escaped."""
+        return card_html(self)
+
+    def to_markdown(self) -> str:
+        """The card as Markdown text with a pipe table."""
+        return card_markdown(self)
+
+    def to_latex(self) -> str:
+        """The card as a LaTeX ``table`` with horizontal rules; no package is needed."""
+        return card_latex(self)
+
+    def to_sql(
+        self,
+        table: str | Sequence[str] = "data",
+        dialect: str = "ansi",
+        keys: Sequence[str] = (),
+        unseen: Literal["null", "zero"] = "null",
+    ) -> str:
+        """One SELECT that computes ``total`` and ``prediction`` for every row of a table.
+
+        Where :meth:`predict` raises an error for a row, the statement answers NULL: for a NULL in
+        a used feature without a bin for missing values, and for a category the card does not
+        know. With ``unseen="zero"`` both score nothing, as they do in :meth:`predict`; a NULL
+        number that counts by the unit still makes the total NULL. Missing values must be NULL in
+        the table, not NaN. A result column is called ``card_total`` or ``card_prediction`` where
+        the data have a column of that name.
+
+        Parameters
+        ----------
+        table : str or sequence of str
+            Name of the table; a sequence is a qualified name such as ``("schema", "table")``.
+        dialect : {"ansi", "mysql"}
+            ``ansi`` suits SQLite, PostgreSQL, DuckDB, SQL Server and Snowflake, among others.
+        keys : sequence of str
+            Columns of the table to carry into the result.
+        unseen : {"null", "zero"}
+
+        Returns
+        -------
+        str
+            The statement, without a closing semicolon, headed by comments.
+
+        Raises
+        ------
+        OptionError
+            For an unknown dialect or value of ``unseen``.
+        DataError
+            For a name with a NUL character.
+        """
+        return card_sql(self, table, dialect, keys, unseen)
+
+    def to_json(self) -> str:
+        """The card as JSON text (``schema_version`` 1), read back by :meth:`from_json`."""
+        return card_to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Scorecard:
+        """The card written by :meth:`to_json`, equal to the original.
+
+        Raises
+        ------
+        DataError
+            If the text is no card, is damaged, or has another schema version.
+        """
+        return cls(**card_fields(text))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the JSON text to a file in UTF-8 and return its path."""
+        path = Path(path)
+        path.write_text(self.to_json() + "\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Scorecard:
+        """Read a card written by :meth:`save`.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        DataError
+            If the file holds no card.
+        """
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))

@@ -1,0 +1,121 @@
+"""What is said below the table: the decision rule, and what the certificate proves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from milpscore.metrics import gap
+from milpscore.scorecard._rows import PLAIN, Style, number, printable
+
+if TYPE_CHECKING:
+    from milpscore.scorecard._card import Scorecard
+
+_DIGITS = 6
+
+
+def decision_sentence(card: Scorecard, style: Style = PLAIN) -> str:
+    """The decision rule in one line, escaped for ``style``."""
+    negative, positive = (style.escape(printable(str(label))) for label in card.classes)
+    return (
+        f"Decision: {positive} if total {style.at_least} {exact_number(card.threshold)}, "
+        f"otherwise {negative}."
+    )
+
+
+def notes(card: Scorecard) -> tuple[str, ...]:
+    """Everything else said below the table, as plain sentences to be escaped by the renderer."""
+    if not card.used_features:
+        reading = "No variable has points: the total is 0 for every row."
+    else:
+        reading = "Total: the sum of the points of every line that applies."
+    return (reading, *certificate_sentences(card.certificate))
+
+
+def certificate_sentences(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """The certificate in plain words; empty where there is none.
+
+    The proved figure is the recorded bound, rounded down. It is never taken from the objective,
+    so a card whose bound lies below its objective shows it.
+
+    Parameters
+    ----------
+    certificate : mapping
+        With the names of tables and JSON: ``formulation, claim, verified, objective, loss,
+        penalty, bound, bound_source, errors, n_rows, caveat``; all may be absent.
+
+    Returns
+    -------
+    tuple of str
+    """
+    if not certificate:
+        return ()
+    said = (_claim(certificate), _objective(certificate), _errors(certificate), _kind(certificate))
+    return tuple(sentence for sentence in said if sentence)
+
+
+def exact_number(value: Fraction) -> str:
+    """A whole number in full, any other as a decimal with at most twelve significant digits."""
+    return str(value.numerator) if value.denominator == 1 else number(float(value))
+
+
+def _claim(certificate: Mapping[str, Any]) -> str:
+    """What is claimed, what was re-checked, and what no card can beat."""
+    claim = printable(str(certificate.get("claim", "none")))
+    verified = certificate.get("verified")
+    checked = "" if verified is None else f" ({'' if verified else 'not '}re-checked on the data)"
+    bound = _finite(certificate.get("bound"))
+    if bound is None or claim in ("feasible", "none"):
+        return f"Claim: {claim}{checked}; nothing is proved about better cards."
+    proved = f"no card of this kind has objective below {_rounded_down(bound)}"
+    source = certificate.get("bound_source")
+    by = f" (bound: {printable(str(source))})" if source else ""
+    return f"Claim: {claim}{checked}; proved: {proved}{by}."
+
+
+def _objective(certificate: Mapping[str, Any]) -> str:
+    """The card's own objective, its parts, and its distance to the bound."""
+    objective = _finite(certificate.get("objective"))
+    if objective is None:
+        return ""
+    parts = [_finite(certificate.get(name)) for name in ("loss", "penalty")]
+    split = ""
+    if None not in parts:
+        split = f" = loss {parts[0]:.{_DIGITS}g} + penalty {parts[1]:.{_DIGITS}g}"
+    bound = _finite(certificate.get("bound"))
+    distance = "" if bound is None else f"; gap {max(gap(objective, bound), 0.0):.2%}"
+    return f"Objective: {objective:.{_DIGITS}g}{split}{distance}."
+
+
+def _errors(certificate: Mapping[str, Any]) -> str:
+    """Training errors, where they were recorded."""
+    errors, rows = certificate.get("errors"), certificate.get("n_rows")
+    if errors is None or rows is None:
+        return ""
+    return f"Training errors: {errors} of {rows} rows."
+
+
+def _kind(certificate: Mapping[str, Any]) -> str:
+    """The formulation, and where the bound speaks of fewer cards than all of its kind."""
+    formulation = certificate.get("formulation")
+    caveat = certificate.get("caveat")
+    said = [f"Formulation: {printable(str(formulation))}."] if formulation else []
+    said += [f"The bound holds {printable(str(caveat)).rstrip('.')}."] if caveat else []
+    return " ".join(said)
+
+
+def _finite(value: Any) -> float | None:
+    """The value as a finite float, or None."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _rounded_down(value: float) -> str:
+    """At most six significant digits, rounded down so that the sentence stays true."""
+    context = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+    floored = context.create_decimal(Decimal(repr(value)))
+    return number(float(floored) + 0.0)  # -0.0 is printed as 0

@@ -1,0 +1,254 @@
+"""A card as one SELECT statement that a database can run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from milpscore.core.column import Column
+from milpscore.core.errors import DataError, OptionError
+from milpscore.core.rule import RELATIVE_ROUNDING
+from milpscore.scorecard._rows import Feature, printable
+from milpscore.scorecard._sentences import exact_number
+
+if TYPE_CHECKING:
+    from milpscore.scorecard._card import Scorecard
+
+Unseen = Literal["null", "zero"]
+_SOURCE, _SCORED = "source", "scored"
+# Lines are indented after names are written; a line break within a name must not be. Names cannot
+# hold NUL, so it stands for their line breaks until the statement is complete.
+_BREAK = "\x00"
+_TRUTH = {"True": "('true', '1', 't')", "False": "('false', '0', 'f')"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a database writes names and text."""
+
+    name: Callable[[str], str]
+    text: Callable[[str], str]
+
+
+def _doubled(mark: str, text: str) -> str:
+    """Text between marks, with the marks inside it doubled."""
+    if "\x00" in text:
+        raise DataError(f"SQL cannot hold the NUL character in {text!r}; rename the column")
+    return f"{mark}{text.replace(mark, mark + mark)}{mark}".replace("\n", _BREAK)
+
+
+DIALECTS = {
+    "ansi": Dialect(
+        name=lambda text: _doubled('"', text),
+        text=lambda text: _doubled("'", text),
+    ),
+    "mysql": Dialect(
+        name=lambda text: _doubled("`", text),
+        text=lambda text: _doubled("'", text.replace("\\", "\\\\")),
+    ),
+}
+"""``ansi`` is read by SQLite, PostgreSQL, DuckDB, SQL Server and Snowflake, among others."""
+
+
+def card_sql(
+    card: Scorecard,
+    table: str | Sequence[str],
+    dialect: str,
+    keys: Sequence[str],
+    unseen: Unseen,
+) -> str:
+    """The statement described at :meth:`milpscore.Scorecard.to_sql`."""
+    if dialect not in DIALECTS:
+        raise OptionError(f"unknown SQL dialect {dialect!r}; choose one of {sorted(DIALECTS)}")
+    if unseen not in ("null", "zero"):
+        raise OptionError(f"unseen must be 'null' or 'zero' in SQL, not {unseen!r}")
+    return _Writer(card, DIALECTS[dialect], unseen).statement(table, keys)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes one card in one dialect."""
+
+    card: Scorecard
+    dialect: Dialect
+    unseen: Unseen
+
+    def statement(self, table: str | Sequence[str], keys: Sequence[str]) -> str:
+        """The whole SELECT, with the total computed in a derived table."""
+        name = self.dialect.name
+        parts = [table] if isinstance(table, str) else list(table)
+        place = ".".join(name(part) for part in parts)
+        taken = {text.casefold() for text in (*keys, *self.card.features)}
+        total = _fresh("total", taken)
+        prediction = _fresh("prediction", taken)
+        size = _fresh("size", taken)
+        carried = [name(key) for key in keys]
+        inner = [f"{name(_SOURCE)}.{key}" for key in carried]
+        inner.append(f"{_indented(self._sum(absolute=False))} AS {name(total)}")
+        if self.card.rule.step is None:
+            inner.append(f"{_indented(self._sum(absolute=True))} AS {name(size)}")
+        label = self._prediction(name(total), name(size))
+        outer = [*carried, name(total), f"{_indented(label)} AS {name(prediction)}"]
+        listed = ",\n  ".join
+        derived = f"SELECT\n  {listed(inner)}\nFROM {place} AS {name(_SOURCE)}"
+        statement = (
+            f"{self._comment()}\nSELECT\n  {listed(outer)}\n"
+            f"FROM (\n  {_indented(derived)}\n) AS {name(_SCORED)}"
+        )
+        return statement.replace(_BREAK, "\n")
+
+    def _comment(self) -> str:
+        """What the statement decides, and what it says of NULL."""
+        card = self.card
+        negative, positive = (printable(str(label)) for label in card.classes)
+        lines = [
+            printable(card.title),
+            f"{positive} if total >= {exact_number(card.threshold)}, otherwise {negative}.",
+        ]
+        if self.unseen == "null":
+            lines += [
+                "A NULL the card does not foresee, or a category it does not know, makes total",
+                "and prediction NULL.",
+            ]
+        else:
+            lines += [
+                "A NULL or a category the card does not know scores nothing; a NULL number that",
+                "counts by the unit makes total and prediction NULL.",
+            ]
+        if not self._whole() and card.rule.step is not None:
+            lines += [
+                f"{_literal(card.rule.cut)} is the threshold less a thousandth of a step of the",
+                "data, so that rounding cannot lose a tie.",
+            ]
+        return "\n".join(f"-- {line}" for line in lines)
+
+    def _whole(self) -> bool:
+        """Whether every total is a whole number, added up without rounding."""
+        return all(column.is_indicator for column in self.card.used_columns)
+
+    def _prediction(self, total: str, size: str) -> str:
+        """The label of a total."""
+        negative, positive = (self._label(label) for label in self.card.classes)
+        rule = self.card.rule
+        if rule.step is None:
+            distance = f"{total} - {_literal(rule.threshold)}"
+            reached = f"{distance} >= -{_literal(RELATIVE_ROUNDING)} * {size}"
+        else:
+            reached = f"{total} >= {_literal(rule.threshold if self._whole() else rule.cut)}"
+        return (
+            f"CASE\n  WHEN {total} IS NULL THEN NULL\n  WHEN {reached} THEN {positive}\n"
+            f"  ELSE {negative}\nEND"
+        )
+
+    def _label(self, label: bool | int | float | str) -> str:
+        """A class label as a literal."""
+        if isinstance(label, bool):
+            return "TRUE" if label else "FALSE"
+        return self.dialect.text(label) if isinstance(label, str) else _literal(label)
+
+    def _sum(self, absolute: bool) -> str:
+        """The sum over the features; of absolute values and |T| where ``absolute``."""
+        card = self.card
+        summands = [self._feature(feature, absolute) for feature in card.used_features]
+        if absolute:
+            summands.append(_literal(abs(card.threshold)))
+        return "\n+ ".join(summands) or "0"
+
+    def _feature(self, feature: Feature, absolute: bool) -> str:
+        """The points of one feature, with NULL decided first."""
+        card = self.card
+        value = f"{self.dialect.name(_SOURCE)}.{self.dialect.name(feature.name)}"
+        bins = [block for block in feature.blocks if card.columns[block[0]].kind == "interval"]
+        in_bins = {j for block in bins for j in block}
+        parts = [self._bins(value, block, absolute) for block in bins]
+        rest = [j for j in feature.positions if j not in in_bins]
+        categories = [j for j in rest if card.columns[j].kind == "category"]
+        parts += [self._categories(value, categories, absolute)] if categories else []
+        parts += [
+            self._single(value, card.columns[j], self._points(j, absolute), absolute)
+            for j in rest
+            if card.columns[j].kind in ("numeric", "step", "interval") and card.points[j]
+        ]
+        added = "\n  + ".join(_indented(part) for part in parts) or "0"
+        if_null = self._if_null(feature, absolute)
+        return f"CASE\n  WHEN {value} IS NULL THEN {if_null}\n  ELSE {added}\nEND"
+
+    def _if_null(self, feature: Feature, absolute: bool) -> str:
+        """What a NULL scores: the points for missing values, or nothing, or NULL."""
+        columns = self.card.columns
+        missing = [j for j in feature.positions if columns[j].kind == "missing"]
+        numeric = any(columns[j].kind == "numeric" for j in feature.positions)
+        foreseen = missing or (self.unseen == "zero" and not numeric)
+        return str(sum(self._points(j, absolute) for j in missing)) if foreseen else "NULL"
+
+    def _points(self, j: int, absolute: bool) -> int:
+        """Points of one column, or their size."""
+        return abs(self.card.points[j]) if absolute else self.card.points[j]
+
+    def _bins(self, value: str, block: Iterable[int], absolute: bool) -> str:
+        """One CASE over the merged bins of a block."""
+        branches = [
+            f"WHEN {_between(value, row.lower, row.upper)} "
+            f"THEN {abs(row.points) if absolute else row.points}"
+            for row in self.card.merged(block)
+            if row.kind == "interval"
+        ]
+        return _case(branches, "0")
+
+    def _categories(self, value: str, positions: Sequence[int], absolute: bool) -> str:
+        """One CASE over the modalities, zeros too: a modality not listed is unseen."""
+        known = [self.card.columns[j].category or "" for j in positions]
+        logical = set(known) <= _TRUTH.keys()
+        branches = []
+        for j, category in zip(positions, known, strict=True):
+            # Databases store truth values as words or as 1 and 0; both are understood.
+            test = (
+                f"LOWER(CAST({value} AS CHAR(5))) IN {_TRUTH[category]}"
+                if logical
+                else f"{value} = {self.dialect.text(category)}"
+            )
+            branches.append(f"WHEN {test} THEN {self._points(j, absolute)}")
+        return _case(branches, "NULL" if self.unseen == "null" else "0")
+
+    def _single(self, value: str, column: Column, points: int, absolute: bool) -> str:
+        """One column that stands alone."""
+        if column.kind == "numeric":
+            return f"{points} * ABS({value})" if absolute else f"{points} * {value}"
+        return _case([f"WHEN {_between(value, column.lower, column.upper)} THEN {points}"], "0")
+
+
+def _between(value: str, lower: float, upper: float) -> str:
+    """The test lower <= value < upper, without its infinite ends."""
+    tests = [f"{value} >= {_literal(lower)}"] if math.isfinite(lower) else []
+    tests += [f"{value} < {_literal(upper)}"] if math.isfinite(upper) else []
+    return " AND ".join(tests) or f"{value} IS NOT NULL"
+
+
+def _case(branches: Sequence[str], otherwise: str) -> str:
+    """A CASE expression over several lines."""
+    lines = "\n".join(f"  {branch}" for branch in branches)
+    return f"CASE\n{lines}\n  ELSE {otherwise}\nEND"
+
+
+def _literal(value: Any) -> str:
+    """A number as a plain decimal that reads back as the same floating-point number."""
+    if isinstance(value, Fraction):
+        value = value.numerator if value.denominator == 1 else float(value)
+    return str(value) if isinstance(value, int) else format(Decimal(repr(value)), "f")
+
+
+def _indented(text: str) -> str:
+    """Text whose lines after the first are moved two to the right."""
+    return text.replace("\n", "\n  ")
+
+
+def _fresh(alias: str, taken: set[str]) -> str:
+    """A name for a result column that no data column has; it is taken afterwards."""
+    while alias in taken:
+        alias = f"card_{alias}"
+    taken.add(alias)
+    return alias

@@ -1,0 +1,195 @@
+"""A program handed over to HiGHS once, then edited in place and solved again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+
+from milpscore.core.algebra import standard_form
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import FormulationError, NotApplicableError, SolverError
+from milpscore.core.program import Kind, Program
+from milpscore.solvers._options import Options
+from milpscore.solvers._self_test import self_test
+
+_CONTINUOUS, _INTEGER = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
+
+
+@dataclass(frozen=True)
+class RowEnd:
+    """The Pyomo constraint behind a compiled row, and its end: -1 lower, 0 both, 1 upper."""
+
+    constraint: Any
+    end: int
+
+
+class Session:
+    """A compiled program inside HiGHS.
+
+    Re-solving after :meth:`relax`, :meth:`restore` or :meth:`set` edits the program where it is;
+    nothing is compiled again. Constraints added to ``program.model`` later need a new session.
+
+    Parameters
+    ----------
+    program : Program
+        Its Pyomo model is compiled to standard form and handed over in one call.
+
+    Attributes
+    ----------
+    handover_seconds : float
+        Compiling and passing the model.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.version = self_test()
+        started = time.perf_counter()
+        self.program = program
+        self.kind: Kind = program.kind
+        form = standard_form(program.model)
+        if form.c.shape[0] != 1:
+            raise FormulationError("the model needs exactly one active objective")
+        self.columns: list[Any] = form.columns
+        self.rows = [RowEnd(row.constraint, row.bound_type) for row in form.rows]
+        self.cost: FloatArray = form.c.toarray().ravel()
+        self.offset = float(form.c_offset[0])
+        self.matrix = form.A
+        rhs = np.asarray(form.rhs, dtype=np.float64)
+        ends = np.array([row.end for row in self.rows], dtype=np.int64)
+        self.row_lower = np.where(ends <= 0, rhs, -np.inf)
+        self.row_upper = np.where(ends >= 0, rhs, np.inf)
+        self.col_lower = _bounds([var.lb for var in self.columns], -np.inf)
+        self.col_upper = _bounds([var.ub for var in self.columns], np.inf)
+        self.integral = np.array([not var.is_continuous() for var in self.columns], dtype=bool)
+        self._position = {id(var): j for j, var in enumerate(self.columns)}
+        self._require_finite_ranges()
+        self.highs = highspy.Highs()
+        self._pass()
+        self.handover_seconds = time.perf_counter() - started
+
+    def _require_finite_ranges(self) -> None:
+        """Wrong answers on unbounded integers are an open report against HiGHS: refuse them."""
+        wide = self.integral & ~(np.isfinite(self.col_lower) & np.isfinite(self.col_upper))
+        if wide.any():
+            name = self.columns[int(np.flatnonzero(wide)[0])].name
+            raise FormulationError(f"integer variable {name} has no finite bounds: give it some")
+
+    def _pass(self) -> None:
+        """Hand the compiled arrays over in one call."""
+        lp = highspy.HighsLp()
+        lp.num_row_, lp.num_col_ = self.matrix.shape
+        lp.col_cost_, lp.offset_ = self.cost, self.offset
+        lp.col_lower_, lp.col_upper_ = self.col_lower, self.col_upper
+        lp.row_lower_, lp.row_upper_ = self.row_lower, self.row_upper
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_ = self.matrix.indptr
+        lp.a_matrix_.index_ = self.matrix.indices
+        lp.a_matrix_.value_ = self.matrix.data
+        lp.integrality_ = [_INTEGER if whole else _CONTINUOUS for whole in self.integral.tolist()]
+        self.option("output_flag", False)
+        if self.highs.passModel(lp) == highspy.HighsStatus.kError:
+            raise SolverError(
+                "HiGHS refused the model; write it with program.write('x.lp') and look"
+            )
+
+    def option(self, name: str, value: bool | int | float | str) -> None:
+        """Set one HiGHS option; highspy only returns an error for a bad one, this raises it."""
+        if self.highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise SolverError(f"HiGHS refused option {name}={value!r}")
+
+    def apply(self, options: Options, absolute_gap: float) -> None:
+        """Set every option of a run."""
+        # the log callbacks that carry bounds and nodes fire only with output on
+        self.option("output_flag", True)
+        self.option("log_to_console", False)
+        self.option("log_file", options.log_file or "")
+        self.option("time_limit", float(options.time_limit))
+        self.option("mip_rel_gap", float(options.mip_gap))
+        self.option("mip_abs_gap", absolute_gap)
+        self.option(
+            "mip_max_nodes", 2**31 - 1 if options.node_limit is None else int(options.node_limit)
+        )
+        self.option("threads", int(options.threads))
+        self.option("random_seed", int(options.random_state))
+        self.option("presolve", "on" if options.presolve else "off")
+
+    def relax(self) -> None:
+        """Drop integrality, in place."""
+        self._integrality(np.zeros_like(self.integral))
+        self.kind = "relaxed"
+
+    def restore(self) -> None:
+        """Bring integrality back, in place."""
+        if self.program.kind == "relaxed":
+            raise NotApplicableError(
+                "this session was made from a relaxed program: load program.exact()"
+            )
+        self._integrality(self.integral)
+        self.kind = "exact"
+
+    def _integrality(self, integral: Any) -> None:
+        kinds = np.where(integral, int(_INTEGER), int(_CONTINUOUS)).astype(np.uint8)
+        count = len(self.columns)
+        self.highs.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kinds)
+
+    def set(self, **weights: float) -> None:
+        """Change penalty weights in place, as :meth:`Program.set` does, costs in HiGHS included.
+
+        Only the objective's cost vector is touched.
+        """
+        self.program.set(**weights)
+        cost, offset = self._objective()
+        changed = np.flatnonzero(cost != self.cost).astype(np.int32)
+        if len(changed):
+            self.highs.changeColsCost(len(changed), changed, cost[changed])
+        self.highs.changeObjectiveOffset(offset)
+        self.cost, self.offset = cost, offset
+
+    def _objective(self) -> tuple[FloatArray, float]:
+        """Costs of the model's objective as its Params stand now."""
+        import pyomo.environ as pyo
+        from pyomo.repn import generate_standard_repn
+
+        (objective,) = self.program.model.component_data_objects(pyo.Objective, active=True)
+        linear = generate_standard_repn(objective.expr, compute_values=True)
+        cost = np.zeros(len(self.columns))
+        for var, coefficient in zip(linear.linear_vars, linear.linear_coefs, strict=True):
+            cost[self._position[id(var)]] += coefficient
+        return cost, float(linear.constant)
+
+    def vector(self) -> FloatArray:
+        """The model's current values in column order; NaN where a variable has none."""
+        return np.array(
+            [np.nan if v.value is None else v.value for v in self.columns], dtype=np.float64
+        )
+
+    def load_values(self, values: FloatArray) -> None:
+        """Write a solution vector back into the Pyomo model."""
+        for var, value in zip(self.columns, values.tolist(), strict=True):
+            var.set_value(value, skip_validation=True)
+
+    def dual_bound_of(self, row_dual: FloatArray) -> float:
+        """A lower bound on the LP from any row duals, recomputed with the program's own arrays.
+
+        For every y: min c.x >= sum of y's best row ends + sum_j min over the column's range of
+        (c - A'y)_j x_j. Duals that point to an infinite end are set to 0 first.
+        """
+        y = np.where((row_dual > 0) & np.isinf(self.row_lower), 0.0, row_dual)
+        y = np.where((y < 0) & np.isinf(self.row_upper), 0.0, y)
+        ends = np.where(y > 0, self.row_lower, np.where(y < 0, self.row_upper, 0.0))
+        reduced = self.cost - self.matrix.T @ y
+        # what rounding can do to a reduced cost, so that the bound stays one
+        noise = 1e-13 * (np.abs(self.cost) + abs(self.matrix).T @ np.abs(y))
+        low = np.where(np.isfinite(self.col_lower), self.col_lower, -1e9)
+        high = np.where(np.isfinite(self.col_upper), self.col_upper, 1e9)
+        reach = np.maximum(np.abs(low), np.abs(high))
+        best = np.minimum(reduced * low, reduced * high) - noise * reach
+        return float(self.offset + y @ ends + best.sum())
+
+
+def _bounds(values: list[Any], missing: float) -> FloatArray:
+    """Bounds as floats, None meaning there is none."""
+    return np.array([missing if v is None else v for v in values], dtype=np.float64)

@@ -1,0 +1,92 @@
+"""Solve a program: hand over, run, re-check, and claim only what the re-check allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from milpscore.core.card import Card
+from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.program import Program
+from milpscore.core.result import Result, TracePoint
+from milpscore.solvers._options import make_options
+
+if TYPE_CHECKING:
+    from milpscore.solvers._session import Session
+
+SOLVERS: dict[str, str] = {"highs": "milpscore.solvers._highs"}
+"""Solvers by name; adding one is a new file with ``solve_session`` and one line here."""
+
+
+def load(program: Program) -> Session:
+    """Hand a program over to HiGHS, to be edited in place and solved several times.
+
+    Parameters
+    ----------
+    program : Program
+
+    Returns
+    -------
+    Session
+        Pass it to :func:`solve` in place of the program.
+    """
+    from milpscore.solvers._session import Session
+
+    return Session(program)
+
+
+def solve(
+    program: Program | Session,
+    solver: str = "auto",
+    *,
+    warm_start: Card | Result | None = None,
+    progress: bool | None = None,
+    callback: Callable[[TracePoint], None] | None = None,
+    **options: Any,
+) -> Result:
+    """Solve a program and re-check the answer from the raw data.
+
+    Parameters
+    ----------
+    program : Program or Session
+    solver : {"auto", "highs"}
+    warm_start : Card or Result, optional
+        A card to start from; every auxiliary variable is computed from it.
+    progress : bool, optional
+        Show a progress line; default: where standard error is a terminal.
+    callback : callable, optional
+        Called with each :class:`milpscore.core.result.TracePoint`, from the solver's thread.
+    **options :
+        ``time_limit=60``, ``mip_gap=0``, ``node_limit``, ``threads=1``, ``random_state=0``,
+        ``presolve=True``, ``log_file``.
+
+    Returns
+    -------
+    Result
+        Never worse than the empty card or the warm start where those meet every constraint.
+
+    Raises
+    ------
+    OptionError
+        For an unknown solver or option.
+    SolverError
+        Where the solver fails its self-test or refuses the model.
+    """
+    name = "highs" if solver == "auto" else solver
+    if name not in SOLVERS:
+        raise OptionError(f"unknown solver {solver!r}; there are {', '.join(['auto', *SOLVERS])}")
+    run: Callable[..., Result] = import_module(SOLVERS[name]).solve_session
+    session = load(program) if isinstance(program, Program) else program
+    return run(session, make_options(options), _start_card(warm_start), progress, callback)
+
+
+def _start_card(warm_start: Card | Result | None) -> Card | None:
+    """The card of a warm start."""
+    if isinstance(warm_start, Result):
+        if warm_start.card is None:
+            raise NotApplicableError(
+                "the warm start holds no card: pass a Result with one, or a Card"
+            )
+        return warm_start.card
+    return warm_start

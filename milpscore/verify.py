@@ -1,0 +1,192 @@
+"""The re-check: loss, objective and every constraint of a card, recomputed from the raw data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.design import FloatArray
+from milpscore.core.statement import Statement
+from milpscore.core.totals import GridTotals, card_totals
+
+if TYPE_CHECKING:
+    from milpscore.core.program import Program
+
+FEASIBILITY_TOLERANCE = 1e-6
+"""Relative slack allowed when a user's constraint is evaluated in floating point."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A card's true figures.
+
+    Attributes
+    ----------
+    loss, penalty, objective : float
+        Correctly rounded sums over the raw rows.
+    violations : tuple of str
+        One sentence per requirement the card breaks; empty for an acceptable card.
+    exact : bool
+        Whether totals were computed in whole numbers.
+    """
+
+    loss: float
+    penalty: float
+    objective: float
+    violations: tuple[str, ...]
+    exact: bool
+
+    @property
+    def feasible(self) -> bool:
+        """Whether no requirement is broken."""
+        return not self.violations
+
+
+def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
+    """Mean weighted loss over the raw, unmerged rows, and whether it is exact.
+
+    Parameters
+    ----------
+    statement : Statement
+    card : Card
+
+    Returns
+    -------
+    (float, bool)
+        Whole-number weights give an exact rational rounded once; others a compensated sum.
+    """
+    design = statement.design
+    totals = card_totals(design.X, design.step, card)
+    weight = design.weight
+    if isinstance(totals, GridTotals):
+        counts, unit = statement.loss.exact_rows(totals, card.intercept, design.y)
+        if np.array_equal(weight, np.rint(weight)):
+            share = Fraction(
+                sum(int(k) * int(s) for k, s in zip(*_grouped(counts, weight), strict=True)),
+                int(weight.sum()),
+            )
+            return float(share * unit), True
+        rows: FloatArray = counts.astype(np.float64) * float(unit)
+        return math.fsum(rows * weight) / math.fsum(weight), True
+    rows = statement.loss.rows(totals, card.intercept, design.y)
+    return math.fsum(rows * weight) / math.fsum(weight), False
+
+
+def _grouped(counts: Any, weight: FloatArray) -> tuple[Any, FloatArray]:
+    """Distinct values of ``counts`` and the total weight of each."""
+    distinct, where = np.unique(counts, return_inverse=True)
+    return distinct, np.bincount(where, weights=weight, minlength=len(distinct)).astype(np.float64)
+
+
+def evaluate(statement: Statement, card: Card) -> Evaluation:
+    """Recompute everything the statement says about a card.
+
+    Parameters
+    ----------
+    statement : Statement
+    card : Card
+        Whole coefficients of shape (p,) and the intercept.
+
+    Returns
+    -------
+    Evaluation
+    """
+    violations = statement.violations(card)
+    if len(card.coefficients) != statement.design.shape[1]:
+        nan = float("nan")
+        return Evaluation(nan, nan, nan, violations, exact=False)
+    loss, exact = mean_loss(statement, card)
+    penalty = statement.penalty(card.coefficients)
+    return Evaluation(loss, penalty, loss + penalty, violations, exact)
+
+
+def check(program: Program, card: Card | None = None) -> Evaluation:
+    """Verify a card against a program, or the solution another solver left in ``program.model``.
+
+    The builder's variables are set to what the card implies; then every active constraint and
+    variable bound of the model, those a user added included, is evaluated, and the model's
+    objective is compared with the one recomputed from the raw data.
+
+    Parameters
+    ----------
+    program : Program
+        An exact program.
+    card : Card, optional
+        Default: the model's current values, rounded.
+
+    Returns
+    -------
+    Evaluation
+        ``violations`` names what is broken.
+
+    Examples
+    --------
+    >>> pyo.SolverFactory("cbc").solve(program.model)      # doctest: +SKIP
+    >>> milpscore.check(program).feasible                  # doctest: +SKIP
+    """
+    card = program.card() if card is None else card
+    evaluation = evaluate(program.statement, card)
+    if evaluation.violations:
+        return evaluation
+    program.fill(card)
+    broken = model_violations(program.model) + _objective_mismatch(program, evaluation)
+    return Evaluation(
+        evaluation.loss, evaluation.penalty, evaluation.objective, broken, evaluation.exact
+    )
+
+
+def model_violations(model: Any, limit: int = 5) -> tuple[str, ...]:
+    """Sentences for constraints, bounds and integrality the model's current values break."""
+    from milpscore.core.algebra import constraints, variables
+
+    broken: list[str] = []
+    for var in variables(model):
+        if var.value is None:
+            if not var.fixed and not var.stale:
+                broken.append(f"{var.name} has no value")
+            continue
+        lower, upper = var.bounds
+        broken += _outside(var.name, var.value, lower, upper)
+        if not var.is_continuous() and abs(var.value - round(var.value)) > FEASIBILITY_TOLERANCE:
+            broken.append(f"{var.name} = {var.value} is not a whole number")
+    for row in constraints(model):
+        body = row.body(exception=False)
+        if body is None:
+            broken.append(f"constraint {row.name} uses a variable without a value")
+            continue
+        broken += _outside(f"constraint {row.name}", body, row.lb, row.ub)
+    return tuple(broken[:limit])
+
+
+def _outside(name: str, value: float, lower: float | None, upper: float | None) -> list[str]:
+    """A sentence where ``value`` lies outside [lower, upper]."""
+    for bound, beyond in ((lower, -1.0), (upper, 1.0)):
+        if bound is None or not math.isfinite(bound):
+            continue
+        if beyond * (value - bound) > FEASIBILITY_TOLERANCE * max(1.0, abs(bound)):
+            side = "below" if beyond < 0 else "above"
+            return [f"{name}: {value:g} is {side} its bound {bound:g}"]
+    return []
+
+
+def _objective_mismatch(program: Program, evaluation: Evaluation) -> tuple[str, ...]:
+    """A sentence where the model's objective is not the statement's."""
+    import pyomo.environ as pyo
+
+    objectives = list(program.model.component_data_objects(pyo.Objective, active=True))
+    if len(objectives) != 1:
+        return (f"the model has {len(objectives)} active objectives; keep exactly one",)
+    claimed = pyo.value(objectives[0])
+    if program.statement.caveat:
+        return ()  # the model may charge more than the card's true loss, never less
+    if abs(claimed - evaluation.objective) > FEASIBILITY_TOLERANCE * max(1.0, abs(claimed)):
+        return (
+            f"the model's objective is {claimed:.9g} where the raw data give "
+            f"{evaluation.objective:.9g}: it was changed, or states something else",
+        )
+    return ()

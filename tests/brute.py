@@ -1,0 +1,91 @@
+"""Optima by enumeration, written from the definitions and sharing no code with the package."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+Rows = Sequence[Sequence[Fraction]]
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The least objective and one card that has it."""
+
+    objective: float
+    w: tuple[int, ...]
+    b: Fraction
+
+
+def decimals(X: Iterable[Iterable[float]]) -> list[list[Fraction]]:
+    """Floats as the decimals they print as."""
+    return [[Fraction(repr(float(v))) for v in row] for row in X]
+
+
+def zero_one(
+    totals: Sequence[Fraction], y: Sequence[int], s: Sequence[float], b: Fraction
+) -> float:
+    """Mean weight of rows where (total >= -b) and (y = 1) disagree."""
+    wrong = [w for t, c, w in zip(totals, y, s, strict=True) if (t >= -b) != (c == 1)]
+    return float(sum(map(Fraction, wrong)) / sum(map(Fraction, s)))
+
+
+def hinge(margin: float) -> Callable[..., float]:
+    """Mean weighted max(0, margin - y (total + b)) / margin."""
+
+    def loss(
+        totals: Sequence[Fraction], y: Sequence[int], s: Sequence[float], b: Fraction
+    ) -> float:
+        m = Fraction(repr(margin))
+        parts = [
+            Fraction(w) * max(Fraction(0), m - c * (t + b))
+            for t, c, w in zip(totals, y, s, strict=True)
+        ]
+        return float(sum(parts) / m / sum(map(Fraction, s)))
+
+    return loss
+
+
+def every_threshold(totals: Sequence[Fraction]) -> list[Fraction]:
+    """Intercepts that realise every way to cut the totals, all-negative included."""
+    return [-t for t in {*totals, max(totals) + 1}]
+
+
+def whole_numbers(low: int, high: int) -> Callable[[Sequence[Fraction]], list[Fraction]]:
+    """All whole intercepts of a range."""
+    return lambda totals: [Fraction(b) for b in range(low, high + 1)]
+
+
+def kinks(margin: float, y: Sequence[int]) -> Callable[[Sequence[Fraction]], list[Fraction]]:
+    """Where a hinge loss can have its minimum over a real intercept."""
+    m = Fraction(repr(margin))
+    return lambda totals: [c * m - t for t, c in zip(totals, y, strict=True)]
+
+
+def best_card(
+    X: Rows,
+    y: Sequence[int],
+    s: Sequence[float],
+    *,
+    loss: Callable[..., float],
+    values: Sequence[Sequence[int]],
+    intercepts: Callable[[Sequence[Fraction]], list[Fraction]],
+    penalty: Callable[[Sequence[int]], float] = lambda w: 0.0,
+    max_terms: int | None = None,
+    allowed: Callable[[Sequence[int], Fraction], bool] = lambda w, b: True,
+) -> Optimum:
+    """Enumerate every card."""
+    best = Optimum(float("inf"), (), Fraction(0))
+    for w in itertools.product(*values):
+        if max_terms is not None and sum(v != 0 for v in w) > max_terms:
+            continue
+        totals = [sum((x * v for x, v in zip(row, w, strict=True)), Fraction(0)) for row in X]
+        for b in intercepts(totals):
+            if not allowed(w, b):
+                continue
+            objective = loss(totals, y, s, b) + penalty(w)
+            if objective < best.objective - 1e-12:
+                best = Optimum(objective, w, b)
+    return best

@@ -1,0 +1,398 @@
+"""The Binner and the columns it makes, against their definitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from milpscore.core.column import Column
+from milpscore.core.errors import DataError, OptionError
+from milpscore.data import Binner, apply_columns
+from milpscore.data._thresholds import quantile_cuts
+
+AGES = pd.DataFrame({"Age": [20, 30, 40, 45, 60], "Sex": ["m", "f", "f", "m", "f"]})
+CUTS = {"Age": [45, 30]}
+
+
+@pytest.mark.filterwarnings("ignore:feature 'x[0-9]+' has fewer:UserWarning")
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [
+        Binner(),
+        Binner(encoding="cumulative"),
+        Binner(missing="bin", unseen="zero"),
+        Binner(n_bins=None),
+        Binner(n_bins=10, max_distinct=0),
+    ]
+)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def value_by_definition(column: Column, value: Any) -> float:
+    absent = pd.isna(value)
+    match column.kind:
+        case "missing":
+            return float(absent)
+        case "category":
+            return float(not absent and str(value) == column.category)
+        case "interval":
+            return float(not absent and column.lower <= value < column.upper)
+        case "step":
+            return float(not absent and value >= column.lower)
+        case "numeric":
+            return 0.0 if absent else float(value)
+
+
+def table_by_definition(columns: tuple[Column, ...], frame: pd.DataFrame) -> list[list[float]]:
+    rows: Iterator[dict[str, Any]] = iter(frame.to_dict("records"))  # type: ignore[arg-type]
+    return [[value_by_definition(c, row[c.feature]) for c in columns] for row in rows]
+
+
+def test_bins_of_given_thresholds() -> None:
+    binner = Binner(thresholds=CUTS).fit(AGES)
+    assert binner.columns_ == (
+        Column("Age < 30", "Age", "interval", upper=30.0),
+        Column("30 <= Age < 45", "Age", "interval", lower=30.0, upper=45.0),
+        Column("Age >= 45", "Age", "interval", lower=45.0),
+        Column("Sex = f", "Sex", "category", category="f"),
+        Column("Sex = m", "Sex", "category", category="m"),
+    )
+    assert binner.blocks_ == ((0, 1, 2), (3, 4))
+    out = binner.transform(AGES)
+    assert isinstance(out, pd.DataFrame)
+    assert list(out.columns) == [column.name for column in binner.columns_]
+    assert out.to_numpy().tolist() == [
+        [1, 0, 0, 0, 1],
+        [0, 1, 0, 1, 0],
+        [0, 1, 0, 1, 0],
+        [0, 0, 1, 0, 1],
+        [0, 0, 1, 1, 0],
+    ]
+
+
+def test_steps_of_given_thresholds() -> None:
+    binner = Binner(thresholds=CUTS, encoding="cumulative").fit(AGES)
+    assert list(binner.get_feature_names_out()) == ["Age >= 30", "Age >= 45", "Sex = f", "Sex = m"]
+    assert binner.blocks_ == ()
+    assert np.asarray(binner.transform(AGES))[:, :2].tolist() == [
+        [0, 0], [1, 0], [1, 0], [1, 1], [1, 1],
+    ]  # fmt: skip
+
+
+def test_names_print_numbers_as_written() -> None:
+    X = pd.DataFrame({"x": [0.0, 1.0]})
+    names = Binner(thresholds={"x": [0.1, -2, 1e-7, 1e20]}).fit(X).get_feature_names_out()
+    assert list(names) == [
+        "x < -2",
+        "-2 <= x < 1e-07",
+        "1e-07 <= x < 0.1",
+        "0.1 <= x < 100000000000000000000",
+        "x >= 100000000000000000000",
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["onehot", "cumulative"])
+def test_few_distinct_values_are_all_parted(encoding: Any) -> None:
+    X = pd.DataFrame({"d": [3, 1, 2, 2, 7, 3]})
+    binner = Binner(2, encoding=encoding, max_distinct=4).fit(X)
+    values = np.asarray(binner.transform(X))
+    assert len({tuple(row) for row in values.tolist()}) == 4
+    assert len(binner.columns_) == (4 if encoding == "onehot" else 3)
+    few = Binner(2, encoding=encoding, max_distinct=3).fit(X)
+    assert len(few.columns_) == (2 if encoding == "onehot" else 1)
+
+
+def test_zero_one_columns() -> None:
+    X = pd.DataFrame({"b": [0, 1, 1], "c": [0.0, 1.0, 0.0], "d": [1, 2, 1]})
+    one_hot = Binner().fit(X)
+    assert list(one_hot.get_feature_names_out())[:2] == ["b < 1", "b >= 1"]
+    assert one_hot.blocks_ == ((0, 1), (2, 3), (4, 5))
+    cumulative = Binner(encoding="cumulative").fit(X)
+    assert [(c.name, c.kind) for c in cumulative.columns_] == [
+        ("b", "numeric"),
+        ("c", "numeric"),
+        ("d >= 2", "step"),
+    ]
+
+
+def test_numeric_features_may_stay_as_they_are() -> None:
+    binner = Binner(None, thresholds={"Age": [30]}).fit(AGES.assign(Dose=[0.5] * 5))
+    assert [c.kind for c in binner.columns_] == ["interval"] * 2 + ["category"] * 2 + ["numeric"]
+    assert binner.blocks_ == ((0, 1), (2, 3))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_quantile_cuts_take_the_nearest_places(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, rng.integers(2, 30), 40).astype(float)
+    weight = rng.integers(1, 4, 40).astype(float)
+    n_bins = int(rng.integers(2, 8))
+    places = sorted(set(values.tolist()))[1:]
+    expected = set()
+    for k in range(1, n_bins):
+        goal = weight.sum() * k / n_bins
+        expected.add(min(places, key=lambda v: (abs(weight[values < v].sum() - goal), v)))
+    cuts = quantile_cuts(values, n_bins, weight)
+    assert cuts.tolist() == sorted(expected)
+    repeated = np.repeat(values, weight.astype(int))
+    assert quantile_cuts(repeated, n_bins).tolist() == cuts.tolist()
+
+
+def test_quantile_bins_are_even_and_never_empty() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.permutation(100), "tied": np.repeat([0, 0, 0, 1, 9], 20)})
+    out = np.asarray(Binner(4, max_distinct=2).fit_transform(X))
+    assert out[:, :4].sum(axis=0).tolist() == [25, 25, 25, 25]
+    assert out[:, 4:].sum(axis=0).tolist() == [60, 20, 20]
+
+
+@given(
+    st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=40),
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=10),
+    st.integers(2, 6),
+    st.integers(0, 5),
+)
+def test_every_finite_number_lies_in_one_bin(
+    train: list[float], new: list[float], n_bins: int, max_distinct: int
+) -> None:
+    if len(set(train)) < 2:
+        train = [0.0, 1.0]
+    X = pd.DataFrame({"x": train})
+    one_hot = Binner(n_bins, max_distinct=max_distinct).fit(X)
+    steps = Binner(n_bins, max_distinct=max_distinct, encoding="cumulative").fit(X)
+    both = pd.DataFrame({"x": [*train, *new]})
+    bins = np.asarray(one_hot.transform(both))
+    assert (bins.sum(axis=1) == 1).all()
+    assert (bins[: len(train)].sum(axis=0) > 0).all()
+    if steps.columns_[0].kind == "step":
+        # A row's bin is the number of steps it has passed.
+        assert (
+            np.asarray(steps.transform(both)).sum(axis=1).tolist() == bins.argmax(axis=1).tolist()
+        )
+
+
+@pytest.mark.parametrize("encoding", ["onehot", "cumulative"])
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_against_their_definition(seed: int, encoding: Any) -> None:
+    rng = np.random.default_rng(seed)
+    n = 60
+
+    def holes(values: Any) -> pd.Series:
+        return pd.Series(values, dtype=object).mask(rng.random(n) < 0.2).infer_objects()
+
+    X = pd.DataFrame(
+        {
+            "real": holes(rng.normal(size=n)),
+            "few": holes(rng.integers(0, 4, n)),
+            "flag": holes(rng.integers(0, 2, n)),
+            "text": holes(rng.choice(["u", "v", "w"], n)),
+            "whole": rng.normal(size=n),
+            "bool": rng.random(n) < 0.5,
+        }
+    )
+    binner = Binner(3, encoding=encoding, missing="bin", max_distinct=5).fit(X)
+    names = [c.feature for c in binner.columns_ if c.kind == "missing"]
+    assert names == ["real", "few", "flag", "text"]
+    assert not {j for b in binner.blocks_ for j in b} & {
+        j for j, c in enumerate(binner.columns_) if c.kind == "missing"
+    }
+    out = np.asarray(binner.transform(X))
+    assert out.tolist() == table_by_definition(binner.columns_, X)
+    shuffled = X[X.columns[::-1]].assign(other=1)
+    np.testing.assert_array_equal(apply_columns(binner.columns_, shuffled), out)
+    if encoding == "onehot":
+        for feature in X.columns:
+            members = [j for j, c in enumerate(binner.columns_) if c.feature == feature]
+            assert (out[:, members].sum(axis=1) == 1).all()
+
+
+def test_missing_values() -> None:
+    X = pd.DataFrame({"a": [1.0, np.nan, 3.0], "b": ["u", None, "v"], "c": [1, 2, 3]})
+    with pytest.raises(DataError, match=r"'a' \(1\), 'b' \(1\).*missing=\"bin\""):
+        Binner().fit(X)
+    binner = Binner(missing="bin").fit(X)
+    assert list(binner.get_feature_names_out()) == [
+        "a < 3", "a >= 3", "a missing", "b = u", "b = v", "b missing",
+        "c < 2", "2 <= c < 3", "c >= 3",
+    ]  # fmt: skip
+    late = X.assign(c=[1, np.nan, 3])
+    with pytest.raises(DataError, match=r"'c' \(1\)"):
+        binner.transform(late)
+    kind = clone(binner).set_params(unseen="zero").fit(X)
+    assert np.asarray(kind.transform(late))[1, -3:].tolist() == [0, 0, 0]
+
+
+def test_a_missing_number_is_never_read_as_zero() -> None:
+    columns = (Column("a", "a"),)
+    X = pd.DataFrame({"a": [1.0, np.nan]})
+    for unseen in ("error", "zero"):
+        with pytest.raises(DataError, match=r"'a' \(1\)"):
+            apply_columns(columns, X, unseen=unseen)
+    foreseen = (*columns, Column("a missing", "a", "missing"))
+    assert apply_columns(foreseen, X).tolist() == [[1, 0], [0, 1]]
+
+
+def test_unseen_modalities() -> None:
+    binner = Binner(thresholds=CUTS).fit(AGES)
+    new = AGES.assign(Sex=["m", "f", "x", "m", "y"])
+    with pytest.raises(DataError, match=r"'Sex' holds 'x', 'y', unseen.*known: 'f', 'm'"):
+        binner.transform(new)
+    zero = binner.set_params(unseen="zero")
+    assert np.asarray(zero.transform(new))[:, 3:].sum(axis=1).tolist() == [1, 1, 0, 1, 0]
+
+
+def test_declared_modalities_may_be_absent() -> None:
+    declared = pd.CategoricalDtype(["lo", "mid", "hi"], ordered=True)
+    X = pd.DataFrame({"g": pd.Categorical(["hi", "lo"], dtype=declared)})
+    binner = Binner().fit(X)
+    assert list(binner.get_feature_names_out()) == ["g = lo", "g = mid", "g = hi"]
+    narrow = pd.DataFrame({"g": pd.Categorical(["hi"], categories=["hi", "other"])})
+    assert np.asarray(binner.transform(narrow)).tolist() == [[0, 0, 1]]
+    assert np.asarray(binner.transform(pd.DataFrame({"g": ["mid"]}))).tolist() == [[0, 1, 0]]
+
+
+def test_modalities_read_alike_however_stored() -> None:
+    columns = Binner().fit(pd.DataFrame({"g": pd.Categorical([1, 2])})).columns_
+    for stored in ([1, 2], [1.0, 2.0], ["1", "2"], [1, "2"], pd.array([1, 2], dtype="Int64")):
+        assert apply_columns(columns, pd.DataFrame({"g": stored})).tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ({"age": [1]}, "'Age' are missing.*did you mean 'age'"),
+        ({"Age": ["old"]}, "'Age' holds text or categories .'old'.*numbers"),
+        ({"Age": ["35"]}, "pandas.to_numeric"),
+        ({"Age": [np.inf]}, "'Age' holds 1 infinite"),
+        ({"Age": [np.nan]}, r"'Age' \(1\)"),
+        ({"Age": [pd.Timestamp(0)]}, "'Age' holds datetime"),
+    ],
+)
+def test_scoring_refuses(X: dict[str, list[Any]], message: str) -> None:
+    columns = Binner(None, thresholds=CUTS).fit(AGES[["Age"]]).columns_
+    with pytest.raises(DataError, match=message):
+        apply_columns(columns, pd.DataFrame(X))
+
+
+def test_scoring_looks_at_needed_columns_only() -> None:
+    columns = (Column("a >= 2", "a", "step", lower=2.0),)
+    odd = pd.DataFrame([[1, 2, 3, 4, 5]], columns=["b", " a", "b", "", None])
+    assert apply_columns(columns, odd).tolist() == [[1]]
+    with pytest.raises(DataError, match="more than once: 'a'"):
+        apply_columns(columns, pd.DataFrame([[1, 2]], columns=["a", "a "]))
+
+
+def test_scoring_arrays_and_empty_tables() -> None:
+    columns = (Column("p >= 2", "p", "step", lower=2.0), Column("q", "q"))
+    X = np.array([[1.0, 5.0], [2.0, 6.0]])
+    assert apply_columns(columns, X, feature_names=["p", "q"]).tolist() == [[0, 5], [1, 6]]
+    assert apply_columns(columns, X[:0], feature_names=["p", "q"]).shape == (0, 2)
+    assert apply_columns((), X).shape == (2, 0)
+    with pytest.raises(DataError, match=r"'p', 'q' are missing.*columns are 'x0', 'x1'"):
+        apply_columns(columns, X)
+    with pytest.raises(DataError, match="2 columns but 1 names"):
+        apply_columns(columns, X, feature_names=["p"])
+    empty = pd.DataFrame({"s": pd.Series([], dtype=str)})
+    assert apply_columns((Column("s = u", "s", "category", category="u"),), empty).shape == (0, 1)
+
+
+def test_a_feature_is_read_in_one_way() -> None:
+    columns = (Column("a = 1", "a", "category", category="1"), Column("a", "a"))
+    with pytest.raises(DataError, match="use one or the other"):
+        apply_columns(columns, pd.DataFrame({"a": [1]}))
+    with pytest.raises(OptionError, match="unseen='skip'"):
+        apply_columns(columns, pd.DataFrame({"a": [1]}), unseen="skip")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_bins": 1}, OptionError, "n_bins=1"),
+        ({"n_bins": 2.5}, OptionError, "n_bins=2.5"),
+        ({"n_bins": True}, OptionError, "n_bins=True"),
+        ({"max_distinct": -1}, OptionError, "max_distinct=-1"),
+        ({"encoding": "thermometer"}, OptionError, "encoding='thermometer'"),
+        ({"missing": "drop"}, OptionError, "missing='drop'"),
+        ({"unseen": "skip"}, OptionError, "unseen='skip'"),
+        ({"thresholds": {"age": [3]}}, DataError, "'age', which is no column; did you mean 'Age'"),
+        ({"thresholds": {"Sex": [3]}}, DataError, "'Sex', which is not numeric"),
+        ({"thresholds": {"Age": []}}, DataError, "'Age' are empty"),
+        ({"thresholds": {"Age": [np.nan]}}, DataError, "nan of 'Age'"),
+        ({"thresholds": {"Age": 3}}, DataError, "must be a list"),
+        ({"thresholds": [3]}, DataError, "must map a feature"),
+    ],
+)
+def test_refused_parameters(parameters: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Binner(**parameters).fit(AGES)
+
+
+def test_one_value_only() -> None:
+    X = pd.DataFrame({"a": [1, 2], "one": [5, 5], "none": [np.nan, np.nan]})
+    with pytest.warns(UserWarning, match="fewer than two distinct") as caught:
+        binner = Binner(missing="bin").fit(X)
+    assert [str(warning.message) for warning in caught] == list(binner.warnings_)
+    assert binner.warnings_[0] == (
+        "feature 'one' has fewer than two distinct values and becomes 'one (any value)'."
+    )
+    assert list(binner.get_feature_names_out())[2:] == [
+        "one (any value)", "none (any value)", "none missing",
+    ]  # fmt: skip
+    assert binner.columns_[2].lower == -math.inf
+    with pytest.warns(UserWarning, match="fewer than two distinct") as caught:
+        steps = Binner(encoding="cumulative", missing="bin").fit(X)
+    assert "'one' has fewer than two distinct values and is left out" in str(caught[0].message)
+    assert list(steps.get_feature_names_out()) == ["a >= 2", "none missing"]
+    with pytest.raises(DataError, match="every feature has one value only"):
+        Binner(encoding="cumulative").fit(X[["one"]])
+
+
+def test_rows_of_weight_zero_do_not_count() -> None:
+    X = pd.DataFrame({"a": [1, 2, 3, 4], "s": ["u", "v", "u", "w"]})
+    weighted = Binner().fit(X, sample_weight=[1, 1, 1, 0])
+    assert weighted.columns_ == Binner().fit(X[:3]).columns_
+
+
+def test_fit_design() -> None:
+    y = ["no", "yes", "yes", "no", "yes"]
+    design = Binner(thresholds=CUTS).fit_design(
+        AGES.assign(one=1), y, sample_weight=[1, 2, 1, 1, 1], class_weight="balanced", positive="no"
+    )
+    assert design.shape == (5, 6)
+    assert design.blocks == ((0, 1, 2), (3, 4), (5,))
+    assert design.classes == ("yes", "no")
+    assert design.y.tolist() == [1, -1, -1, 1, -1]
+    np.testing.assert_allclose(design.weight, [1.5, 1.5, 0.75, 1.5, 0.75])
+    assert design.warnings[0].startswith("feature 'one' has fewer than two distinct values")
+    assert "constant" in design.warnings[1]
+
+
+def test_bins_are_placed_anew_in_every_fold() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=90), "s": rng.choice(["u", "v"], 90)})
+    y = (X["x"] + (X["s"] == "u") > 0.4).to_numpy()
+    pipe = make_pipeline(Binner(8), LogisticRegression())
+    assert cross_val_score(pipe, X, y, cv=3).mean() > 0.8
+    assert pipe.fit(X, y)[:-1].get_feature_names_out()[0].startswith("x < ")
+
+
+@pytest.mark.data
+def test_breastcancer_by_values(uci: Any) -> None:
+    X, y = uci("breastcancer")
+    design = Binner(10, max_distinct=10).fit_design(X, y)
+    distinct = [X[name].nunique() for name in X.columns]
+    assert [len(block) for block in design.blocks] == distinct
+    assert max(distinct) == 10
+    assert (design.X.sum(axis=1) == X.shape[1]).all()

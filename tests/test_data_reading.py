@@ -1,0 +1,170 @@
+"""Reading tables: clean names, the target, missing values, cut points from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from milpscore.core.errors import DataError, OptionError
+from milpscore.data import read_frame, read_table, read_thresholds
+
+
+def write(tmp_path: Path, text: str, name: str = "data.csv", encoding: str = "utf-8") -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_file_is_split(tmp_path: Path, separator: str, encoding: str) -> None:
+    text = "label, Age ,größe\n0,30,1.5\n1,40,2.5\n".replace(",", separator)
+    X, y = read_table(write(tmp_path, text, encoding=encoding), "label")
+    assert list(X.columns) == ["Age", "größe"]
+    assert X.to_numpy().tolist() == [[30, 1.5], [40, 2.5]]
+    assert y.tolist() == [0, 1]
+    assert y.name == "label"
+
+
+def test_a_frame_reads_like_its_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"y": ["no", "yes"], "a": [1.0, 2.0], "b": ["u", "v"]})
+    path = tmp_path / "data.csv"
+    frame.to_csv(path, index=False)
+    before = frame.copy()
+    for reread, given in zip(read_table(str(path), " y "), read_table(frame, "y"), strict=True):
+        assert isinstance(given, pd.DataFrame | pd.Series)
+        assert reread.to_csv() == given.to_csv()
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_a_quoted_header_may_hold_the_separator(tmp_path: Path) -> None:
+    path = write(tmp_path, '"y","Age, years"\n0,1\n1,2\n')
+    assert list(read_frame(path).columns) == ["y", "Age, years"]
+
+
+def test_names_that_are_not_text_become_text() -> None:
+    frame = pd.DataFrame([[0, 5], [1, 6]], columns=[7, 25])
+    X, y = read_table(frame, "7")
+    assert list(X.columns) == ["25"]
+    assert y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("y,a,a\n0,1,2\n1,3,4\n", "used more than once: 'a'"),
+        ("y,a, a\n0,1,2\n1,3,4\n", "used more than once: 'a'"),
+        (",y,a\n0,0,2\n1,1,4\n", "column number 1 has no name.*index=False"),
+        ("y,a,\n0,1,2\n1,3,4\n", "column number 3 has no name"),
+        ("y,a\n0,1,2\n1,3,4\n", "more fields than the header"),
+        ("y,a\n0,1\n1,3,4\n", "cannot read|more fields"),
+        ("y,a\n0,1,2,3\n1,3,4,5\n", "more fields than the header"),
+        ("y,a\n", "0 row"),
+        ("", "cannot read"),
+        ("y\n0\n1\n", r"0 feature\(s\)"),
+        ("Y,a\n0,1\n1,2\n", "no column 'y'; did you mean 'Y'"),
+        ("label,a\n0,1\n1,2\n", "no column 'y'; the columns are 'label', 'a'"),
+        ("y,a\n0,1\n,2\n", "1 missing label"),
+        ("y,a\n0,1\n0,2\n", "needs both classes"),
+        ("y,a\n0,1\n1,2\n2,2\n", "Only binary"),
+        ("y,a,b\n0,1,\n1,,\n", r"'a' \(1\), 'b' \(2\).*missing=\"bin\""),
+    ],
+)
+def test_refused_files(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_table(write(tmp_path, text), "y")
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot read .*absent\.csv"):
+        read_frame(tmp_path / "absent.csv")
+    with pytest.raises(DataError, match="UTF-8"):
+        read_frame(write(tmp_path, "y,größe\n0,1\n", encoding="latin-1"))
+
+
+def test_near_matches_are_named() -> None:
+    frame = pd.DataFrame({"Malignant": [0, 1], "Age": [1, 2]})
+    with pytest.raises(DataError, match="did you mean 'Malignant'"):
+        read_table(frame, "malignent")
+
+
+def test_missing_values_pass_where_a_bin_is_promised() -> None:
+    frame = pd.DataFrame({"y": [0, 1], "a": [1, None]})
+    X, _ = read_table(frame, "y", missing="bin")
+    assert X["a"].isna().tolist() == [False, True]
+    with pytest.raises(OptionError, match="missing='drop'"):
+        read_table(frame, "y", missing="drop")  # type: ignore[call-overload]
+
+
+def test_weights_are_no_feature() -> None:
+    frame = pd.DataFrame({"y": [0, 1], "w": [2.0, 3.0], "a": [1, 5]})
+    X, y, weight = read_table(frame, "y", weights="w")
+    assert list(X.columns) == ["a"]
+    assert y.tolist() == [0, 1]
+    assert weight.tolist() == [2.0, 3.0]
+    with pytest.raises(DataError, match="no column 'v'"):
+        read_table(frame, "y", weights="v")
+    with pytest.raises(DataError, match="both the labels and the weights"):
+        read_table(frame, "y", weights="y")
+
+
+def test_positive_is_checked() -> None:
+    frame = pd.DataFrame({"y": ["a", "b"], "x": [1, 2]})
+    read_table(frame, "y", positive="a")
+    with pytest.raises(DataError, match="positive='c'"):
+        read_table(frame, "y", positive="c")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cuts.json", '{"Age": [45, 30, 30], " Dose ": [0.5]}'),
+        ("cuts.txt", '{"Age": [30, 45], "Dose": [0.5]}'),
+        ("cuts.csv", "feature,threshold\nAge,30\nAge,45\n\nDose,0.5\n"),
+        ("cuts.csv", "Feature , Threshold\r\nAge, 45\r\nDose,.5\r\nAge,3e1\r\n"),
+    ],
+)
+def test_thresholds_are_read(tmp_path: Path, name: str, text: str) -> None:
+    assert read_thresholds(write(tmp_path, text, name)) == {"Age": [30.0, 45.0], "Dose": [0.5]}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.json", '{"Age": [30', "not JSON"),
+        ("a.json", "[30]", "an object is expected"),
+        ("a.json", "{}", "not one cut point"),
+        ("a.json", '{"Age": 30}', "must be a list"),
+        ("a.json", '{"Age": "30"}', "must be a list"),
+        ("a.json", '{"Age": []}', "'Age' are empty"),
+        ("a.json", '{"Age": [true]}', "True of 'Age'"),
+        ("a.json", '{"Age": [null]}', "None of 'Age'"),
+        ("a.json", '{"Age": [NaN]}', "nan of 'Age'"),
+        ("a.json", '{"Age": [1], "Age": [2]}', "'Age' occur twice"),
+        ("a.csv", "Age,30\n", "first line must be feature,threshold"),
+        ("a.csv", "", "first line must be"),
+        ("a.csv", "feature,threshold\n", "not one cut point"),
+        ("a.csv", "feature,threshold\nAge,30,45\n", "line 2 has 3 fields"),
+        ("a.csv", "feature,threshold\nAge,old\n", "'old' of 'Age'"),
+        ("a.csv", "feature,threshold\nAge,inf\n", "'inf' of 'Age'"),
+    ],
+)
+def test_refused_thresholds(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        read_thresholds(write(tmp_path, text, name))
+    assert name in str(caught.value)
+
+
+def test_thresholds_file_is_absent(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot read thresholds"):
+        read_thresholds(tmp_path / "absent.json")
+
+
+def test_frame_with_unusable_columns() -> None:
+    with pytest.raises(DataError, match="several levels"):
+        read_frame(pd.DataFrame(np.ones((1, 2)), columns=[["a", "a"], ["b", "c"]]))
+    with pytest.raises(DataError, match="column number 2 has no name"):
+        read_frame(pd.DataFrame(np.ones((1, 2)), columns=["a", None]))

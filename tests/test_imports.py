@@ -1,0 +1,147 @@
+"""Imports stay lazy: cheap to start, and every lazy name resolves to what it says."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+import milpscore
+from milpscore._lazy import lazy_exports
+
+resource = pytest.importorskip("resource", reason="CPU seconds of a child need a POSIX system")
+
+ROOT = Path(milpscore.__file__).parent
+HEAVY = {"clarabel", "cvxpy", "ecos", "highspy", "joblib", "matplotlib", "pandas", "pyomo"}
+HEAVY |= {"scipy", "sklearn"}
+# Rich and Typer belong to the command line alone.
+INTERFACE = {"rich", "typer"}
+PACKAGES = [
+    name
+    for _, name, is_package in pkgutil.walk_packages([str(ROOT)], prefix="milpscore.")
+    if is_package
+]
+PUBLIC = [
+    (package, name)
+    for package in ["milpscore", *PACKAGES]
+    for name in getattr(import_module(package), "__all__", [])
+]
+
+# Runs CODE, then writes the top-level modules it loaded to the file named last.
+CHILD = """
+import json, sys
+log = sys.argv.pop()
+try:
+    {code}
+finally:
+    with open(log, "w") as file:
+        json.dump(sorted({{name.partition(".")[0] for name in sys.modules}}), file)
+"""
+HELP = """from milpscore.cli import main
+    main()"""
+
+
+def run_child(tmp_path: Path, code: str, *arguments: str) -> tuple[float, set[str], str]:
+    """Run ``code`` in a fresh interpreter: least CPU seconds of three, modules loaded, stdout."""
+    log = tmp_path / "modules.json"
+    command = [sys.executable, "-c", CHILD.format(code=code), *arguments, str(log)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
+    seconds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert done.returncode == 0, done.stderr
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(seconds), set(json.loads(log.read_text())), done.stdout
+
+
+def test_import_is_cheap(tmp_path: Path) -> None:
+    seconds, loaded, _ = run_child(tmp_path, "import milpscore")
+    assert "milpscore" in loaded
+    assert not loaded & (HEAVY | INTERFACE)
+    assert seconds < 0.3
+
+
+def test_help_is_cheap(tmp_path: Path) -> None:
+    seconds, loaded, text = run_child(tmp_path, HELP, "--help")
+    for command in ("fit", "compare", "export", "predict", "list", "demo"):
+        assert command in text
+    assert not loaded & HEAVY
+    assert seconds < 0.6
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_alone_loads_nothing_heavy(package: str, tmp_path: Path) -> None:
+    _, loaded, _ = run_child(tmp_path, f"import {package}")
+    assert not loaded & HEAVY
+
+
+@pytest.mark.parametrize(("package", "name"), PUBLIC)
+def test_every_public_name_resolves(package: str, name: str) -> None:
+    module = import_module(package)
+    assert name in dir(module)
+    assert getattr(module, name) is not None
+
+
+@pytest.mark.parametrize("package", ["milpscore", *PACKAGES])
+def test_lazy_table_is_public_and_names_no_module(package: str) -> None:
+    module = import_module(package)
+    exports: dict[str, str] = getattr(module, "_EXPORTS", {})
+    assert set(exports) <= set(getattr(module, "__all__", []))
+    for name, home in exports.items():
+        assert getattr(module, name) is getattr(import_module(home), name)
+        # Importing a submodule binds it in its package, where it would shadow the function.
+        assert not (Path(module.__file__ or "").parent / f"{name}.py").exists()
+
+
+@pytest.mark.parametrize("package", ["milpscore", *PACKAGES])
+def test_type_checkers_see_the_lazy_table(package: str) -> None:
+    module = import_module(package)
+    exports: dict[str, str] = getattr(module, "_EXPORTS", {})
+    if not exports:
+        return
+    tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
+    stated = {
+        alias.asname or alias.name: statement.module
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    for child in getattr(module, "_SUBPACKAGES", ()):
+        assert stated.pop(child) == package
+    assert stated == exports
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'milpscore' has no attribute 'nonsense'"):
+        milpscore.nonsense  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_lazy_exports_imports_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    getattr_, dir_ = lazy_exports("milpscore", {"MilpscoreError": "milpscore.core.errors"})
+    monkeypatch.setattr(milpscore, "MilpscoreError", None, raising=False)
+    value = getattr_("MilpscoreError")
+    assert milpscore.__dict__["MilpscoreError"] is value
+    assert issubclass(value, Exception)
+    assert "MilpscoreError" in dir_()
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    try:
+        installed = version("milpscore")
+    except PackageNotFoundError:
+        pytest.skip("milpscore is on the path, not installed")
+    assert milpscore.__version__ == installed
