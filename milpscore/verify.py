@@ -133,34 +133,101 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
     evaluation = evaluate(program.statement, card)
     if evaluation.violations:
         return evaluation
-    program.fill(card)
-    broken = model_violations(program.model) + _objective_mismatch(program, evaluation)
+    broken = (
+        *_fill_around_fixed(program, card),
+        *model_violations(program.model),
+        *_objective_mismatch(program, evaluation),
+    )
     return Evaluation(
         evaluation.loss, evaluation.penalty, evaluation.objective, broken, evaluation.exact
     )
 
 
-def model_violations(model: Any, limit: int = 5) -> tuple[str, ...]:
-    """Sentences for constraints, bounds and integrality the model's current values break."""
-    from milpscore.core.algebra import constraints, variables
+def _fill_around_fixed(program: Program, card: Card) -> list[str]:
+    """Fill the model from a card; sentences where a variable the user fixed would have to differ.
+
+    Fixed variables keep their values: the next solve must find them as the user left them.
+    """
+    from milpscore.core.algebra import variables
+
+    fixed = [(var, var.value) for var in variables(program.model) if var.fixed]
+    program.fill(card)
+    broken = []
+    for var, value in fixed:
+        if value is None or not abs(var.value - value) <= FEASIBILITY_TOLERANCE:
+            broken.append(f"{var.name} is fixed at {value}, the card implies {var.value}")
+        var.set_value(value, skip_validation=True)
+    return broken
+
+
+def model_violations(model: Any, *, integrality: bool = True, limit: int = 5) -> tuple[str, ...]:
+    """Sentences for constraints, bounds and integrality the model's current values break.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+    integrality : bool
+        Whether integer variables must be whole.
+    limit : int
+        At most so many sentences.
+
+    Returns
+    -------
+    tuple of str
+    """
+    from milpscore.core.algebra import variables
 
     broken: list[str] = []
     for var in variables(model):
         if var.value is None:
-            if not var.fixed and not var.stale:
-                broken.append(f"{var.name} has no value")
-            continue
+            continue  # a constraint that uses it says so
         lower, upper = var.bounds
         broken += _outside(var.name, var.value, lower, upper)
-        if not var.is_continuous() and abs(var.value - round(var.value)) > FEASIBILITY_TOLERANCE:
+        whole = var.is_continuous() or abs(var.value - round(var.value)) <= FEASIBILITY_TOLERANCE
+        if integrality and not whole:
             broken.append(f"{var.name} = {var.value} is not a whole number")
-    for row in constraints(model):
-        body = row.body(exception=False)
-        if body is None:
-            broken.append(f"constraint {row.name} uses a variable without a value")
-            continue
-        broken += _outside(f"constraint {row.name}", body, row.lb, row.ub)
-    return tuple(broken[:limit])
+    return tuple([*broken, *_unreadable(model), *_broken_rows(model)][:limit])
+
+
+def _unreadable(model: Any) -> list[str]:
+    """Sentences for active components that restrict the model and that this re-check cannot read."""
+    import pyomo.environ as pyo
+
+    silent = {pyo.Var, pyo.Constraint, pyo.Objective, pyo.Expression, pyo.Param, pyo.Set}
+    silent |= {pyo.RangeSet, pyo.Suffix, pyo.Block, pyo.BooleanVar, pyo.BuildAction}
+    return [
+        f"{part.name} is a {part.ctype.__name__}, which cannot be re-checked: write it as linear "
+        "constraints"
+        for part in model.component_objects(active=True, descend_into=True)
+        if part.ctype not in silent
+    ]
+
+
+def _broken_rows(model: Any) -> list[str]:
+    """Sentences for the active constraints the current values break."""
+    from pyomo.common.errors import InvalidConstraintError, PyomoException
+
+    from milpscore.core.algebra import constraints, standard_form
+
+    try:
+        form = standard_form(model)
+    except (InvalidConstraintError, PyomoException):  # nonlinear or constant rows: one by one
+        return [sentence for row in constraints(model) for sentence in _broken_row(row)]
+    values = np.array([np.nan if v.value is None else v.value for v in form.columns])
+    rhs = np.asarray(form.rhs, dtype=np.float64)
+    ends = np.array([row.bound_type for row in form.rows])
+    above = form.A @ values - rhs
+    excess = np.where(ends == 0, np.abs(above), np.where(ends > 0, above, -above))
+    suspects = np.flatnonzero(~(excess <= FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(rhs))))
+    return [s for i in suspects for s in _broken_row(form.rows[i].constraint)]
+
+
+def _broken_row(row: Any) -> list[str]:
+    """A sentence where one constraint is broken at the current values."""
+    body = row.body(exception=False)
+    if body is None:
+        return [f"constraint {row.name} uses a variable without a value"]
+    return _outside(f"constraint {row.name}", body, row.lb, row.ub)
 
 
 def _outside(name: str, value: float, lower: float | None, upper: float | None) -> list[str]:
@@ -168,7 +235,8 @@ def _outside(name: str, value: float, lower: float | None, upper: float | None) 
     for bound, beyond in ((lower, -1.0), (upper, 1.0)):
         if bound is None or not math.isfinite(bound):
             continue
-        if beyond * (value - bound) > FEASIBILITY_TOLERANCE * max(1.0, abs(bound)):
+        # "not <=" rather than ">": a value that is not a number is outside
+        if not beyond * (value - bound) <= FEASIBILITY_TOLERANCE * max(1.0, abs(bound)):
             side = "below" if beyond < 0 else "above"
             return [f"{name}: {value:g} is {side} its bound {bound:g}"]
     return []

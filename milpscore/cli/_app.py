@@ -25,10 +25,11 @@ _UsageError: Any = typer.BadParameter.__base__
 class OneLineErrors(TyperGroup):
     """Expected errors end as one line on standard error and exit code 2; others propagate."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command; Typer alone would print a panel of several lines for a wrong option."""
+        standalone = extra.pop("standalone_mode", True)
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = super().main(*args, **{**extra, "standalone_mode": False})
         except _UsageError as error:
             code = complain(error.format_message() + _where_to_look(error))
         except MilpscoreError as error:
@@ -37,7 +38,7 @@ class OneLineErrors(TyperGroup):
             if error.filename is None:
                 raise
             code = complain(f"{error.filename}: {error.strerror}")
-        if standalone_mode:
+        if standalone:
             sys.exit(code or 0)
         return code or 0
 
@@ -75,10 +76,11 @@ def milpscore(
 ) -> None:
     """Integer scoring systems with certificates.
 
-    A scoring system is a card: whole-number points for a few features, and a threshold. Every card
-    comes with an objective re-checked on the data and a proven bound on what any card could reach.
+    A scoring system is a card: whole-number points for a few features,
+    and a threshold. Every card comes with an objective re-checked on the
+    data and a proven bound on what any card could reach.
 
-    Exit codes: 0 there is a card, 1 there is none, 2 bad input, 130 stopped by Ctrl-C.
+    Exit codes: 0 there is a card, 1 there is none, 2 bad input, 130 Ctrl-C.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -90,4 +92,3 @@ app.command("export")(export_command)
 app.command("predict")(predict_command)
 app.command("list")(list_command)
 app.command("demo")(demo_command)
-

@@ -6,14 +6,16 @@ import inspect
 import json
 import math
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from milpscore.cli._options import ClassWeight, Encoding, Missing, spelt
 from milpscore.core.errors import DataError, FormulationError, OptionError
@@ -34,7 +36,7 @@ _OPTION_OF = {
 
 def say(text: str) -> None:
     """Write one line to standard error."""
-    print(text, file=sys.stderr, flush=True)
+    typer.echo(text, err=True)
 
 
 def complain(message: str) -> int:
@@ -45,7 +47,7 @@ def complain(message: str) -> int:
 
 def print_json(content: Mapping[str, Any]) -> None:
     """Write one strictly valid JSON object to standard output."""
-    print(json.dumps(strict(content), indent=2, allow_nan=False))
+    typer.echo(json.dumps(strict(content), indent=2, allow_nan=False))
 
 
 def strict(value: Any) -> Any:
@@ -104,32 +106,38 @@ def builder_arguments(
         For an argument the formulation does not take, one given twice, or text without ``=``.
     """
     known = settable(formulation)
-    arguments: dict[str, Any] = {}
-    for name, value in options.items():
-        if value is None:
-            continue
+    arguments = {name: value for name, value in options.items() if value is not None}
+    for name in arguments:
         if name not in known:
             raise FormulationError(
                 f"{spelt(formulation)} takes no --{spelt(name)}; it takes {', '.join(known)}"
             )
-        arguments[name] = value
     for text in settings or ():
-        key, value = _setting(text)
-        if key in _OPTION_OF:
-            raise OptionError(f"--set {key}: use {_OPTION_OF[key]} instead")
-        if key not in known:
-            close = get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            raise FormulationError(
-                f"{spelt(formulation)} has no argument {key!r}; {hint}it takes {', '.join(known)}"
-            )
+        key, value = parse_setting(text)
+        require_known(key, known, f"{spelt(formulation)} has no argument")
         if key in arguments:
             raise OptionError(f"{key} is given twice: keep one of the two")
         arguments[key] = value
     return arguments
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def require_known(key: str, known: Sequence[str], refusal: str) -> None:
+    """Refuse an argument that is not known, naming the nearest.
+
+    Raises
+    ------
+    FormulationError, OptionError
+        The latter where an option of the command line is the place for it.
+    """
+    if key in _OPTION_OF:
+        raise OptionError(f"--set {key}: use {_OPTION_OF[key]} instead")
+    if key not in known:
+        close = get_close_matches(key, known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise FormulationError(f"{refusal} {key!r}; {hint}known are {', '.join(known)}")
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
     """Key and value of one ``--set``; a value that is no JSON is the text itself."""
     key, equals, value = text.partition("=")
     key = key.strip()
@@ -146,19 +154,48 @@ def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def read_design(
+@dataclass(frozen=True)
+class Table:
+    """A table as it was read, and how it is to be binned.
+
+    Attributes
+    ----------
+    X : DataFrame of shape (n, q)
+    y : Series of shape (n,)
+    binner : Binner or None
+        Unfitted; None where columns are used as they are.
+    given : mapping
+        ``sample_weight``, ``class_weight`` and ``positive``, as ``make_design`` takes them.
+    """
+
+    X: Any
+    y: Any
+    binner: Any
+    given: dict[str, Any]
+
+    def design(self) -> Design:
+        """The design of the whole table."""
+        from milpscore.data import make_design
+
+        if self.binner is None:
+            return make_design(self.X, self.y, **self.given)
+        found: Design = self.binner.fit_design(self.X, self.y, **self.given)
+        return found
+
+
+def read_data(
     data: Path,
     target: str,
     *,
-    positive: str | None = None,
-    bins: int | None = None,
-    thresholds: Path | None = None,
-    encoding: Encoding | None = None,
-    missing: Missing = Missing.error,
-    weights_column: str | None = None,
-    class_weight: ClassWeight | None = None,
-) -> Design:
-    """The design a command works on.
+    positive: str | None,
+    bins: int | None,
+    thresholds: Path | None,
+    encoding: Encoding | None,
+    missing: Missing,
+    weights_column: str | None,
+    class_weight: ClassWeight | None,
+) -> Table:
+    """Read what a command works on.
 
     Columns are used as they are unless ``bins`` or ``thresholds`` asks for binarisation.
 
@@ -167,28 +204,31 @@ def read_design(
     DataError, OptionError
         The data or the thresholds cannot be used, or an encoding is given without bins.
     """
-    from milpscore.data import Binner, make_design, read_table, read_thresholds
+    from milpscore.data import Binner, read_table, read_thresholds
 
     if encoding is not None and bins is None and thresholds is None:
-        raise OptionError("--encoding says how bins become columns: add --bins N or --thresholds FILE")
+        raise OptionError(
+            "--encoding says how bins become columns: add --bins N or --thresholds FILE"
+        )
     cuts = None if thresholds is None else read_thresholds(thresholds)
-    X, y, *rest = read_table(  # type: ignore[call-overload]
+    X, y, *rest = read_table(
         data, target, positive=positive, missing=missing.value, weights=weights_column
     )
+    binner = None
+    if bins is not None or cuts is not None or missing is Missing.bin:
+        binner = Binner(
+            bins,
+            thresholds=cuts,
+            encoding=(encoding or Encoding.onehot).value,
+            missing=missing.value,
+        )
+    weight = None if class_weight is None else class_weight.value
     given = {
         "sample_weight": rest[0] if rest else None,
-        "class_weight": None if class_weight is None else class_weight.value,
+        "class_weight": weight,
         "positive": positive,
     }
-    if bins is None and cuts is None and missing is Missing.error:
-        return make_design(X, y, **given)
-    binner = Binner(
-        bins,
-        thresholds=cuts,
-        encoding=(encoding or Encoding.onehot).value,
-        missing=missing.value,
-    )
-    return binner.fit_design(X, y, **given)
+    return Table(X, y, binner, given)
 
 
 def require_bins(formulation: str, design: Design, encoding: Encoding | None) -> None:

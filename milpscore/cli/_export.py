@@ -11,7 +11,7 @@ from milpscore.cli import _options as options
 from milpscore.cli._common import (
     builder_arguments,
     formulation_key,
-    read_design,
+    read_data,
     require_bins,
     require_folder,
     tell_warnings,
@@ -19,9 +19,7 @@ from milpscore.cli._common import (
 
 Model = Annotated[
     Path,
-    typer.Argument(
-        metavar="MODEL", help="File to write; ends in .mps or .lp.", show_default=False
-    ),
+    typer.Argument(metavar="MODEL", help="File to write; ends in .mps or .lp.", show_default=False),
 ]
 Relaxed = Annotated[
     bool | None,
@@ -52,7 +50,7 @@ def export_command(
     relaxed: Relaxed = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write the program of a formulation as an LP or MPS file, without solving it."""
+    """Write a program as an LP or MPS file, without solving it."""
     from milpscore.formulations import builder
 
     name = formulation_key(formulation)
@@ -60,7 +58,7 @@ def export_command(
         name, settings, coef_min=coef_min, coef_max=coef_max, max_terms=max_terms
     )
     require_folder(model)
-    design = read_design(
+    design = read_data(
         data,
         target,
         positive=positive,
@@ -70,7 +68,7 @@ def export_command(
         missing=missing,
         weights_column=weights_column,
         class_weight=class_weight,
-    )
+    ).design()
     require_bins(name, design, encoding)
     program = builder(name)(design, **arguments)
     if relaxed is not None:
@@ -78,7 +76,7 @@ def export_command(
     path = program.write(model)
     tell_warnings(design, quiet)
     size = program.size
-    print(
+    typer.echo(
         f"{path}: {program.formulation}, {program.kind}, {size.rows} rows, {size.columns} columns "
         f"({size.integers} of them integer), {size.nonzeros} nonzeros"
     )

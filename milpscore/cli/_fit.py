@@ -17,7 +17,7 @@ from milpscore.cli._common import (
     formulation_key,
     noting_interrupts,
     print_json,
-    read_design,
+    read_data,
     require_bins,
     require_folder,
     say,
@@ -64,15 +64,16 @@ def fit_command(
 ) -> None:
     """Learn a card from a CSV file, and certify it.
 
-    Numeric columns are used as they are unless --bins or --thresholds asks for binarisation; text
-    becomes one column a value. Ctrl-C stops the solve and keeps the best card and bound so far.
+    Numeric columns are used as they are unless --bins or --thresholds asks
+    for binarisation; text becomes one column a value. Ctrl-C stops the
+    solve and keeps the best card and bound so far.
     """
     name = formulation_key(formulation)
     arguments = builder_arguments(
         name, settings, coef_min=coef_min, coef_max=coef_max, max_terms=max_terms
     )
     require_folder(out)
-    design = read_design(
+    design = read_data(
         data,
         target,
         positive=positive,
@@ -82,7 +83,7 @@ def fit_command(
         missing=missing,
         weights_column=weights_column,
         class_weight=class_weight,
-    )
+    ).design()
     require_bins(name, design, encoding)
     limits = {
         "time_limit": time_limit,
@@ -95,7 +96,7 @@ def fit_command(
         seconds = time.perf_counter() - started
     tell_warnings(design, quiet)
     finish(design, result, seconds, out=out, as_json=json, title=f"{target}, scored by {name}")
-    if interrupted.is_set():
+    if interrupted.is_set() or str(result.termination) == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if result.card is None:
         raise typer.Exit(NO_CARD)
@@ -126,29 +127,29 @@ def solve_design(
 def finish(
     design: Design, result: Result, seconds: float, *, out: Path | None, as_json: bool, title: str
 ) -> None:
-    """Save and print a result; where there is no card, say why on standard error."""
+    """Print and save a result; where there is no card, say why on standard error."""
     from milpscore.cli._report import make_card, make_report
 
     card = make_card(design, result, title)
-    if card is None:
-        say(f"No card: {result.message or result.termination.sentence}")
-        if out is not None:
-            say(f"Nothing was written to {out}.")
-    elif out is not None:
-        card.save(out)
-        say(f"The card was saved in {out}.")
+    # Printed before it is saved: a full disk must not cost the answer.
     if as_json:
         print_json(make_report(design, result, card, seconds))
     elif card is not None:
-        print(as_text(card, result, seconds))
+        typer.echo(as_text(card, result, seconds))
+    if card is None:
+        say(f"No card: {result.message or result.termination.sentence}")
+    elif out is not None:
+        card.save(out)
+        say(f"The card was saved in {out}.")
 
 
 def as_text(card: Scorecard, result: Result, seconds: float) -> str:
     """The card, its certificate, and how the solve went, for a person."""
     said = [
         f"{result.termination.sentence} {seconds:.1f} s in all, {result.solve_seconds:.1f} s of "
-        f"them in {result.solver} {result.solver_version}; {result.nodes} nodes, "
-        f"seed {result.random_state}, warm start {result.warm_start}."
+        f"them in the solver.",
+        f"Solver: {result.solver} {result.solver_version}, seed {result.random_state}, nodes "
+        f"{result.nodes}. Warm start: {result.warm_start}.",
     ]
     if result.message:
         said.append(f"Note: {result.message}.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from importlib.metadata import PackageNotFoundError, version
 
+import typer
+
 from milpscore.cli._common import settable
 from milpscore.cli._options import spelt
 from milpscore.formulations._registry import FORMULATIONS, builder
@@ -19,17 +21,17 @@ _PACKAGES = {
 
 
 def list_command() -> None:
-    """List the formulations with their arguments, and the versions of the solvers."""
+    """List formulations, their arguments, and the versions of the solvers."""
     from milpscore.solvers import SOLVERS
 
-    print("Formulations (--formulation NAME; the arguments are the keys of --set)")
+    typer.echo("Formulations (--formulation NAME; the arguments are the keys of --set)")
     for name in FORMULATIONS:
         description = (inspect.getdoc(builder(name)) or "").partition("\n")[0]
-        print(f"\n  {spelt(name)}\n      {description}")
-        print(_folded(f"arguments: {', '.join(settable(name))}"))
-    print(f"\nSolvers: {', '.join(SOLVERS)}\n")
+        typer.echo(f"\n  {spelt(name)}\n      {description}")
+        typer.echo(_folded(f"arguments: {', '.join(settable(name))}"))
+    typer.echo(f"\nSolvers: {', '.join(SOLVERS)}\n")
     for package, role in _PACKAGES.items():
-        print(f"  {package:9} {_version(package):14} {role}")
+        typer.echo(f"  {package:9} {_version(package):14} {role}")
 
 
 def _version(package: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,21 +16,21 @@ SOLVE_PANEL = "Solve"
 OUTPUT_PANEL = "Output"
 
 
-class Encoding(str, Enum):
+class Encoding(StrEnum):
     """How bins become columns."""
 
     onehot = "onehot"
     cumulative = "cumulative"
 
 
-class Missing(str, Enum):
+class Missing(StrEnum):
     """What a missing value means."""
 
     error = "error"
     bin = "bin"
 
 
-class ClassWeight(str, Enum):
+class ClassWeight(StrEnum):
     """How the classes weigh."""
 
     balanced = "balanced"
@@ -54,7 +54,9 @@ Data = Annotated[
 Target = Annotated[
     str,
     typer.Option(
-        metavar="COL", help="Column with the two labels.", rich_help_panel=DATA_PANEL,
+        metavar="COL",
+        help="Column with the two labels.",
+        rich_help_panel=DATA_PANEL,
         show_default=False,
     ),
 ]
@@ -120,9 +122,7 @@ ClassWeightOption = Annotated[
 ]
 Formulation = Annotated[
     str,
-    typer.Option(
-        metavar="NAME", help=f"One of {', '.join(NAMES)}.", rich_help_panel=MODEL_PANEL
-    ),
+    typer.Option(metavar="NAME", help=f"One of {', '.join(NAMES)}.", rich_help_panel=MODEL_PANEL),
 ]
 CoefMin = Annotated[
     int | None,
@@ -134,9 +134,7 @@ CoefMax = Annotated[
 ]
 MaxTerms = Annotated[
     int | None,
-    typer.Option(
-        min=0, help="At most so many columns with points.", rich_help_panel=MODEL_PANEL
-    ),
+    typer.Option(min=0, help="At most so many columns with points.", rich_help_panel=MODEL_PANEL),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -150,9 +148,7 @@ Settings = Annotated[
 ]
 TimeLimit = Annotated[
     float,
-    typer.Option(
-        metavar="SECONDS", min=0, help="Seconds of solving.", rich_help_panel=SOLVE_PANEL
-    ),
+    typer.Option(metavar="SECONDS", min=0, help="Seconds of solving.", rich_help_panel=SOLVE_PANEL),
 ]
 MipGap = Annotated[
     float,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from milpscore.cli import _options as options
 from milpscore.cli._common import require_folder
 
 
-class Unseen(str, Enum):
+class Unseen(StrEnum):
     """What a value means that the card does not foresee."""
 
     error = "error"
@@ -47,9 +47,10 @@ def predict_command(
     scores: Scores = False,
     unseen: UnseenOption = Unseen.error,
 ) -> None:
-    """Apply a saved card to a CSV file: one line of CSV with the predicted label for each row.
+    """Apply a saved card to a CSV file; the answers are CSV, one line a row.
 
-    Columns are found by name; those the card has no points for may be absent.
+    Columns are found by name; those the card has no points for may be
+    absent.
     """
     import pandas as pd
 

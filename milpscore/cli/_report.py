@@ -64,7 +64,7 @@ def make_report(
     about_data = {
         "n_rows": counted,
         "n_columns": design.shape[1],
-        "classes": [str(label) for label in design.classes],
+        "classes": list(design.classes),
         "fingerprint": design.fingerprint,
     }
     times = {

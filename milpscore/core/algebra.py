@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
+from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 _DOMAINS = "_integral_domains"
@@ -40,7 +41,9 @@ def restore_integrality(model: Any) -> None:
     """Give every relaxed variable its remembered domain back."""
     remembered = getattr(model, _DOMAINS, {})
     for name, domain in remembered.items():
-        model.find_component(name).domain = domain
+        var = model.find_component(name)
+        if var is not None:  # the user may have deleted what they had added
+            var.domain = domain
     setattr(model, _DOMAINS, {})
 
 
@@ -53,13 +56,23 @@ def integrality_demanded(model: Any) -> Iterator[None]:
         yield
     finally:
         for name in remembered:
-            model.find_component(name).domain = pyo.Reals
+            var = model.find_component(name)
+            if var is not None:
+                var.domain = pyo.Reals
         setattr(model, _DOMAINS, remembered)
 
 
 def standard_form(model: Any) -> Any:
     """Compile to min c.x with rows A x {<=, =, >=} b; columns in declaration order."""
     return LinearStandardFormCompiler().write(model, mixed_form=True)
+
+
+def stated_objective(model: Any) -> Any:
+    """Pyomo's linear form of ``loss + penalty``, the expressions a builder gave the model.
+
+    The objective a user left active may be another one.
+    """
+    return generate_standard_repn(model.loss.expr + model.penalty.expr, compute_values=True)
 
 
 def model_size(model: Any) -> tuple[int, int, int, int]:

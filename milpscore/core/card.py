@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import FormulationError
+from milpscore.core.rule import as_fraction
 
 Exact = int | Fraction
 
@@ -21,7 +23,13 @@ class Card:
     coefficients : ndarray of int64, shape (p,)
         The points w.
     intercept : Fraction
-        b; the card answers positive iff ``w.x >= -b``. A tie is positive.
+        b; the card answers positive iff ``w.x >= -b``. A tie is positive. A float is read as the
+        decimal it prints as.
+
+    Raises
+    ------
+    FormulationError
+        Where the coefficients are no vector of whole numbers.
     """
 
     coefficients: IntArray
@@ -29,13 +37,13 @@ class Card:
 
     def __post_init__(self) -> None:
         given = np.asarray(self.coefficients)
-        whole = np.rint(given).astype(np.int64)
-        if given.ndim != 1 or not np.array_equal(whole, given):
-            raise ValueError(
+        whole = given.dtype.kind in "iufb" and bool(np.isfinite(given).all())
+        if given.ndim != 1 or not whole or np.any(np.rint(given) != given):
+            raise FormulationError(
                 "a card's coefficients are a vector of whole numbers; round them first"
             )
-        object.__setattr__(self, "coefficients", whole)
-        object.__setattr__(self, "intercept", Fraction(self.intercept))
+        object.__setattr__(self, "coefficients", np.rint(given).astype(np.int64))
+        object.__setattr__(self, "intercept", as_fraction(self.intercept))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Card):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -172,8 +173,10 @@ class Program:
                     f"{self.formulation} cannot change {name!r} in place; it can change "
                     f"{sorted(self.parameters) or 'nothing'}: build a new program instead"
                 )
-            if not np.isfinite(value) or value < 0:
+            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if not number or not np.isfinite(value) or value < 0:
                 raise FormulationError(f"{name} must be a finite number >= 0, got {value!r}")
+        for name, value in values.items():
             getattr(self.model, self.parameters[name]).set_value(float(value))
         penalties = tuple(
             replace(term, lam=float(values[term.name])) if term.name in values else term  # type: ignore[type-var]

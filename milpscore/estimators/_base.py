@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from milpscore.core.design import Design, FloatArray, IntArray
-from milpscore.core.errors import OptionError, SolverError
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import DataError, OptionError, SolverError
 from milpscore.core.result import Result
 from milpscore.data import Binner, apply_columns, encode_labels
 from milpscore.data._columns import renamed
 from milpscore.data._validated import validated_frame
 from milpscore.fitting import fit_card
-from milpscore.scorecard import Scorecard
+from milpscore.scorecard import Scorecard, certified_card
 
 _SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads")
 
@@ -132,7 +133,7 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
             raise SolverError(f"{self.formulation} gave no card: {result.message}")
         self.result_ = result
         self.warnings_ = design.warnings
-        self.scorecard_ = _certified(design, result)
+        self.scorecard_ = certified_card(design, result)
         self.coef_ = result.card.coefficients[np.newaxis, :].copy()
         self.intercept_ = np.array([float(result.card.intercept)])
         return self
@@ -204,7 +205,8 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
             raise OptionError(
                 f"binner must be a milpscore.data.Binner or None, got {self.binner!r}"
             )
-        return clone(self.binner)
+        fresh: Binner = clone(self.binner)
+        return fresh
 
     def _default_binner(self) -> Binner:
         """What ``binner=None`` stands for."""
@@ -248,25 +250,22 @@ def binary_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     Raises
     ------
     DataError
-        y is absent, has missing labels, or has not exactly two distinct ones.
+        y is absent, has missing labels, has not exactly two distinct ones, or these two have no
+        order.
+    ValueError
+        They are fractions, which scikit-learn takes for a regression's.
     """
     labels: Any = None if y is None else column_or_1d(y, warn=True)
+    if labels is not None and labels.dtype == object:
+        # Whole numbers kept as objects are no labels to scikit-learn's splitters.
+        labels = pd.Series(labels, dtype=object).infer_objects().to_numpy()
     encode_labels(labels)
-    return labels, np.unique(labels)
-
-
-def _certified(design: Design, result: Result) -> Scorecard:
-    """The scorecard with its certificate, training errors counted as the card answers."""
-    assert result.card is not None
-    card = Scorecard.from_card(result.card, design)
-    wrong = card.rule.positive(card.score_design(design.X)) != (design.y > 0)
-    counted = design.weight > 0
-    certificate = {
-        **result.summary(),
-        "n_rows": int(counted.sum()),
-        "errors": int((wrong & counted).sum()),
-    }
-    return replace(card, certificate=certificate)
+    try:
+        classes = np.unique(labels)
+    except TypeError as error:
+        raise DataError(f"the two labels cannot be ordered ({error}): use one type") from error
+    check_classification_targets(labels)
+    return labels, classes
 
 
 def _seed(random_state: Any) -> int:

@@ -33,7 +33,7 @@ class ConvexRoundingClassifier(CardClassifier):
         binner: Binner | None = None,
         n_draws: int = 100,
         solver: str = "auto",
-        time_limit: float = 10.0,
+        time_limit: float = 4.0,
         threads: int = 1,
         random_state: Any = 0,
         verbose: bool = False,

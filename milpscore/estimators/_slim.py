@@ -48,7 +48,7 @@ verbose :
         binner: Binner | None = None,
         use_start: bool = True,
         solver: str = "auto",
-        time_limit: float = 10.0,
+        time_limit: float = 4.0,
         mip_gap: float = 0.0,
         node_limit: int | None = None,
         threads: int = 1,

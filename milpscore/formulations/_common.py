@@ -42,9 +42,10 @@ def as_design(
         Where weights accompany a finished design, or the data cannot be used.
     """
     if isinstance(X, Design):
-        if y is not None or sample_weight is not None or class_weight is not None:
+        if any(part is not None for part in (y, sample_weight, class_weight, positive)):
             raise DataError(
-                "a Design already holds classes and weights: pass y and weights to make_design"
+                "a Design already holds classes and weights: pass y, weights and the positive "
+                "label to make_design"
             )
         return X
     from milpscore.data import make_design

@@ -97,7 +97,8 @@ def _model(
         m.at_most_k_terms = pyo.Constraint(
             expr=linear([m.c[d] for d in m.D], np.ones(len(m.D))) <= statement.max_terms
         )
-    m.objective = pyo.Objective(expr=m.loss, sense=pyo.minimize)
+    m.penalty = pyo.Expression(expr=0.0)
+    m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
     return m
 
 

@@ -148,9 +148,8 @@ def _model(statement: Statement, ranges: tuple[FloatArray, FloatArray]) -> pyo.C
     def jump_down(m: Any, j: int) -> Any:
         return m.theta[following[j]] - m.theta[j] <= m.eta[j]
 
-    m.objective = pyo.Objective(
-        expr=m.loss + m.lam * sum(m.eta[j] for j in m.jumps), sense=pyo.minimize
-    )
+    m.penalty = pyo.Expression(expr=m.lam * sum(m.eta[j] for j in m.jumps))
+    m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
     return m
 
 

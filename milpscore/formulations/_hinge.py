@@ -139,7 +139,8 @@ def _model(
     add_terms(m, statement)
     add_l1(m, statement)
     add_hinge_rows(m, statement, rows, [m.w[j] for j in m.J], rows.X, ranges)
-    m.objective = pyo.Objective(expr=m.loss + m.l0_term + m.l1_term, sense=pyo.minimize)
+    m.penalty = pyo.Expression(expr=m.l0_term + m.l1_term)
+    m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
     return m
 
 

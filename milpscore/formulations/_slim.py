@@ -15,6 +15,7 @@ from milpscore.core.design import Design, FloatArray, MergedRows
 from milpscore.core.errors import FormulationError
 from milpscore.core.grid import on_grid
 from milpscore.core.program import Layout, Program
+from milpscore.core.rule import RELATIVE_ROUNDING
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.formulations._common import (
     PerColumn,
@@ -210,7 +211,8 @@ def _model(
 
     # (1) mean weighted errors + C_0 terms + C_1 points
     m.loss = pyo.Expression(expr=linear([m.z[i] for i in m.I], rows.weight / total_weight))
-    m.objective = pyo.Objective(expr=m.loss + m.l0_term + m.l1_term, sense=pyo.minimize)
+    m.penalty = pyo.Expression(expr=m.l0_term + m.l1_term)
+    m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
 
     # (2) positive rows reach T, (3) negative rows stay delta below T, unless z_i = 1
     w = [m.w[j] for j in m.J]
@@ -330,7 +332,9 @@ def _fill(m: Any, statement: Statement, card: Card, X: FloatArray, units: _Units
     total = X @ w.astype(np.float64)
     positive = statement.design.merged.y > 0
     slack = total - float(threshold)
-    errs = np.where(positive, slack < 0, slack > -units.gap)
+    # off the grid T may sit exactly on a total, or gap above one, and rounding must not tip it
+    rounding = 0.0 if units.on_grid else RELATIVE_ROUNDING * max(1.0, float(np.abs(total).max()))
+    errs = np.where(positive, slack < -rounding, slack > rounding - units.gap)
     for i, wrong in enumerate(errs.tolist()):
         m.z[i].set_value(int(wrong), skip_validation=True)
     fill_terms(m, w)

@@ -109,8 +109,10 @@ class Hinge:
         if allowed.step is None:
             return best, self._mean(totals, best, y, weight)
         step = float(allowed.step)
-        below = np.floor(best / step + 1e-9) * step
-        above = np.where(below + step <= float(allowed.upper), below + step, below)
+        least = float(math.ceil(allowed.lower / allowed.step) * allowed.step)
+        most = float(math.floor(allowed.upper / allowed.step) * allowed.step)
+        below = np.maximum(np.floor(best / step + 1e-9) * step, least)
+        above = np.minimum(below + step, most)
         low, high = self._mean(totals, below, y, weight), self._mean(totals, above, y, weight)
         return np.where(low <= high, below, above), np.minimum(low, high)
 

@@ -9,6 +9,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement
+from milpscore.verify import evaluate
 
 _WIDE = 40
 """Ranges wider than this are searched around the current value only."""
@@ -42,14 +43,18 @@ def coordinate_descent(
     Card
         Never worse than ``card`` in the statement's objective; deterministic.
     """
-    search = _Search(statement, card or statement.empty_card(), time.perf_counter() + time_limit)
+    start = statement.empty_card() if card is None else card
+    search = _Search(statement, start, time.perf_counter() + time_limit)
     for _ in range(max_sweeps):
         improved = search.sweep()
         if not improved and not search.swap():
             break
         if search.out_of_time:
             break
-    return search.card()
+    # the search judges in floating point, and cuts only at totals: the exact figures decide
+    found = search.card()
+    better = evaluate(statement, found).objective < evaluate(statement, start).objective
+    return found if better else start
 
 
 class _Search:

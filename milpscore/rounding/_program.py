@@ -76,7 +76,7 @@ def round_program(
     started = time.perf_counter()
     statement = program.statement
     candidates: dict[str, Iterable[Card]] = {}
-    counts = ""
+    counts = "" if relaxed.coefficients.size else "no relaxed solution to round"
     if relaxed.coefficients.size:
         w, b = relaxed.coefficients, relaxed.intercept
         drawn = randomised(statement, w, n_draws=n_draws, random_state=random_state)
@@ -142,7 +142,7 @@ def rounded_result(
             assert best.card is not None
             program.fill(best.card)
     refused = [
-        f"{f.refused} {f.origin} card(s) refused ({f.reason})"
+        f"{f.origin}: {f.refused} refused ({f.reason})"
         + (", the others not checked for lack of time" if f.hurried else "")
         for f in found
         if f.refused
@@ -244,7 +244,7 @@ def _why(relaxed: Result) -> str:
             "added, or the coefficient and intercept ranges"
         )
     if not relaxed.coefficients.size:
-        return f"no relaxed solution to round ({relaxed.termination.sentence}): raise time_limit"
+        return f"{relaxed.termination.sentence} Raise it, or loosen a constraint"
     return (
         "no rounded card meets every constraint: raise n_draws, loosen a constraint, or solve the "
         "exact program, program.exact()"

@@ -141,7 +141,7 @@ def randomised(
     judged, ordered = _judged(statement, points, losses)
     held = float("nan")
     if intercept is not None:
-        held = _average(_held_losses(statement, drawn, intercept), times)
+        held = _average(held_losses(statement, drawn, intercept), times)
     return Rounding(
         card=judged[0][0] if judged else None,
         evaluation=judged[0][1] if judged else None,
@@ -156,7 +156,7 @@ def randomised(
     )
 
 
-def _held_losses(statement: Statement, points: IntArray, b: float) -> FloatArray:
+def held_losses(statement: Statement, points: IntArray, b: float) -> FloatArray:
     """Mean loss of each of N vectors of points with the real intercept b, shape (N,)."""
     rows, held = statement.design.merged, as_fraction(float(b))
     means = [

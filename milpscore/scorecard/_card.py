@@ -422,4 +422,10 @@ class Scorecard:
         DataError
             If the file holds no card.
         """
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{str(path)!r} is no UTF-8 text; give a file written by save()"
+            ) from error
+        return cls.from_json(text)

@@ -166,16 +166,27 @@ def run(
 
 def _run_watched(highs: Any, watch: _Watch, time_limit: float) -> bool:
     """Run in a thread so that Ctrl-C and the watchdog act at once; True after Ctrl-C."""
-    worker = threading.Thread(target=highs.run, name="highs", daemon=True)
-    interrupted = False
-    worker.start()
-    while worker.is_alive():
+    # Up to Python 3.12 a Ctrl-C inside Thread.join marks a running thread as ended: HiGHS would be
+    # read, and the process ended, under its feet. An event tells the truth.
+    done = threading.Event()
+
+    def work() -> None:
         try:
-            worker.join(0.02 if time.perf_counter() - watch.started < 1 else 0.1)
+            highs.run()
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller
+            watch.error = error
+        finally:
+            done.set()
+
+    interrupted = False
+    threading.Thread(target=work, name="highs", daemon=True).start()
+    while not done.is_set():
+        try:
+            done.wait(0.02 if time.perf_counter() - watch.started < 1 else 0.1)
+            if time.perf_counter() - watch.started > time_limit + _GRACE:
+                watch.stop.set()
         except KeyboardInterrupt:
             interrupted = True
-            watch.stop.set()
-        if time.perf_counter() - watch.started > time_limit + _GRACE:
             watch.stop.set()
     return interrupted
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from milpscore.core.errors import OptionError
@@ -54,10 +56,10 @@ class Options:
             "a finite number >= 0",
         )
         _require(
-            self.node_limit is None or _is_whole(self.node_limit, 0),
+            self.node_limit is None or (_is_whole(self.node_limit, 0) and self.node_limit < 2**31),
             "node_limit",
             self.node_limit,
-            "a whole number >= 0 or None",
+            "a whole number in [0, 2^31) or None",
         )
         _require(_is_whole(self.threads, 1), "threads", self.threads, "a whole number >= 1")
         _require(
@@ -67,6 +69,13 @@ class Options:
             "a whole number in [0, 2^31)",
         )
         _require(isinstance(self.presolve, bool), "presolve", self.presolve, "True or False")
+        _require(
+            self.log_file is None
+            or (isinstance(self.log_file, str) and Path(self.log_file).parent.is_dir()),
+            "log_file",
+            self.log_file,
+            "the name of a file in a folder that exists, or None",
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The options as a mapping."""
@@ -74,7 +83,7 @@ class Options:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def _is_whole(value: Any, least: int) -> bool:
@@ -100,4 +109,6 @@ def make_options(given: Mapping[str, Any]) -> Options:
             close = get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
             raise OptionError(f"unknown solver option {name!r}{hint}")
+    if isinstance(given.get("log_file"), Path):
+        given = {**given, "log_file": str(given["log_file"])}
     return Options(**given)

@@ -9,7 +9,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from milpscore.core.algebra import standard_form
+from milpscore.core.algebra import standard_form, stated_objective
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError, SolverError
 from milpscore.core.program import Kind, Program
@@ -17,6 +17,9 @@ from milpscore.solvers._options import Options
 from milpscore.solvers._self_test import self_test
 
 _CONTINUOUS, _INTEGER = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
+
+FREE_TOLERANCE = 1e-9
+"""A reduced cost below this counts as 0 for a column without finite bounds."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,7 @@ class Session:
         started = time.perf_counter()
         self.program = program
         self.kind: Kind = program.kind
-        form = standard_form(program.model)
-        if form.c.shape[0] != 1:
-            raise FormulationError("the model needs exactly one active objective")
+        form = _compiled(program.model)
         self.columns: list[Any] = form.columns
         self.rows = [RowEnd(row.constraint, row.bound_type) for row in form.rows]
         self.cost: FloatArray = form.c.toarray().ravel()
@@ -63,11 +64,14 @@ class Session:
         self.row_upper = np.where(ends >= 0, rhs, np.inf)
         self.col_lower = _bounds([var.lb for var in self.columns], -np.inf)
         self.col_upper = _bounds([var.ub for var in self.columns], np.inf)
-        self.integral = np.array([not var.is_continuous() for var in self.columns], dtype=bool)
+        # a relaxation has no integers, those a user added to it after relaxing included
+        self.integral = np.array(
+            [self.kind == "exact" and not var.is_continuous() for var in self.columns], dtype=bool
+        )
         self._position = {id(var): j for j, var in enumerate(self.columns)}
         self._require_finite_ranges()
-        self.highs = highspy.Highs()
-        self._pass()
+        self._require_stated_objective()
+        self.highs = self.copy(relaxed=False)
         self.handover_seconds = time.perf_counter() - started
 
     def _require_finite_ranges(self) -> None:
@@ -77,8 +81,18 @@ class Session:
             name = self.columns[int(np.flatnonzero(wide)[0])].name
             raise FormulationError(f"integer variable {name} has no finite bounds: give it some")
 
-    def _pass(self) -> None:
-        """Hand the compiled arrays over in one call."""
+    def copy(self, *, relaxed: bool) -> Any:
+        """A HiGHS of its own with the compiled arrays, handed over in one call.
+
+        Parameters
+        ----------
+        relaxed : bool
+            Leave integrality out.
+
+        Returns
+        -------
+        highspy.Highs
+        """
         lp = highspy.HighsLp()
         lp.num_row_, lp.num_col_ = self.matrix.shape
         lp.col_cost_, lp.offset_ = self.cost, self.offset
@@ -88,33 +102,31 @@ class Session:
         lp.a_matrix_.start_ = self.matrix.indptr
         lp.a_matrix_.index_ = self.matrix.indices
         lp.a_matrix_.value_ = self.matrix.data
-        lp.integrality_ = [_INTEGER if whole else _CONTINUOUS for whole in self.integral.tolist()]
-        self.option("output_flag", False)
-        if self.highs.passModel(lp) == highspy.HighsStatus.kError:
+        if not relaxed:
+            lp.integrality_ = [
+                _INTEGER if whole else _CONTINUOUS for whole in self.integral.tolist()
+            ]
+        highs = highspy.Highs()
+        set_option(highs, "output_flag", False)
+        if highs.passModel(lp) == highspy.HighsStatus.kError:
             raise SolverError(
                 "HiGHS refused the model; write it with program.write('x.lp') and look"
             )
+        return highs
 
-    def option(self, name: str, value: bool | int | float | str) -> None:
-        """Set one HiGHS option; highspy only returns an error for a bad one, this raises it."""
-        if self.highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-            raise SolverError(f"HiGHS refused option {name}={value!r}")
+    def position(self, var: Any) -> int:
+        """Column of a Pyomo variable; KeyError where the compiled program does not use it."""
+        return self._position[id(var)]
 
     def apply(self, options: Options, absolute_gap: float) -> None:
         """Set every option of a run."""
+        configure(self.highs, options, absolute_gap)
         # the log callbacks that carry bounds and nodes fire only with output on
-        self.option("output_flag", True)
-        self.option("log_to_console", False)
-        self.option("log_file", options.log_file or "")
-        self.option("time_limit", float(options.time_limit))
-        self.option("mip_rel_gap", float(options.mip_gap))
-        self.option("mip_abs_gap", absolute_gap)
-        self.option(
-            "mip_max_nodes", 2**31 - 1 if options.node_limit is None else int(options.node_limit)
-        )
-        self.option("threads", int(options.threads))
-        self.option("random_seed", int(options.random_state))
-        self.option("presolve", "on" if options.presolve else "off")
+        set_option(self.highs, "output_flag", True)
+        set_option(self.highs, "log_file", options.log_file or "")
+        set_option(self.highs, "time_limit", float(options.time_limit))
+        nodes = 2**31 - 1 if options.node_limit is None else int(options.node_limit)
+        set_option(self.highs, "mip_max_nodes", nodes)
 
     def relax(self) -> None:
         """Drop integrality, in place."""
@@ -149,16 +161,22 @@ class Session:
         self.cost, self.offset = cost, offset
 
     def _objective(self) -> tuple[FloatArray, float]:
-        """Costs of the model's objective as its Params stand now."""
-        import pyomo.environ as pyo
-        from pyomo.repn import generate_standard_repn
-
-        (objective,) = self.program.model.component_data_objects(pyo.Objective, active=True)
-        linear = generate_standard_repn(objective.expr, compute_values=True)
+        """Costs of the stated objective as its Params stand now."""
+        linear = stated_objective(self.program.model)
         cost = np.zeros(len(self.columns))
         for var, coefficient in zip(linear.linear_vars, linear.linear_coefs, strict=True):
             cost[self._position[id(var)]] += coefficient
         return cost, float(linear.constant)
+
+    def _require_stated_objective(self) -> None:
+        """A bound on any other objective would say nothing about the cards of the statement."""
+        cost, offset = self._objective()
+        if not np.allclose(np.r_[cost, offset], np.r_[self.cost, self.offset], 1e-9, 0.0):
+            raise FormulationError(
+                "the model's objective is not the one that was stated (model.loss + "
+                "model.penalty): change weights with program.set or a new program, or write the "
+                "model to a file and solve it elsewhere"
+            )
 
     def vector(self) -> FloatArray:
         """The model's current values in column order; NaN where a variable has none."""
@@ -169,9 +187,15 @@ class Session:
     def load_values(self, values: FloatArray) -> None:
         """Write a solution vector back into the Pyomo model."""
         for var, value in zip(self.columns, values.tolist(), strict=True):
-            var.set_value(value, skip_validation=True)
+            if not var.fixed:  # fixed after the hand-over: the re-check compares the two
+                var.set_value(value, skip_validation=True)
 
-    def dual_bound_of(self, row_dual: FloatArray) -> float:
+    def dual_bound_of(
+        self,
+        row_dual: FloatArray,
+        col_lower: FloatArray | None = None,
+        col_upper: FloatArray | None = None,
+    ) -> float:
         """A lower bound on the LP from any row duals, recomputed with the program's own arrays.
 
         For every y: min c.x >= sum of y's best row ends + sum_j min over the column's range of
@@ -183,11 +207,46 @@ class Session:
         reduced = self.cost - self.matrix.T @ y
         # what rounding can do to a reduced cost, so that the bound stays one
         noise = 1e-13 * (np.abs(self.cost) + abs(self.matrix).T @ np.abs(y))
-        low = np.where(np.isfinite(self.col_lower), self.col_lower, -1e9)
-        high = np.where(np.isfinite(self.col_upper), self.col_upper, 1e9)
+        low = self.col_lower if col_lower is None else col_lower
+        high = self.col_upper if col_upper is None else col_upper
         reach = np.maximum(np.abs(low), np.abs(high))
-        best = np.minimum(reduced * low, reduced * high) - noise * reach
-        return float(self.offset + y @ ends + best.sum())
+        free = ~np.isfinite(reach)
+        if np.any(np.abs(reduced[free]) > FREE_TOLERANCE):
+            return -np.inf  # an unbounded column could still improve: these duals prove nothing
+        best = np.minimum(reduced[~free] * low[~free], reduced[~free] * high[~free])
+        return float(self.offset + y @ ends + (best - noise[~free] * reach[~free]).sum())
+
+
+def _compiled(model: Any) -> Any:
+    """The model's standard form; a FormulationError where it is not a linear program."""
+    from pyomo.common.errors import InvalidConstraintError
+
+    try:
+        form = standard_form(model)
+    except (InvalidConstraintError, ValueError) as error:
+        raise FormulationError(
+            f"the model is no linear program with whole numbers: {str(error).strip()}; write what "
+            "you added as linear constraints"
+        ) from error
+    if form.c.shape[0] != 1:
+        raise FormulationError("the model needs exactly one active objective")
+    return form
+
+
+def set_option(highs: Any, name: str, value: bool | int | float | str) -> None:
+    """Set one HiGHS option; highspy only returns an error for a bad one, this raises it."""
+    if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+        raise SolverError(f"HiGHS refused option {name}={value!r}")
+
+
+def configure(highs: Any, options: Options, absolute_gap: float) -> None:
+    """Set what every HiGHS of a run shares: gaps, threads, seed, presolve, a quiet console."""
+    set_option(highs, "log_to_console", False)
+    set_option(highs, "mip_rel_gap", float(options.mip_gap))
+    set_option(highs, "mip_abs_gap", absolute_gap)
+    set_option(highs, "threads", int(options.threads))
+    set_option(highs, "random_seed", int(options.random_state))
+    set_option(highs, "presolve", "on" if options.presolve else "off")
 
 
 def _bounds(values: list[Any], missing: float) -> FloatArray:

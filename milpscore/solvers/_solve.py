@@ -15,7 +15,10 @@ from milpscore.solvers._options import make_options
 if TYPE_CHECKING:
     from milpscore.solvers._session import Session
 
-SOLVERS: dict[str, str] = {"highs": "milpscore.solvers._highs"}
+SOLVERS: dict[str, str] = {
+    "highs": "milpscore.solvers._highs",
+    "support_tree": "milpscore.solvers._support_tree",
+}
 """Solvers by name; adding one is a new file with ``solve_session`` and one line here."""
 
 
@@ -50,7 +53,8 @@ def solve(
     Parameters
     ----------
     program : Program or Session
-    solver : {"auto", "highs"}
+    solver : {"auto", "highs", "support_tree"}
+        ``support_tree`` decides terms first, with an LP bound at every node; ``auto`` is HiGHS.
     warm_start : Card or Result, optional
         A card to start from; every auxiliary variable is computed from it.
     progress : bool, optional

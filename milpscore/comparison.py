@@ -1,0 +1,413 @@
+"""Exact beside relaxed beside rounded: one table over several formulations."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milpscore import metrics
+from milpscore.core.card import Card
+from milpscore.core.design import Design, FloatArray, IntArray
+from milpscore.core.errors import FormulationError, OptionError
+from milpscore.core.program import Program
+from milpscore.core.result import Result, Termination, claim_of, relative_gap
+from milpscore.core.rule import DecisionRule, as_fraction
+from milpscore.data._folds import Fold, binned_design, folds_of, stratified_splits
+from milpscore.formulations import FORMULATIONS, builder
+from milpscore.losses import Hinge
+from milpscore.rounding import nearest, randomised, rounding_bounds, start_card
+from milpscore.rounding._nearest import nearest_points
+from milpscore.rounding._program import rounded_result
+from milpscore.rounding._randomised import held_losses
+from milpscore.solvers import load, solve
+from milpscore.verify import evaluate
+
+KINDS = ("exact", "relaxed", "randomised", "nearest")
+"""The rows of each formulation, in this order."""
+
+COLUMNS = (
+    "formulation", "kind", "claim", "verified",
+    "objective", "loss", "penalty", "bound", "bound_source", "gap", "integrality_gap",
+    "integrity", "magnitude", "terms",
+    "train_accuracy", "train_auc", "cv_accuracy", "cv_auc",
+    "rounding_loss", "sure_bound", "expected_bound", "sharp_bound",
+    "rows", "columns", "integers", "nonzeros",
+    "build_seconds", "handover_seconds", "solve_seconds", "nodes",
+    "solver", "random_state", "termination", "origin", "message", "caveat",
+)  # fmt: skip
+"""The columns of the table, in this order."""
+
+_TEXTS = ("bound_source", "solver", "termination", "origin", "message", "caveat")
+_COUNTS = ("terms", "rows", "columns", "integers", "nonzeros", "nodes", "random_state")
+_DATA = ("X", "y", "sample_weight", "class_weight", "positive")
+_CV_SHARE = 0.5
+"""Share of the seconds that goes to cross-validation."""
+
+
+def compare(
+    X: Any,
+    y: Any = None,
+    *,
+    formulations: Sequence[str] = ("slim", "hinge"),
+    arguments: Mapping[str, Mapping[str, Any]] | None = None,
+    binner: Any = None,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    positive: Any = None,
+    time_limit: float = 30.0,
+    n_draws: int = 100,
+    cv: Any = 5,
+    random_state: int = 0,
+    solver: str = "auto",
+    progress: bool | None = None,
+    options: Mapping[str, Any] | None = None,
+    **common: Any,
+) -> pd.DataFrame:
+    """Solve each formulation exactly, relax it, round the relaxation, and lay all side by side.
+
+    The four rows of a formulation speak of one statement on one design: ``exact``; ``relaxed``,
+    its LP; ``randomised``, the best of N randomised roundings of that LP; ``nearest``, its
+    deterministic rounding. The best rounded card, or a better one from coordinate descent, starts
+    the exact solve, so that always ``relaxed <= exact <= randomised, nearest`` in the objective.
+
+    Parameters
+    ----------
+    X : array, DataFrame of shape (n, q), or Design
+    y : array of shape (n,), two labels; None with a Design
+    formulations : sequence of str
+        Names of :data:`milpscore.formulations.FORMULATIONS`. One that cannot be stated for these
+        data (say, fused_lasso without bins) becomes a row with claim ``none`` and the reason.
+    arguments : mapping from formulation to its builder's arguments, optional
+        For example ``{"hinge": {"margin": 2}}``; they go before the common ones.
+    binner : Binner, optional
+        Unfitted; binarises X, and is fitted again inside every fold.
+    sample_weight, class_weight, positive :
+        As in :func:`milpscore.data.make_design`. Losses, accuracies and AUCs weigh rows alike.
+    time_limit : float
+        Seconds of solving for the whole table, shared equally by the formulations; half of each
+        share goes to the solves on all rows, the other half equally to the folds. Building and
+        checking come on top. After Ctrl-C the rows so far are returned.
+    n_draws : int
+        Draws of the randomised rounding.
+    cv : int, splitter or None
+        Stratified, shuffled folds; None or 0 for none. Every row is fitted again in each fold,
+        within the fold's seconds, and its figures are means over the folds.
+    random_state : int
+        Seed of solver, rounding and folds.
+    solver, progress :
+        As in :func:`milpscore.solvers.solve`.
+    options : mapping, optional
+        Further solver options.
+    **common :
+        Builder arguments for every formulation that has them, such as ``max_terms``.
+
+    Returns
+    -------
+    DataFrame
+        One row a program, with the columns :data:`COLUMNS`. ``integrality_gap`` is the exact
+        objective above the LP's, relative as ``gap`` is (too large where the exact row is not
+        ``optimal``); ``magnitude`` the L1 norm. Under the
+        hinge loss ``rounding_loss`` is what the bounds speak of, the intercept held at the LP's
+        and no term dropped: the mean over the draws, whose expectation obeys ``expected_bound``
+        and ``sharp_bound``, and the loss of nearest rounding, which obeys ``sure_bound``; see
+        :func:`milpscore.rounding.rounding_bounds`. ``attrs["results"]`` maps (formulation, kind)
+        to the :class:`milpscore.core.result.Result`, ``attrs["names"]`` lists the design columns:
+        :mod:`milpscore.plots` reads both. Clear ``attrs`` before writing to a format that stores
+        it as JSON.
+
+    Raises
+    ------
+    DataError, OptionError
+    FormulationError
+        For an unknown formulation or argument, or where no formulation at all can be stated.
+    """
+    for option in {"time_limit", "random_state"} & set(options or {}):
+        raise OptionError(f"{option} is an argument of its own: leave it out of options")
+    names = [name.replace("-", "_") for name in formulations]
+    chosen = _arguments(names, arguments or {}, common)
+    design = binned_design(
+        X, y, binner, sample_weight=sample_weight, class_weight=class_weight, positive=positive
+    )
+    splits = stratified_splits(design, cv, random_state)
+    seconds = _Seconds.shared(time_limit, len(names), len(splits))
+    run = _Run(n_draws, random_state, solver, progress, dict(options or {}))
+    rows: list[dict[str, Any]] = []
+    results: dict[tuple[str, str], Result] = {}
+    refusals: list[FormulationError] = []
+    for name in names:
+        if run.interrupted:
+            rows.append(_no_answer(name, "not run: interrupted"))
+            continue
+        try:
+            program = _exact_program(name, design, chosen[name])
+        except FormulationError as error:
+            refusals.append(error)
+            rows.append(_no_answer(name, f"not stated: {error}"))
+            continue
+        family = _solve_family(program, run, seconds.whole)
+        folds = folds_of(design, splits, X, binner, sample_weight)
+        held_out, failure = _cross_validate(name, chosen[name], folds, run, seconds.fold)
+        for kind in KINDS:
+            row = _row(name, kind, family, design) | held_out.get(kind, {})
+            row["message"] = "; ".join(filter(None, [row["message"], failure]))
+            rows.append(row)
+            results[name, kind] = family.results[kind]
+    if refusals and not results:
+        raise refusals[0]
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).fillna(dict.fromkeys(_TEXTS, ""))
+    table = table.astype(dict.fromkeys(_COUNTS, "Int64"))
+    table.attrs.update(results=results, names=design.names)
+    return table
+
+
+@dataclass
+class _Run:
+    """What every solve of the table shares, and whether one of them was interrupted."""
+
+    n_draws: int
+    random_state: int
+    solver: str
+    progress: bool | None
+    options: dict[str, Any]
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class _Seconds:
+    """Seconds of solving for one formulation on all rows, and in one fold."""
+
+    whole: float
+    fold: float
+
+    @classmethod
+    def shared(cls, time_limit: float, formulations: int, folds: int) -> _Seconds:
+        """The shares of a total."""
+        if isinstance(time_limit, bool) or not time_limit >= 0:
+            raise OptionError(f"time_limit must be a number of seconds >= 0, got {time_limit!r}")
+        share = time_limit / max(formulations, 1)
+        if not folds:
+            return cls(share, 0.0)
+        return cls(share * (1 - _CV_SHARE), share * _CV_SHARE / folds)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """The four answers to one statement, the size of its program, and the rounding figures."""
+
+    program: Program
+    results: dict[str, Result]
+    size: dict[str, int]
+    rounding: dict[str, dict[str, float]]
+
+
+def _arguments(
+    names: Sequence[str], given: Mapping[str, Mapping[str, Any]], common: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Builder arguments of each formulation."""
+    if not names:
+        raise FormulationError(f"name at least one formulation of {sorted(FORMULATIONS)}")
+    own = {name.replace("-", "_"): dict(values) for name, values in given.items()}
+    for name in own:
+        if name not in names:
+            raise FormulationError(f"arguments for {name!r}, which is not among {list(names)}")
+    known = {name: set(inspect.signature(builder(name)).parameters) - set(_DATA) for name in names}
+    for argument in common:
+        if not any(argument in accepted for accepted in known.values()):
+            raise FormulationError(f"no formulation of {list(names)} has an argument {argument!r}")
+    for name, values in own.items():
+        for argument in values:
+            if argument not in known[name]:
+                raise FormulationError(
+                    f"{name} has no argument {argument!r}; it has {sorted(known[name])}"
+                )
+    shared = {
+        name: {k: v for k, v in common.items() if k in accepted} for name, accepted in known.items()
+    }
+    return {name: {**shared[name], **own.get(name, {})} for name in names}
+
+
+def _exact_program(name: str, design: Design, arguments: Mapping[str, Any]) -> Program:
+    program = builder(name)(design, **arguments)
+    return program if program.kind == "exact" else program.exact()
+
+
+def _solve_family(program: Program, run: _Run, seconds: float) -> _Family:
+    """The LP, its roundings, and the exact solve that starts from the best card so far."""
+    deadline = time.perf_counter() + seconds
+
+    def left() -> float:
+        return 0.0 if run.interrupted else max(deadline - time.perf_counter(), 0.0)
+
+    def answer(warm_start: Card | None = None) -> Result:
+        result = solve(
+            session,
+            run.solver,
+            warm_start=warm_start,
+            progress=run.progress,
+            time_limit=left(),
+            random_state=run.random_state,
+            **run.options,
+        )
+        run.interrupted |= result.termination is Termination.INTERRUPTED
+        return result
+
+    session = load(program)
+    rows, columns = session.matrix.shape
+    size = {"rows": rows, "columns": columns, "nonzeros": int(session.matrix.nnz),
+            "integers": int(session.integral.sum())}  # fmt: skip
+    session.relax()
+    relaxed = answer()
+    session.restore()
+    rounded, figures = _round(program, relaxed, run, left())
+    heuristic = start_card(program, time_limit=left() / 10)
+    start = _best_card(program, [heuristic, *(r.card for r in rounded.values())])
+    exact = _with_bound_of(relaxed, answer(start))
+    return _Family(program, {"exact": exact, "relaxed": relaxed, **rounded}, size, figures)
+
+
+def _with_bound_of(relaxed: Result, exact: Result) -> Result:
+    """The exact result with the LP's bound where that is the better one.
+
+    A solve that stops before its root relaxation is done knows less than the LP solved before.
+    """
+    if not exact.verified or not exact.dual_bound < relaxed.dual_bound <= exact.objective:
+        return exact
+    bound = relaxed.dual_bound
+    return replace(
+        exact,
+        dual_bound=bound,
+        bound_source=relaxed.bound_source,
+        claim=claim_of(True, exact.objective, bound, trivial=0.0),
+    )
+
+
+def _round(
+    program: Program, relaxed: Result, run: _Run, patience: float
+) -> tuple[dict[str, Result], dict[str, dict[str, float]]]:
+    """The randomised and the nearest rounding of a relaxation, and their proven bounds."""
+    statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
+    if not w.size:
+        none = rounded_result(program, relaxed, {})
+        return {"randomised": none, "nearest": none}, {}
+    began = time.perf_counter()
+    drawn = randomised(
+        statement, w, intercept=b, n_draws=run.n_draws, random_state=run.random_state
+    )
+    draws = rounded_result(
+        program, relaxed, {"randomised": drawn.cards(statement)},
+        message=drawn.counts, started=began, patience=patience,
+    )  # fmt: skip
+    began = time.perf_counter()
+    single = rounded_result(
+        program, relaxed, {"nearest": [nearest(statement, w, b)]}, started=began
+    )
+    figures: dict[str, dict[str, float]] = {}
+    if isinstance(statement.loss, Hinge):
+        bounds = rounding_bounds(statement, w, b)
+        at_nearest = held_losses(statement, nearest_points(statement, w)[None, :], b)
+        figures = {
+            "randomised": {
+                "rounding_loss": drawn.held_loss,
+                "expected_bound": bounds["expected_bound"],
+                "sharp_bound": bounds["sharp_bound"],
+            },
+            "nearest": {
+                "rounding_loss": float(at_nearest[0]),
+                "sure_bound": bounds["sure_bound"],
+            },
+        }
+    return {"randomised": draws, "nearest": single}, figures
+
+
+def _best_card(program: Program, cards: Iterable[Card | None]) -> Card | None:
+    """The card of least objective, None where there is none."""
+    present = [card for card in cards if card is not None]
+    return min(present, key=lambda c: evaluate(program.statement, c).objective, default=None)
+
+
+def _no_answer(name: str, message: str) -> dict[str, Any]:
+    """The one row of a formulation that was not solved."""
+    return {
+        "formulation": name,
+        "kind": "exact",
+        "claim": "none",
+        "verified": False,
+        "message": message,
+    }
+
+
+def _row(name: str, kind: str, family: _Family, design: Design) -> dict[str, Any]:
+    """One row of the table, cross-validation left out."""
+    result = family.results[kind]
+    figures = result.summary()
+    row = {key: figures[key] for key in COLUMNS if key in figures}
+    row |= {"formulation": name, "kind": kind, **family.size, **family.rounding.get(kind, {})}
+    for part in ("build_seconds", "handover_seconds", "solve_seconds"):
+        row[part] = getattr(result, part)
+    if kind != "exact":
+        row["integers"] = 0
+    elif math.isfinite(family.results["relaxed"].objective):
+        row["integrality_gap"] = relative_gap(result.objective, family.results["relaxed"].objective)
+    if result.coefficients.size:
+        accuracy, area = _judge(result, design.step, design.X, design.y, design.weight)
+        row |= {
+            "integrity": metrics.integrity(result.coefficients),
+            "magnitude": metrics.magnitude(result.coefficients),
+            "train_accuracy": accuracy,
+            "train_auc": area,
+        }
+    return row
+
+
+def _judge(
+    result: Result, step: Any, X: FloatArray, y: IntArray, weight: FloatArray
+) -> tuple[float, float]:
+    """Accuracy and AUC of an answer, a card by its exact rule, a relaxation by w.x + b >= 0."""
+    if result.card is not None:
+        rule = DecisionRule(result.card.threshold, step)
+    else:
+        rule = DecisionRule(as_fraction(-result.intercept), None)
+    totals = rule.totals(X, result.coefficients)
+    return (
+        metrics.accuracy(y > 0, rule.positive(totals), weight),
+        metrics.auc(y, totals, weight),
+    )
+
+
+def _cross_validate(
+    name: str,
+    arguments: Mapping[str, Any],
+    folds: Iterable[Fold],
+    run: _Run,
+    seconds: float,
+) -> tuple[dict[str, dict[str, float]], str]:
+    """Mean accuracy and AUC over the folds by kind, or none and why.
+
+    NaN where some fold has no answer of that kind.
+    """
+    scores: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+    nothing = (float("nan"), float("nan"))
+    for fold in folds:
+        if run.interrupted:
+            return {}, "not cross-validated: interrupted"
+        try:
+            program = _exact_program(name, fold.train, arguments)
+        except FormulationError as error:
+            return {}, f"not cross-validated: on the training rows of a fold, {error}"
+        for kind, result in _solve_family(program, run, seconds).results.items():
+            scores[kind].append(
+                _judge(result, fold.train.step, fold.X, fold.y, fold.weight)
+                if result.coefficients.size
+                else nothing
+            )
+    if run.interrupted:
+        return {}, "not cross-validated: interrupted"
+    means = {kind: np.mean(found, axis=0).tolist() for kind, found in scores.items() if found}
+    return {kind: {"cv_accuracy": m[0], "cv_auc": m[1]} for kind, m in means.items()}, ""

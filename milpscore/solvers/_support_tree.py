@@ -1,0 +1,309 @@
+"""Best-first search over supports: which terms are in, which are out, an LP bound at every node.
+
+Where a big-M model's own branching proves little (thousands of rows, a limit on terms), deciding
+the terms first does: each node is the program's LP with some terms fixed in or out, its bound is
+recomputed from the duals, and a node whose terms are all decided is a small MILP.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import highspy
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.result import CLAIM_TOLERANCE, Result, SolutionStatus, Termination, TracePoint
+from milpscore.solvers._finish import absolute_gap, exact_result, start_vector
+from milpscore.solvers._highs_run import Outcome
+from milpscore.solvers._lazy_lp import LazyLP
+from milpscore.solvers._options import Options
+from milpscore.solvers._progress import progress_line
+from milpscore.solvers._session import Session, configure, set_option
+from milpscore.verify import check, evaluate
+
+Callback = Callable[[TracePoint], None]
+
+_CUT_OFF = 0.4 * CLAIM_TOLERANCE
+"""A node this close below the incumbent is closed: it cannot change the claim."""
+
+_DIVE_EVERY = 25
+"""Expanded nodes between two looks for a better card."""
+
+
+@dataclass(order=True)
+class _Node:
+    """Terms decided so far; ordered by bound, then by age."""
+
+    bound: float
+    age: int
+    inside: tuple[int, ...] = field(compare=False)
+    outside: frozenset[int] = field(compare=False)
+    size: FloatArray = field(compare=False)
+
+
+def solve_session(
+    session: Session,
+    options: Options,
+    start: Card | None,
+    progress: bool | None,
+    callback: Callback | None,
+) -> Result:
+    """Solve an exact program by searching over the supports of its coefficients.
+
+    Parameters
+    ----------
+    session : Session
+        Of an exact program whose model counts terms (``max_terms`` or ``l0_penalty``).
+    options : Options
+        ``node_limit`` counts LPs.
+    start : Card or None
+    progress : bool or None
+    callback : callable or None
+
+    Returns
+    -------
+    Result
+        ``solver`` is "support_tree"; its bound is the least over the open nodes.
+
+    Raises
+    ------
+    NotApplicableError
+        For a relaxation, or a model without ``alpha``.
+    """
+    if session.kind != "exact" or session.program.model.component("alpha") is None:
+        raise NotApplicableError(
+            "support_tree decides which terms are used: it needs an exact program with max_terms "
+            "or l0_penalty; use solver='highs' for this one"
+        )
+    vector, note = start_vector(session, start)
+    incumbent = start if vector is not None else None
+    with progress_line(f"{session.program.formulation}, support tree", progress) as line:
+        receivers = [receive for receive in (line, callback) if receive is not None]
+        tree = _Tree(session, options, incumbent, receivers)
+        tree.search()
+    return exact_result(session, options, tree.outcome(), start, note, solver="support_tree")
+
+
+class _Tree:
+    """The open nodes, the incumbent, and the LP that is edited from node to node."""
+
+    def __init__(
+        self, session: Session, options: Options, incumbent: Card | None, receivers: list[Callback]
+    ) -> None:
+        self.session, self.options, self.receivers = session, options, receivers
+        program = session.program
+        self.statement = program.statement
+        self.limit = self.statement.max_terms
+        model = program.model
+        self.alpha = np.array([session.position(model.alpha[j]) for j in model.J], dtype=np.int32)
+        self.w = np.array([session.position(model.w[j]) for j in model.J], dtype=np.int32)
+        self._decided = np.concatenate([self.alpha, self.w])
+        self.spread = self.statement.design.X.std(axis=0) + 1e-9
+        self.lp = LazyLP(session, options)
+        self.mip = session.copy(relaxed=False)
+        configure(self.mip, options, absolute_gap(self.statement))
+        self.tried: set[frozenset[int]] = set()
+        self.started = time.perf_counter()
+        self.ages: Iterator[int] = itertools.count()
+        self.open: list[_Node] = []
+        self.active: _Node | None = None
+        self.closed_bound = math.inf
+        self.nodes = 0
+        self.expanded = 0
+        self.trace: list[TracePoint] = []
+        self.values: FloatArray | None = None
+        self.termination = Termination.COMPLETED
+        self.best = math.inf
+        if incumbent is not None:
+            self.best = evaluate(self.statement, incumbent).objective
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left."""
+        return self.options.time_limit - (time.perf_counter() - self.started)
+
+    @property
+    def bound(self) -> float:
+        """The least bound over everything not yet searched, the closed nodes included."""
+        pending = [self.open[0].bound] if self.open else []
+        pending += [self.active.bound] if self.active is not None else []
+        return min([*pending, self.closed_bound, self.best])
+
+    def search(self) -> None:
+        """Expand the node with the least bound until none is left or a limit stops the search."""
+        root = _Node(-math.inf, next(self.ages), (), frozenset(), np.empty(0))
+        self.active = root
+        try:
+            if self._relax(root):
+                heapq.heappush(self.open, root)
+            self.active = None
+            while self.open and not self._stopped():
+                self.active = heapq.heappop(self.open)
+                if not self._closes(self.active):
+                    if self.expanded % _DIVE_EVERY == 0:
+                        self._dive(self.active)
+                    self.expanded += 1
+                    self._expand(self.active)
+                self.active = None
+                self._report()
+        except KeyboardInterrupt:
+            self.termination = Termination.INTERRUPTED
+        self._report()
+
+    def _stopped(self) -> bool:
+        """Whether a limit was reached; sets the termination."""
+        if self.remaining <= 0:
+            self.termination = Termination.TIME_LIMIT
+        elif self.options.node_limit is not None and self.nodes >= self.options.node_limit:
+            self.termination = Termination.NODE_LIMIT
+        elif self.best - self.bound <= self.options.mip_gap * max(abs(self.best), 1e-10):
+            if self.best - self.bound <= _CUT_OFF:
+                return False
+            self.termination = Termination.GAP_REACHED
+        else:
+            return False
+        return True
+
+    def _closes(self, node: _Node) -> bool:
+        """Whether nothing in the node can beat the incumbent."""
+        if node.bound < self.best - _CUT_OFF:
+            return False
+        self.closed_bound = min(self.closed_bound, node.bound)
+        return True
+
+    def _expand(self, node: _Node) -> None:
+        """Split on the undecided term that moves totals most, or finish a decided node."""
+        undecided = [
+            j for j in range(len(self.w)) if j not in node.outside and j not in node.inside
+        ]
+        full = self.limit is not None and len(node.inside) >= self.limit
+        if full or not undecided:
+            self._finish(node)
+            return
+        weight = node.size * self.spread + 1e-9 * self.spread
+        j = max(undecided, key=lambda k: (weight[k], -k))
+        for inside, outside in (
+            (node.inside, node.outside | {j}),
+            ((*node.inside, j), node.outside),
+        ):
+            child = _Node(node.bound, next(self.ages), inside, outside, node.size)
+            if self._relax(child) and not self._closes(child):
+                heapq.heappush(self.open, child)
+
+    def _bounds(self, node: _Node) -> tuple[FloatArray, FloatArray]:
+        """Column bounds of a node's LP."""
+        low, high = self.session.col_lower.copy(), self.session.col_upper.copy()
+        low[self.alpha[list(node.inside)]] = 1.0
+        out = list(node.outside)
+        if self.limit is not None and len(node.inside) >= self.limit:
+            out = [j for j in range(len(self.w)) if j not in node.inside]
+        high[self.alpha[out]] = 0.0
+        low[self.w[out]] = np.maximum(low[self.w[out]], 0.0)
+        high[self.w[out]] = np.minimum(high[self.w[out]], 0.0)
+        return low, high
+
+    def _relax(self, node: _Node) -> bool:
+        """Solve a node's LP and raise its bound; False where no point of it is feasible."""
+        low, high = self._bounds(node)
+        if np.any(low > high):
+            return False
+        answer = self.lp.solve(self._decided, low, high, max(self.remaining, 0.1))
+        self.nodes += 1
+        if not answer.feasible:
+            return False
+        node.bound = max(node.bound, answer.bound)
+        if answer.values is not None:
+            node.size = np.abs(answer.values[self.w])
+        elif not len(node.size):
+            node.size = np.zeros(len(self.w))
+        return True
+
+    def _finish(self, node: _Node) -> None:
+        """Close a node of decided terms by its small MILP, or keep it open with its bound."""
+        solved, bound = self._solve_support(node.inside)
+        if solved:
+            self.closed_bound = min(self.closed_bound, max(node.bound, bound))
+        else:  # stopped by the time limit: it stays open with what was proved
+            node.bound = max(node.bound, bound)
+            heapq.heappush(self.open, node)
+
+    def _solve_support(self, inside: tuple[int, ...]) -> tuple[bool, float]:
+        """The MILP that uses exactly these terms: (whether it is settled, its bound)."""
+        out = frozenset(range(len(self.w))) - frozenset(inside)
+        low, high = self._bounds(_Node(0.0, 0, inside, out, np.empty(0)))
+        self.mip.changeColsBounds(
+            len(self._decided), self._decided, low[self._decided], high[self._decided]
+        )
+        set_option(self.mip, "time_limit", self.mip.getRunTime() + max(self.remaining, 0.1))
+        self.mip.run()
+        self.nodes += 1
+        status, info = self.mip.getModelStatus(), self.mip.getInfo()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return True, math.inf
+        if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+            self._consider(np.asarray(self.mip.getSolution().col_value, dtype=np.float64))
+        bound = float(info.mip_dual_bound)
+        settled = status == highspy.HighsModelStatus.kOptimal or bound >= self.best - _CUT_OFF
+        return settled, bound
+
+    def _dive(self, node: _Node) -> None:
+        """Look for a better card with the terms the node's LP uses most."""
+        if self.limit is None or not len(node.size):
+            return
+        weight = node.size * self.spread
+        weight[list(node.outside)] = 0.0
+        weight[list(node.inside)] = np.inf
+        support = np.argsort(-weight, kind="stable")[: self.limit]
+        chosen = frozenset(int(j) for j in support if weight[j] > 0)
+        if chosen and chosen not in self.tried:
+            self.tried.add(chosen)
+            self._solve_support(tuple(sorted(chosen)))
+
+    def _consider(self, values: FloatArray) -> None:
+        """Take a solution as the incumbent where its re-checked card is better."""
+        self.session.load_values(values)
+        card = self.session.program.card()
+        if evaluate(self.statement, card).objective >= self.best:
+            return
+        evaluation = check(self.session.program, card)
+        if evaluation.feasible:
+            self.best, self.values = evaluation.objective, self.session.vector()
+
+    def _report(self) -> None:
+        """Record and show where the search stands."""
+        seconds = time.perf_counter() - self.started
+        point = TracePoint(seconds, self.best, self.bound, self.nodes)
+        if self.trace and (point.objective, point.dual_bound) == (
+            self.trace[-1].objective,
+            self.trace[-1].dual_bound,
+        ):
+            return
+        self.trace.append(point)
+        for receive in self.receivers:
+            receive(point)
+
+    def outcome(self) -> Outcome:
+        """What the search found, in the form every engine answers."""
+        done = self.termination is Termination.COMPLETED
+        infeasible = done and not math.isfinite(self.best) and not math.isfinite(self.closed_bound)
+        status = SolutionStatus.OPTIMAL if done else SolutionStatus.FEASIBLE
+        return Outcome(
+            termination=Termination.INFEASIBLE if infeasible else self.termination,
+            solution=SolutionStatus.NONE if self.values is None else status,
+            values=self.values,
+            row_dual=None,
+            col_dual=None,
+            dual_bound=self.bound if math.isfinite(self.bound) else -math.inf,
+            nodes=self.nodes,
+            seconds=time.perf_counter() - self.started,
+            start_taken=True,
+            trace=self.trace,
+        )

@@ -1,0 +1,392 @@
+"""The estimators: what they optimise, how they answer, and what they work together with."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import pickle
+import warnings
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from milpscore.core.errors import (
+    DataError,
+    FormulationError,
+    NotApplicableError,
+    OptionError,
+    SolverError,
+)
+from milpscore.data import Binner, make_design, make_planted_score
+from milpscore.estimators import (
+    ESTIMATORS,
+    EXPECTED_FAILED_CHECKS,
+    CardClassifier,
+    ConvexRoundingClassifier,
+    FusedLassoClassifier,
+    HingeClassifier,
+    SlimClassifier,
+    SparseRoundingClassifier,
+    estimator_class,
+)
+from milpscore.formulations import FORMULATIONS, builder
+from milpscore.scorecard import certified_card
+from milpscore.solvers import solve
+
+ALL = [estimator_class(name)() for name in sorted(ESTIMATORS)]
+EXACT = {"slim", "hinge", "fused_lasso"}
+SHARED = {"binner", "solver", "time_limit", "threads", "random_state", "verbose"}
+ONLY_EXACT = {"use_start", "mip_gap", "node_limit"}
+ONLY_RELAXED = {"n_draws"}
+
+each = pytest.mark.parametrize("estimator", ALL, ids=lambda e: e.formulation)
+
+
+@pytest.fixture(scope="module")
+def planted() -> tuple[pd.DataFrame, pd.Series[Any]]:
+    X, y, _ = make_planted_score(60, 4, n_terms=2, max_points=3, noise=0.1, random_state=3)
+    return X, y
+
+
+def fitted(estimator: Any, data: tuple[Any, Any], **fit_arguments: Any) -> Any:
+    return clone(estimator).fit(*data, **fit_arguments)
+
+
+# ------------------------------------------------------------------ parameters
+
+
+def test_every_formulation_has_an_estimator() -> None:
+    assert set(ESTIMATORS) == set(FORMULATIONS)
+    assert all(estimator_class(name).formulation == name for name in ESTIMATORS)
+    assert estimator_class("fused-lasso") is FusedLassoClassifier
+    with pytest.raises(FormulationError, match="no estimator for 'sparse'"):
+        estimator_class("sparse")
+
+
+def test_expected_failures_name_estimators_and_give_reasons() -> None:
+    for name, checks in EXPECTED_FAILED_CHECKS.items():
+        assert name.removesuffix("CV") in ESTIMATORS.values()
+        assert all(len(reason.split()) > 3 for reason in checks.values())
+
+
+@each
+def test_parameters_are_the_builders_own(estimator: CardClassifier) -> None:
+    stated = inspect.signature(builder(estimator.formulation)).parameters
+    wanted = set(stated) - {"X", "y", "sample_weight", "positive"}
+    exact = estimator.formulation in EXACT
+    given = estimator.get_params(deep=False)
+    assert set(given) == wanted | SHARED | (ONLY_EXACT if exact else ONLY_RELAXED)
+    differing = {name for name in wanted if given[name] != stated[name].default}
+    # Sparse rounding without a limit is no program; an estimator needs defaults that work.
+    assert differing == ({"max_terms"} if estimator.formulation == "sparse_rounding" else set())
+
+
+# ------------------------------------------------------------------ what is optimised
+
+
+def test_slim_finds_the_best_of_all_cards() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (12, 2)).astype(float)
+    y = rng.integers(0, 2, 12)
+    y[:2] = 0, 1
+    card = SlimClassifier(coef_min=-2, coef_max=2, l0_penalty=0.01).fit(X, y)
+    best = min(
+        np.mean((X @ w >= threshold) != y) + 0.01 * np.count_nonzero(w)
+        for w in itertools.product(range(-2, 3), repeat=2)
+        for threshold in range(-9, 10)
+    )
+    assert card.result_.objective == pytest.approx(best, abs=1e-12)
+    assert str(card.result_.claim) == "optimal"
+
+
+@each
+def test_fit_answers_as_the_program_does(estimator: CardClassifier, planted: Any) -> None:
+    model = fitted(estimator, planted)
+    if estimator.formulation not in EXACT:
+        assert model.result_.dual_bound <= model.result_.objective + 1e-9
+        return
+    binner = Binner(n_bins=None) if estimator.binner is None else estimator.binner
+    if estimator.formulation == "fused_lasso":
+        binner = Binner()
+    result = solve(builder(estimator.formulation)(binner.fit_design(*planted)))
+    assert str(model.result_.claim) == str(result.claim) == "optimal"
+    assert model.result_.objective == pytest.approx(result.objective, abs=1e-9)
+
+
+@each
+def test_sample_weights_count_rows(estimator: CardClassifier, planted: Any) -> None:
+    X, y = planted
+    weight = np.random.default_rng(1).integers(0, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    weighted = fitted(estimator, planted, sample_weight=weight)
+    repeated = fitted(estimator, (X.iloc[rows], y.iloc[rows]))
+    assert weighted.result_.objective == pytest.approx(repeated.result_.objective, abs=1e-12)
+    assert weighted.scorecard_.points == repeated.scorecard_.points
+    assert weighted.scorecard_.threshold == repeated.scorecard_.threshold
+    assert weighted.scorecard_.certificate["n_rows"] == np.count_nonzero(weight)
+
+
+@each
+def test_class_weights_are_sample_weights(estimator: CardClassifier, planted: Any) -> None:
+    X, y = planted
+    keep = np.r_[np.flatnonzero(y == 1)[:12], np.flatnonzero(y == 0)]
+    data = X.iloc[keep], y.iloc[keep]
+    positives = (data[1] == 1).mean()
+    balanced = np.where(data[1] == 1, 0.5 / positives, 0.5 / (1 - positives))
+    explicit = fitted(estimator, data, sample_weight=balanced).result_.objective
+    for given in ("balanced", {1: 0.5 / positives, 0: 0.5 / (1 - positives)}):
+        other = clone(estimator).set_params(class_weight=given).fit(*data)
+        assert other.result_.objective == pytest.approx(explicit, abs=1e-9)
+    plain = fitted(estimator, data).result_.objective
+    assert explicit != pytest.approx(plain, abs=1e-6)
+
+
+def test_a_card_that_cannot_exist_is_an_error(planted: Any) -> None:
+    with pytest.raises(SolverError, match="no card"):
+        SlimClassifier(coef_min=1, max_terms=1).fit(*planted)
+
+
+def test_no_time_gives_the_empty_card(planted: Any) -> None:
+    model = SlimClassifier(time_limit=0, use_start=False).fit(*planted)
+    assert not model.coef_.any()
+    assert str(model.result_.claim) == "feasible"
+    assert model.score(*planted) == max(np.mean(planted[1]), 1 - np.mean(planted[1]))
+
+
+def test_any_random_state_is_a_seed(planted: Any) -> None:
+    seeds = [
+        ConvexRoundingClassifier(random_state=state).fit(*planted).result_.random_state
+        for state in (7, np.int64(7), np.random.RandomState(7), np.random.RandomState(7))
+    ]
+    assert seeds[:2] == [7, 7]
+    assert seeds[2] == seeds[3]
+
+
+# ------------------------------------------------------------------ how it answers
+
+
+@each
+def test_answers_agree_and_ties_are_positive(estimator: CardClassifier, planted: Any) -> None:
+    X, y = planted
+    model = fitted(estimator, planted)
+    card, decision = model.scorecard_, model.decision_function(X)
+    totals = card.score(X)
+    assert (decision != 0).all()
+    assert np.array_equal(model.predict(X) == 1, decision > 0)
+    assert np.array_equal(model.predict(X) == 1, totals >= float(card.threshold))
+    assert np.array_equal(model.predict(X), card.predict(X))
+    assert model.score(X, y) == 1 - card.certificate["errors"] / len(y)
+    if estimator.formulation == "slim":
+        assert (totals == card.threshold).any()
+    assert model.coef_.shape == (1, len(model.get_feature_names_out()))
+    assert model.intercept_.shape == (1,)
+    values = model.binner_.transform(X).to_numpy()
+    linear = values @ model.coef_[0] + model.intercept_[0] + float(card.step) / 2
+    assert np.allclose(decision, linear)
+
+
+@each
+def test_data_on_no_grid(estimator: CardClassifier) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) > 0
+    model = clone(estimator).fit(X, y)
+    assert model.score(X, y) == 1 - model.scorecard_.certificate["errors"] / 40
+    assert model.score(X, y) > 0.8
+    assert model.score(X, y) >= max(y.mean(), 1 - y.mean())
+    if estimator.formulation == "slim":
+        # The loss that was verified is the share of errors the estimator makes.
+        assert model.result_.loss == pytest.approx(1 - model.score(X, y), abs=1e-12)
+        assert "threshold" in model.result_.caveat or "stay" in model.result_.caveat
+
+
+def test_mostly_positive_rows_on_no_grid_keep_the_empty_card() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 2)), np.arange(50) % 10 > 0
+    model = SlimClassifier(max_terms=0).fit(X, y)
+    assert model.result_.objective == pytest.approx(0.1)
+    assert model.predict(X).all()
+
+
+@pytest.mark.parametrize(
+    "labels", [("no", "yes"), (0, 1), (-1, 1), (False, True), (1, 2), (2.0, 5.0)], ids=str
+)
+def test_labels_of_any_type(labels: tuple[Any, Any], planted: Any) -> None:
+    X, y = planted
+    named = np.array(labels)[y.to_numpy()]
+    model = SlimClassifier(max_terms=2).fit(X, named)
+    assert np.array_equal(model.classes_, np.unique(named))
+    assert model.predict(X).dtype == named.dtype
+    assert model.score(X, named) > 0.8
+    positive = model.predict(X) == model.classes_[1]
+    assert np.array_equal(model.decision_function(X) > 0, positive)
+
+
+def test_labels_are_two_of_one_kind(planted: Any) -> None:
+    X, y = planted
+    with pytest.raises(DataError, match="Only binary classification"):
+        SlimClassifier().fit(X, np.arange(len(y)) % 3)
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        SlimClassifier().fit(X, np.where(y == 1, 0.5, 2.0))
+    mixed = np.array(["a", 1], dtype=object)[y]
+    with pytest.raises(DataError, match="cannot be ordered"):
+        SlimClassifier().fit(X, mixed)
+    assert not SlimClassifier().__sklearn_tags__().classifier_tags.multi_class
+
+
+# ------------------------------------------------------------------ columns and bins
+
+
+def mixed_table() -> tuple[pd.DataFrame, pd.Series[Any]]:
+    age = np.tile([20, 35, 50, 65], 10)
+    smoker = np.repeat(["yes", "no"], 20)
+    y = pd.Series(np.where((age >= 50) & (smoker == "yes"), "ill", "healthy"))
+    return pd.DataFrame({"Age": age, "Smoker": smoker}), y
+
+
+def test_names_out_of_a_table_with_text() -> None:
+    X, y = mixed_table()
+    model = SlimClassifier(binner=Binner(thresholds={"Age": [50]}), l0_penalty=0.001).fit(X, y)
+    names = ["Age < 50", "Age >= 50", "Smoker = no", "Smoker = yes"]
+    assert model.get_feature_names_out().tolist() == names
+    assert model.feature_names_in_.tolist() == ["Age", "Smoker"]
+    assert model.score(X, y) == 1
+    assert model.classes_.tolist() == ["healthy", "ill"]
+    unseen = X.assign(Smoker="sometimes")
+    with pytest.raises(DataError, match="unseen in fitting"):
+        model.predict(unseen)
+    lenient = SlimClassifier(binner=Binner(unseen="zero")).fit(X, y)
+    assert lenient.predict(unseen).shape == (len(y),)
+
+
+def test_names_out_of_an_array(planted: Any) -> None:
+    X, y = planted
+    model = HingeClassifier().fit(X.to_numpy(), y)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.get_feature_names_out().tolist() == ["x0", "x1", "x2", "x3"]
+    assert model.get_feature_names_out(["a", "b", "c", "d"]).tolist() == ["a", "b", "c", "d"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        HingeClassifier().fit(X, y).predict(X[X.columns[::-1]])
+
+
+def test_one_card_for_table_array_and_sparse_matrix(planted: Any) -> None:
+    X, y = planted
+    cards = [
+        HingeClassifier().fit(form, y).scorecard_.points
+        for form in (X, X.to_numpy(), sparse.csr_array(X.to_numpy()), X.to_numpy().tolist())
+    ]
+    assert len(set(cards)) == 1
+
+
+def test_missing_values_get_a_bin_where_asked() -> None:
+    X, y = mixed_table()
+    X = X.assign(Age=X["Age"].where(X["Age"] != 20))
+    with pytest.raises(DataError, match="missing values"):
+        SlimClassifier().fit(X, y)
+    model = SlimClassifier(binner=Binner(missing="bin")).fit(X, y)
+    assert model.score(X, y) == 1
+
+
+def test_bins_are_found_anew_in_every_fold() -> None:
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    y = (X["a"] > 0).astype(int)
+    binner = Binner(n_bins=3)
+    found = cross_validate(FusedLassoClassifier(binner=binner), X, y, cv=3, return_estimator=True)
+    cuts = {tuple(c.lower for c in model.binner_.columns_) for model in found["estimator"]}
+    assert len(cuts) == 3
+    assert not hasattr(binner, "columns_")
+    assert min(found["test_score"]) > 0.7
+
+
+def test_binner_parameters_are_searched(planted: Any) -> None:
+    search = GridSearchCV(
+        FusedLassoClassifier(binner=Binner(max_distinct=0)),
+        {"binner__n_bins": [2, 3], "lam": [0.01, 0.1]},
+        cv=2,
+    ).fit(*planted)
+    assert set(search.best_params_) == {"binner__n_bins", "lam"}
+    assert search.best_estimator_.binner_.n_bins == search.best_params_["binner__n_bins"]
+
+
+def test_a_binner_must_be_one(planted: Any) -> None:
+    with pytest.raises(OptionError, match="binner must be a"):
+        SlimClassifier(binner=StandardScaler()).fit(*planted)  # type: ignore[arg-type]
+    with pytest.raises(FormulationError, match="one-hot bins"):
+        FusedLassoClassifier(binner=Binner(encoding="cumulative")).fit(*planted)
+
+
+def test_odd_columns_are_named_without_a_warning(planted: Any) -> None:
+    X, y = planted
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SlimClassifier().fit(X.assign(same=1, copy=X.iloc[:, 0]), y)
+    assert "constant" in model.warnings_[0]
+    assert "duplicate" in model.warnings_[1]
+
+
+# ------------------------------------------------------------------ in company
+
+
+@each
+def test_pickled_and_cloned(estimator: CardClassifier, planted: Any) -> None:
+    X, _ = planted
+    model = fitted(estimator, planted)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.scorecard_ == model.scorecard_
+    assert again.result_.claim is model.result_.claim
+    assert not hasattr(clone(model), "scorecard_")
+    assert clone(model).fit(*planted).scorecard_.points == model.scorecard_.points
+
+
+@each
+def test_in_a_pipeline_and_a_search(estimator: CardClassifier, planted: Any) -> None:
+    X, y = planted
+    # Standardised data lie on no grid.
+    chain = make_pipeline(StandardScaler(), clone(estimator).set_params(time_limit=1))
+    scores = cross_validate(chain, X, y, cv=2, scoring=["accuracy", "roc_auc"])
+    assert scores["test_accuracy"].shape == (2,)
+    search = GridSearchCV(clone(estimator), {"intercept_bounds": [(-3, 3), None]}, cv=2)
+    assert search.fit(X, y).best_score_ > 0.5
+
+
+def test_the_scorecard_tells_what_is_proved(planted: Any) -> None:
+    X, y = planted
+    model = SlimClassifier(max_terms=2).fit(X, y)
+    text = model.scorecard_.to_text()
+    assert "Claim: optimal" in text
+    assert f"{model.scorecard_.certificate['errors']} of {len(y)} rows" in text
+    assert isinstance(model.scorecard_.threshold, Fraction)
+    assert model.scorecard_.fingerprint == make_design(X, y).fingerprint
+
+
+def test_sparse_rounding_keeps_its_limit(planted: Any) -> None:
+    model = SparseRoundingClassifier(max_terms=1).fit(*planted)
+    assert np.count_nonzero(model.coef_) <= 1
+    with pytest.raises(FormulationError, match="max_terms"):
+        SparseRoundingClassifier(max_terms=None).fit(*planted)  # type: ignore[arg-type]
+
+
+def test_a_result_without_a_card_has_no_scorecard(planted: Any) -> None:
+    relaxed = solve(builder("hinge")(make_design(*planted)).relaxed())
+    with pytest.raises(NotApplicableError, match="no card"):
+        certified_card(make_design(*planted), relaxed)
+
+
+def test_the_certificate_counts_rows_of_positive_weight(planted: Any) -> None:
+    X, y = planted
+    weight = np.where(np.arange(len(y)) < 40, 1.0, 0.0)
+    model = SlimClassifier(max_terms=2).fit(X, y, weight)
+    certificate = model.scorecard_.certificate
+    wrong = model.predict(X)[:40] != y[:40]
+    assert (certificate["errors"], certificate["n_rows"]) == (wrong.sum(), 40)
+    assert certificate["terms"] == model.scorecard_.terms

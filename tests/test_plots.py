@@ -1,0 +1,131 @@
+"""Figures show the numbers they are given, on the Axes they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+import milpscore
+from milpscore import plots
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.result import Claim, Result, SolutionStatus, Termination, TracePoint
+from milpscore.data import Binner, make_planted_score
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    X, y, _ = make_planted_score(60, 5, n_terms=2, random_state=1)
+    return milpscore.compare(
+        X, y, binner=Binner(3), formulations=["slim", "fused_lasso"], cv=None, time_limit=4
+    )
+
+
+def solved(**changes: Any) -> Result:
+    fields: dict[str, Any] = {
+        "formulation": "slim", "kind": "exact", "claim": Claim.GAP, "verified": True,
+        "termination": Termination.TIME_LIMIT, "solution": SolutionStatus.FEASIBLE,
+        "objective": 0.2, "dual_bound": 0.15, "solve_seconds": 4.0,
+        "coefficients": np.array([0.0, -3.0, 2.0]),
+        "trace": (
+            TracePoint(0.5, float("inf"), float("-inf"), 0),
+            TracePoint(1.0, 0.4, 0.1, 1),
+            TracePoint(2.0, 0.25, 0.1, 5),
+        ),
+    }  # fmt: skip
+    return Result(**(fields | changes))
+
+
+def test_bounds_over_time_draws_the_trace_to_its_end() -> None:
+    _, ax = plt.subplots()
+    assert plots.bounds_over_time(solved(), ax) is ax
+    best, bound = ax.lines[0], ax.lines[1]
+    assert best.get_xdata().tolist() == [0.5, 1.0, 2.0, 4.0]
+    assert best.get_ydata()[1:].tolist() == [0.4, 0.25, 0.2]
+    assert np.isnan(best.get_ydata()[0])
+    assert bound.get_ydata()[1:].tolist() == [0.1, 0.1, 0.15]
+    assert bound.get_linestyle() == "--"
+    assert ax.get_xlabel() == "seconds of solving"
+    assert ax.get_ylabel() == "objective"
+
+
+def test_bounds_over_time_of_a_table(table: pd.DataFrame) -> None:
+    ax = plots.bounds_over_time(table)
+    assert isinstance(ax, Axes)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts[0].startswith("slim (")
+    assert texts[1].startswith("fused lasso (")
+    assert {"LP bound", "randomised rounding", "nearest rounding"} <= set(texts)
+    levels = {round(float(v), 9) for line in ax.lines for v in line.get_ydata()}
+    for result in table.attrs["results"].values():
+        assert (
+            round(result.dual_bound if result.kind == "relaxed" else result.objective, 9) in levels
+        )
+
+
+def test_formulations_differ_in_colour(table: pd.DataFrame) -> None:
+    ax = plots.bounds_over_time(table)
+    slim, fused = (handle.get_color() for handle in ax.get_legend().legend_handles[:2])
+    assert slim != fused
+
+
+def test_coefficients_are_bars_side_by_side(table: pd.DataFrame) -> None:
+    _, ax = plt.subplots()
+    assert plots.coefficients(table, ax, formulation="fused-lasso", max_columns=99) is ax
+    labels = [tick.get_text() for tick in ax.get_yticklabels()]
+    names, results = table.attrs["names"], table.attrs["results"]
+    shown = [names.index(label) for label in labels]
+    assert shown == sorted(shown)
+    for bars, kind in zip(ax.containers, milpscore.comparison.KINDS, strict=True):
+        w = results["fused_lasso", kind].coefficients
+        assert [bar.get_width() for bar in bars] == w[shown].tolist()
+        hidden = np.delete(w, shown)
+        assert np.allclose(hidden, 0)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == list(milpscore.comparison.KINDS)
+
+
+def test_only_the_largest_columns_are_drawn() -> None:
+    result = solved(coefficients=np.array([1.0, -3.0, 2.0, 0.0]))
+    ax = plots.coefficients(result, names=("a", "b", "c", "d"), max_columns=2)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["b", "c"]
+    assert "1 smaller ones not shown" in ax.get_xlabel()
+
+
+def test_a_card_without_terms_can_be_drawn() -> None:
+    ax = plots.coefficients(solved(coefficients=np.zeros(3)))
+    assert ax.get_yticklabels() == []
+
+
+def test_one_figure_with_both(table: pd.DataFrame, tmp_path: Any) -> None:
+    figure = plots.comparison_figure(table)
+    titles = [ax.get_title(loc="left") for part in figure.subfigs for ax in part.axes]
+    assert titles == [
+        "Best card and proven bound", "slim: coefficients", "fused lasso: coefficients",
+    ]  # fmt: skip
+    figure.savefig(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_nothing_to_draw_says_what_to_do(table: pd.DataFrame) -> None:
+    with pytest.raises(NotApplicableError, match=r"compare"):
+        plots.bounds_over_time(pd.DataFrame({"objective": [1.0]}))
+    with pytest.raises(NotApplicableError, match="hinge"):
+        plots.coefficients(table, formulation="hinge")
+    nothing = solved(objective=float("nan"), dual_bound=float("-inf"), trace=())
+    with pytest.raises(NotApplicableError, match="raise the time limit"):
+        plots.bounds_over_time(nothing)

@@ -1,0 +1,84 @@
+"""The search over supports against HiGHS and enumeration, and its limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_formulations_exact import bits, enumerate_hinge, enumerate_slim, integers
+
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.program import Program
+from milpscore.core.result import Claim, Termination
+from milpscore.data import make_design, make_planted_score
+from milpscore.formulations import hinge, slim
+from milpscore.rounding import start_card
+from milpscore.solvers import solve
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("build", "arguments", "truth", "data"),
+    [
+        (hinge, {"coef_min": -1, "coef_max": 2, "max_terms": 2}, enumerate_hinge, integers),
+        (hinge, {"coef_min": -1, "coef_max": 1, "l0_penalty": 0.02}, enumerate_hinge, bits),
+        (slim, {"coef_min": -2, "coef_max": 2, "max_terms": 2}, enumerate_slim, integers),
+    ],
+)
+def test_optimum_equals_enumeration(build, arguments, truth, data, seed) -> None:  # type: ignore[no-untyped-def]
+    design = data(np.random.default_rng(seed))
+    result = solve(build(design, **arguments), "support_tree")
+    assert result.claim is Claim.OPTIMAL
+    assert result.objective == pytest.approx(truth(design, arguments).objective, abs=1e-9)
+    assert result.solver == "support_tree"
+
+
+def planted(noise: float = 0.1) -> Program:
+    X, y, _ = make_planted_score(300, 12, n_terms=4, noise=noise, random_state=3)
+    return hinge(make_design(X, y), max_terms=4, coef_min=-3, coef_max=3)
+
+
+def test_agrees_with_highs_on_more_rows() -> None:
+    program = planted()
+    first = solve(program, "highs", time_limit=60)
+    second = solve(program, "support_tree", warm_start=start_card(program), time_limit=60)
+    assert first.claim is second.claim is Claim.OPTIMAL
+    assert first.objective == pytest.approx(second.objective, abs=1e-6)
+
+
+def test_bound_rises_and_never_passes_the_optimum() -> None:
+    program = planted(noise=0.3)
+    optimum = solve(program, time_limit=60).objective
+    result = solve(program, "support_tree", node_limit=9, warm_start=start_card(program))
+    assert result.termination is Termination.NODE_LIMIT
+    bounds = [point.dual_bound for point in result.trace]
+    assert bounds == sorted(bounds)
+    assert result.dual_bound <= optimum + 1e-9
+    assert result.objective >= optimum - 1e-9
+
+
+def test_user_constraints_hold() -> None:
+    program = planted()
+    free = solve(program, "support_tree")
+    used = int(np.flatnonzero(free.card.coefficients)[0])
+    program.model.forbid = __import__("pyomo.environ").environ.Constraint(
+        expr=program.model.w[used] == 0
+    )
+    bound = solve(program, "support_tree")
+    assert bound.card.coefficients[used] == 0
+    assert bound.objective >= free.objective - 1e-12
+    assert bound.objective == pytest.approx(solve(program, "highs").objective, abs=1e-6)
+
+
+def test_same_answer_twice() -> None:
+    first, second = (solve(planted(), "support_tree", node_limit=30) for _ in range(2))
+    assert first.card == second.card
+    assert first.dual_bound == second.dual_bound
+
+
+def test_needs_terms_to_decide() -> None:
+    X, y, _ = make_planted_score(50, 3, random_state=0)
+    design = make_design(X, y)
+    with pytest.raises(NotApplicableError, match="highs"):
+        solve(hinge(design), "support_tree")
+    with pytest.raises(NotApplicableError, match="highs"):
+        solve(hinge(design, max_terms=2).relaxed(), "support_tree")
