@@ -280,7 +280,7 @@ class Report:
             "ruler": self.ruler,
             "seconds": round(seconds, 1),
             "targets": self.targets,
-            "tables": {caption: rows for caption, rows in self.tables},
+            "tables": dict(self.tables),
             "records": self.records,
             "notes": self.notes,
         }

@@ -18,6 +18,7 @@ from _common import SEED, in_child, percent, uci
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design
+from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, relative_gap
 from milpscore.formulations import builder
 from milpscore.rounding import start_card
@@ -98,16 +99,20 @@ def ours(
     start = start_card(program, time_limit=limit / 10)
     started = trace.seconds
     session = load(program)
-    trace.watch(session.highs)
-    result = solve(
-        session,
-        solver,
-        warm_start=start,
-        progress=False,
-        callback=lambda point: trace.add(point.objective, point.dual_bound),
-        time_limit=max(limit - trace.seconds, 0.0),
-        random_state=SEED,
-    )
+    if solver == "highs":  # another solver's HiGHS may be at work on a part of the program
+        trace.watch(session.highs)
+    try:
+        result = solve(
+            session,
+            solver,
+            warm_start=start,
+            progress=False,
+            callback=lambda point: trace.add(point.objective, point.dual_bound),
+            time_limit=max(limit - trace.seconds, 0.0),
+            random_state=SEED,
+        )
+    except NotApplicableError as error:
+        return {"refused": f"{name}, {solver}: refused: {error}"}
     seconds = trace.seconds
     if result.card is not None:
         trace.add(result.objective, result.dual_bound)
@@ -221,6 +226,7 @@ class Race:
     limit: float
     rival: dict[str, Any]
     ours: dict[str, dict[str, Any]]
+    refused: tuple[str, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """All of it, for the JSON."""
@@ -307,7 +313,9 @@ def race(
         for solver in solvers
     }
     rival = in_child(textbook, name, formulation, arguments, limit, patience=patience)
-    return Race(name, limit, rival, mine)
+    refused = tuple(answer["refused"] for answer in mine.values() if "refused" in answer)
+    running = {solver: answer for solver, answer in mine.items() if "refused" not in answer}
+    return Race(name, limit, rival, running, refused)
 
 
 def registered(wanted: list[str] | None) -> tuple[list[str], list[str]]:

@@ -1,4 +1,4 @@
-"""What does it cost to state a slim program and hand it to HiGHS?
+"""The cost of stating a slim program and handing it to HiGHS.
 
 n = 5,000 dense rows of whole numbers 1..49, p = 50, so that no two rows merge. CPU seconds and peak
 memory, beside Pyomo's own HiGHS interfaces, linopy (optional: `pip install linopy`) and bare
@@ -12,21 +12,19 @@ import argparse
 import gc
 import time
 import tracemalloc
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import _textbook
 import numpy as np
 from _common import SEED, Report, arguments, in_child, median, peak_kb, resident_kb
+from _handover import METHODS, Clock
 
 from milpscore.core.column import Column
 from milpscore.core.design import Design
 from milpscore.formulations import slim
 from milpscore.solvers import load
 
-Clock = dict[str, float]
 BAR_US, BAR_KB = 6.0, 0.3
 BAR_SAME_MODEL, BAR_BOTH = 2.0, 1.8
 BAR_EDIT_MS = 5.0
@@ -40,186 +38,6 @@ def data(n: int, p: int) -> Design:
     return Design(X, y, np.ones(n), tuple(Column(f"x{j}", f"x{j}") for j in range(p)))
 
 
-# --- the methods: each states the program, hands it over, and says where HiGHS is ------------------
-
-
-def ours(design: Design) -> tuple[Clock, Any]:
-    """milpscore: the builder, then one passModel from the compiled standard form."""
-    started = time.process_time()
-    program = slim(design)
-    built = time.process_time()
-    session = load(program)
-    ended = time.process_time()
-    return {"build": built - started, "handover": ended - built}, session.highs
-
-
-def appsi(design: Design, model: Any = None) -> tuple[Clock, Any]:
-    """Pyomo's appsi interface, on a plain Pyomo model or the given one."""
-    from pyomo.contrib.appsi.solvers import Highs
-
-    return _by_interface(Highs, design, model)
-
-
-def contrib(design: Design, model: Any = None) -> tuple[Clock, Any]:
-    """Pyomo's newer interface, on a plain Pyomo model or the given one."""
-    from pyomo.contrib.solver.solvers.highs import Highs
-
-    return _by_interface(Highs, design, model)
-
-
-def _by_interface(interface: Any, design: Design, model: Any) -> tuple[Clock, Any]:
-    started = time.process_time()
-    if model is None:
-        model = plain_pyomo(design)
-    built = time.process_time()
-    solver = interface()
-    solver.set_instance(model)
-    ended = time.process_time()
-    return {"build": built - started, "handover": ended - built}, solver._solver_model
-
-
-def same_model_ours(design: Design) -> tuple[Clock, Any]:
-    """Our hand-over alone, of our own model."""
-    return ours(design)
-
-
-def same_model_appsi(design: Design) -> tuple[Clock, Any]:
-    """Appsi on our model."""
-    return appsi(design, slim(design).model)
-
-
-def same_model_contrib(design: Design) -> tuple[Clock, Any]:
-    """The newer interface on our model."""
-    return contrib(design, slim(design).model)
-
-
-def linopy(design: Design) -> tuple[Clock, Any]:
-    """linopy with arrays, handed over by its own to_highspy."""
-    import linopy as lp
-    import pandas as pd
-    import xarray as xr
-
-    started = time.process_time()
-    n, p = design.shape
-    J, I = pd.RangeIndex(p, name="j"), pd.RangeIndex(n, name="i")  # noqa: E741
-    box = 5 * design.X.sum(axis=1)
-    signs = xr.DataArray(design.y.astype(float), coords=[I])
-    m = lp.Model()
-    w = m.add_variables(lower=-5, upper=5, coords=[J], integer=True, name="w")
-    alpha = m.add_variables(binary=True, coords=[J], name="alpha")
-    T = m.add_variables(lower=-box.max(), upper=box.max() + 1, integer=True, name="T")
-    z = m.add_variables(binary=True, coords=[I], name="z")
-    big_m = xr.DataArray(box + box.max() + 1, coords=[I])
-    rows = xr.DataArray(design.X * design.y[:, None], coords=[I, J])
-    m.add_constraints((rows * w).sum("j") - signs * T + big_m * z >= (1 - signs) / 2, name="rows")
-    m.add_constraints(w - 5 * alpha <= 0, name="above")
-    m.add_constraints(w + 5 * alpha >= 0, name="below")
-    m.add_objective(z.sum() / n + 1e-3 * alpha.sum())
-    built = time.process_time()
-    highs = m.to_highspy()
-    ended = time.process_time()
-    return {"build": built - started, "handover": ended - built}, highs
-
-
-def bare_pass_model(design: Design) -> tuple[Clock, Any]:
-    """The floor: arrays by NumPy and SciPy, one passModel; no algebra, no check."""
-    started = time.process_time()
-    arrays = _textbook.slim(design.X, design.y, reach=5, max_terms=design.shape[1], l0_penalty=1e-3)
-    built = time.process_time()
-    highs = arrays.load()
-    ended = time.process_time()
-    return {"build": built - started, "handover": ended - built}, highs
-
-
-def bare_add_rows(design: Design) -> tuple[Clock, Any]:
-    """The floor by addCols and addRows."""
-    import highspy
-
-    started = time.process_time()
-    arrays = _textbook.slim(design.X, design.y, reach=5, max_terms=design.shape[1], l0_penalty=1e-3)
-    A = arrays.matrix
-    built = time.process_time()
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    count, none = len(arrays.cost), np.array([], dtype=np.int32)
-    highs.addCols(
-        count,
-        arrays.cost,
-        arrays.column_lower,
-        arrays.column_upper,
-        0,
-        np.zeros(count, dtype=np.int32),
-        none,
-        np.array([]),
-    )
-    highs.addRows(
-        A.shape[0],
-        arrays.row_lower,
-        arrays.row_upper,
-        A.nnz,
-        A.indptr[:-1].astype(np.int32),
-        A.indices.astype(np.int32),
-        A.data,
-    )
-    highs.changeColsIntegrality(
-        count, np.arange(count, dtype=np.int32), np.ones(count, dtype=np.uint8)
-    )
-    ended = time.process_time()
-    return {"build": built - started, "handover": ended - built}, highs
-
-
-def plain_pyomo(design: Design) -> Any:
-    """The same program as a careful user of Pyomo writes it: one LinearExpression a row."""
-    import pyomo.environ as pyo
-    from pyomo.core.expr.numeric_expr import LinearExpression
-
-    n, p = design.shape
-    X, y = design.X, design.y
-    box = (5 * X.sum(axis=1)).tolist()
-    top = max(box)
-    m = pyo.ConcreteModel()
-    m.I, m.J = pyo.RangeSet(0, n - 1), pyo.RangeSet(0, p - 1)
-    m.w = pyo.Var(m.J, domain=pyo.Integers, bounds=(-5, 5))
-    m.alpha = pyo.Var(m.J, domain=pyo.Binary)
-    m.T = pyo.Var(domain=pyo.Integers, bounds=(-top, top + 1))
-    m.z = pyo.Var(m.I, domain=pyo.Binary)
-    w = [m.w[j] for j in m.J]
-
-    def row(m: Any, i: int) -> Any:
-        sign = float(y[i])
-        body = LinearExpression(
-            constant=0.0,
-            linear_coefs=[*(X[i] * sign).tolist(), -sign, box[i] + top + 1],
-            linear_vars=[*w, m.T, m.z[i]],
-        )
-        return body >= (1 - sign) / 2
-
-    m.rows = pyo.Constraint(m.I, rule=row)
-    m.above = pyo.Constraint(m.J, rule=lambda m, j: m.w[j] - 5 * m.alpha[j] <= 0)
-    m.below = pyo.Constraint(m.J, rule=lambda m, j: m.w[j] + 5 * m.alpha[j] >= 0)
-    m.objective = pyo.Objective(
-        expr=LinearExpression(
-            constant=0.0,
-            linear_coefs=[1 / n] * n + [1e-3] * p,
-            linear_vars=[m.z[i] for i in m.I] + [m.alpha[j] for j in m.J],
-        )
-    )
-    return m
-
-
-METHODS: dict[str, Callable[[Design], tuple[Clock, Any]]] = {
-    "milpscore": ours,
-    "Pyomo + appsi": appsi,
-    "Pyomo + contrib.solver": contrib,
-    "linopy": linopy,
-    "bare highspy passModel": bare_pass_model,
-    "bare highspy addRows": bare_add_rows,
-    "our model by milpscore": same_model_ours,
-    "our model by appsi": same_model_appsi,
-    "our model by contrib.solver": same_model_contrib,
-}
-
-
 # --- what runs in a child ------------------------------------------------------------------------
 
 
@@ -227,7 +45,8 @@ def cpu(method: str, n: int, p: int, runs: int, collecting: bool) -> dict[str, A
     """Median CPU seconds of building and handing over."""
     run = METHODS[method]
     run(data(20, p))
-    clocks, highs = [], None
+    clocks: list[Clock] = []
+    highs: Any = None
     for _ in range(runs):
         design = data(n, p)
         del highs
@@ -279,7 +98,8 @@ def edits(n: int, p: int, runs: int) -> dict[str, Any]:
     started = time.perf_counter()
     session = load(slim(data(n, p)))
     rebuild = time.perf_counter() - started
-    highs, taken = session.highs, {"relax": [], "restore": [], "set": []}
+    highs = session.highs
+    taken: dict[str, list[float]] = {"relax": [], "restore": [], "set": []}
     for k in range(runs):
         for name, edit in (
             ("relax", session.relax),
@@ -331,7 +151,7 @@ def main() -> None:
                 for name, each in measured.items()
                 if not name.startswith("our model")
             ],
-        ),  # fmt: skip
+        ),
         (
             "Handing over the same Pyomo model (milpscore's), CPU seconds",
             [
@@ -339,7 +159,7 @@ def main() -> None:
                 for name, each in measured.items()
                 if name.startswith("our model")
             ],
-        ),  # fmt: skip
+        ),
         (
             "Edits in place of a handed-over program, ms (wall), beside a rebuild",
             [
@@ -357,8 +177,8 @@ def main() -> None:
     report.note(
         "`heap`: Python's allocations, NumPy's included (tracemalloc); `process`: growth of the "
         "resident peak, HiGHS's own copy of the model included.",
-        "milpscore and Pyomo's interfaces pause the garbage collector at their own choice; `gc "
-        "off` shows what is left without that.",
+        "milpscore's builder, Pyomo's standard-form compiler and its contrib.solver pause the "
+        "garbage collector themselves; `gc off` compares all without any collection.",
         "`milpscore`, Pyomo and linopy state the same rows; bare highspy states the textbook's, "
         "with one limit row more.",
     )

@@ -1,4 +1,4 @@
-"""How soon is a SLIM card proved, beside the textbook program handed straight to HiGHS?
+"""The time to prove a SLIM card, beside the textbook program handed straight to HiGHS.
 
 0-1 loss, points in [-5, 5], at most 5 terms, L0 penalty 1e-3, one thread, seed 0.
 """

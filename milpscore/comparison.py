@@ -21,11 +21,8 @@ from milpscore.core.result import Result, Termination, claim_of, relative_gap
 from milpscore.core.rule import DecisionRule, as_fraction
 from milpscore.data._folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.formulations import FORMULATIONS, builder
-from milpscore.losses import Hinge
-from milpscore.rounding import nearest, randomised, rounding_bounds, start_card
-from milpscore.rounding._nearest import nearest_points
-from milpscore.rounding._program import rounded_result
-from milpscore.rounding._randomised import held_losses
+from milpscore.rounding import start_card
+from milpscore.rounding._both import round_both_ways
 from milpscore.solvers import load, solve
 from milpscore.verify import evaluate
 
@@ -265,7 +262,9 @@ def _solve_family(program: Program, run: _Run, seconds: float) -> _Family:
     session.relax()
     relaxed = answer()
     session.restore()
-    rounded, figures = _round(program, relaxed, run, left())
+    rounded, figures = round_both_ways(
+        program, relaxed, n_draws=run.n_draws, random_state=run.random_state, patience=left()
+    )
     heuristic = start_card(program, time_limit=left() / 10)
     start = _best_card(program, [heuristic, *(r.card for r in rounded.values())])
     exact = _with_bound_of(relaxed, answer(start))
@@ -286,44 +285,6 @@ def _with_bound_of(relaxed: Result, exact: Result) -> Result:
         bound_source=relaxed.bound_source,
         claim=claim_of(True, exact.objective, bound, trivial=0.0),
     )
-
-
-def _round(
-    program: Program, relaxed: Result, run: _Run, patience: float
-) -> tuple[dict[str, Result], dict[str, dict[str, float]]]:
-    """The randomised and the nearest rounding of a relaxation, and their proven bounds."""
-    statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
-    if not w.size:
-        none = rounded_result(program, relaxed, {})
-        return {"randomised": none, "nearest": none}, {}
-    began = time.perf_counter()
-    drawn = randomised(
-        statement, w, intercept=b, n_draws=run.n_draws, random_state=run.random_state
-    )
-    draws = rounded_result(
-        program, relaxed, {"randomised": drawn.cards(statement)},
-        message=drawn.counts, started=began, patience=patience,
-    )  # fmt: skip
-    began = time.perf_counter()
-    single = rounded_result(
-        program, relaxed, {"nearest": [nearest(statement, w, b)]}, started=began
-    )
-    figures: dict[str, dict[str, float]] = {}
-    if isinstance(statement.loss, Hinge):
-        bounds = rounding_bounds(statement, w, b)
-        at_nearest = held_losses(statement, nearest_points(statement, w)[None, :], b)
-        figures = {
-            "randomised": {
-                "rounding_loss": drawn.held_loss,
-                "expected_bound": bounds["expected_bound"],
-                "sharp_bound": bounds["sharp_bound"],
-            },
-            "nearest": {
-                "rounding_loss": float(at_nearest[0]),
-                "sure_bound": bounds["sure_bound"],
-            },
-        }
-    return {"randomised": draws, "nearest": single}, figures
 
 
 def _best_card(program: Program, cards: Iterable[Card | None]) -> Card | None:

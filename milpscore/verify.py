@@ -190,7 +190,7 @@ def model_violations(model: Any, *, integrality: bool = True, limit: int = 5) ->
 
 
 def _unreadable(model: Any) -> list[str]:
-    """Sentences for active components that restrict the model and that this re-check cannot read."""
+    """Sentences for active components that may restrict the model and cannot be re-checked."""
     import pyomo.environ as pyo
 
     silent = {pyo.Var, pyo.Constraint, pyo.Objective, pyo.Expression, pyo.Param, pyo.Set}

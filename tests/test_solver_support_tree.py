@@ -76,7 +76,7 @@ def test_same_answer_twice() -> None:
 
 
 def test_needs_terms_to_decide() -> None:
-    X, y, _ = make_planted_score(50, 3, random_state=0)
+    X, y, _ = make_planted_score(50, 3, n_terms=2, random_state=0)
     design = make_design(X, y)
     with pytest.raises(NotApplicableError, match="highs"):
         solve(hinge(design), "support_tree")

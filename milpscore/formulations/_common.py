@@ -224,19 +224,30 @@ def check_intercept_bounds(intercept_bounds: Sequence[float]) -> tuple[float, fl
 
 
 def intercept_range(
-    intercept_bounds: Sequence[float] | None, lower: Fraction, upper: Fraction
+    intercept_bounds: Sequence[float] | None,
+    lower: Fraction,
+    upper: Fraction,
+    step: Fraction | None,
 ) -> tuple[Fraction, Fraction]:
-    """The user's bounds on b, or else the derived ones.
+    """The user's bounds on b, or else the derived ones, moved inwards to multiples of the step.
+
+    HiGHS gives wrong optima where an integer variable has fractional bounds.
 
     Raises
     ------
     FormulationError
-        Unless two finite numbers in order are given.
+        Unless two finite numbers in order are given, with a multiple of the step between them.
     """
-    if intercept_bounds is None:
-        return lower, upper
-    low, high = check_intercept_bounds(intercept_bounds)
-    return Fraction(repr(low)), Fraction(repr(high))
+    if intercept_bounds is not None:
+        low, high = check_intercept_bounds(intercept_bounds)
+        lower, upper = Fraction(repr(low)), Fraction(repr(high))
+    if step is not None:
+        lower, upper = math.ceil(lower / step) * step, math.floor(upper / step) * step
+    if lower > upper:
+        raise FormulationError(
+            f"intercept_bounds {intercept_bounds!r} hold no multiple of the step {step}: widen them"
+        )
+    return lower, upper
 
 
 def linear(variables: Sequence[Any], coefficients: FloatArray) -> LinearExpression:

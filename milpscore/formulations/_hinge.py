@@ -175,11 +175,9 @@ def hinge_intercept(
     smallest, largest = ranges
     lower = Fraction(math.floor(-margin - float(largest.max(initial=0.0))))
     upper = Fraction(math.ceil(margin - float(smallest.min(initial=0.0))))
-    lower, upper = intercept_range(bounds, lower, upper)
-    rule = InterceptRule(kind, lower, upper, Fraction(1) if kind == "integer" else None)
-    if not rule.allows(rule.nearest(lower)):
-        raise FormulationError(f"intercept_bounds {bounds!r} hold no whole number")
-    return rule
+    step = Fraction(1) if kind == "integer" else None
+    lower, upper = intercept_range(bounds, lower, upper, step)
+    return InterceptRule(kind, lower, upper, step)
 
 
 def add_hinge_rows(

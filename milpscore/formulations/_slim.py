@@ -296,15 +296,9 @@ def _intercept_rule(
     positive, negative = rows.y > 0, rows.y < 0
     low_T = Fraction(float(smallest[positive].min(initial=0.0))) * units.unit
     high_T = Fraction(float(largest[negative].max(initial=0.0) + units.gap)) * units.unit
-    lower, upper = intercept_range(intercept_bounds, -high_T, -low_T)
-    if not units.on_grid:
-        return InterceptRule("real", lower, upper, None)
-    rule = InterceptRule("grid", lower, upper, units.unit)
-    if not rule.allows(rule.nearest(Fraction(0))) and not rule.allows(rule.nearest(lower)):
-        raise FormulationError(
-            f"intercept_bounds {intercept_bounds!r} hold no multiple of the step {units.unit}"
-        )
-    return rule
+    step = units.unit if units.on_grid else None
+    lower, upper = intercept_range(intercept_bounds, -high_T, -low_T, step)
+    return InterceptRule("grid" if units.on_grid else "real", lower, upper, step)
 
 
 def _big_m(

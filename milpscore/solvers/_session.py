@@ -9,7 +9,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from milpscore.core.algebra import standard_form, stated_objective
+from milpscore.core.algebra import standard_form, stated_objective, variables
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError, SolverError
 from milpscore.core.program import Kind, Program
@@ -17,6 +17,9 @@ from milpscore.solvers._options import Options
 from milpscore.solvers._self_test import self_test
 
 _CONTINUOUS, _INTEGER = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
+
+WHOLE_TOLERANCE = 1e-9
+"""A bound of an integer column this close to a whole number is that number."""
 
 FREE_TOLERANCE = 1e-9
 """A reduced cost below this counts as 0 for a column without finite bounds."""
@@ -68,7 +71,15 @@ class Session:
         self.integral = np.array(
             [self.kind == "exact" and not var.is_continuous() for var in self.columns], dtype=bool
         )
+        # HiGHS gives wrong optima where an integer column has fractional bounds
+        self.col_lower[self.integral] = np.ceil(self.col_lower[self.integral] - WHOLE_TOLERANCE)
+        self.col_upper[self.integral] = np.floor(self.col_upper[self.integral] + WHOLE_TOLERANCE)
         self._position = {id(var): j for j, var in enumerate(self.columns)}
+        self.idle = [
+            var
+            for var in variables(program.model)
+            if id(var) not in self._position and not var.fixed
+        ]
         self._require_finite_ranges()
         self._require_stated_objective()
         self.highs = self.copy(relaxed=False)
@@ -185,7 +196,12 @@ class Session:
         )
 
     def load_values(self, values: FloatArray) -> None:
-        """Write a solution vector back into the Pyomo model."""
+        """Write a solution vector back into the Pyomo model.
+
+        Variables no row and no cost speaks of are not compiled; they take the value nearest to 0.
+        """
+        for var in self.idle:
+            var.set_value(min(max(0, _or(var.lb, 0)), _or(var.ub, 0)), skip_validation=True)
         for var, value in zip(self.columns, values.tolist(), strict=True):
             if not var.fixed:  # fixed after the hand-over: the re-check compares the two
                 var.set_value(value, skip_validation=True)
@@ -225,8 +241,8 @@ def _compiled(model: Any) -> Any:
         form = standard_form(model)
     except (InvalidConstraintError, ValueError) as error:
         raise FormulationError(
-            f"the model is no linear program with whole numbers: {str(error).strip()}; write what "
-            "you added as linear constraints"
+            f"the model is no linear program with whole numbers: {' '.join(str(error).split())}; "
+            "write what you added as linear constraints"
         ) from error
     if form.c.shape[0] != 1:
         raise FormulationError("the model needs exactly one active objective")
@@ -247,6 +263,11 @@ def configure(highs: Any, options: Options, absolute_gap: float) -> None:
     set_option(highs, "threads", int(options.threads))
     set_option(highs, "random_seed", int(options.random_state))
     set_option(highs, "presolve", "on" if options.presolve else "off")
+
+
+def _or(bound: float | None, missing: float) -> float:
+    """A bound, or ``missing`` where there is none."""
+    return missing if bound is None else bound
 
 
 def _bounds(values: list[Any], missing: float) -> FloatArray:

@@ -1,0 +1,68 @@
+"""The randomised and the nearest rounding of one relaxation, beside what is proven about them."""
+
+from __future__ import annotations
+
+import time
+
+from milpscore.core.program import Program
+from milpscore.core.result import Result
+from milpscore.losses import Hinge
+from milpscore.rounding._bounds import rounding_bounds
+from milpscore.rounding._nearest import nearest, nearest_points
+from milpscore.rounding._program import rounded_result
+from milpscore.rounding._randomised import held_losses, randomised
+
+
+def round_both_ways(
+    program: Program, relaxed: Result, *, n_draws: int, random_state: int, patience: float
+) -> tuple[dict[str, Result], dict[str, dict[str, float]]]:
+    """Round a relaxation by chance and to the nearest, each for itself.
+
+    Parameters
+    ----------
+    program : Program
+    relaxed : Result
+        Of the program's relaxation.
+    n_draws, random_state :
+        As in :func:`randomised`.
+    patience : float
+        Seconds after which no more than the first of the draws is checked.
+
+    Returns
+    -------
+    results : dict
+        ``"randomised"`` and ``"nearest"``, each a Result; the empty card is no candidate.
+    figures : dict
+        Under the hinge loss for each of them ``rounding_loss`` and the bounds it obeys; see
+        :func:`rounding_bounds`. Empty otherwise, and where there is no relaxed solution.
+    """
+    statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
+    if not w.size:
+        none = rounded_result(program, relaxed, {})
+        return {"randomised": none, "nearest": none}, {}
+    began = time.perf_counter()
+    drawn = randomised(statement, w, intercept=b, n_draws=n_draws, random_state=random_state)
+    draws = rounded_result(
+        program, relaxed, {"randomised": drawn.cards(statement)},
+        message=drawn.counts, started=began, patience=patience,
+    )  # fmt: skip
+    began = time.perf_counter()
+    single = rounded_result(
+        program, relaxed, {"nearest": [nearest(statement, w, b)]}, started=began
+    )
+    figures: dict[str, dict[str, float]] = {}
+    if isinstance(statement.loss, Hinge):
+        bounds = rounding_bounds(statement, w, b)
+        at_nearest = held_losses(statement, nearest_points(statement, w)[None, :], b)
+        figures = {
+            "randomised": {
+                "rounding_loss": drawn.held_loss,
+                "expected_bound": bounds["expected_bound"],
+                "sharp_bound": bounds["sharp_bound"],
+            },
+            "nearest": {
+                "rounding_loss": float(at_nearest[0]),
+                "sure_bound": bounds["sure_bound"],
+            },
+        }
+    return {"randomised": draws, "nearest": single}, figures
