@@ -22,6 +22,7 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, relative_gap
 from milpscore.formulations import builder
 from milpscore.rounding import start_card
+from milpscore.rounding._start import work_within
 from milpscore.solvers import SOLVERS, load, solve
 from milpscore.verify import evaluate
 
@@ -96,7 +97,7 @@ def ours(
     load(builder(formulation)(_warm_up_design(), **arguments))
     trace = Trace()
     program = builder(formulation)(design, **arguments)
-    start = start_card(program, time_limit=limit / 10)
+    start = start_card(program, max_work=work_within(limit))
     started = trace.seconds
     session = load(program)
     if solver == "highs":  # another solver's HiGHS may be at work on a part of the program
@@ -199,7 +200,7 @@ def textbook(
         answer |= {
             "true_objective": verdict.objective,
             "true_loss": verdict.loss,
-            "terms": card.terms,
+            "terms": card.nonzeros,
         }
     return answer
 

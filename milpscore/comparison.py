@@ -23,6 +23,7 @@ from milpscore.data._folds import Fold, binned_design, folds_of, stratified_spli
 from milpscore.formulations import FORMULATIONS, builder
 from milpscore.rounding import start_card
 from milpscore.rounding._both import round_both_ways
+from milpscore.rounding._start import work_within
 from milpscore.solvers import load, solve
 from milpscore.verify import evaluate
 
@@ -265,7 +266,7 @@ def _solve_family(program: Program, run: _Run, seconds: float) -> _Family:
     rounded, figures = round_both_ways(
         program, relaxed, n_draws=run.n_draws, random_state=run.random_state, patience=left()
     )
-    heuristic = start_card(program, time_limit=left() / 10)
+    heuristic = start_card(program, max_work=work_within(seconds))
     start = _best_card(program, [heuristic, *(r.card for r in rounded.values())])
     exact = _with_bound_of(relaxed, answer(start))
     return _Family(program, {"exact": exact, "relaxed": relaxed, **rounded}, size, figures)

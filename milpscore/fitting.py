@@ -9,8 +9,8 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.formulations import builder
 from milpscore.rounding import round_program, start_card
+from milpscore.rounding._start import work_within
 from milpscore.solvers import solve
-
 
 def fit_card(
     design: Design,
@@ -58,5 +58,5 @@ def fit_card(
         return program, round_program(
             program, solver=solver, n_draws=n_draws, progress=progress, **chosen
         )
-    start = start_card(program, time_limit=time_limit / 10) if warm_start else None
+    start = start_card(program, max_work=work_within(time_limit)) if warm_start else None
     return program, solve(program, solver, warm_start=start, progress=progress, **chosen)

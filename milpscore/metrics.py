@@ -75,7 +75,7 @@ def magnitude(w: npt.ArrayLike, ord: float = 1) -> float:
     return float(np.linalg.norm(values, ord=ord)) if values.size else 0.0
 
 
-def terms(w: npt.ArrayLike, tol: float = 1e-6) -> int:
+def nonzeros(w: npt.ArrayLike, tol: float = 1e-6) -> int:
     """Number of coefficients further than ``tol`` from zero.
 
     Parameters

@@ -30,7 +30,7 @@ def test_ternary_set(seed: int) -> None:
     assert (X.to_numpy() >= 0).all()
     assert (X.to_numpy() == 0).any()
     assert set(card.coefficients.tolist()) <= {-1, 0, 1}
-    assert card.terms == 6
+    assert card.nonzeros == 6
     assert card.threshold >= 0
     np.testing.assert_array_equal(decisions(card, X), y == 1)
     assert y.sum() == 19
@@ -43,7 +43,7 @@ def test_planted_score(seed: int) -> None:
     assert set(X["x1"]) == {0, 1}
     assert 2 <= X["x2"].max() <= 5
     assert X["x2"].min() == 0
-    assert card.terms == 5
+    assert card.nonzeros == 5
     assert np.abs(card.coefficients).max() <= 3
     np.testing.assert_array_equal(decisions(card, X), y == 1)
     assert 60 <= y.sum() <= 140

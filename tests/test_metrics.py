@@ -35,8 +35,8 @@ def test_magnitude_is_a_norm():
 
 
 def test_terms_counts_what_is_not_zero():
-    assert metrics.terms([0, 1, -2, 1e-9]) == 2
-    assert metrics.terms([0, 1e-3], tol=1e-2) == 0
+    assert metrics.nonzeros([0, 1, -2, 1e-9]) == 2
+    assert metrics.nonzeros([0, 1e-3], tol=1e-2) == 0
 
 
 def test_total_variation_stays_inside_blocks():

@@ -10,24 +10,11 @@ if TYPE_CHECKING:
     from milpscore.scorecard import Scorecard
 
 
-def training_errors(card: Scorecard, design: Design) -> tuple[int, int]:
-    """Rows the card answers wrongly, and rows counted: those of positive weight."""
-    counted = design.weight > 0
-    answered = card.rule.positive(card.score_design(design.X))
-    wrong = answered != (design.y > 0)
-    return int(wrong[counted].sum()), int(counted.sum())
-
-
 def make_card(design: Design, result: Result, title: str) -> Scorecard | None:
     """The scorecard of a result, its certificate inside; None where the result has no card."""
-    from milpscore.scorecard import Scorecard
+    from milpscore.scorecard import certified_card
 
-    if result.card is None:
-        return None
-    bare = Scorecard.from_card(result.card, design, title=title)
-    errors, rows = training_errors(bare, design)
-    certificate = {**result.summary(), "errors": errors, "n_rows": rows, "terms": bare.terms}
-    return Scorecard.from_card(result.card, design, certificate, title=title)
+    return None if result.card is None else certified_card(design, result, title)
 
 
 def make_report(

@@ -61,7 +61,7 @@ class Card:
         return -self.intercept
 
     @property
-    def terms(self) -> int:
+    def nonzeros(self) -> int:
         """Number of nonzero coefficients."""
         return int(np.count_nonzero(self.coefficients))
 

@@ -100,6 +100,31 @@ class Design:
         digest.update("\x00".join(self.names).encode())
         return digest.hexdigest()
 
+    def count_terms(self, w: npt.ArrayLike, tol: float = 1e-9) -> int:
+        """Raw features that matter: the points of a block are not all equal, or a column has some.
+
+        Parameters
+        ----------
+        w : array of shape (p,)
+            Points, whole or real.
+        tol : float
+            Differences up to it count as none.
+
+        Returns
+        -------
+        int
+        """
+        points = np.asarray(w, dtype=np.float64)
+        binned = {j for block in self.blocks for j in block}
+        used = {
+            self.columns[block[0]].feature
+            for block in self.blocks
+            if np.ptp(points[list(block)]) > tol
+        }
+        others = np.flatnonzero(np.abs(points) > tol).tolist()
+        used |= {self.columns[j].feature for j in others if j not in binned}
+        return len(used)
+
     def index(self, column: str | int) -> int:
         """Position of a column given by name or position; KeyError where there is none."""
         if isinstance(column, str):

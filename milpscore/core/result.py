@@ -108,6 +108,8 @@ class Result:
     coefficients : ndarray of shape (p,)
         Real for relaxed programs; empty without a solution.
     intercept : float
+    terms : int
+        Raw features that matter (:meth:`Design.count_terms`).
     """
 
     formulation: str
@@ -124,6 +126,7 @@ class Result:
     card: Card | None = None
     coefficients: FloatArray = field(default_factory=lambda: np.empty(0))
     intercept: float = float("nan")
+    terms: int = 0
     nodes: int = 0
     build_seconds: float = 0.0
     handover_seconds: float = 0.0
@@ -144,11 +147,6 @@ class Result:
         if not np.isfinite(self.objective) or not np.isfinite(self.dual_bound):
             return float("inf")
         return relative_gap(self.objective, self.dual_bound)
-
-    @property
-    def terms(self) -> int:
-        """Number of nonzero coefficients, a relaxed one counting from 1e-9 on."""
-        return int(np.count_nonzero(np.abs(self.coefficients) > 1e-9))
 
     def summary(self) -> dict[str, Any]:
         """The certificate as a flat mapping with the names used in JSON and tables."""

@@ -118,8 +118,8 @@ class Statement:
         for j, values in self.coef_sets.items():
             if int(w[j]) not in values:
                 broken.append(f"{names[j]}: {w[j]} is not one of {list(values)}")
-        if self.max_terms is not None and card.terms > self.max_terms:
-            broken.append(f"{card.terms} terms where at most {self.max_terms} are allowed")
+        if self.max_terms is not None and card.nonzeros > self.max_terms:
+            broken.append(f"{card.nonzeros} terms where at most {self.max_terms} are allowed")
         if not self.intercept.allows(card.intercept):
             broken.append(
                 f"intercept {card.intercept} is not an allowed {self.intercept.kind} value in "

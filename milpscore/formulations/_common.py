@@ -269,7 +269,7 @@ def divide_by_gcd(statement: Any, card: Any) -> Any:
     from milpscore.core.card import Card
 
     step = statement.intercept.step
-    divisor = int(np.gcd.reduce(card.coefficients)) if card.terms else 1
+    divisor = int(np.gcd.reduce(card.coefficients)) if card.nonzeros else 1
     if divisor <= 1 or step is None:
         return card
     threshold = math.ceil(card.threshold / (divisor * step)) * step

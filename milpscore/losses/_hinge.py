@@ -38,7 +38,7 @@ class Hinge:
         grain = Fraction(1, math.lcm(margin.denominator, intercept.denominator, unit.denominator))
         scale, shift, goal = int(unit / grain), int(intercept / grain), int(margin / grain)
         counts = totals.counts
-        reach = int(np.abs(counts).max(initial=0)) * scale + abs(shift) + goal
+        reach = int(np.abs(counts).max(initial=1)) * scale + abs(shift) + goal
         if reach >= _INT64_SAFE:
             counts = counts.astype(object)
         slack = goal - y * (counts * scale + shift)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from milpscore.core.card import Card
@@ -22,7 +20,7 @@ def coordinate_descent(
     card: Card | None = None,
     *,
     max_sweeps: int = 50,
-    time_limit: float = float("inf"),
+    max_work: float = float("inf"),
 ) -> Card:
     """Change one coefficient or swap two, the best intercept following, until nothing helps.
 
@@ -35,8 +33,9 @@ def coordinate_descent(
     card : Card, optional
         Where to start; default no points. Must meet the statement's requirements.
     max_sweeps : int
-    time_limit : float
-        Seconds; the best card so far is returned.
+    max_work : float
+        Most row totals to compute; the best card so far is returned. Unlike seconds it stops at
+        the same card on every machine.
 
     Returns
     -------
@@ -44,12 +43,12 @@ def coordinate_descent(
         Never worse than ``card`` in the statement's objective; deterministic.
     """
     start = statement.empty_card() if card is None else card
-    search = _Search(statement, start, time.perf_counter() + time_limit)
+    search = _Search(statement, start, max_work)
     for _ in range(max_sweeps):
         improved = search.sweep()
         if not improved and not search.swap():
             break
-        if search.out_of_time:
+        if search.spent:
             break
     # the search judges in floating point, and cuts only at totals: the exact figures decide
     found = search.card()
@@ -60,19 +59,19 @@ def coordinate_descent(
 class _Search:
     """The current coefficients with their totals on the merged rows."""
 
-    def __init__(self, statement: Statement, card: Card, deadline: float) -> None:
+    def __init__(self, statement: Statement, card: Card, max_work: float) -> None:
         self.statement = statement
         self.rows = statement.design.merged
-        self.deadline = deadline
+        self.work_left = max_work
         self.directions = _directions(statement)
         self.w = card.coefficients.copy()
         self.totals: FloatArray = self.rows.X @ self.w.astype(np.float64)
         self.objective = float(self._objectives(self.totals[:, None], [self.w])[0])
 
     @property
-    def out_of_time(self) -> bool:
-        """Whether the time limit has passed."""
-        return time.perf_counter() > self.deadline
+    def spent(self) -> bool:
+        """Whether the allowed work is done."""
+        return self.work_left <= 0
 
     def card(self) -> Card:
         """The current coefficients with their exact best intercept."""
@@ -82,7 +81,7 @@ class _Search:
         """Try every direction once; whether anything improved."""
         improved = False
         for direction in self.directions:
-            if self.out_of_time:
+            if self.spent:
                 break
             improved |= self._best_of(self.w, self.totals, direction)
         return improved
@@ -99,7 +98,7 @@ class _Search:
             without[j] = 0
             totals = self.totals - self.rows.X[:, j] * float(self.w[j])
             for direction in self.directions:
-                if self.out_of_time:
+                if self.spent:
                     return False
                 if (
                     direction[0] != j
@@ -127,6 +126,7 @@ class _Search:
 
     def _objectives(self, totals: FloatArray, candidates: list[IntArray]) -> FloatArray:
         """Objective of each candidate with its best intercept."""
+        self.work_left -= totals.size
         _, losses = self.statement.loss.best_intercepts(
             totals, self.rows.y, self.rows.weight, self.statement.intercept
         )

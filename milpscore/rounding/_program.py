@@ -173,6 +173,7 @@ def rounded_result(
         card=best.card,
         coefficients=best.card.coefficients.astype(np.float64),
         intercept=float(best.card.intercept),
+        terms=program.statement.design.count_terms(best.card.coefficients),
         origin=best.origin,
         message=_joined(message, *refused, doubt),
     )
@@ -232,6 +233,7 @@ def _no_card(relaxed: Result) -> dict[str, Any]:
         "dual_bound": -math.inf if infeasible else relaxed.dual_bound,
         "coefficients": np.empty(0),
         "intercept": nan,
+        "terms": 0,
         "origin": "none",
     }
 

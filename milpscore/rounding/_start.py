@@ -8,14 +8,23 @@ from milpscore.rounding._coordinate_descent import coordinate_descent
 from milpscore.verify import evaluate
 
 
-def start_card(program: Program, *, time_limit: float = 5.0) -> Card | None:
+WORK_PER_SECOND = 2e6
+"""Row totals a start may compute for each second of a solve: less than a tenth of its time."""
+
+
+def work_within(time_limit: float) -> float:
+    """The work a start may do before a solve of so many seconds; the same on every machine."""
+    return WORK_PER_SECOND * time_limit
+
+
+def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
     """The best card integer coordinate descent finds from no points.
 
     Parameters
     ----------
     program : Program
-    time_limit : float
-        Seconds.
+    max_work : float
+        Most row totals to compute; 1e8 take some ten seconds, and few data sets need as many.
 
     Returns
     -------
@@ -26,4 +35,4 @@ def start_card(program: Program, *, time_limit: float = 5.0) -> Card | None:
     empty = statement.empty_card()
     if not evaluate(statement, empty).feasible:
         return None
-    return coordinate_descent(statement, empty, time_limit=time_limit)
+    return coordinate_descent(statement, empty, max_work=max_work)

@@ -106,6 +106,7 @@ def exact_result(
         card=best.card,
         coefficients=best.card.coefficients.astype(np.float64),
         intercept=float(best.card.intercept),
+        terms=program.statement.design.count_terms(best.card.coefficients),
         origin=best.origin,
         message="; ".join(filter(None, [message, *refused, doubt])),
     )

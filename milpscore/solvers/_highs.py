@@ -105,11 +105,12 @@ def _relaxed_result(session: Session, options: Options, outcome: Outcome, note: 
         verified=not broken,
         objective=objective,
         loss=loss,
-        penalty=objective - loss,
+        penalty=max(objective - loss, 0.0),
         dual_bound=bound,
         bound_source="evidence",
         coefficients=w,
         intercept=b,
+        terms=program.statement.design.count_terms(w),
         message="; ".join(broken),
     )
 

@@ -205,12 +205,15 @@ def _outcome(
         info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         and answer.value_valid
     )
-    integral = session.kind == "exact"
+    # an exact program may have lost its integers: fixed, or in no row and no cost
+    integral = session.kind == "exact" and bool(session.integral.any())
     optimal = feasible and termination is Termination.COMPLETED
     bound = float(info.mip_dual_bound) if integral else -np.inf
     if optimal and integral and info.mip_gap > 1e-9 and options.mip_gap > 0:
         termination = Termination.GAP_REACHED
     with_duals = not integral and answer.dual_valid
+    if with_duals and session.kind == "exact":
+        bound = session.dual_bound_of(np.asarray(answer.row_dual, dtype=np.float64))
     return Outcome(
         termination=termination,
         solution=(

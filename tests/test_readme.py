@@ -1,0 +1,40 @@
+"""The README's example runs, prints what the README says it prints, and the demo is the real one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def blocks(name: str) -> list[str]:
+    """The fenced blocks between a pair of markers."""
+    text = README.read_text(encoding="utf-8")
+    part = text.split(f"<!-- {name}:begin")[1].split(f"<!-- {name}:end -->")[0]
+    return re.findall(r"```\w+\n(.*?)```", part, flags=re.DOTALL)
+
+
+def test_the_example_prints_what_the_readme_shows() -> None:
+    code, shown = blocks("example")
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == shown.strip()
+
+
+def test_the_demo_block_is_an_output_of_the_demo() -> None:
+    (shown,) = blocks("demo")
+    for heading in ("An integer score", "What is proved", "Exact beside relaxed beside rounded"):
+        assert heading in shown
+    assert "Claim: optimal" in shown
+
+
+def test_every_command_named_in_the_readme_exists() -> None:
+    text = README.read_text(encoding="utf-8")
+    listed = subprocess.run(
+        [sys.executable, "-m", "milpscore", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    named = set(re.findall(r"^milpscore ([a-z]+)", text, flags=re.MULTILINE))
+    assert {"fit", "compare", "export", "predict", "list"} <= named
+    assert all(name in listed for name in named)
