@@ -12,6 +12,7 @@ from milpscore.rounding import round_program, start_card
 from milpscore.rounding._start import work_within
 from milpscore.solvers import solve
 
+
 def fit_card(
     design: Design,
     formulation: str = "slim",

@@ -1,4 +1,4 @@
-"""The README's example runs, prints what the README says it prints, and the demo is the real one."""
+"""The README: its example prints what it shows, and every command it names exists."""
 
 from __future__ import annotations
 

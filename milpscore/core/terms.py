@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.totals import FloatTotals, GridTotals, Totals
+
+LossTask: TypeAlias = Literal["classification", "regression", "count", "multinomial"]
 
 
 class InterceptRange(Protocol):
@@ -59,6 +61,50 @@ class Loss(Protocol):
 
         ``totals`` has shape (n, V), one card a column; both answers have shape (V,).
         """
+        ...
+
+
+class SmoothLoss(Protocol):
+    """A convex loss of the score with a derivative, for the proximal algorithms.
+
+    ``z`` holds the scores w.x + b, shape (n,), or (n, K) where ``task`` is "multinomial"; ``y`` the
+    answers, shape (n,): -1/+1 for "classification", real for "regression", non-negative for
+    "count", 0..K-1 for "multinomial". Every method works row by row and knows no row weights.
+    """
+
+    @property
+    def name(self) -> str:
+        """The loss's name in tables and registries."""
+        ...
+
+    @property
+    def task(self) -> LossTask:
+        """What kind of answers it reads."""
+        ...
+
+    @property
+    def curvature(self) -> float:
+        """The largest second derivative; infinite where there is none."""
+        ...
+
+    def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
+        """Row losses, shape (n,)."""
+        ...
+
+    def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Derivative in z, of the shape of z; written to ``out`` where given."""
+        ...
+
+    def hessian(self, z: FloatArray, y: FloatArray) -> FloatArray:
+        """Second derivative in z (its diagonal, for "multinomial"), of the shape of z."""
+        ...
+
+    def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
+        """sup over z of <u, z> - value(z), shape (n,); infinite outside its domain."""
+        ...
+
+    def project_dual(self, u: FloatArray, y: FloatArray) -> FloatArray:
+        """``u`` moved into the closed domain of the conjugate."""
         ...
 
 

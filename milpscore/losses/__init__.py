@@ -1,6 +1,50 @@
 """Losses of the score s = w.x + b, one a file."""
 
-from milpscore.losses._hinge import Hinge
-from milpscore.losses._zero_one import ZeroOne
+from __future__ import annotations
 
-__all__ = ["Hinge", "ZeroOne"]
+from typing import TYPE_CHECKING
+
+from milpscore._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from milpscore.losses._hinge import Hinge
+    from milpscore.losses._logistic import Logistic
+    from milpscore.losses._multinomial import Multinomial
+    from milpscore.losses._poisson import Poisson
+    from milpscore.losses._probit import Probit
+    from milpscore.losses._registry import LOSSES, loss_class, smooth_loss
+    from milpscore.losses._smoothed_hinge import SmoothedHinge
+    from milpscore.losses._squared import Squared
+    from milpscore.losses._squared_hinge import SquaredHinge
+    from milpscore.losses._zero_one import ZeroOne
+
+__all__ = [
+    "LOSSES",
+    "Hinge",
+    "Logistic",
+    "Multinomial",
+    "Poisson",
+    "Probit",
+    "SmoothedHinge",
+    "Squared",
+    "SquaredHinge",
+    "ZeroOne",
+    "loss_class",
+    "smooth_loss",
+]
+
+_EXPORTS = {
+    "LOSSES": "milpscore.losses._registry",
+    "Hinge": "milpscore.losses._hinge",
+    "Logistic": "milpscore.losses._logistic",
+    "Multinomial": "milpscore.losses._multinomial",
+    "Poisson": "milpscore.losses._poisson",
+    "Probit": "milpscore.losses._probit",
+    "SmoothedHinge": "milpscore.losses._smoothed_hinge",
+    "Squared": "milpscore.losses._squared",
+    "SquaredHinge": "milpscore.losses._squared_hinge",
+    "ZeroOne": "milpscore.losses._zero_one",
+    "loss_class": "milpscore.losses._registry",
+    "smooth_loss": "milpscore.losses._registry",
+}
+__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

@@ -7,7 +7,6 @@ from milpscore.core.program import Program
 from milpscore.rounding._coordinate_descent import coordinate_descent
 from milpscore.verify import evaluate
 
-
 WORK_PER_SECOND = 2e6
 """Row totals a start may compute for each second of a solve: less than a tenth of its time."""
 
