@@ -63,7 +63,13 @@ class LazyLP:
         configure(self.highs, options, 0.0)
         self.highs.deleteRows(len(self.present), np.arange(len(self.present), dtype=np.int32))
 
-    def solve(self, columns: Any, low: FloatArray, high: FloatArray, seconds: float) -> LPAnswer:
+    def basis(self) -> Any:
+        """The final basis of the last solve, to start a later one from."""
+        return self.highs.getBasis()
+
+    def solve(
+        self, columns: Any, low: FloatArray, high: FloatArray, seconds: float, basis: Any = None
+    ) -> LPAnswer:
         """Solve under the given column bounds.
 
         Parameters
@@ -73,12 +79,18 @@ class LazyLP:
         low, high : ndarray of shape (all columns,)
         seconds : float
             Time limit.
+        basis : HighsBasis, optional
+            Of a nearby solve; rows added since are basic in it.
 
         Returns
         -------
         LPAnswer
         """
         self.highs.changeColsBounds(len(columns), columns, low[columns], high[columns])
+        if basis is not None and basis.valid:
+            missing = len(self.order) - len(basis.row_status)
+            basis.row_status = [*basis.row_status, *[highspy.HighsBasisStatus.kBasic] * missing]
+            self.highs.setBasis(basis)
         solves, bound, values = 0, -np.inf, None
         deadline = self.highs.getRunTime() + seconds
         while True:

@@ -263,6 +263,8 @@ def configure(highs: Any, options: Options, absolute_gap: float) -> None:
     # HiGHS prunes this far below its incumbent: at the default of 1e-6 an optimum proved to the
     # last digit misses the claim
     set_option(highs, "mip_feasibility_tolerance", 1e-7)
+    # after a root restart HiGHS 1.15.1 can call a card optimal that is not (integer equality rows)
+    set_option(highs, "mip_allow_restart", False)
     set_option(highs, "threads", int(options.threads))
     set_option(highs, "random_seed", int(options.random_state))
     set_option(highs, "presolve", "on" if options.presolve else "off")

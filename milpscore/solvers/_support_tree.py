@@ -47,6 +47,7 @@ class _Node:
     inside: tuple[int, ...] = field(compare=False)
     outside: frozenset[int] = field(compare=False)
     size: FloatArray = field(compare=False)
+    basis: Any = field(compare=False, default=None)
 
 
 def solve_session(
@@ -194,7 +195,7 @@ class _Tree:
             (node.inside, node.outside | {j}),
             ((*node.inside, j), node.outside),
         ):
-            child = _Node(node.bound, next(self.ages), inside, outside, node.size)
+            child = _Node(node.bound, next(self.ages), inside, outside, node.size, node.basis)
             if self._relax(child) and not self._closes(child):
                 heapq.heappush(self.open, child)
 
@@ -215,11 +216,12 @@ class _Tree:
         low, high = self._bounds(node)
         if np.any(low > high):
             return False
-        answer = self.lp.solve(self._decided, low, high, max(self.remaining, 0.1))
+        answer = self.lp.solve(self._decided, low, high, max(self.remaining, 0.1), node.basis)
         self.nodes += 1
         if not answer.feasible:
             return False
         node.bound = max(node.bound, answer.bound)
+        node.basis = self.lp.basis()
         if answer.values is not None:
             node.size = np.abs(answer.values[self.w])
         elif not len(node.size):
