@@ -12,7 +12,7 @@ from milpscore.core.result import Claim, Termination
 from milpscore.data import make_design, make_planted_score
 from milpscore.formulations import hinge, slim
 from milpscore.rounding import start_card
-from milpscore.solvers import solve
+from milpscore.solvers import load, solve
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -82,3 +82,22 @@ def test_needs_terms_to_decide() -> None:
         solve(hinge(design), "support_tree")
     with pytest.raises(NotApplicableError, match="highs"):
         solve(hinge(design, max_terms=2).relaxed(), "support_tree")
+
+
+def test_the_time_limit_is_kept() -> None:
+    X, y, _ = make_planted_score(1500, 25, n_terms=8, noise=0.3, random_state=1)
+    program = slim(make_design(X, y), max_terms=8)
+    result = solve(program, "support_tree", time_limit=1.5)
+    assert result.termination is Termination.TIME_LIMIT
+    assert result.solve_seconds < 4
+
+
+def test_a_session_may_solve_its_relaxation_for_longer_than_one_limit() -> None:
+    X, y, _ = make_planted_score(200, 10, random_state=1)
+    session = load(hinge(make_design(X, y)))
+    session.relax()
+    once = solve(session, time_limit=5).solve_seconds
+    limit = max(3 * once, 0.02)
+    for _ in range(12):
+        session.highs.clearSolver()
+        assert solve(session, time_limit=limit).termination is Termination.COMPLETED

@@ -135,7 +135,10 @@ class Session:
         # the log callbacks that carry bounds and nodes fire only with output on
         set_option(self.highs, "output_flag", True)
         set_option(self.highs, "log_file", options.log_file or "")
-        set_option(self.highs, "time_limit", float(options.time_limit))
+        # HiGHS counts the seconds of an LP from the first run on, those of a MIP run by run
+        is_mip = self.kind == "exact" and bool(self.integral.any())
+        spent = 0.0 if is_mip else self.highs.getRunTime()
+        set_option(self.highs, "time_limit", spent + float(options.time_limit))
         nodes = 2**31 - 1 if options.node_limit is None else int(options.node_limit)
         set_option(self.highs, "mip_max_nodes", nodes)
 
@@ -235,11 +238,9 @@ class Session:
 
 def _compiled(model: Any) -> Any:
     """The model's standard form; a FormulationError where it is not a linear program."""
-    from pyomo.common.errors import InvalidConstraintError
-
     try:
         form = standard_form(model)
-    except (InvalidConstraintError, ValueError) as error:
+    except ValueError as error:  # Pyomo's errors for nonlinear rows and other parts among them
         raise FormulationError(
             f"the model is no linear program with whole numbers: {' '.join(str(error).split())}; "
             "write what you added as linear constraints"

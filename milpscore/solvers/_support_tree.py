@@ -244,7 +244,7 @@ class _Tree:
         self.mip.changeColsBounds(
             len(self._decided), self._decided, low[self._decided], high[self._decided]
         )
-        set_option(self.mip, "time_limit", self.mip.getRunTime() + max(self.remaining, 0.1))
+        set_option(self.mip, "time_limit", max(self.remaining, 0.1))
         self.mip.run()
         self.nodes += 1
         status, info = self.mip.getModelStatus(), self.mip.getInfo()
