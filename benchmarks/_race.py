@@ -282,26 +282,20 @@ class Race:
         for solver, mine in self.ours.items():
             row: dict[str, Any] = {"set": self.name, "ours": solver}
             for gap, seconds in mine["times"].items():
-                row[gap] = f"{_clock(seconds)} / {_clock(theirs[gap])} = " + _ratio(
-                    seconds, theirs[gap], self.limit
-                )
+                row[gap] = _compared(seconds, theirs[gap], self.limit)
             rows.append(row)
         return rows
 
 
-def _clock(seconds: float) -> str:
-    return f"{seconds:.2f}" if math.isfinite(seconds) else "never"
-
-
-def _ratio(mine: float, theirs: float, limit: float) -> str:
-    """The textbook's time over ours; a limit on it where one of them never got there."""
+def _compared(mine: float, theirs: float, limit: float) -> str:
+    """Both times and the textbook's over ours; a limit on it where one of them never got there."""
     if math.isinf(mine) and math.isinf(theirs):
-        return "-"
+        return "neither"
     if math.isinf(theirs):
-        return f">{limit / mine:.0f}x" if mine < limit else "-"
+        return f"{mine:.2f} / never = >{limit / mine:.3g}x"
     if math.isinf(mine):
-        return f"<{theirs / limit:.2f}x"
-    return f"{theirs / mine:.3g}x"
+        return f"never / {theirs:.2f} = <{theirs / limit:.3g}x"
+    return f"{mine:.2f} / {theirs:.2f} = {theirs / mine:.3g}x"
 
 
 def race(

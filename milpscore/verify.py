@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -133,31 +135,38 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
     evaluation = evaluate(program.statement, card)
     if evaluation.violations:
         return evaluation
-    broken = (
-        *_fill_around_fixed(program, card),
-        *model_violations(program.model),
-        *_objective_mismatch(program, evaluation),
-    )
+    with _fixed_values_kept(program.model) as fixed:
+        program.fill(card)
+        broken = (
+            *_moved_though_fixed(fixed),
+            *model_violations(program.model),
+            *_objective_mismatch(program, evaluation),
+        )
     return Evaluation(
         evaluation.loss, evaluation.penalty, evaluation.objective, broken, evaluation.exact
     )
 
 
-def _fill_around_fixed(program: Program, card: Card) -> list[str]:
-    """Fill the model from a card; sentences where a variable the user fixed would have to differ.
-
-    Fixed variables keep their values: the next solve must find them as the user left them.
-    """
+@contextmanager
+def _fixed_values_kept(model: Any) -> Iterator[list[tuple[Any, float]]]:
+    """Fixed variables with their values, put back at the end: the next solve must find them."""
     from milpscore.core.algebra import variables
 
-    fixed = [(var, var.value) for var in variables(program.model) if var.fixed]
-    program.fill(card)
-    broken = []
-    for var, value in fixed:
-        if value is None or not abs(var.value - value) <= FEASIBILITY_TOLERANCE:
-            broken.append(f"{var.name} is fixed at {value}, the card implies {var.value}")
-        var.set_value(value, skip_validation=True)
-    return broken
+    fixed = [(var, var.value) for var in variables(model) if var.fixed]
+    try:
+        yield fixed
+    finally:
+        for var, value in fixed:
+            var.set_value(value, skip_validation=True)
+
+
+def _moved_though_fixed(fixed: list[tuple[Any, float]]) -> list[str]:
+    """Sentences for fixed variables that would have to take another value."""
+    return [
+        f"{var.name} is fixed at {value}, the card implies {var.value}"
+        for var, value in fixed
+        if value is None or not abs(var.value - value) <= FEASIBILITY_TOLERANCE
+    ]
 
 
 def model_violations(model: Any, *, integrality: bool = True, limit: int = 5) -> tuple[str, ...]:
@@ -205,13 +214,13 @@ def _unreadable(model: Any) -> list[str]:
 
 def _broken_rows(model: Any) -> list[str]:
     """Sentences for the active constraints the current values break."""
-    from pyomo.common.errors import InvalidConstraintError, PyomoException
+    from pyomo.common.errors import PyomoException
 
     from milpscore.core.algebra import constraints, standard_form
 
     try:
         form = standard_form(model)
-    except (InvalidConstraintError, PyomoException):  # nonlinear or constant rows: one by one
+    except (ValueError, PyomoException):  # nonlinear or constant rows, other parts: one by one
         return [sentence for row in constraints(model) for sentence in _broken_row(row)]
     values = np.array([np.nan if v.value is None else v.value for v in form.columns])
     rhs = np.asarray(form.rhs, dtype=np.float64)

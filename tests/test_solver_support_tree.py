@@ -101,3 +101,13 @@ def test_a_session_may_solve_its_relaxation_for_longer_than_one_limit() -> None:
     for _ in range(12):
         session.highs.clearSolver()
         assert solve(session, time_limit=limit).termination is Termination.COMPLETED
+
+
+def test_auto_takes_the_tree_for_many_rows_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = planted()
+    assert solve(program).solver == "highs"
+    monkeypatch.setattr("milpscore.solvers._solve.TREE_ROWS", 100)
+    assert solve(program, node_limit=2).solver == "support_tree"
+    assert solve(program.relaxed()).solver == "highs"
+    slim_program = slim(program.statement.design, max_terms=2)
+    assert solve(slim_program, node_limit=1).solver == "highs"

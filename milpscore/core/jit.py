@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -13,21 +15,40 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 @cache
 def has_numba() -> bool:
-    """Whether numba is there and MILPSCORE_NUMBA is not 0 (which forces the NumPy road)."""
-    return os.environ.get("MILPSCORE_NUMBA", "1") != "0" and find_spec("numba") is not None
+    """Whether numba can be used and MILPSCORE_NUMBA is not 0 (which leaves kernels in Python).
+
+    Warns
+    -----
+    RuntimeWarning
+        Where numba is installed but cannot be imported (most often: too old for this NumPy).
+    """
+    if os.environ.get("MILPSCORE_NUMBA", "1") == "0" or find_spec("numba") is None:
+        return False
+    try:
+        import_module("numba")
+    except ImportError as error:
+        warnings.warn(
+            f"numba cannot be imported, the slower paths are taken: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """The kernel compiled by numba, its machine code cached on disk.
+    """The kernel compiled by numba with its machine code cached on disk; itself without numba.
 
-    A module of kernels is imported only where :func:`has_numba` holds, because importing numba
-    takes half a second.
+    Importing numba takes half a second, so a module of kernels is imported where it is used, never
+    at the top of another one.
 
     Parameters
     ----------
     kernel : function
-        Loops over arrays, nothing else.
+        Of arrays and numbers, written so that it also runs as plain Python.
     """
+    if not has_numba():
+        return kernel
     from numba import njit
 
     fast: Kernel = njit(cache=True, nogil=True)(kernel)

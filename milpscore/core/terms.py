@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol, TypeAlias
 
@@ -108,6 +109,31 @@ class SmoothLoss(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Ramps:
+    """A separable penalty in the one form the coordinate algorithms read.
+
+    sum_j weight_j phi(|w_j|) + ridge_j w_j^2 / 2, where phi is convex and piecewise linear with
+    kinks at the multiples of ``gamma``: its slope between k gamma and (k+1) gamma is ``slopes[k]``,
+    and beyond the last of the m slopes it grows by ``growth`` at every kink.
+
+    Attributes
+    ----------
+    weight, ridge : ndarrays of shape (p,), not negative
+    slopes : ndarray of shape (m,), m >= 1, not decreasing
+    growth : float
+        0 where there are no kinks beyond the table (the lasso: slopes (1,), growth 0).
+    gamma : float
+        Positive and finite.
+    """
+
+    weight: FloatArray
+    ridge: FloatArray
+    slopes: FloatArray
+    growth: float = 0.0
+    gamma: float = 1.0
+
+
 class Penalty(Protocol):
     """A penalty Omega of the coefficients, its weight included."""
 
@@ -123,4 +149,55 @@ class Penalty(Protocol):
 
     def value(self, w: FloatArray | IntArray) -> float:
         """lam * Omega(w)."""
+        ...
+
+
+class ProxPenalty(Protocol):
+    """A convex penalty lam * Omega for the proximal algorithms, its weight included.
+
+    ``w`` has shape (p,). Separable penalties may also offer ``ramps(p)``, see :class:`Ramps`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The penalty's name in tables."""
+        ...
+
+    @property
+    def lam(self) -> float:
+        """The weight."""
+        ...
+
+    @property
+    def separable(self) -> bool:
+        """Whether the penalty is a sum over the coefficients."""
+        ...
+
+    @property
+    def is_norm(self) -> bool:
+        """Whether Omega is a norm; there is a ``dual_norm`` then."""
+        ...
+
+    def value(self, w: FloatArray | IntArray) -> float:
+        """lam * Omega(w)."""
+        ...
+
+    def prox(self, w: FloatArray, step: float, out: FloatArray | None = None) -> FloatArray:
+        """The x that minimises ||x - w||^2 / 2 + step * lam * Omega(x)."""
+        ...
+
+    def conjugate(self, z: FloatArray) -> float:
+        """sup over w of <z, w> - lam * Omega(w); infinite outside its domain."""
+        ...
+
+    def dual_scale(self, z: FloatArray) -> float:
+        """The largest t in [0, 1] with ``conjugate(t z)`` finite."""
+        ...
+
+    def subdiff_distance(self, w: FloatArray, grad: FloatArray) -> FloatArray | float:
+        """Distance of -grad to the subdifferential at w, by coefficient or as one number."""
+        ...
+
+    def lambda_max(self, grad0: FloatArray) -> float:
+        """The least lam for which w = 0 is optimal, the loss having gradient grad0 there."""
         ...

@@ -8,6 +8,7 @@ from milpscore._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from milpscore.data._applying import apply_columns
+    from milpscore.data._binned import BinnedDesign
     from milpscore.data._binning import Binner
     from milpscore.data._design import make_design
     from milpscore.data._doubling import double_features, undouble
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from milpscore.data._thresholds import read_thresholds
 
 __all__ = [
+    "BinnedDesign",
     "Binner",
     "apply_columns",
     "double_features",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _EXPORTS = {
+    "BinnedDesign": "milpscore.data._binned",
     "Binner": "milpscore.data._binning",
     "apply_columns": "milpscore.data._applying",
     "double_features": "milpscore.data._doubling",

@@ -21,7 +21,6 @@ from milpscore.formulations._common import (
     PerColumn,
     as_design,
     builder_of,
-    check_intercept_bounds,
     check_max_terms,
     check_non_negative,
     check_points,
@@ -136,7 +135,7 @@ def slim(
     refuse_if_too_large("slim", len(rows.y), design.shape[1])
 
     ranges = total_range(rows.X, lower, upper, limit)
-    units = _choose_units(design, ranges, intercept_bounds, threshold_gap)
+    units = _choose_units(design, ranges, threshold_gap)
     grid_rows = units.scale(rows.X)
     smallest, largest = total_range(grid_rows, lower, upper, limit)
     rule = _intercept_rule(rows, smallest, largest, units, intercept_bounds)
@@ -263,13 +262,10 @@ def _coefficient_sets(
 def _choose_units(
     design: Design,
     ranges: tuple[FloatArray, FloatArray],
-    intercept_bounds: Sequence[float] | None,
     threshold_gap: float | None,
 ) -> _Units:
     """The data's grid where a solver can tell its points apart, else a threshold gap."""
     reach = float(ranges[1].max(initial=0) - ranges[0].min(initial=0))
-    if intercept_bounds is not None:
-        reach += max(abs(v) for v in check_intercept_bounds(intercept_bounds))
     if threshold_gap is not None:
         check_non_negative(threshold_gap=threshold_gap)
         if threshold_gap == 0:
@@ -291,13 +287,15 @@ def _intercept_rule(
     """Bounds on b = -T that keep every distinct way to cut the rows.
 
     Above the largest negative total nothing is gained by raising T, below the smallest positive
-    total nothing by lowering it.
+    total nothing by lowering it: wider bounds of the user's would only weaken the big-M.
     """
     positive, negative = rows.y > 0, rows.y < 0
     low_T = Fraction(float(smallest[positive].min(initial=0.0))) * units.unit
     high_T = Fraction(float(largest[negative].max(initial=0.0) + units.gap)) * units.unit
     step = units.unit if units.on_grid else None
     lower, upper = intercept_range(intercept_bounds, -high_T, -low_T, step)
+    if max(lower, -high_T) <= min(upper, -low_T):
+        lower, upper = max(lower, -high_T), min(upper, -low_T)
     return InterceptRule("grid" if units.on_grid else "real", lower, upper, step)
 
 

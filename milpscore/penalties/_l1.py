@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-import numpy as np
-
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.penalties._absolute_quadratic import AbsoluteQuadratic
 
 
 @dataclass(frozen=True)
-class L1:
-    """lam * sum |w_j|."""
+class L1(AbsoluteQuadratic):
+    """lam * sum |w_j|, the lasso.
+
+    Its name is the argument that carries its weight in the integer programs.
+
+    References
+    ----------
+    Wang et al., "Learning credible models" (2018), Table 1.
+    """
 
     lam: float
-    name: str = "l1_penalty"
+    name: ClassVar[str] = "l1_penalty"
 
-    def value(self, w: FloatArray | IntArray) -> float:
-        """lam * ||w||_1 of a vector of shape (p,)."""
-        return float(self.lam) * float(np.abs(w).sum())
+    def _factors(self) -> tuple[float, float]:
+        return 1.0, 0.0

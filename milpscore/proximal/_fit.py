@@ -1,0 +1,192 @@
+"""One penalised linear model, fitted to a stated duality gap."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from milpscore.core.design import IntArray
+from milpscore.core.errors import OptionError
+from milpscore.core.terms import ProxPenalty, Ramps, SmoothLoss
+from milpscore.proximal._certificate import Certificate
+from milpscore.proximal._gradient import proximal_gradient
+from milpscore.proximal._operators import BinnedOperator
+from milpscore.proximal._problem import Primal, Smooth, prepare, shaped
+from milpscore.proximal._result import ProximalResult
+from milpscore.proximal._run import Run
+from milpscore.proximal._working_set import working_set
+
+Algorithm: TypeAlias = Literal["auto", "fista", "ista", "working_set"]
+Start: TypeAlias = "ProximalResult | tuple[Any, Any] | None"
+
+ALGORITHMS: tuple[Algorithm, ...] = ("auto", "fista", "ista", "working_set")
+MAX_ITER = {"working_set": 500, "fista": 20_000, "ista": 100_000}
+
+# pairs of bins to count for one Gram matrix of a binned design, beyond which FISTA is quicker
+_MOST_PAIRS = 50_000_000
+
+
+def fit_proximal(
+    X: Any,
+    y: Any,
+    *,
+    loss: str | SmoothLoss = "logistic",
+    penalty: ProxPenalty,
+    sample_weight: Any = None,
+    intercept: bool = True,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    algorithm: Algorithm = "auto",
+    start: Start = None,
+) -> ProximalResult:
+    """Minimise the weighted mean loss plus a penalty, with a certificate.
+
+    min over w, b of sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + penalty(w); b is free and
+    unpenalised. Equal rows are merged first, which changes nothing but the time.
+
+    Parameters
+    ----------
+    X : array, DataFrame of numbers, SciPy sparse, or BinnedDesign, shape (n, p)
+    y : array of shape (n,)
+        -1/+1 or 0/1 for a classification loss, real numbers, counts, or classes 0..K-1 for the
+        multinomial loss.
+    loss : str or SmoothLoss
+        A name of ``milpscore.losses.LOSSES`` or an instance, say ``SmoothedHinge(0.5)``.
+    penalty : ProxPenalty
+        Of ``milpscore.penalties``. For the multinomial loss it is summed over the classes.
+    sample_weight : array of shape (n,), optional
+        Finite, not negative; rows of weight 0 count for nothing.
+    intercept : bool
+        False fixes b at 0.
+    tol : float
+        Relative duality gap (primal - dual) / max(|primal|, 1e-12) wanted.
+    max_iter : int, optional
+        Newton steps (default 500) or proximal steps (20,000 for FISTA, 100,000 for ISTA).
+    algorithm : {"auto", "fista", "ista", "working_set"}
+        "auto" takes the working set for separable penalties and FISTA for all others.
+    start : ProximalResult or (coefficients, intercept), optional
+        A warm start.
+
+    Returns
+    -------
+    ProximalResult
+        Always with its gap; ``termination`` says why it stopped.
+
+    Raises
+    ------
+    DataError
+        The data cannot be used as given.
+    OptionError
+        A parameter lies outside its range, or the algorithm cannot treat the penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from milpscore.penalties import L1
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> fit_proximal(X, [0, 0, 1, 1], penalty=L1(0.1)).coefficients.round(3)
+    array([1.386])
+    """
+    check_options(tol, max_iter, algorithm)
+    smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
+    at, step = _start(start, smooth)
+    run, point = solve(
+        smooth, shaped(penalty, smooth), tol, max_iter, algorithm, start=at, step=step
+    )
+    return run.result(point)
+
+
+def solve(
+    smooth: Smooth,
+    penalty: ProxPenalty,
+    tol: float,
+    max_iter: int | None,
+    algorithm: Algorithm,
+    *,
+    start: Primal,
+    step: float = 0.0,
+    hint: IntArray | None = None,
+) -> tuple[Run, Certificate]:
+    """Fit a problem that was prepared already; what :func:`fit_proximal` and the paths share."""
+    ramps = ramps_of(penalty, smooth)
+    chosen = _choose(algorithm, penalty, ramps, smooth)
+    limit = MAX_ITER[chosen] if max_iter is None else max_iter
+    if chosen == "working_set" and ramps is not None:
+        return working_set(
+            smooth, penalty, ramps, tol=tol, max_iter=limit, start=start, hint=hint
+        )
+    return proximal_gradient(
+        smooth,
+        penalty,
+        momentum=chosen == "fista",
+        tol=tol,
+        max_iter=limit,
+        start=start,
+        step=step,
+    )
+
+
+def ramps_of(penalty: ProxPenalty, smooth: Smooth) -> Ramps | None:
+    """The penalty coefficient by coefficient, or None where it has no such form."""
+    made = getattr(penalty, "ramps", None)
+    if made is None or smooth.n_classes:
+        return None
+    ramps: Ramps = made(smooth.X.shape[1])
+    return ramps
+
+
+def check_options(tol: float, max_iter: int | None, algorithm: str) -> None:
+    """Refuse options outside their range.
+
+    Raises
+    ------
+    OptionError
+    """
+    if not (isinstance(tol, int | float) and math.isfinite(tol) and tol > 0):
+        raise OptionError(f"tol={tol!r}; use a positive relative gap, say 1e-6.")
+    if max_iter is not None and not (isinstance(max_iter, int | np.integer) and max_iter >= 0):
+        raise OptionError(f"max_iter={max_iter!r}; use a whole number, or None for the default.")
+    if algorithm not in ALGORITHMS:
+        raise OptionError(f"no algorithm {algorithm!r}; there are {', '.join(ALGORITHMS)}.")
+
+
+def _choose(
+    algorithm: Algorithm, penalty: ProxPenalty, ramps: Ramps | None, smooth: Smooth
+) -> Literal["fista", "ista", "working_set"]:
+    if algorithm == "working_set" and ramps is None:
+        why = "the multinomial loss" if smooth.n_classes else f"the penalty {penalty.name!r}"
+        raise OptionError(
+            f"the working set goes coefficient by coefficient, which {why} does not allow; use"
+            " algorithm='fista' or 'auto'."
+        )
+    if algorithm != "auto":
+        return algorithm
+    if ramps is None:
+        return "fista"
+    if isinstance(smooth.X, BinnedOperator):
+        features = len(smooth.X.X.n_bins)
+        if features * features * smooth.X.shape[0] > _MOST_PAIRS:
+            return "fista"
+    return "working_set"
+
+
+def _start(start: Start, smooth: Smooth) -> tuple[Primal, float]:
+    """The point to begin with, checked, and a step length to try (0: none is known)."""
+    if start is None:
+        return smooth.null, 0.0
+    if isinstance(start, ProximalResult):
+        w, b, step = start.coefficients, start.intercept, start.step
+    else:
+        (w, b), step = start, 0.0
+    shape = smooth.coefficient_shape
+    w, b = np.array(w, dtype=np.float64), np.array(b, dtype=np.float64)
+    if w.shape != shape or b.shape != shape[1:]:
+        raise OptionError(
+            f"start has coefficients of shape {w.shape} and an intercept of shape {b.shape}; this"
+            f" problem needs {shape} and {shape[1:]}."
+        )
+    if not (np.isfinite(w).all() and np.isfinite(b).all()):
+        raise OptionError("start holds numbers that are not finite; leave it out.")
+    return smooth.settled(w, smooth.X.matvec(w), b), step

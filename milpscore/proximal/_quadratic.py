@@ -1,0 +1,126 @@
+"""The inner problem of a Newton step: a quadratic in some columns plus a separable penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.jit import has_numba
+from milpscore.core.terms import Ramps
+from milpscore.proximal._operators import DenseOperator, Operator, SparseOperator
+
+_GRAM_COLUMNS = 400
+_GRAM_COLUMNS_UNCOMPILED = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """Columns of a design with row curvatures; an intercept, if any, follows at its optimum.
+
+    Attributes
+    ----------
+    X : Operator of shape (n, m)
+    curvature : ndarray of shape (n,)
+        Positive.
+    intercept : bool
+    """
+
+    X: Operator
+    curvature: FloatArray
+    intercept: bool
+
+    def means(self) -> FloatArray:
+        """Column means under the curvature, or zeros without an intercept."""
+        if not self.intercept:
+            return np.zeros(self.X.shape[1])
+        return self.X.rmatvec(self.curvature) / float(self.curvature.sum())
+
+    def gram(self, means: FloatArray) -> FloatArray:
+        """X' diag(curvature) X with the intercept eliminated."""
+        table = self.X.gram(self.curvature)
+        if self.intercept:
+            table -= np.multiply.outer(means * float(self.curvature.sum()), means)
+        return np.ascontiguousarray(table)
+
+
+def descend(
+    quadratic: Quadratic,
+    rows: FloatArray,
+    gradient: FloatArray,
+    w: FloatArray,
+    ramps: Ramps,
+    tol: float,
+    max_sweeps: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise the quadratic model plus the penalty by coordinate descent.
+
+    Parameters
+    ----------
+    quadratic : Quadratic of m columns
+    rows : ndarray of shape (n,)
+        Row derivatives of the loss at ``w``.
+    gradient : ndarray of shape (m,)
+        X' rows.
+    w : ndarray of shape (m,)
+    ramps : Ramps of m coefficients
+    tol : float
+        In units of the gradient.
+    max_sweeps : int
+
+    Returns
+    -------
+    w : ndarray of shape (m,)
+        The minimiser.
+    means : ndarray of shape (m,)
+        Its intercept moves by -means.(w_new - w) - rows.sum() / curvature.sum().
+    """
+    from milpscore.proximal import _kernels
+
+    means = quadratic.means()
+    new = w.copy()
+    # one type for each argument, or the kernels are compiled once more
+    unit, growth = float(ramps.gamma), float(ramps.growth)
+    rest = (ramps.weight, ramps.ridge, ramps.slopes, growth, unit, float(tol), max_sweeps)
+    m = len(w)
+    if m <= (_GRAM_COLUMNS if has_numba() else _GRAM_COLUMNS_UNCOMPILED) or not isinstance(
+        quadratic.X, DenseOperator | SparseOperator
+    ):
+        slope = gradient - means * float(rows.sum()) if quadratic.intercept else gradient.copy()
+        _kernels.descend_gram(quadratic.gram(means), slope, new, *rest)
+        return new, means
+    mass = float(quadratic.curvature.sum())
+    bends = quadratic.X.squares(quadratic.curvature) - means**2 * mass
+    bends = np.maximum(bends, 1e-14 * float(bends.max()) + 1e-300)
+    shared: tuple[Any, ...] = (quadratic.curvature, rows.copy(), float(rows.sum()), means, bends)
+    if isinstance(quadratic.X, DenseOperator):
+        _kernels.descend_dense(quadratic.X.X, *shared, new, *rest)
+    else:
+        X = quadratic.X.X
+        _kernels.descend_sparse(X.data, X.indices, X.indptr, *shared, new, *rest)
+    return new, means
+
+
+def some(ramps: Ramps, index: IntArray) -> Ramps:
+    """The penalty of some of the coefficients."""
+    return Ramps(
+        ramps.weight[index], ramps.ridge[index], ramps.slopes, ramps.growth, ramps.gamma
+    )
+
+
+def ramps_value(ramps: Ramps, w: FloatArray) -> float:
+    """The penalty's value from its ramps, by definition: for line searches and tests."""
+    size = np.abs(w)
+    m = len(ramps.slopes)
+    steps = np.diff(ramps.slopes, prepend=0.0)
+    total = np.zeros_like(size)
+    for i, step in enumerate(steps):
+        total += step * np.maximum(size - i * ramps.gamma, 0.0)
+    if ramps.growth > 0:
+        # kinks m, m+1, ... up to |w|: an arithmetic series
+        k = np.maximum(np.floor(size / ramps.gamma) - m + 1.0, 0.0)
+        first = size - m * ramps.gamma
+        total += ramps.growth * (k * first - ramps.gamma * k * (k - 1.0) / 2.0)
+    return float(ramps.weight @ total + 0.5 * ramps.ridge @ (w * w))

@@ -1,0 +1,295 @@
+"""Programs: sizes, files, golden texts, relaxing and restoring, editing in place.
+
+The golden LP files say what each formulation states, so that no change of it goes unseen. Write
+them anew, and read the difference, with
+
+    MILPSCORE_WRITE_GOLDEN=1 python -m pytest tests/test_program.py -k golden
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import highspy
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from designs import binned, design, noisy
+
+from milpscore.core.card import Card
+from milpscore.core.design import Design
+from milpscore.core.errors import FormulationError, NotApplicableError
+from milpscore.core.program import Program, Size
+from milpscore.core.result import Claim
+from milpscore.formulations import (
+    FORMULATIONS,
+    builder,
+    convex_rounding,
+    fused_lasso,
+    hinge,
+    slim,
+    sparse_rounding,
+)
+from milpscore.solvers import load, solve
+from milpscore.verify import check
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def five_rows() -> Design:
+    """Five rows, two of them contradicting each other, one of weight 2."""
+    return design([[0, 1], [1, 1], [1, 0], [1, 0], [2, 0]], [-1, 1, 1, -1, 1], [1, 1, 1, 1, 2])
+
+
+def two_features() -> Design:
+    """Four rows over blocks of three and two bins."""
+    X = np.hstack([np.eye(3)[[0, 1, 2, 1]], np.eye(2)[[0, 0, 1, 1]]])
+    made = design(X, [-1, 1, 1, -1])
+    columns = tuple(
+        type(c)(f"{f}{k}", f, "interval", k, k + 1)
+        for c, (f, k) in zip(
+            made.columns, [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1)], strict=True
+        )
+    )
+    return Design(X, made.y, made.weight, columns, ((0, 1, 2), (3, 4)))
+
+
+TINY: dict[str, Callable[[], Program]] = {
+    "convex_rounding": lambda: convex_rounding(five_rows()),
+    "fused_lasso": lambda: fused_lasso(two_features(), lam=0.05, coef_min=-2, coef_max=3),
+    "hinge": lambda: hinge(
+        five_rows(), coef_min=-2, coef_max=3, margin=2.0, max_terms=1, l1_penalty=0.01
+    ),
+    "slim": lambda: slim(
+        five_rows(), coef_min=-2, coef_max=3, coef_sets={"x1": [-4, 0, 2]}, max_terms=1
+    ),
+    "sparse_rounding": lambda: sparse_rounding(five_rows(), max_terms=1, intercept="real"),
+}
+
+
+# ------------------------------------------------------------------ every registered formulation
+
+
+def test_every_formulation_is_covered_here() -> None:
+    assert set(TINY) == set(FORMULATIONS)
+    assert {path.stem for path in GOLDEN.glob("*.lp")} == set(FORMULATIONS)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_every_formulation_names_its_source(name: str) -> None:
+    text = builder(name).__doc__ or ""
+    assert "Reference" in text
+    assert any(year in text for year in ("2013", "2016", "Sokolovska"))
+    assert "Parameters" in text
+    assert "Returns" in text
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_every_formulation_has_a_relaxation(name: str) -> None:
+    program = TINY[name]()
+    exact, relaxed = program.exact(), program.relaxed()
+    assert (exact.kind, relaxed.kind) == ("exact", "relaxed")
+    assert relaxed.size.integers == 0 < exact.size.integers
+    assert relaxed.size.columns == exact.size.columns
+    above, below = solve(exact), solve(relaxed)
+    assert above.claim is below.claim is Claim.OPTIMAL
+    assert below.objective <= above.objective + 1e-9
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_the_text_equals_the_golden_file(name: str, tmp_path: Path) -> None:
+    text = TINY[name]().exact().write(tmp_path / f"{name}.lp").read_text()
+    kept = GOLDEN / f"{name}.lp"
+    if os.environ.get("MILPSCORE_WRITE_GOLDEN"):
+        kept.write_text(text)
+    assert text == kept.read_text()
+
+
+def test_hyphens_name_a_formulation_and_unknown_ones_are_refused() -> None:
+    assert builder("fused-lasso") is builder("fused_lasso")
+    with pytest.raises(FormulationError, match="no formulation 'slimm'; there are convex_rounding"):
+        builder("slimm")
+
+
+# ------------------------------------------------------------------ sizes and files
+
+
+def test_sizes_are_what_the_page_says() -> None:
+    # 2 points, T, 2 alphas, 5 errors; the rows hold 6 data, 5 T, 5 z, the links 8, the pair 2
+    program = slim(five_rows(), coef_min=-2, coef_max=3)
+    assert program.size == Size(rows=5 + 1 + 4, columns=10, integers=10, nonzeros=26)
+    m = program.model
+    assert len(m.positive_rows) + len(m.negative_rows) == 5
+    assert len(m.contradictions) == 1
+    assert hinge(five_rows()).size.integers == 3
+    assert convex_rounding(five_rows()).size == Size(5, 4 + 1 + 5, 0, 5 + 5 + 12)
+
+
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_a_written_file_has_the_same_optimum(name: str, ending: str, tmp_path: Path) -> None:
+    program = TINY[name]().exact()
+    path = program.write(str(tmp_path / f"model.{ending}"))
+    assert path == tmp_path / f"model.{ending}"
+    other = highspy.Highs()
+    other.setOptionValue("output_flag", False)
+    assert other.readModel(str(path)) != highspy.HighsStatus.kError
+    other.run()
+    value = other.getInfo().objective_function_value
+    assert value == pytest.approx(solve(program).objective, abs=1e-9)
+
+
+def test_only_lp_and_mps_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(FormulationError, match=r"must end in \.lp or \.mps"):
+        slim(five_rows()).write(tmp_path / "model.txt")
+
+
+# ------------------------------------------------------------------ coefficients and cards
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_a_card_put_in_is_read_back(name: str) -> None:
+    program = TINY[name]().exact()
+    with pytest.raises(NotApplicableError):
+        program.coefficients()
+    w = np.zeros(program.statement.design.shape[1], dtype=np.int64)
+    w[1] = 0 if name == "slim" else 1
+    card = program.statement.with_best_intercept(w)
+    program.fill(card)
+    assert program.card() == card
+    assert check(program).feasible
+
+
+def test_a_solution_lies_in_the_model() -> None:
+    program = slim(noisy())
+    result = solve(program)
+    m = program.model
+    assert pyo.value(m.objective) == pytest.approx(result.objective, abs=1e-12)
+    assert pyo.value(m.loss) == pytest.approx(result.loss, abs=1e-12)
+    assert pyo.value(m.penalty) == pytest.approx(result.penalty, abs=1e-12)
+    assert program.card() == result.card
+    np.testing.assert_array_equal(program.coefficients()[0], result.coefficients)
+
+
+def test_coprime_points_answer_the_same() -> None:
+    result = solve(slim(design([[2], [4], [6]], [-1, 1, 1]), coef_sets={"x0": [0, 3, 6]}))
+    assert result.card is not None
+    assert result.card.coefficients.tolist() in ([3], [6])  # 1 is not in the set
+    result = solve(slim(design([[2], [4], [6]], [-1, 1, 1])))
+    assert result.card == Card(np.array([1]), -4)
+
+
+# ------------------------------------------------------------------ relaxed and exact
+
+
+def extended(name: str) -> Program:
+    """A program with a constraint, an integer and a real variable of the user's."""
+    program = TINY[name]()
+    m = program.model
+    points = next(m.component(part) for part in ("w", "theta", "c") if m.component(part))
+    m.own_whole = pyo.Var(domain=pyo.Integers, bounds=(0, 3))
+    m.own_real = pyo.Var(bounds=(0, 9.5))
+    m.own = pyo.Constraint(expr=points[1] + 0.5 <= m.own_whole)
+    m.own_too = pyo.Constraint(expr=m.own_real >= m.own_whole)
+    return program
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_there_and_back_keeps_what_was_added(name: str, tmp_path: Path) -> None:
+    program = extended(name).exact()
+    plain = program.write(tmp_path / "plain.lp").read_text()
+    assert "own_whole" in plain
+    back = program.relaxed().exact().relaxed().exact()
+    assert back.write(tmp_path / "back.lp").read_text() == plain
+    assert program.relaxed().size.integers == 0
+    assert program.kind == "exact"
+    assert program.write(tmp_path / "again.lp").read_text() == plain  # the original is untouched
+    late = program.relaxed()
+    late.model.later = pyo.Var(domain=pyo.Binary)
+    late.model.later_row = pyo.Constraint(expr=late.model.own_real >= late.model.later)
+    assert late.exact().size.integers == program.size.integers + 1
+    first, second = solve(program), solve(back)
+    assert first.claim is second.claim is Claim.OPTIMAL
+    assert first.objective == pytest.approx(second.objective, abs=1e-12)
+
+
+def test_an_added_variable_may_be_deleted_again() -> None:
+    program = extended("slim").relaxed()
+    for part in ("own", "own_too", "own_whole"):
+        program.model.del_component(part)
+    assert solve(program.exact()).claim is Claim.OPTIMAL
+
+
+# ------------------------------------------------------------------ editing in place
+
+
+def test_set_changes_the_statement_and_the_model() -> None:
+    program = slim(noisy(), l0_penalty=1e-3, l1_penalty=1e-3)
+    program.set(l0_penalty=0.05, l1_penalty=0)
+    rebuilt = solve(slim(noisy(), l0_penalty=0.05))
+    result = solve(program)
+    assert result.claim is Claim.OPTIMAL
+    assert result.objective == pytest.approx(rebuilt.objective, abs=1e-12)
+    assert program.statement.penalty(np.array([1, 0, 2])) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"lam": 1.0}, r"slim cannot change 'lam' in place; it can change \['l0_penalty'\]"),
+        ({"l0_penalty": -1.0}, "l0_penalty must be a finite number >= 0"),
+        ({"l0_penalty": "much"}, "l0_penalty must be a finite number >= 0"),
+        ({"l0_penalty": float("nan")}, "l0_penalty must be a finite number >= 0"),
+    ],
+)
+def test_set_refuses_and_changes_nothing(values: dict[str, Any], message: str) -> None:
+    program = slim(noisy(), l0_penalty=1e-3)
+    with pytest.raises(FormulationError, match=message):
+        program.set(**values)
+    with pytest.raises(FormulationError, match=message):
+        program.set(l0_penalty=0.5, **values) if "lam" in values else program.set(**values)
+    assert pyo.value(program.model.l0_penalty) == 1e-3
+    assert program.statement.penalty(np.array([1, 0, 0])) == 1e-3
+
+
+EDITS: dict[str, tuple[Callable[..., Program], str]] = {
+    "slim": (lambda v: slim(noisy(), l0_penalty=v), "l0_penalty"),
+    "hinge": (lambda v: hinge(noisy(), l1_penalty=v), "l1_penalty"),
+    "fused_lasso": (lambda v: fused_lasso(binned(), lam=v), "lam"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_session_edited_in_place_equals_a_new_program(name: str) -> None:
+    build, weight = EDITS[name]
+    session = load(build(0.01))
+    for value in (0.01, 0.2, 0.003, 0.05):
+        session.set(**{weight: value})
+        edited, rebuilt = solve(session), solve(build(value))
+        assert edited.claim is rebuilt.claim is Claim.OPTIMAL
+        assert edited.objective == pytest.approx(rebuilt.objective, abs=1e-9)
+        session.relax()
+        edited, rebuilt = solve(session), solve(build(value).relaxed())
+        assert edited.kind == "relaxed"
+        assert edited.claim is rebuilt.claim is Claim.OPTIMAL
+        assert edited.objective == pytest.approx(rebuilt.objective, abs=1e-9)
+        session.restore()
+    again = solve(session)
+    assert (again.kind, again.claim) == ("exact", Claim.OPTIMAL)
+
+
+def test_an_edit_hands_nothing_over_again() -> None:
+    session = load(slim(noisy(300, 8, values=(0, 1, 2, 3, 4, 5))))
+    highs, seconds = session.highs, session.handover_seconds
+    session.set(l0_penalty=0.1)
+    session.relax()
+    session.restore()
+    assert (session.highs, session.handover_seconds) == (highs, seconds)
+
+
+def test_a_relaxed_program_has_no_integers_to_restore() -> None:
+    with pytest.raises(NotApplicableError, match=r"load program\.exact\(\)"):
+        load(slim(noisy()).relaxed()).restore()
