@@ -147,7 +147,7 @@ def coefficients(
     ax.set_yticks(at, [_short(labels[j]) for j in shown])
     ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     more = len(used) - len(shown)
-    ax.set_xlabel("coefficient (points)" + (f"; {more} smaller ones not shown" if more else ""))
+    ax.set_xlabel("coefficient (points)" + (f"\n{more} smaller ones not shown" if more else ""))
     ax.set_title(f"{_spaced(name)}: coefficients", loc="left", pad=34)
     # above the axes: bars may lie anywhere inside
     ax.legend(

@@ -7,17 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from milpscore.core.card import Card
 from milpscore.core.column import Column
 from milpscore.core.design import Design
 from milpscore.data import make_design, make_planted_score
 
 
-def design(X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Design:
+def design(X: Any, y: ArrayLike, weight: ArrayLike | None = None) -> Design:
     """A design of numeric columns x0, x1, ... as given, nothing checked."""
     table = np.asarray(X, dtype=np.float64)
     columns = tuple(Column(f"x{j}", f"x{j}") for j in range(table.shape[1]))
     weights = np.ones(len(table)) if weight is None else np.asarray(weight, dtype=np.float64)
     return Design(table, np.asarray(y, dtype=np.int64), weights, columns)
+
+
+def card_of(points: Any, intercept: Any = 0) -> Card:
+    """A card from a list of points and any number."""
+    return Card(np.asarray(points), intercept)
 
 
 def noisy(n: int = 30, p: int = 3, seed: int = 0, values: tuple[float, ...] = (0, 1, 2)) -> Design:
@@ -32,7 +38,9 @@ def noisy(n: int = 30, p: int = 3, seed: int = 0, values: tuple[float, ...] = (0
 def binned(n: int = 14, seed: int = 0) -> Design:
     """Two one-hot blocks of three bins."""
     rng = np.random.default_rng(seed)
-    parts, columns, blocks = [], [], []
+    parts: list[Any] = []
+    columns: list[Column] = []
+    blocks: list[tuple[int, ...]] = []
     for f in range(2):
         chosen = rng.integers(0, 3, size=n)
         chosen[:3] = 0, 1, 2

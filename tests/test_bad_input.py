@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,18 @@ def test_every_builder_is_tried() -> None:
         (np.zeros((0, 2)), [], ()),
         (X, None, ()),
     ],
-    ids=["nan", "inf", "one class", "three", "nan label", "1-d", "rows", "no columns", "no rows", "y"],
+    ids=[
+        "nan",
+        "inf",
+        "one class",
+        "three",
+        "nan label",
+        "1-d",
+        "rows",
+        "no columns",
+        "no rows",
+        "y",
+    ],
 )
 def test_bad_tables(name: str, table: Any, labels: Any, words: tuple[str, ...]) -> None:
     refused(lambda: BUILDERS[name](table, labels), *words)
@@ -126,13 +138,14 @@ def test_odd_names_can_be_used_by_name(odd: str, tmp_path: Any) -> None:
 
 def test_a_finished_design_takes_no_labels_or_weights() -> None:
     made = noisy()
-    for extra in (
+    options: tuple[dict[str, Any], ...] = (
         {"y": np.ones(30)},
         {"sample_weight": np.ones(30)},
         {"class_weight": "balanced"},
         {"positive": 1},
-    ):
-        refused(lambda extra=extra: slim(made, **extra), "already holds", "make_design")
+    )
+    for extra in options:
+        refused(partial(slim, made, **extra), "already holds", "make_design")
 
 
 # ------------------------------------------------------------------ ranges of points
@@ -216,11 +229,12 @@ def test_fused_lasso_needs_bins() -> None:
     refused(lambda: fused_lasso_by_feature(noisy()), "bin the data first")
     refused(lambda: fused_lasso(binned(), features=["age"]), "'age'", "['f0', 'f1']")
     refused(lambda: fused_lasso(binned(), features="f0"), "list of raw features")
-    refused(lambda: fused_lasso(binned(), reference="mean"), "'first' or 'lowest'")
+    refused(lambda: BUILDERS["fused_lasso"](binned(), reference="mean"), "'first' or 'lowest'")
     refused(lambda: fused_lasso(binned(), lam=-1), "lam must be a finite number >= 0")
     refused(lambda: fused_lasso(binned(), margin=0), "margin")
     refused(
-        lambda: fused_lasso(binned(), reference="lowest", coef_min=-3, coef_max=-1), "widen coef_min"
+        lambda: fused_lasso(binned(), reference="lowest", coef_min=-3, coef_max=-1),
+        "widen coef_min",
     )
 
 
@@ -246,7 +260,9 @@ def test_a_threshold_gap_must_be_more_than_the_tolerance() -> None:
     decimals = np.round(np.random.default_rng(0).normal(size=(4, 2)), 2)
     refused(lambda: slim(decimals, Y, threshold_gap=0), "a zero gap proves nothing")
     refused(lambda: slim(decimals, Y, threshold_gap=-1), "threshold_gap must be")
-    refused(lambda: slim(decimals, Y, threshold_gap=1e-9), "integrality tolerance", "bin the columns")
+    refused(
+        lambda: slim(decimals, Y, threshold_gap=1e-9), "integrality tolerance", "bin the columns"
+    )
     refused(lambda: slim(X, Y, intercept_bounds=[1e7, 1e9]), "integrality tolerance")
     wide = slim(decimals, Y, threshold_gap=0.05)
     assert "0.05 below T" in wide.statement.caveat

@@ -80,8 +80,8 @@ def optimum(statement: Statement) -> float:
     loss = brute.zero_one if statement.loss.name == "zero_one" else brute.hinge(1.0)
     return brute.best_card(
         brute.decimals(made.X),
-        made.y,
-        made.weight,
+        made.y.tolist(),
+        made.weight.tolist(),
         loss=loss,
         values=[range(-2, 3)] * 3,
         intercepts=cuts,

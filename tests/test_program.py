@@ -17,9 +17,8 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from designs import binned, design, noisy
+from designs import binned, card_of, design, noisy
 
-from milpscore.core.card import Card
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.program import Program, Size
@@ -179,7 +178,7 @@ def test_coprime_points_answer_the_same() -> None:
     assert result.card is not None
     assert result.card.coefficients.tolist() in ([3], [6])  # 1 is not in the set
     result = solve(slim(design([[2], [4], [6]], [-1, 1, 1])))
-    assert result.card == Card(np.array([1]), -4)
+    assert result.card == card_of([1], -4)
 
 
 # ------------------------------------------------------------------ relaxed and exact

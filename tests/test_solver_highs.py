@@ -11,6 +11,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from designs import binned, design, hard, noisy
+from designs import binned, card_of, design, hard, noisy
 
 from milpscore.core.card import Card
 from milpscore.core.errors import (
@@ -52,7 +53,7 @@ def test_a_wrong_optimum_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
         def getInfo(self) -> Any:
             return SimpleNamespace(objective_function_value=15.0)
 
-    monkeypatch.setattr(_self_test.highspy, "Highs", Wrong)
+    monkeypatch.setattr("milpscore.solvers._self_test.highspy.Highs", Wrong)
     with pytest.raises(SelfTestError, match=r"answers 15 .* optimum is 9: install highspy"):
         _self_test.self_test.__wrapped__()
 
@@ -209,8 +210,12 @@ def test_the_trace_is_monotone_and_ends_at_the_answer() -> None:
     assert tuple(seen) == result.trace
     assert len(seen) > 2
     objective = [p.objective for p in seen if math.isfinite(p.objective)]
-    for values in ([p.seconds for p in seen], [p.dual_bound for p in seen], [-v for v in objective]):
-        assert all(b >= a - 1e-12 for a, b in zip(values, values[1:], strict=False))
+    for values in (
+        [p.seconds for p in seen],
+        [p.dual_bound for p in seen],
+        [-v for v in objective],
+    ):
+        assert all(b >= a - 1e-12 for a, b in pairwise(values))
     assert result.objective <= objective[-1] + 1e-9
 
 
@@ -232,7 +237,7 @@ def test_a_progress_line_goes_to_standard_error(capfd: pytest.CaptureFixture[str
 
 INTERRUPTED = """
     import json, sys
-    from designs import hard
+    from designs import card_of, hard
     from milpscore.formulations import slim
     from milpscore.solvers import solve
 
@@ -292,11 +297,11 @@ def test_a_result_is_a_start() -> None:
 @pytest.mark.parametrize(
     ("card", "reason"),
     [
-        (Card(np.array([9, 0, 0]), 0), r"x0: 9 lies outside \[-5, 5\]"),
-        (Card(np.array([1, 0]), 0), "2 coefficients, the design 3 columns"),
-        (Card(np.array([1, 0, 0, 1]), 0), "4 coefficients, the design 3 columns"),
-        (Card(np.array([1, 0, 0]), 0.5), "intercept 1/2 is not an allowed grid value"),
-        (Card(np.array([0, 0, 1]), 0), "constraint asked"),
+        (card_of([9, 0, 0], 0), r"x0: 9 lies outside \[-5, 5\]"),
+        (card_of([1, 0], 0), "2 coefficients, the design 3 columns"),
+        (card_of([1, 0, 0, 1], 0), "4 coefficients, the design 3 columns"),
+        (card_of([1, 0, 0], 0.5), "intercept 1/2 is not an allowed grid value"),
+        (card_of([0, 0, 1], 0), "constraint asked"),
     ],
 )
 def test_a_useless_start_is_rejected_with_its_reason(card: Card, reason: str) -> None:
@@ -328,7 +333,7 @@ def test_the_start_is_returned_where_the_solver_finds_nothing_better() -> None:
 
 
 def test_a_relaxation_takes_no_card() -> None:
-    result = solve(slim(noisy()).relaxed(), warm_start=Card(np.zeros(3, dtype=int), 0))
+    result = solve(slim(noisy()).relaxed(), warm_start=card_of([0, 0, 0]))
     assert result.warm_start == "rejected: a relaxation takes no card"
 
 

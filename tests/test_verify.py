@@ -10,7 +10,7 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from designs import binned, design, noisy
+from designs import binned, card_of, design, noisy
 
 from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError, NotApplicableError
@@ -63,11 +63,11 @@ def test_a_tie_of_decimals_is_exact() -> None:
     # 0.1 * 3 is 0.30000000000000004 in floating point; the card's total is 3/10, a tie
     made = design([[0.1], [0.1], [0.2]], [1, -1, -1])
     program = slim(made)
-    assert evaluate(program.statement, Card(np.array([3]), Fraction(-3, 10))).loss == 2 / 3
-    assert evaluate(program.statement, Card(np.array([3]), -0.3)).loss == 2 / 3
-    assert evaluate(program.statement, Card(np.array([3]), Fraction(-4, 10))).loss == 2 / 3
+    assert evaluate(program.statement, card_of([3], Fraction(-3, 10))).loss == 2 / 3
+    assert evaluate(program.statement, card_of([3], -0.3)).loss == 2 / 3
+    assert evaluate(program.statement, card_of([3], Fraction(-4, 10))).loss == 2 / 3
     sums = design([[0.1, 0.2, -0.3]] * 2, [1, -1])
-    tie = Card(np.array([1, 1, 1]), 0)  # 0.1 + 0.2 - 0.3 > 0 in floating point, in truth 0
+    tie = card_of([1, 1, 1], 0)  # 0.1 + 0.2 - 0.3 > 0 in floating point, in truth 0
     assert evaluate(slim(sums).statement, tie).loss == 0.5
     mirrored = design([[-0.1, -0.2, 0.3], [9, 9, 9]], [1, -1])
     assert evaluate(slim(mirrored).statement, tie).loss == 0.5
@@ -75,14 +75,14 @@ def test_a_tie_of_decimals_is_exact() -> None:
 
 def test_whole_weights_give_a_correctly_rounded_quotient() -> None:
     made = design([[1], [0], [0]], [1, -1, 1], [1, 1, 1])
-    assert evaluate(slim(made).statement, Card(np.array([1]), -1)).loss == 1 / 3
+    assert evaluate(slim(made).statement, card_of([1], -1)).loss == 1 / 3
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_data_on_no_grid(seed: int) -> None:
     rng = np.random.default_rng(seed)
     made = design(rng.normal(size=(10, 3)), [1, -1] * 5)
-    card = Card(rng.integers(-5, 6, size=3), 0.25)
+    card = card_of(rng.integers(-5, 6, size=3), 0.25)
     figures = evaluate(slim(made).statement, card)
     assert not figures.exact
     totals = made.X @ card.coefficients
@@ -93,7 +93,7 @@ def test_a_total_on_the_threshold_is_undecided_without_a_grid() -> None:
     x = 1 / 3
     made = design([[x, np.pi], [0.0, np.e]], [1, -1])
     assert made.step is None
-    on_it = Card(np.array([1, 0]), Fraction(-x))
+    on_it = card_of([1, 0], Fraction(-x))
     assert evaluate(slim(made).statement, on_it).loss == 0.5  # charged, whatever rounding says
 
 
@@ -103,12 +103,12 @@ def test_a_total_on_the_threshold_is_undecided_without_a_grid() -> None:
 @pytest.mark.parametrize(
     ("card", "sentence"),
     [
-        (Card(np.array([6, 0, 0]), 0), "x0: 6 lies outside [-5, 5]"),
-        (Card(np.array([0, 3, 0]), 0), "x1: 3 is not one of [0, 1, 5]"),
-        (Card(np.array([1, 1, 1]), 0), "3 terms where at most 2 are allowed"),
-        (Card(np.array([0, 0, 0]), 99), "intercept 99 is not an allowed grid value in [-3, 3]"),
-        (Card(np.array([0, 0, 0]), 0.5), "intercept 1/2 is not an allowed grid value in [-3, 3]"),
-        (Card(np.array([0, 0]), 0), "the card has 2 coefficients, the design 3 columns"),
+        (card_of([6, 0, 0], 0), "x0: 6 lies outside [-5, 5]"),
+        (card_of([0, 3, 0], 0), "x1: 3 is not one of [0, 1, 5]"),
+        (card_of([1, 1, 1], 0), "3 terms where at most 2 are allowed"),
+        (card_of([0, 0, 0], 99), "intercept 99 is not an allowed grid value in [-3, 3]"),
+        (card_of([0, 0, 0], 0.5), "intercept 1/2 is not an allowed grid value in [-3, 3]"),
+        (card_of([0, 0], 0), "the card has 2 coefficients, the design 3 columns"),
     ],
 )
 def test_broken_requirements_are_named(card: Card, sentence: str) -> None:
@@ -118,7 +118,7 @@ def test_broken_requirements_are_named(card: Card, sentence: str) -> None:
 
 
 def test_additions_fixings_and_bounds_of_the_user_are_named() -> None:
-    card = Card(np.array([1, -1, 0]), 0)
+    card = card_of([1, -1, 0], 0)
     program = slim(noisy())
     m = program.model
     assert check(program, card).feasible
@@ -137,7 +137,7 @@ def test_additions_fixings_and_bounds_of_the_user_are_named() -> None:
 def test_what_cannot_be_read_is_a_violation() -> None:
     program = slim(noisy())
     program.model.either = pyo.SOSConstraint(var=program.model.w, sos=1)
-    (sentence,) = check(program, Card(np.array([0, 0, 0]), 0)).violations
+    (sentence,) = check(program, card_of([0, 0, 0], 0)).violations
     assert sentence.startswith("either is a SOSConstraint, which cannot be re-checked")
 
 
@@ -145,8 +145,8 @@ def test_a_changed_objective_is_named() -> None:
     program = slim(noisy())
     m = program.model
     m.objective.set_value(m.objective.expr + m.alpha[0])
-    assert check(program, Card(np.array([0, 0, 1]), 0)).feasible
-    (sentence,) = check(program, Card(np.array([1, 0, 0]), 0)).violations
+    assert check(program, card_of([0, 0, 1], 0)).feasible
+    (sentence,) = check(program, card_of([1, 0, 0], 0)).violations
     assert "it was changed, or states something else" in sentence
 
 
@@ -205,4 +205,4 @@ def test_an_unsolved_model_cannot_be_checked() -> None:
 @pytest.mark.parametrize("points", [[0.5, 1], [[1, 2]], [np.nan], ["a"], [None]])
 def test_a_card_has_whole_points(points: Any) -> None:
     with pytest.raises(FormulationError, match="whole numbers; round them first"):
-        Card(np.array(points), 0)
+        card_of(points)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,7 +135,7 @@ class BinnedDesign:
     def blocks(self) -> tuple[tuple[int, ...], ...]:
         """The columns of each feature."""
         ends = self.offsets.tolist()
-        return tuple(tuple(range(a, b)) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
 
     def matvec(self, w: npt.ArrayLike) -> FloatArray:
         """X w.

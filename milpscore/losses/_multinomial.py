@@ -29,7 +29,7 @@ class Multinomial:
 
     def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Class chances minus the indicator of the own class, shape (n, K)."""
-        chance = np.subtract(z, z.max(axis=1, keepdims=True), out=out)
+        chance: FloatArray = np.subtract(z, z.max(axis=1, keepdims=True), out=out)
         np.exp(chance, out=chance)
         chance /= chance.sum(axis=1, keepdims=True)
         chance[_own(z, y)] -= 1.0
@@ -43,7 +43,7 @@ class Multinomial:
     def mean_hessian(self, z: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
         """Weighted sum over the rows of diag(p) - p p', shape (K, K)."""
         chance = self._chances(z, y)
-        return np.diag(weight @ chance) - (chance * weight[:, None]).T @ chance
+        return np.asarray(np.diag(weight @ chance) - (chance * weight[:, None]).T @ chance)
 
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
         """Row conjugates, shape (n,); infinite where u + e_y leaves the simplex."""

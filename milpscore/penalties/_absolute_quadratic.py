@@ -67,15 +67,16 @@ class AbsoluteQuadratic(Term):
             parameters = (step * float(a), 1.0 / (1.0 + step * float(c)))
             return elementwise(w, step, out, "soft", soft_block, parameters)
         y, target = prox_arguments(w, step, out)
-        threshold = _times(a, np.full(np.shape(a), float(step)))
-        shrinkage = 1.0 / (1.0 + step * np.asarray(c))
+        # an infinite factor stands back for a step of 0
+        threshold = np.asarray(step * a if step > 0 else 0.0)
+        growth = np.asarray(1.0 + step * c)
+        smooth = bool(np.any(growth > 1.0))
         for start in range(0, len(y), BLOCK):
             rows = slice(start, start + BLOCK)
             t = threshold[rows] if threshold.ndim else threshold
-            clipped = np.clip(y[rows], -t, t)
-            np.subtract(y[rows], clipped, out=target[rows])
-            if np.any(c):
-                target[rows] *= shrinkage[rows] if shrinkage.ndim else shrinkage
+            np.subtract(y[rows], np.clip(y[rows], -t, t), out=target[rows])
+            if smooth:
+                target[rows] /= growth[rows] if growth.ndim else growth
         return target
 
     def conjugate(self, z: Vector) -> float:
@@ -126,16 +127,18 @@ class AbsoluteQuadratic(Term):
     def _shaped(self, factor: Factor, w: Vector) -> Factor:
         if not isinstance(factor, np.ndarray):
             return self.lam * factor
-        check_length(np.asarray(w)[:, 0] if np.ndim(w) > 1 else w, len(factor), "the penalty")
-        # lam = 0 leaves an infinite factor infinite
-        weighted = _times(factor, np.full(len(factor), float(self.lam)))
-        weighted[np.isinf(factor)] = np.inf
-        return per_feature(weighted, w)
+        if np.ndim(w) == 0 or len(w) != len(factor):
+            check_length(w, len(factor), "the penalty")
+        if self.lam == 0:  # an infinite factor stays infinite
+            return per_feature(np.where(np.isinf(factor), np.inf, 0.0), w)
+        return per_feature(np.asarray(self.lam * factor), w)
 
 
 def _times(factor: Any, values: FloatArray) -> FloatArray:
     """factor * values with infinity times zero being zero."""
-    return np.multiply(factor, values, out=np.zeros(np.shape(values)), where=values != 0)
+    product = np.zeros(np.shape(values))
+    np.multiply(factor, values, out=product, where=values != 0)
+    return product
 
 
 def _largest_ratio(size: FloatArray, limit: FloatArray) -> float:

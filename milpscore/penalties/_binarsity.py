@@ -94,20 +94,20 @@ class Binarsity(Term):
         ndarray
         """
         v = self._chained(w)
-        y, target = prox_arguments(w, step, out)
+        _, target = prox_arguments(w, step, out)
         smooth = tv_prox(v, self._jump_weights, v, step * self.lam)
         target[self._order] = self._centred(smooth)
         return target
 
     def conjugate(self, z: Vector) -> float:
         """0 where each centred block has |cumsum(z)_k| <= lam weights_k, else infinite."""
-        inside = in_chain_domain(self._centred(self._chained(z)), self.lam * self._jump_weights)
+        widths, size = self.lam * self._jump_weights, float(np.abs(z).sum())
+        inside = in_chain_domain(self._centred(self._chained(z)), widths, size)
         return 0.0 if inside else np.inf
 
     def dual_scale(self, z: Vector) -> float:
         """The largest t in [0, 1] with conjugate(t z) finite."""
-        centred = self._centred(self._chained(z))
-        return shrink(1.0, chain_gauge(centred, self.lam * self._jump_weights))
+        return shrink(1.0, self._gauge(z, self.lam))
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
         """Euclidean distance of -grad to the subdifferential at w; infinite off the sums of 0."""
@@ -119,7 +119,11 @@ class Binarsity(Term):
 
     def lambda_max(self, grad0: Vector) -> float:
         """max over blocks of |cumsum(centred grad0)_k| / weights_k."""
-        return chain_gauge(self._centred(self._chained(grad0)), self._jump_weights)
+        return self._gauge(grad0, 1.0)
+
+    def _gauge(self, z: Vector, lam: float) -> float:
+        centred = self._centred(self._chained(z))
+        return chain_gauge(centred, lam * self._jump_weights, float(np.abs(z).sum()))
 
     @cached_property
     def _order(self) -> IntArray:

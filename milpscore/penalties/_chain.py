@@ -16,7 +16,7 @@ from milpscore.penalties._taut_string import tv_prox
 _LOOSE = 1e-9
 
 
-def chain_gauge(z: FloatArray, widths: FloatArray) -> float:
+def chain_gauge(z: FloatArray, widths: FloatArray, size: float) -> float:
     """The least t with |cumsum(z)_k| <= t width_k everywhere, the last width being 0.
 
     Parameters
@@ -24,6 +24,8 @@ def chain_gauge(z: FloatArray, widths: FloatArray) -> float:
     z : ndarray of shape (p,)
     widths : ndarray of shape (p - 1,)
         >= 0; 0 where a chain ends.
+    size : float
+        Sum of the absolute values that z was computed from: what its rounding is measured by.
 
     Returns
     -------
@@ -32,19 +34,23 @@ def chain_gauge(z: FloatArray, widths: FloatArray) -> float:
     """
     sums = np.abs(np.cumsum(z))
     ends = np.append(widths == 0, True)
-    if np.any(sums[ends] > _LOOSE * np.abs(z).sum()):
+    if np.any(sums[ends] > _nothing(size, widths)):
         return np.inf
     inner = ~ends
     return float((sums[inner] / widths[inner[:-1]]).max(initial=0.0))
 
 
-def in_chain_domain(z: FloatArray, widths: FloatArray) -> bool:
+def in_chain_domain(z: FloatArray, widths: FloatArray, size: float) -> bool:
     """Whether the gauge of z is at most 1, up to the rounding of the cumulative sums."""
     sums = np.abs(np.cumsum(z))
-    size = float(np.abs(z).sum())
     limits = np.append(widths, 0.0)
-    slack = np.where(limits == 0, _LOOSE, ROUNDING) * size
+    slack = np.where(limits == 0, _nothing(size, widths), ROUNDING * size)
     return bool(np.all(sums <= limits * (1 + ROUNDING) + slack))
+
+
+def _nothing(size: float, widths: FloatArray) -> float:
+    """What a sum that must vanish may come to: little beside z, or beside the widths."""
+    return _LOOSE * size + ROUNDING * float(widths.max(initial=0.0))
 
 
 def chain_residual(w: FloatArray, z: FloatArray, widths: FloatArray) -> FloatArray:

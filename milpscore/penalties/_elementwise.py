@@ -15,6 +15,8 @@ from milpscore.penalties._base import prox_arguments
 BLOCK = 16_384
 # Below it, loading compiled code costs more than it saves.
 COMPILED_FROM = 65_536
+# The bits of a double's exponent.
+_EXPONENT = np.int64(0x7FF0_0000_0000_0000)
 
 
 def elementwise(
@@ -86,8 +88,8 @@ def grid_block(
     In units of the grid, with s = sign(y) (|y| - push)_+ and k = s / (1 + push) cut to a whole
     number, it is k + (s - k (1 + push)) / slope, the second part held to [-1, 1]. For slope 1 the
     threshold may come after the cut (eq. 12), which leaves out one step. What lies within rounding
-    of a grid point becomes that point: adding and taking away 8 y leaves multiples of a power of
-    two near 8 units in the last place of y.
+    of a grid point becomes that point: adding and taking away a power of two above 8 |y| leaves
+    multiples of 8 units in the last place of y.
     """
     part, k, spare, scaled = buffers
     pitch = 1.0 + push
@@ -110,7 +112,12 @@ def grid_block(
         np.multiply(part, 1.0 / slope, out=part)
         np.clip(part, -1.0, 1.0, out=part)
     np.add(k, part, out=k)
-    np.multiply(y, 8.0, out=spare)
+    # 12 times the power of two below |y|: sums with it stay in one binade
+    np.bitwise_and(y.view(np.int64), _EXPONENT, out=spare.view(np.int64))
+    np.multiply(spare, 12.0, out=spare)
     np.add(k, spare, out=k)
-    np.subtract(k, spare, out=k)
-    np.multiply(k, unit, out=out)
+    if unit != 1.0:
+        np.subtract(k, spare, out=k)
+        np.multiply(k, unit, out=out)
+    else:
+        np.subtract(k, spare, out=out)

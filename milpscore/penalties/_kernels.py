@@ -8,6 +8,8 @@ from milpscore.core.design import FloatArray
 from milpscore.core.jit import compiled
 from milpscore.penalties import _taut_string
 
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+
 taut_string = compiled(_taut_string.taut_string)
 
 
@@ -29,5 +31,7 @@ def grid(y: FloatArray, out: FloatArray, unit: float, push: float, slope: float)
         thresholded = value - min(max(value, -push), push)
         k = np.trunc(thresholded * per_pitch)
         part = min(max((thresholded - k * pitch) * per_slope, -1.0), 1.0)
-        shift = 8.0 * value
-        out[i] = ((k + part + shift) - shift) * unit
+        answer = k + part
+        whole = np.rint(answer)
+        near = abs(answer - whole) <= _ROUNDING * abs(value)
+        out[i] = (whole if near else answer) * unit

@@ -14,9 +14,7 @@ from milpscore.core.jit import has_numba
 _WIDE = 100.0
 
 
-def tv_prox(
-    y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1.0
-) -> FloatArray:
+def tv_prox(y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1.0) -> FloatArray:
     """argmin over x of ||y - x||^2 / 2 + scale * sum_k width_k |x_{k+1} - x_k|.
 
     Parameters
@@ -70,7 +68,7 @@ def _held(y: FloatArray, width: FloatArray, scale: float) -> tuple[FloatArray, f
     return np.minimum(scale * width, reach + 1e-300), 1.0
 
 
-def taut_string(
+def taut_string(  # noqa: PLR0915 one loop: a helper would have to pass every head and tail
     y: Any,
     width: Any,
     stride: int,

@@ -78,12 +78,12 @@ class WeightedTV(Term):
 
     def conjugate(self, z: Vector) -> float:
         """0 where |cumsum(z)_k| <= lam weights_k and z sums to zero, else infinite."""
-        inside = in_chain_domain(np.asarray(z, dtype=np.float64), self._widths(z))
+        inside = in_chain_domain(np.asarray(z), self._widths(z), float(np.abs(z).sum()))
         return 0.0 if inside else np.inf
 
     def dual_scale(self, z: Vector) -> float:
         """The largest t in [0, 1] with conjugate(t z) finite: 0 where z does not sum to zero."""
-        return shrink(1.0, chain_gauge(np.asarray(z, dtype=np.float64), self._widths(z)))
+        return shrink(1.0, self._gauge(z))
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
         """Euclidean distance of -grad to the subdifferential at w, by one more prox."""
@@ -95,8 +95,10 @@ class WeightedTV(Term):
 
         It does where the chain holds all columns of a one-hot block and the intercept is fitted.
         """
-        unit = WeightedTV(1.0, self.weights)
-        return chain_gauge(np.asarray(grad0, dtype=np.float64), unit._widths(grad0))
+        return WeightedTV(1.0, self.weights)._gauge(grad0)
+
+    def _gauge(self, z: Vector) -> float:
+        return chain_gauge(np.asarray(z), self._widths(z), float(np.abs(z).sum()))
 
     def _widths(self, w: Vector) -> FloatArray:
         """lam times the weights, for w's length."""

@@ -128,9 +128,7 @@ def facets_grid(
     results = _all_columns(smooth, work, columns, n_jobs, progress)
     table = _table(rows, columns, results)
     if folds is not None:
-        table = table.assign(
-            **folds(lambda part: _all_columns(part, work, columns, n_jobs, None))
-        )
+        table = table.assign(**folds(lambda part: _all_columns(part, work, columns, n_jobs, None)))
     shape = len(columns), len(rows)
     w = np.stack([result.coefficients for result in results])
     b = np.array([result.intercept for result in results])
@@ -238,9 +236,7 @@ def _size(name: str, count: Any) -> int:
     return int(count)
 
 
-def _axis(
-    name: str, given: Sequence[float] | FloatArray | None, default: FloatArray
-) -> FloatArray:
+def _axis(name: str, given: Sequence[float] | FloatArray | None, default: FloatArray) -> FloatArray:
     values = default if given is None else np.sort(np.asarray(given, dtype=np.float64).ravel())
     if not len(values) or not np.isfinite(values).all() or values[0] <= 0:
         raise OptionError(f"{name} must be finite positive numbers, and at least one.")

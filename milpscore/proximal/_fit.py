@@ -114,9 +114,7 @@ def solve(
     chosen = _choose(algorithm, penalty, ramps, smooth)
     limit = MAX_ITER[chosen] if max_iter is None else max_iter
     if chosen == "working_set" and ramps is not None:
-        return working_set(
-            smooth, penalty, ramps, tol=tol, max_iter=limit, start=start, hint=hint
-        )
+        return working_set(smooth, penalty, ramps, tol=tol, max_iter=limit, start=start, hint=hint)
     return proximal_gradient(
         smooth,
         penalty,

@@ -176,7 +176,9 @@ def _backtrack(
         w = state.penalty.prox(ahead.w - gradient / state.bend, 1.0 / state.bend)
         move = w - ahead.w
         b = ahead.b
-        bound = value + float(np.vdot(gradient, move)) + 0.5 * state.bend * float(np.vdot(move, move))
+        bound = (
+            value + float(np.vdot(gradient, move)) + 0.5 * state.bend * float(np.vdot(move, move))
+        )
         if smooth.intercept:
             # in centred columns the free constant is c = b + means.w
             heavy = state.bend * state.mass

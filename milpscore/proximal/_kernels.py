@@ -27,7 +27,7 @@ def ramp_prox(
         return 0.0
     bend = h + ridge
     last = len(slopes) - 1
-    k = 0
+    k: int = 0
     while k < last and pull - weight * slopes[k] >= bend * (k + 1) * gamma:
         k += 1
     slope = slopes[k]
@@ -41,7 +41,7 @@ def ramp_prox(
         slope = slopes[last] + (k - last) * growth
         end = (k + 1) * gamma
     x = min(max(k * gamma, (pull - weight * slope) / bend), end)
-    return x if v > 0.0 else -x
+    return float(x) if v > 0.0 else -float(x)
 
 
 @compiled
@@ -95,17 +95,17 @@ def descend_dense(
     X: Any,
     curvature: Any,
     residual: Any,
-    total: float,
+    total: Any,
     means: Any,
     bends: Any,
     w: Any,
     weight: Any,
     ridge: Any,
     slopes: Any,
-    growth: float,
-    gamma: float,
-    tol: float,
-    max_sweeps: int,
+    growth: Any,
+    gamma: Any,
+    tol: Any,
+    max_sweeps: Any,
 ) -> int:
     """The same with X' diag(curvature) X never formed: ``residual`` holds the row derivatives.
 
@@ -137,7 +137,7 @@ def descend_dense(
             full = True
         else:
             full = False
-    return max_sweeps
+    return int(max_sweeps)
 
 
 @compiled
@@ -147,17 +147,17 @@ def descend_sparse(
     starts: Any,
     curvature: Any,
     residual: Any,
-    total: float,
+    total: Any,
     means: Any,
     bends: Any,
     w: Any,
     weight: Any,
     ridge: Any,
     slopes: Any,
-    growth: float,
-    gamma: float,
-    tol: float,
-    max_sweeps: int,
+    growth: Any,
+    gamma: Any,
+    tol: Any,
+    max_sweeps: Any,
 ) -> int:
     """The same for columns in compressed form (CSC without repeated entries)."""
     m = len(w)
@@ -185,4 +185,4 @@ def descend_sparse(
             full = True
         else:
             full = False
-    return max_sweeps
+    return int(max_sweeps)

@@ -27,6 +27,7 @@ def merge(
     -------
     X, y, weight : of m <= n rows
     """
+    table: np.ndarray
     if isinstance(X, DenseOperator):
         table = X.X
     elif isinstance(X, BinnedOperator) and X.index is None:
@@ -41,7 +42,7 @@ def merge(
         return X, y, weight
     if (y[first][inverse] != y).any() or not _equal(table, first[inverse]):
         return X, y, weight  # two different rows share a hash
-    summed = np.bincount(inverse, weights=weight, minlength=len(first))
+    summed = np.asarray(np.bincount(inverse, weights=weight), dtype=np.float64)
     return X.take(first), y[first], summed
 
 
@@ -55,7 +56,7 @@ def _hash(table: np.ndarray, y: FloatArray) -> np.ndarray:
         bits = column.astype(np.uint64) if table.dtype == np.uint8 else _bits(column)
         # doubles of small integers differ in their high bits alone, which a product would lose
         key += (bits ^ (bits >> np.uint64(32))) * factors[j]
-    return key
+    return np.asarray(key)
 
 
 def _bits(column: FloatArray) -> np.ndarray:
@@ -69,5 +70,3 @@ def _equal(table: np.ndarray, source: np.ndarray) -> bool:
         np.array_equal(table[a : a + _ROWS], table[source[a : a + _ROWS]])
         for a in range(0, len(table), _ROWS)
     )
-
-

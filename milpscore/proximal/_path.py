@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -108,9 +108,7 @@ def path(
     table = _table(steps, results, float(getattr(maker(steps[0]), "gamma", 1.0)))
     if folds is not None:
         table = table.assign(
-            **folds(
-                lambda part: descend_path(part, maker, steps, tol, max_iter, algorithm, None)
-            )
+            **folds(lambda part: descend_path(part, maker, steps, tol, max_iter, algorithm, None))
         )
     return ProximalPath(
         table=table,
@@ -158,7 +156,7 @@ def as_maker(penalty: Any) -> Maker:
     if isinstance(penalty, type) or (callable(penalty) and not is_dataclass(penalty)):
         made: Maker = penalty
         return made
-    if is_dataclass(penalty) and "lam" in type(penalty).__dataclass_fields__:
+    if is_dataclass(penalty) and any(field.name == "lam" for field in fields(penalty)):
         template: Any = penalty
         return lambda lam: replace(template, lam=lam)
     raise OptionError(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milpscore.core.design import FloatArray
+from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.terms import ProxPenalty
 
 
@@ -36,7 +36,7 @@ class PerClass:
         """A sum of norms over the classes is one, but its dual norm is not needed here."""
         return False
 
-    def value(self, w: FloatArray) -> float:
+    def value(self, w: FloatArray | IntArray) -> float:
         """Sum of the classes' penalties."""
         return float(sum(self.base.value(column) for column in w.T))
 

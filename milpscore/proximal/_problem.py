@@ -191,7 +191,9 @@ def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:
         raise OptionError(
             f"{penalty!r} is no penalty with a prox; use one of milpscore.penalties, say L1(lam)."
         )
-    made: ProxPenalty = PerClass(penalty) if smooth.n_classes else penalty
+    made = penalty
+    if smooth.n_classes:
+        made = PerClass(penalty)
     made.prox(np.zeros(smooth.coefficient_shape), 1.0)
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from milpscore.proximal._operators import DenseOperator, Operator, SparseOperato
 
 _GRAM_COLUMNS = 400
 _GRAM_COLUMNS_UNCOMPILED = 3000
+_STALE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +33,35 @@ class Quadratic:
     curvature: FloatArray
     intercept: bool
 
+    @cached_property
+    def mass(self) -> float:
+        """Sum of the curvatures."""
+        return float(self.curvature.sum())
+
+    @cached_property
     def means(self) -> FloatArray:
         """Column means under the curvature, or zeros without an intercept."""
         if not self.intercept:
             return np.zeros(self.X.shape[1])
-        return self.X.rmatvec(self.curvature) / float(self.curvature.sum())
+        return self.X.rmatvec(self.curvature) / self.mass
 
-    def gram(self, means: FloatArray) -> FloatArray:
+    @property
+    def by_gram(self) -> bool:
+        """Whether X' diag(curvature) X is formed: for few columns, or where rows are slow."""
+        most = _GRAM_COLUMNS if has_numba() else _GRAM_COLUMNS_UNCOMPILED
+        return self.X.shape[1] <= most or not isinstance(self.X, DenseOperator | SparseOperator)
+
+    def near(self, curvature: FloatArray) -> bool:
+        """Whether these curvatures can stand for others; a Gram matrix is worth keeping."""
+        change = float(np.abs(curvature - self.curvature).sum())
+        return self.by_gram and change <= _STALE * self.mass
+
+    @cached_property
+    def gram(self) -> FloatArray:
         """X' diag(curvature) X with the intercept eliminated."""
         table = self.X.gram(self.curvature)
         if self.intercept:
-            table -= np.multiply.outer(means * float(self.curvature.sum()), means)
+            table -= np.multiply.outer(self.means * self.mass, self.means)
         return np.ascontiguousarray(table)
 
 
@@ -54,7 +73,7 @@ def descend(
     ramps: Ramps,
     tol: float,
     max_sweeps: int,
-) -> tuple[FloatArray, FloatArray]:
+) -> FloatArray:
     """Minimise the quadratic model plus the penalty by coordinate descent.
 
     Parameters
@@ -72,42 +91,34 @@ def descend(
 
     Returns
     -------
-    w : ndarray of shape (m,)
-        The minimiser.
-    means : ndarray of shape (m,)
-        Its intercept moves by -means.(w_new - w) - rows.sum() / curvature.sum().
+    ndarray of shape (m,)
+        The minimiser; the intercept moves by -means.(w_new - w) - rows.sum() / mass.
     """
     from milpscore.proximal import _kernels
 
-    means = quadratic.means()
+    means = quadratic.means
     new = w.copy()
     # one type for each argument, or the kernels are compiled once more
     unit, growth = float(ramps.gamma), float(ramps.growth)
     rest = (ramps.weight, ramps.ridge, ramps.slopes, growth, unit, float(tol), max_sweeps)
-    m = len(w)
-    if m <= (_GRAM_COLUMNS if has_numba() else _GRAM_COLUMNS_UNCOMPILED) or not isinstance(
-        quadratic.X, DenseOperator | SparseOperator
-    ):
+    if quadratic.by_gram:
         slope = gradient - means * float(rows.sum()) if quadratic.intercept else gradient.copy()
-        _kernels.descend_gram(quadratic.gram(means), slope, new, *rest)
-        return new, means
-    mass = float(quadratic.curvature.sum())
-    bends = quadratic.X.squares(quadratic.curvature) - means**2 * mass
+        _kernels.descend_gram(quadratic.gram, slope, new, *rest)
+        return new
+    bends = quadratic.X.squares(quadratic.curvature) - means**2 * quadratic.mass
     bends = np.maximum(bends, 1e-14 * float(bends.max()) + 1e-300)
-    shared: tuple[Any, ...] = (quadratic.curvature, rows.copy(), float(rows.sum()), means, bends)
+    shared = (quadratic.curvature, rows.copy(), float(rows.sum()), means, bends)
     if isinstance(quadratic.X, DenseOperator):
         _kernels.descend_dense(quadratic.X.X, *shared, new, *rest)
     else:
         X = quadratic.X.X
         _kernels.descend_sparse(X.data, X.indices, X.indptr, *shared, new, *rest)
-    return new, means
+    return new
 
 
 def some(ramps: Ramps, index: IntArray) -> Ramps:
     """The penalty of some of the coefficients."""
-    return Ramps(
-        ramps.weight[index], ramps.ridge[index], ramps.slopes, ramps.growth, ramps.gamma
-    )
+    return Ramps(ramps.weight[index], ramps.ridge[index], ramps.slopes, ramps.growth, ramps.gamma)
 
 
 def ramps_value(ramps: Ramps, w: FloatArray) -> float:

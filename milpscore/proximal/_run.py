@@ -38,9 +38,7 @@ class Run:
     def look(self, iteration: int, point: Certificate) -> Stop | None:
         """Note the point; say whether it is good enough."""
         self.trace.append(
-            ProximalPoint(
-                iteration, time.perf_counter() - self.started, point.objective, point.gap
-            )
+            ProximalPoint(iteration, time.perf_counter() - self.started, point.objective, point.gap)
         )
         if point.gap <= self.tol:
             return Stop.GAP_REACHED

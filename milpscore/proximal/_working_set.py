@@ -15,7 +15,7 @@ from milpscore.proximal._quadratic import Quadratic, descend, ramps_value, some
 from milpscore.proximal._result import Stop
 from milpscore.proximal._run import Run, start_run
 
-_ALL_COLUMNS = 200
+_ALL_COLUMNS = 20
 _FEWEST = 20
 _INNER_STEPS = 10
 _SWEEPS = 2000
@@ -29,6 +29,7 @@ class _Panel:
     index: IntArray
     X: Operator
     ramps: Ramps
+    quadratic: Quadratic | None = None
 
 
 @dataclass(eq=False)
@@ -164,13 +165,15 @@ def _newton(
     np.maximum(curvature, _FLOOR * smooth.weight, out=curvature)
     if not np.isfinite(curvature).all():
         return None
-    quadratic = Quadratic(panel.X, curvature, smooth.intercept)
+    quadratic = panel.quadratic
+    if quadratic is None or not quadratic.near(curvature):
+        quadratic = panel.quadratic = Quadratic(panel.X, curvature, smooth.intercept)
     old = point.w[panel.index]
-    new, means = descend(quadratic, point.rows, gradient, old, panel.ramps, tol, _SWEEPS)
+    new = descend(quadratic, point.rows, gradient, old, panel.ramps, tol, _SWEEPS)
     move = new - old
     shift = 0.0
     if smooth.intercept:
-        shift = -float(means @ move) - float(point.rows.sum()) / float(curvature.sum())
+        shift = -float(quadratic.means @ move) - float(point.rows.sum()) / quadratic.mass
     if not move.any():
         return None
     return _line_search(smooth, panel, point, gradient, old, new, shift)
