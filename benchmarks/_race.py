@@ -43,6 +43,7 @@ class Trace:
     started: float = field(default_factory=time.perf_counter)
     objective: float = math.inf
     bound: float = 0.0
+    scale: float = 1.0
     points: list[tuple[float, float, float]] = field(default_factory=list)
 
     def add(self, objective: float, bound: float) -> None:
@@ -57,14 +58,16 @@ class Trace:
         """Seconds since the start."""
         return time.perf_counter() - self.started
 
-    def watch(self, highs: Any) -> None:
-        """Listen to a HiGHS."""
+    def watch(self, highs: Any, scale: float = 1.0) -> None:
+        """Listen to a HiGHS whose costs are ``scale`` times the program's."""
+        self.scale = scale
         for channel in (highs.cbMipInterrupt, highs.cbMipLogging):
             channel.subscribe(self._receive)
 
     def _receive(self, event: Any) -> None:
         data = event.data_out
-        primal, dual = float(data.mip_primal_bound), float(data.mip_dual_bound)
+        primal = float(data.mip_primal_bound) / self.scale
+        dual = float(data.mip_dual_bound) / self.scale
         self.add(primal if abs(primal) < 1e29 else math.inf, dual if dual < 1e29 else 0.0)
 
     def times_to_gap(self) -> dict[str, float]:
@@ -101,7 +104,7 @@ def ours(
     started = trace.seconds
     session = load(program)
     if solver == "highs":  # another solver's HiGHS may be at work on a part of the program
-        trace.watch(session.highs)
+        trace.watch(session.highs, session.scale)
     try:
         result = solve(
             session,

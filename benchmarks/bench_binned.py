@@ -58,16 +58,20 @@ def run(rows: int) -> dict[str, Any]:
     before = resident_kb()
     read = _least(lambda: codes.sum(dtype=np.int64))
     smooth = prepare(design, y, "logistic")
-    z = design.matvec(w.ravel())
+    point = w.ravel()
+    z = design.matvec(point)
+
+    def gradient() -> np.ndarray:
+        return design.rmatvec(smooth.row_gradient(design.matvec(point)))
+
     answer = {
         "rows": rows,
         "codes MB": codes.nbytes / 2**20,
         "read s": read,
-        "X w s": _least(lambda: design.matvec(w.ravel())),
+        "X w s": _least(lambda: design.matvec(point)),
         "X' r s": _least(lambda: design.rmatvec(z)),
-        "gradient s": _least(lambda: design.rmatvec(smooth.row_gradient(design.matvec(w.ravel())))),
+        "gradient s": _least(gradient),
     }
-    del z, smooth
     # the largest penalty at which the model is null is of the order sqrt(log(columns) / n)
     penalty = Binarsity(2.0 / np.sqrt(rows), blocks=design.blocks)
     fit = fit_proximal(design, y, penalty=penalty, tol=TOL)

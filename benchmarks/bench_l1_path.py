@@ -1,8 +1,8 @@
 """An L1-logistic path of 30 lambdas down to lambda_max / 100, beside skglm and glum.
 
-One thread. Every solver runs at the loosest of its tolerances 1e-4 ... 1e-9 at which its own worst
-relative duality gap on the path is at most 1e-6. The first call (imports, compiling or reading the
-compiled code from disk) has a column of its own.
+One thread. Every solver runs at the loosest of its tolerances 1e-4, 1e-4.5, ... 1e-10 at which its
+own worst relative duality gap on the path is at most 1e-6. The first call (imports, compiling or
+reading the compiled code from disk) has a column of its own.
 """
 
 from __future__ import annotations

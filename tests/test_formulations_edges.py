@@ -12,13 +12,14 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from designs import design, noisy
+from test_formulations_exact import random_design
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design
 from milpscore.core.result import Claim
 from milpscore.core.rule import as_fraction
 from milpscore.formulations import builder, hinge, slim
-from milpscore.solvers import solve
+from milpscore.solvers import load, solve
 from milpscore.verify import evaluate
 
 Cuts = Callable[[Sequence[Fraction]], list[Fraction]]
@@ -321,3 +322,37 @@ def test_an_intercept_beyond_64_bits_is_evaluated_exactly() -> None:
     figures = evaluate(statement, Card(np.array([0]), fine))
     assert figures.exact
     assert figures.loss == float((1 - fine + 1 + fine) / 2)
+
+
+def test_a_used_term_has_points_where_the_range_ends_at_zero() -> None:
+    rng = np.random.default_rng(0)
+    data = random_design(rng, 12, 3, [0, 1, 2])
+    for low, high in ((0, 3), (-3, 0)):
+        program = builder("slim")(data, coef_min=low, coef_max=high)
+        program.model.demand = pyo.Constraint(expr=program.model.alpha[1] == 1)
+        result = solve(program)
+        assert result.claim is Claim.OPTIMAL
+        assert result.card is not None
+        assert result.card.coefficients[1] != 0
+
+
+@pytest.mark.parametrize("least_cost", [2.0**-9, 1.0, 64.0])
+def test_the_scale_of_the_costs_changes_no_figure(
+    least_cost: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("milpscore.solvers._session.LEAST_COST", least_cost)
+    data = random_design(np.random.default_rng(3), 12, 3, [0, 1, 2])
+    program = builder("hinge")(data, max_terms=2, coef_min=-2, coef_max=2, l0_penalty=0.01)
+    exact = solve(program)
+    assert exact.objective == pytest.approx(exact.dual_bound, abs=1e-9)
+    assert exact.trace[-1].dual_bound <= exact.objective + 1e-9
+    session = load(program)
+    assert (session.scale > 1) == (least_cost > 2.0**-9)
+    session.relax()
+    relaxed = solve(session)
+    assert relaxed.dual_bound == pytest.approx(relaxed.objective, abs=1e-7)
+    session.set(l0_penalty=0.05)
+    again = builder("hinge")(data, max_terms=2, coef_min=-2, coef_max=2, l0_penalty=0.05)
+    assert solve(session).objective == pytest.approx(solve(again.relaxed()).objective, abs=1e-9)
+    tree = solve(program, "support_tree")
+    assert tree.objective == pytest.approx(solve(again).objective, abs=1e-9)

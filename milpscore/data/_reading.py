@@ -70,10 +70,17 @@ def read_frame(source: Source) -> pd.DataFrame:
             f"{str(source)!r} has lines with more fields than the header has names;"
             " add the missing names, or quote fields that hold the separator."
         ) from error
-    except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
+    except OSError as error:
+        raise DataError(f"cannot read {str(source)!r}: {error.strerror}. Check the path.") from error
+    except UnicodeDecodeError as error:
         raise DataError(
-            f"cannot read {str(source)!r} as CSV in UTF-8: {' '.join(str(error).split())}."
-            " Check the path, the separator and the quotes."
+            f"{str(source)!r} is not in UTF-8 (byte {error.object[error.start]:#04x}). Save it as "
+            "UTF-8, or read it yourself and pass the DataFrame."
+        ) from error
+    except ValueError as error:  # pandas' parser errors are ValueErrors
+        raise DataError(
+            f"cannot read {str(source)!r} as CSV: {' '.join(str(error).split())}."
+            " Check the header, the separator and the quotes."
         ) from error
     # pandas would turn a second "a" into "a.1" and no name into "Unnamed: 0".
     return as_frame(with_names(frame, names.iloc[0].tolist()))

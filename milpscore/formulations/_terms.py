@@ -30,7 +30,9 @@ def add_terms(m: Any, statement: Statement) -> None:
     if l0_penalty == 0 and statement.max_terms is None:
         m.l0_term = pyo.Expression(expr=0.0)
         return
-    lower, upper = statement.coef_min.tolist(), statement.coef_max.tolist()
+    # where 0 is an end of the range, a used term has at least one point
+    lower = [low if low < 0 else max(low, 1) for low in statement.coef_min.tolist()]
+    upper = [high if high > 0 else min(high, -1) for high in statement.coef_max.tolist()]
     m.l0_penalty = pyo.Param(initialize=l0_penalty, mutable=True, within=pyo.NonNegativeReals)
     m.alpha = pyo.Var(m.J, domain=pyo.Binary)
 

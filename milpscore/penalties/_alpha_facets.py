@@ -12,6 +12,7 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
 from milpscore.core.terms import Ramps
 from milpscore.penalties._base import EPS, Term, Vector, check_number, check_vector, prox_arguments
+from milpscore.penalties._elementwise import BLOCK
 from milpscore.penalties._grid import distance_to_interval, on_grid, ramp_sum
 
 
@@ -70,14 +71,16 @@ class AlphaFacets(Term):
         is the integer itself.
         """
         y, target = prox_arguments(w, step, out)
-        size = np.abs(y) / self.gamma
         mu = min(step * self.lam / self.gamma / self.gamma, 1e300)
-        rounding = 8 * EPS * size
-        k = self._plateau(size + rounding, mu)
-        part = size - (k + mu * self._slope(k))
-        part[part <= rounding] = 0.0
-        part[part >= 1.0 - rounding] = 1.0
-        np.copysign(self.gamma * k + self.gamma * part, y, out=target)
+        for start in range(0, len(y), BLOCK):
+            rows = slice(start, start + BLOCK)
+            size = np.abs(y[rows]) / self.gamma
+            rounding = 8 * EPS * size
+            k = self._plateau(size + rounding, mu)
+            part = size - (k + mu * self._slope(k))
+            part[part <= rounding] = 0.0
+            part[part >= 1.0 - rounding] = 1.0
+            np.copysign(self.gamma * (k + part), y[rows], out=target[rows])
         return target
 
     def conjugate(self, z: Vector) -> float:

@@ -72,10 +72,14 @@ class Binarsity(Term):
             self._store("weights", weights)
 
     def value(self, w: Vector) -> float:
-        """lam * Omega(w); infinite where a block does not sum to zero (to 1e-9 of its size)."""
+        """lam * Omega(w); infinite where a block does not sum to zero.
+
+        Sums within 1e-9 of the largest block's size (or of 1, coefficients being log odds) pass:
+        centring a block leaves the rounding of its mean.
+        """
         v = self._chained(w)
         sums, sizes = np.add.reduceat(v, self._starts), np.add.reduceat(np.abs(v), self._starts)
-        if np.any(np.abs(sums) > 1e-9 * sizes):
+        if np.any(np.abs(sums) > 1e-9 * max(1.0, float(sizes.max()))):
             return np.inf
         return self.lam * float(self._jump_weights @ np.abs(np.diff(v)))
 
@@ -152,9 +156,11 @@ class Binarsity(Term):
         return np.asarray(w, dtype=np.float64)[self._order]
 
     def _centred(self, v: FloatArray) -> FloatArray:
-        """Each block less its mean."""
+        """Each block less its mean; a block of equal entries becomes exactly zero."""
         means = np.add.reduceat(v, self._starts) / self._sizes
-        return np.asarray(v - np.repeat(means, self._sizes))
+        lowest = np.minimum.reduceat(v, self._starts)
+        level = np.maximum.reduceat(v, self._starts) == lowest
+        return np.asarray(v - np.repeat(np.where(level, lowest, means), self._sizes))
 
 
 def data_driven_weights(

@@ -122,9 +122,9 @@ def fractional_prox(y: FloatArray, r: FloatArray, mu: float) -> FloatArray:
     top = math.hypot(float(((1 - r) * size).sum()), float(np.linalg.norm(r * size)))
     high, low = math.log(top) + 1e-9, math.log(top) - 1.0
     while excess(low) < 0:
-        if low < high - 100:  # 1e-43 of y: rounding hides that the dual norm is mu itself
+        if low < high - 40:  # 1e-17 of y: the dual norm is mu but for rounding
             return np.zeros_like(y)
-        low -= 2 * (high - low)
+        low -= 1.0
     root = brentq(lambda x: max(excess(x), -1e3), low, high, xtol=1e-15, rtol=4 * EPS)
     return np.copysign(minimiser(math.exp(root)), y)
 

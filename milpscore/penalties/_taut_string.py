@@ -41,12 +41,13 @@ def tv_prox(y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1.
         # one memory layout, so that one compiled form serves
         solid = out if out.flags.c_contiguous else np.empty(n)
         y, width = np.ascontiguousarray(y), np.ascontiguousarray(width)
-        _kernels.taut_string(y, width, stride, scale, solid, *np.empty((4, n)))
+        index = np.uint64(stride), scale, np.uint64(0), np.uint64(1)
+        _kernels.taut_string(y, width, *index, solid, *np.empty((4, n)))
         if solid is not out:
             out[:] = solid
     else:  # lists: a scalar of an array is a new object at every access
         answer, *room = ([0.0] * n for _ in range(5))
-        taut_string(y.tolist(), width.tolist(), stride, scale, answer, *room)
+        taut_string(y.tolist(), width.tolist(), stride, scale, 0, 1, answer, *room)
         out[:] = answer
     return out
 
@@ -71,8 +72,10 @@ def _held(y: FloatArray, width: FloatArray, scale: float) -> tuple[FloatArray, f
 def taut_string(  # noqa: PLR0915 one loop: a helper would have to pass every head and tail
     y: Any,
     width: Any,
-    stride: int,
+    stride: Any,
     scale: float,
+    zero: Any,
+    one: Any,
     out: Any,
     low_dx: Any,
     low_dy: Any,
@@ -95,6 +98,9 @@ def taut_string(  # noqa: PLR0915 one loop: a helper would have to pass every he
         That of jump k stands at k * stride: a stride of 0 is one width for all.
     stride : int
     scale : float
+    zero, one : int
+        0 and 1 in the type of an index: an unsigned one spares compiled code the test for
+        indices that count from the end.
     low_dx, low_dy, up_dx, up_dy : sequences of length n
         Room to work in. Arrays for the compiled form, lists for the plain one.
 
@@ -104,63 +110,61 @@ def taut_string(  # noqa: PLR0915 one loop: a helper would have to pass every he
     problem is that of Alaya's seminar on binarsity, whose Algorithm 1 is wrong as printed.
     """
     last = len(y) - 1
-    done = 0  # entries of out that are final
-    low_first = low_end = up_first = up_end = 0
+    done = at = zero  # entries of out that are final; the entry at hand
+    low_first = low_end = up_first = up_end = zero
     before = 0.0
     for k in range(last + 1):
-        half = scale * width[k * stride] if k < last else 0.0
-        value = y[k]
+        half = scale * width[at * stride] if k < last else 0.0
+        value = y[at]
+        at += one
         narrowing = before - half  # first: wide tubes would swamp the value
         # the lower border: slopes of its chain must fall
         dx = 1.0
         dy = value + narrowing
-        while low_end > low_first and low_dy[low_end - 1] * dx <= dy * low_dx[low_end - 1]:
-            low_end -= 1
+        while low_end > low_first and low_dy[low_end - one] * dx <= dy * low_dx[low_end - one]:
+            low_end -= one
             dx += low_dx[low_end]
             dy += low_dy[low_end]
         if low_end == low_first:
             while up_end > up_first and dy * up_dx[up_first] > up_dy[up_first] * dx:
                 level = up_dy[up_first] / up_dx[up_first]
-                stop = done + int(up_dx[up_first])
-                while done < stop:
+                for _ in range(int(up_dx[up_first])):
                     out[done] = level
-                    done += 1
+                    done += one
                 dx -= up_dx[up_first]
                 dy -= up_dy[up_first]
-                up_first += 1
-            low_first = low_end = 0
+                up_first += one
+            low_first = low_end = zero
         low_dx[low_end] = dx
         low_dy[low_end] = dy
-        low_end += 1
+        low_end += one
         # the upper border: slopes of its chain must rise
         dx = 1.0
         dy = value - narrowing
-        while up_end > up_first and up_dy[up_end - 1] * dx >= dy * up_dx[up_end - 1]:
-            up_end -= 1
+        while up_end > up_first and up_dy[up_end - one] * dx >= dy * up_dx[up_end - one]:
+            up_end -= one
             dx += up_dx[up_end]
             dy += up_dy[up_end]
         if up_end == up_first:
             # the last lower segment ends below the new upper point: it is never crossed
-            while low_end > low_first + 1 and dy * low_dx[low_first] < low_dy[low_first] * dx:
+            while low_end > low_first + one and dy * low_dx[low_first] < low_dy[low_first] * dx:
                 level = low_dy[low_first] / low_dx[low_first]
-                stop = done + int(low_dx[low_first])
-                while done < stop:
+                for _ in range(int(low_dx[low_first])):
                     out[done] = level
-                    done += 1
+                    done += one
                 dx -= low_dx[low_first]
                 dy -= low_dy[low_first]
-                low_first += 1
-            up_first = up_end = 0
+                low_first += one
+            up_first = up_end = zero
         up_dx[up_end] = dx
         up_dy[up_end] = dy
-        up_end += 1
+        up_end += one
         before = half
         if half == 0.0:  # the tube is one point wide: both chains are the string
             while low_first < low_end:
                 level = low_dy[low_first] / low_dx[low_first]
-                stop = done + int(low_dx[low_first])
-                while done < stop:
+                for _ in range(int(low_dx[low_first])):
                     out[done] = level
-                    done += 1
-                low_first += 1
-            low_first = low_end = up_first = up_end = 0
+                    done += one
+                low_first += one
+            low_first = low_end = up_first = up_end = zero

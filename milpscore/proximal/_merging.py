@@ -9,6 +9,7 @@ from milpscore.proximal._operators import BinnedOperator, DenseOperator, Operato
 
 _WORTH = 0.8
 _ROWS = 1 << 16
+_GLANCE = 4096
 
 
 def merge(
@@ -34,9 +35,9 @@ def merge(
         table = X.X.codes
     else:
         return X, y, weight
+    if len(y) > _GLANCE and len(np.unique(_hash(table[:_GLANCE], y[:_GLANCE]))) > _WORTH * _GLANCE:
+        return X, y, weight  # a glance at the first rows spares most designs the sorting
     key = _hash(table, y)
-    if len(key) > 4096 and len(np.unique(key[:4096])) > _WORTH * 4096:
-        return X, y, weight  # a look at the first rows spares most designs the sorting
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     if len(first) > _WORTH * len(y):
         return X, y, weight

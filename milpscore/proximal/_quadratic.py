@@ -10,7 +10,12 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import has_numba
 from milpscore.core.terms import Ramps
-from milpscore.proximal._operators import DenseOperator, Operator, SparseOperator
+from milpscore.proximal._operators import (
+    BinnedOperator,
+    DenseOperator,
+    Operator,
+    SparseOperator,
+)
 
 _GRAM_COLUMNS = 400
 _GRAM_COLUMNS_UNCOMPILED = 3000
@@ -49,7 +54,7 @@ class Quadratic:
     def by_gram(self) -> bool:
         """Whether X' diag(curvature) X is formed: for few columns, or where rows are slow."""
         most = _GRAM_COLUMNS if has_numba() else _GRAM_COLUMNS_UNCOMPILED
-        return self.X.shape[1] <= most or not isinstance(self.X, DenseOperator | SparseOperator)
+        return self.X.shape[1] <= most or isinstance(self.X, BinnedOperator)
 
     def near(self, curvature: FloatArray) -> bool:
         """Whether these curvatures can stand for others; a Gram matrix is worth keeping."""
@@ -110,7 +115,7 @@ def descend(
     shared = (quadratic.curvature, rows.copy(), float(rows.sum()), means, bends)
     if isinstance(quadratic.X, DenseOperator):
         _kernels.descend_dense(quadratic.X.X, *shared, new, *rest)
-    else:
+    elif isinstance(quadratic.X, SparseOperator):
         X = quadratic.X.X
         _kernels.descend_sparse(X.data, X.indices, X.indptr, *shared, new, *rest)
     return new
@@ -125,9 +130,9 @@ def ramps_value(ramps: Ramps, w: FloatArray) -> float:
     """The penalty's value from its ramps, by definition: for line searches and tests."""
     size = np.abs(w)
     m = len(ramps.slopes)
-    steps = np.diff(ramps.slopes, prepend=0.0)
-    total = np.zeros_like(size)
-    for i, step in enumerate(steps):
+    total = ramps.slopes[0] * size
+    for i in range(1, m):
+        step = ramps.slopes[i] - ramps.slopes[i - 1]
         total += step * np.maximum(size - i * ramps.gamma, 0.0)
     if ramps.growth > 0:
         # kinks m, m+1, ... up to |w|: an arithmetic series

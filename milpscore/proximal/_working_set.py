@@ -192,24 +192,22 @@ def _line_search(
     move = new - old
     scores = panel.X.matvec(move)
     before = ramps_value(panel.ramps, old)
-    promised = (
-        float(gradient @ move)
-        + shift * float(point.rows.sum())
-        + ramps_value(panel.ramps, new)
-        - before
-    )
+    after = ramps_value(panel.ramps, new)
+    promised = float(gradient @ move) + shift * float(point.rows.sum()) + after - before
     length = 1.0
+    part = new  # not old + (new - old), which would leave a plateau by a rounding
     while length > 1e-9:
-        part = new if length == 1.0 else old + length * move  # a plateau is kept exactly
         eta = point.eta + length * scores
         b = point.b + length * shift
         loss = smooth.value(eta + b)
-        change = loss - point.loss + ramps_value(panel.ramps, part) - before
+        change = loss - point.loss + after - before
         if change <= 1e-4 * length * min(promised, 0.0) + 1e-15 * abs(point.loss):
             w = point.w.copy()
             w[panel.index] = part
             return _Point(w, eta, b, loss, smooth.row_gradient(eta + b))
         length *= 0.5
+        part = old + length * move
+        after = ramps_value(panel.ramps, part)
     return None
 
 

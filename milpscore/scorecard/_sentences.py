@@ -32,6 +32,8 @@ def notes(card: Scorecard) -> tuple[str, ...]:
         reading = "No variable has points: the total is 0 for every row."
     else:
         reading = "Total: the sum of the points of every line that applies."
+        if any(row.kind == "numeric" for rows in card.rows for row in rows):
+            reading = reading[:-1] + "; 'per unit' means points times the value."
     return (reading, *certificate_sentences(card.certificate))
 
 

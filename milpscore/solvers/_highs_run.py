@@ -60,10 +60,13 @@ class Outcome:
 class _Watch:
     """Callbacks of one run: progress in, the wish to stop out."""
 
-    def __init__(self, start_objective: float | None, progress: Progress | None) -> None:
+    def __init__(
+        self, scale: float, start_objective: float | None, progress: Progress | None
+    ) -> None:
         self.stop = threading.Event()
         self.error: BaseException | None = None
         self.trace: list[TracePoint] = []
+        self.scale = scale
         self.start_objective = start_objective
         self.start_taken = False
         self.started = time.perf_counter()
@@ -80,7 +83,7 @@ class _Watch:
 
     def incumbent(self, event: Any) -> None:
         """Record an improving solution, and whether it is the start that was handed in."""
-        found = event.data_out.objective_function_value
+        found = event.data_out.objective_function_value / self.scale
         if (
             self.start_objective is not None
             and not self.start_taken
@@ -98,8 +101,8 @@ class _Watch:
     def _record(self, data: Any, objective: float | None = None) -> None:
         point = TracePoint(
             seconds=time.perf_counter() - self.started,
-            objective=float(data.mip_primal_bound if objective is None else objective),
-            dual_bound=float(data.mip_dual_bound),
+            objective=float(data.mip_primal_bound / self.scale if objective is None else objective),
+            dual_bound=float(data.mip_dual_bound) / self.scale,
             nodes=max(int(data.mip_node_count), 0),
         )
         self.trace.append(point)
@@ -143,7 +146,7 @@ def run(
         solution = highspy.HighsSolution()
         solution.col_value = start.tolist()
         highs.setSolution(solution)
-    watch = _Watch(start_objective, progress)
+    watch = _Watch(session.scale, start_objective, progress)
     subscriptions = (
         (highs.cbMipInterrupt, watch.interrupt),
         (highs.cbSimplexInterrupt, watch.interrupt),
@@ -208,12 +211,12 @@ def _outcome(
     # an exact program may have lost its integers: fixed, or in no row and no cost
     integral = session.kind == "exact" and bool(session.integral.any())
     optimal = feasible and termination is Termination.COMPLETED
-    bound = float(info.mip_dual_bound) if integral else -np.inf
+    bound = float(info.mip_dual_bound) / session.scale if integral else -np.inf
     if optimal and integral and info.mip_gap > 1e-9 and options.mip_gap > 0:
         termination = Termination.GAP_REACHED
     with_duals = not integral and answer.dual_valid
     if with_duals and session.kind == "exact":
-        bound = session.dual_bound_of(np.asarray(answer.row_dual, dtype=np.float64))
+        bound = session.dual_bound_of(np.asarray(answer.row_dual) / session.scale)
     return Outcome(
         termination=termination,
         solution=(
@@ -224,8 +227,8 @@ def _outcome(
             else SolutionStatus.NONE
         ),
         values=np.asarray(answer.col_value, dtype=np.float64) if feasible else None,
-        row_dual=np.asarray(answer.row_dual, dtype=np.float64) if with_duals else None,
-        col_dual=np.asarray(answer.col_dual, dtype=np.float64) if with_duals else None,
+        row_dual=np.asarray(answer.row_dual) / session.scale if with_duals else None,
+        col_dual=np.asarray(answer.col_dual) / session.scale if with_duals else None,
         dual_bound=bound,
         nodes=max(int(info.mip_node_count), 0),
         seconds=seconds,

@@ -103,7 +103,7 @@ class LazyLP:
             if not answer.value_valid or not answer.dual_valid:
                 return LPAnswer(True, bound, values, solves)
             values = np.asarray(answer.col_value, dtype=np.float64)
-            row_dual = np.asarray(answer.row_dual, dtype=np.float64)
+            row_dual = np.asarray(answer.row_dual, dtype=np.float64) / self.session.scale
             dual = np.zeros(len(self.present))
             dual[self.order] = row_dual
             bound = max(bound, self.session.dual_bound_of(dual, low, high))

@@ -111,7 +111,7 @@ class _Tree:
         self.spread = self.statement.design.X.std(axis=0) + 1e-9
         self.lp = LazyLP(session, options)
         self.mip = session.copy(relaxed=False)
-        configure(self.mip, options, absolute_gap(self.statement))
+        configure(self.mip, options, absolute_gap(self.statement) * session.scale)
         self.tried: set[frozenset[int]] = set()
         self.started = time.perf_counter()
         self.ages: Iterator[int] = itertools.count()
@@ -253,7 +253,7 @@ class _Tree:
             return True, math.inf
         if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
             self._consider(np.asarray(self.mip.getSolution().col_value, dtype=np.float64))
-        bound = float(info.mip_dual_bound)
+        bound = float(info.mip_dual_bound) / self.session.scale
         settled = status == highspy.HighsModelStatus.kOptimal or bound >= self.best - _CUT_OFF
         return settled, bound
 
