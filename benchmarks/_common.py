@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,8 @@ def arguments(
 def machine() -> dict[str, Any]:
     """Processor, cores, load and the versions that decide the figures."""
     packages = ("milpscore", "highspy", "numpy", "scipy", "pyomo", "linopy")
+    # named only where they are there: one benchmark each has a use for them
+    packages += tuple(name for name in ("numba", "skglm", "glum") if find_spec(name))
     return {
         "cpu": _cpu_name(),
         "cores": os.cpu_count(),

@@ -13,7 +13,9 @@ import pytest
 
 from milpscore.core.column import Column
 from milpscore.core.design import Design
+from milpscore.core.errors import FormulationError
 from milpscore.core.result import Claim
+from milpscore.data import make_design
 from milpscore.formulations import FORMULATIONS, builder
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
@@ -305,3 +307,25 @@ def test_no_grid_uses_a_threshold_gap_and_says_so(seed: int) -> None:
     assert truth.objective - 1e-9 <= result.objective
     # normal draws leave totals far apart compared with the gap, so nothing is lost here
     assert result.objective == pytest.approx(truth.objective, abs=1e-9)
+
+
+def test_totals_closer_than_any_solver_can_tell_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    y = np.array([1, -1] * 5)
+    with pytest.raises(FormulationError, match="give the columns a smaller unit, or bin them"):
+        builder("slim")(make_design(rng.normal(size=(10, 2)) * 1e-9, y))
+
+
+def test_whole_intercepts_beyond_the_solvers_integers_are_refused() -> None:
+    X, y = np.arange(8.0)[:, None] * 1e8, [0, 0, 0, 0, 1, 1, 1, 1]
+    with pytest.raises(FormulationError, match=r"b reaches .*give the columns a larger unit"):
+        solve(builder("hinge")(X, y))
+    assert solve(builder("hinge")(X / 1e8, y)).claim is Claim.OPTIMAL
+    assert solve(builder("hinge")(X, y, intercept="real")).verified
+
+
+def test_programs_and_results_show_themselves_in_one_line() -> None:
+    program = builder("slim")(np.arange(4.0)[:, None], [0, 0, 1, 1])
+    assert repr(program.relaxed()) == "<Program slim, relaxed, of 4 rows x 1 columns>"
+    shown = repr(solve(program))
+    assert shown == "<Result slim, exact: optimal, objective 0.001, bound 0.001, terms 1>"

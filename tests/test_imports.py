@@ -21,7 +21,7 @@ resource = pytest.importorskip("resource", reason="CPU seconds of a child need a
 
 ROOT = Path(milpscore.__file__).parent
 HEAVY = {"clarabel", "cvxpy", "ecos", "highspy", "joblib", "matplotlib", "pandas", "pyomo"}
-HEAVY |= {"scipy", "sklearn"}
+HEAVY |= {"numba", "scipy", "sklearn"}
 # Rich and Typer belong to the command line alone.
 INTERFACE = {"rich", "typer"}
 PACKAGES = [

@@ -109,6 +109,8 @@ def test_only_the_largest_columns_are_drawn() -> None:
 def test_a_card_without_terms_can_be_drawn() -> None:
     ax = plots.coefficients(solved(coefficients=np.zeros(3)))
     assert ax.get_yticklabels() == []
+    assert [text.get_text() for text in ax.texts] == ["no column has points"]
+    assert ax.get_legend() is None
 
 
 def test_one_figure_with_both(table: pd.DataFrame, tmp_path: Any) -> None:

@@ -508,3 +508,22 @@ def test_smoothed_hinge_comes_with_its_width() -> None:
     assert wide.converged
     assert narrow.converged
     assert wide.objective < narrow.objective
+
+
+def test_steps_stay_long_where_the_objective_is_all_rounding() -> None:
+    """Near the optimum differences of mean losses are noise; backtracking must not trust them."""
+    rng = np.random.default_rng(8)
+    design = BinnedDesign(rng.integers(0, 20, (30_000, 4)), (20,) * 4)
+    w = np.zeros((4, 20))
+    w[0, 8:] = 1.0
+    total = design.matvec((w - w.mean(axis=1, keepdims=True)).ravel())
+    y = np.where(total + rng.logistic(size=30_000) > 0, 1, -1)
+    fit = fit_proximal(design, y, penalty=Binarsity(0.01, blocks=design.blocks), tol=1e-13)
+    # the curvature is at most a quarter of the largest eigenvalue, which is about 1/20
+    assert fit.step > 10
+    assert fit.converged
+    assert fit.iterations < 200
+    # what carries no signal merges into one bin, whose coefficients are zero without rounding
+    blocks = fit.coefficients.reshape(4, 20)
+    assert blocks[0].any()
+    assert not blocks[1:].any()

@@ -124,6 +124,13 @@ def test_steps_and_units_and_lone_columns_show_only_what_has_points():
     assert equal_steps.terms == 1, "steps add up, so equal points are no constant"
 
 
+def test_points_per_unit_are_explained():
+    per_unit = Scorecard((Column("a", "a"), Column("b", "b", "step", lower=1)), (2, 1), 1)
+    steps_alone = Scorecard(per_unit.columns, (0, 1), 1)
+    assert "line that applies; 'per unit' means points times the value." in per_unit.to_text()
+    assert "per unit" not in steps_alone.to_text()
+
+
 def test_a_card_without_points_says_so():
     card = Scorecard((Column("a", "a"),), (0,), 0)
     for text in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html()):

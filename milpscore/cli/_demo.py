@@ -40,7 +40,7 @@ PARTS = (
         "slim",
         {**_BOX, "l0_penalty": float(PER_TERM)},
         0.7,
-        f"fewest errors; points 0 to {MAX_POINTS}, at most {MAX_TERMS} terms, "
+        f"fewest errors; points 0 to {MAX_POINTS}, at most {MAX_TERMS} columns, "
         f"{float(PER_TERM)} for each",
     ),
     Part("hinge", {**_BOX, "margin": 4}, 0.1, "hinge loss with margin 4; the same points"),
@@ -48,7 +48,7 @@ PARTS = (
         "sparse_rounding",
         {"max_terms": MAX_TERMS},
         0.1,
-        f"hinge loss; points -1, 0 or 1, at most {MAX_TERMS} terms",
+        f"hinge loss; points -1, 0 or 1, at most {MAX_TERMS} columns",
     ),
     Part(
         "fused_lasso",
@@ -166,7 +166,7 @@ def _about(design: Design) -> Iterable[tuple[str, str]]:
         "Program",
         f"slim, a mixed-integer program: whole points from 0 to {MAX_POINTS} for at most "
         f"{MAX_TERMS} columns, and a threshold, with the least objective: errors / {rows} + "
-        f"{float(PER_TERM)} x terms.",
+        f"{float(PER_TERM)} x columns.",
     )
 
 

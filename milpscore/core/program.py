@@ -44,7 +44,7 @@ class Layout:
     fill: Callable[[Any, Statement, Card], None]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Program:
     """A formulation ready to be inspected, extended, written or solved.
 
@@ -70,6 +70,11 @@ class Program:
     simplify: Callable[[Statement, Card], Card] = field(default=lambda statement, card: card)
     parameters: Mapping[str, str] = field(default_factory=dict)
     build_seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        """Name, kind and shape; the data stay out."""
+        rows, columns = self.statement.design.shape
+        return f"<Program {self.formulation}, {self.kind}, of {rows} rows x {columns} columns>"
 
     @property
     def formulation(self) -> str:

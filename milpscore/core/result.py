@@ -83,7 +83,7 @@ def relative_gap(objective: float, bound: float) -> float:
     return (objective - bound) / max(abs(objective), 1e-10)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The answer to a solve; every number in it was recomputed from the raw data where it can be.
 
@@ -140,6 +140,13 @@ class Result:
     caveat: str = ""
     trace: tuple[TracePoint, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The claim and its figures; the trace and the coefficients stay out."""
+        return (
+            f"<Result {self.formulation}, {self.kind}: {self.claim}, objective "
+            f"{self.objective:.6g}, bound {self.dual_bound:.6g}, terms {self.terms}>"
+        )
 
     @property
     def gap(self) -> float:

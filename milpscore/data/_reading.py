@@ -71,7 +71,9 @@ def read_frame(source: Source) -> pd.DataFrame:
             " add the missing names, or quote fields that hold the separator."
         ) from error
     except OSError as error:
-        raise DataError(f"cannot read {str(source)!r}: {error.strerror}. Check the path.") from error
+        raise DataError(
+            f"cannot read {str(source)!r}: {error.strerror}. Check the path."
+        ) from error
     except UnicodeDecodeError as error:
         raise DataError(
             f"{str(source)!r} is not in UTF-8 (byte {error.object[error.start]:#04x}). Save it as "

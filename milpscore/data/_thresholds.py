@@ -113,7 +113,10 @@ def read_thresholds(path: str | PathLike[str]) -> dict[str, list[float]]:
     try:
         text = place.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read thresholds from {str(place)!r}: {error}.") from error
+        raise DataError(
+            f"cannot read thresholds from {str(place)!r}: {error}. Check the path, and save the "
+            "file in UTF-8."
+        ) from error
     is_json = place.suffix.lower() == ".json" or text.lstrip()[:1] in {"{", "["}
     try:
         found = _from_json(text) if is_json else _from_csv(text)

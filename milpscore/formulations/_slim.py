@@ -274,7 +274,13 @@ def _choose_units(
     step = design.step
     if step is not None and (reach / float(step) + 1) * INTEGRALITY_TOLERANCE < 0.5:
         return _Units(step, 1.0, on_grid=True)
-    return _Units(Fraction(1), max(reach, 1.0) * 10 * INTEGRALITY_TOLERANCE, on_grid=False)
+    gap = max(reach, 1.0) * 10 * INTEGRALITY_TOLERANCE
+    if 0 < reach <= gap:
+        raise FormulationError(
+            f"no two totals differ by more than {reach:.2g}, and a solver tells apart no less than "
+            f"{gap:.0e}: give the columns a smaller unit, or bin them"
+        )
+    return _Units(Fraction(1), gap, on_grid=False)
 
 
 def _intercept_rule(

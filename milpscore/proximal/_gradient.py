@@ -16,7 +16,10 @@ from milpscore.proximal._run import Run, start_run
 _LOOK_EVERY = 10
 _MORE_CURVATURE = 2.0
 _LESS_CURVATURE = 0.8
-_ROUNDING = 1e-14
+# differences of mean losses below this share of them are not trusted
+_ROUNDING = 1e-9
+_SLACK = 1e-3
+_STEEPEST = 1e300
 
 
 @dataclass(eq=False)
@@ -176,17 +179,22 @@ def _backtrack(
         w = state.penalty.prox(ahead.w - gradient / state.bend, 1.0 / state.bend)
         move = w - ahead.w
         b = ahead.b
-        bound = (
-            value + float(np.vdot(gradient, move)) + 0.5 * state.bend * float(np.vdot(move, move))
-        )
+        linear = value + float(np.vdot(gradient, move))
+        parabola = 0.5 * state.bend * float(np.vdot(move, move))
         if smooth.intercept:
             # in centred columns the free constant is c = b + means.w
             heavy = state.bend * state.mass
             shift = -pull / heavy
-            bound += float(np.vdot(pull, shift)) + 0.5 * heavy * float(np.vdot(shift, shift))
+            linear += float(np.vdot(pull, shift))
+            parabola += 0.5 * heavy * float(np.vdot(shift, shift))
             b = b + shift - smooth.means @ move
         eta = smooth.X.matvec(w)
-        reached = smooth.value(eta + b)
-        if reached <= bound + _ROUNDING * abs(value) or state.bend > 1e300:
+        z = eta + b
+        reached = smooth.value(z)
+        rise = reached - linear
+        if abs(rise) + parabola <= _ROUNDING * abs(value):
+            # a small difference of large numbers, all rounding: its second-order part instead
+            rise = 0.5 * smooth.bend(z, z - ahead.eta - ahead.b)
+        if rise <= parabola * (1.0 + _SLACK) or state.bend > _STEEPEST:
             return _Iterate(w, b, eta, reached), move
         state.bend *= _MORE_CURVATURE

@@ -16,7 +16,9 @@ _STEPS = 100
 _TOLERANCE = 1e-13
 
 
-def best_intercept(smooth: Smooth, eta: FloatArray, start: FloatArray) -> FloatArray:
+def best_intercept(
+    smooth: Smooth, eta: FloatArray, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Minimise the mean loss over b.
 
     Parameters
@@ -28,7 +30,9 @@ def best_intercept(smooth: Smooth, eta: FloatArray, start: FloatArray) -> FloatA
 
     Returns
     -------
-    ndarray of shape () or (K,)
+    b : ndarray of shape () or (K,)
+    u : ndarray of the shape of eta
+        The rows' derivatives loss'(eta + b), their weighted sum zero.
 
     Raises
     ------
@@ -37,19 +41,20 @@ def best_intercept(smooth: Smooth, eta: FloatArray, start: FloatArray) -> FloatA
     """
     if eta.ndim == 2:
         return _many(smooth, eta, start)
-    return np.asarray(_one(smooth, eta, float(start)))
+    b, u = _one(smooth, eta, float(start))
+    return np.asarray(b), u
 
 
-def _one(smooth: Smooth, eta: FloatArray, b: float) -> float:
+def _one(smooth: Smooth, eta: FloatArray, b: float) -> tuple[float, FloatArray]:
     """Newton's method inside a shrinking bracket: the derivative in b never decreases."""
     lower, upper = -np.inf, np.inf
     reach = 1.0
     for _ in range(_STEPS):
         z = eta + b
-        rows = smooth.row_gradient(z)
-        slope = float(rows.sum())
-        if not abs(slope) > _TOLERANCE * float(np.abs(rows, out=rows).sum()):
-            return b
+        u = smooth.loss.gradient(z, smooth.y)
+        slope = float(smooth.weight @ u)
+        if not abs(slope) > _TOLERANCE * float(smooth.weight @ np.abs(u)):
+            return b, u
         if slope > 0:
             upper = b
         else:
@@ -67,16 +72,16 @@ def _one(smooth: Smooth, eta: FloatArray, b: float) -> float:
             following = 0.5 * (lower + upper)
         reach = max(2.0 * reach, 2.0 * abs(following - b))
         if following == b or not lower < following < upper:
-            return b  # the bracket is one rounding wide
+            return b, u  # the bracket is one rounding wide
         b = following
     if np.isinf(lower) or np.isinf(upper):
         raise NotApplicableError(
             "the loss falls without end as the intercept grows; fix it at 0 with intercept=False."
         )
-    return b
+    return b, smooth.loss.gradient(eta + b, smooth.y)
 
 
-def _many(smooth: Smooth, eta: FloatArray, b: FloatArray) -> FloatArray:
+def _many(smooth: Smooth, eta: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Damped Newton steps for the K intercepts of the multinomial loss, their mean kept at 0."""
     value = smooth.value(eta + b)
     for _ in range(_STEPS):
@@ -98,4 +103,4 @@ def _many(smooth: Smooth, eta: FloatArray, b: FloatArray) -> FloatArray:
         else:
             break
         b, value = following, reached
-    return b
+    return b, smooth.loss.gradient(eta + b, smooth.y)

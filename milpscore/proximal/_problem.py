@@ -94,9 +94,11 @@ class Smooth:
         rows = self.loss.hessian(z, self.y)
         return np.multiply(rows, self._row(rows))
 
-    def settle(self, eta: FloatArray, start: FloatArray) -> FloatArray:
-        """The best intercept for scores ``eta`` without one."""
-        return best_intercept(self, eta, start) if self.intercept else self.zero_intercept()
+    def bend(self, z: FloatArray, change: FloatArray) -> float:
+        """Second derivative of the mean loss along a change of the scores, or a bound on it."""
+        if z.ndim == 2:  # the Hessian of a row is no diagonal
+            return self.loss.curvature * float(self.weight @ (change * change).sum(axis=1))
+        return float(self.row_hessian(z) @ (change * change))
 
     def dual(self, u: FloatArray) -> float:
         """-sum_i weight_i conjugate(u_i)."""
@@ -115,10 +117,11 @@ class Smooth:
 
     def settled(self, w: FloatArray, eta: FloatArray, start: FloatArray) -> Primal:
         """The point ``w`` with the best intercept, for scores eta = X w."""
-        b = self.settle(eta, start)
-        z = eta + b
-        u = self.loss.gradient(z, self.y)
-        return Primal(w, eta, b, u, self.X.rmatvec(u * self._row(u)), self.value(z))
+        if self.intercept:
+            b, u = best_intercept(self, eta, start)
+        else:
+            b, u = self.zero_intercept(), self.loss.gradient(eta, self.y)
+        return Primal(w, eta, b, u, self.X.rmatvec(u * self._row(u)), self.value(eta + b))
 
     def take(self, rows: IntArray) -> Smooth:
         """The same on some of the rows, their weights again adding to 1."""

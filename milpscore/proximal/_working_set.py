@@ -201,7 +201,7 @@ def _line_search(
         b = point.b + length * shift
         loss = smooth.value(eta + b)
         change = loss - point.loss + after - before
-        if change <= 1e-4 * length * min(promised, 0.0) + 1e-15 * abs(point.loss):
+        if change <= 1e-4 * length * min(promised, 0.0) + 1e-14 * abs(point.loss):
             w = point.w.copy()
             w[panel.index] = part
             return _Point(w, eta, b, loss, smooth.row_gradient(eta + b))

@@ -56,9 +56,13 @@ def card_fields(text: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
-        raise DataError(f"this is not JSON ({error}); give a file written by save()") from error
+        raise DataError(
+            f"this is not JSON ({error}); give a file written by save() or 'milpscore fit --out'"
+        ) from error
     if not isinstance(content, dict) or content.get("kind") != _KIND:
-        raise DataError("this JSON is not a scorecard; give a file written by save()")
+        raise DataError(
+            "this JSON is not a scorecard; give a file written by save() or 'milpscore fit --out'"
+        )
     version = content.get("schema_version")
     if version != SCHEMA_VERSION:
         raise DataError(

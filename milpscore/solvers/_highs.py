@@ -96,12 +96,13 @@ def _relaxed_result(session: Session, options: Options, outcome: Outcome, note: 
     broken = model_violations(program.model, integrality=False)
     bound = -math.inf
     if outcome.row_dual is not None:
-        bound = min(session.dual_bound_of(outcome.row_dual), objective)
+        # losses and penalties are never negative
+        bound = min(max(session.dual_bound_of(outcome.row_dual), 0.0), objective)
         _store_duals(session, outcome)
     w, b = program.coefficients()
     return Result(
         **common,
-        claim=claim_of(not broken, objective, bound, trivial=-math.inf),
+        claim=claim_of(not broken, objective, bound, trivial=0.0),
         verified=not broken,
         objective=objective,
         loss=loss,

@@ -1,0 +1,165 @@
+"""Prox steps: elementwise beside a copy of the array, total variation beside prox_tv.
+
+One thread, the least of several runs, with numba and without it (MILPSCORE_NUMBA=0), each in a
+process of its own. A copy is timed twice: into an array that is there already (what a prox with
+``out=`` does) and into a new one (which the system must first give and clear).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+for name in THREADS:  # before NumPy is loaded, here and in the children
+    os.environ[name] = "1"
+
+import numpy as np  # noqa: E402
+from _common import SEED, Report, arguments, in_child  # noqa: E402
+
+N = 1_000_000
+BLOCKS, BINS = 1000, 50
+TV_LAMS = (0.1, 1.0, 10.0)
+# without numba the sequential kernel is plain Python: enough to know its pace
+N_PLAIN = 50_000
+
+
+def least(call: Callable[[], object], runs: int) -> float:
+    """Seconds of the quickest of ``runs`` calls, after one that does not count."""
+    call()
+    seconds = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
+
+
+def signals(n: int) -> dict[str, Any]:
+    """What total variation is asked to smooth; Condat's method is quadratic on the ramp."""
+    rng = np.random.default_rng(SEED)
+    return {"noise": rng.normal(size=n), "ramp": np.linspace(0.0, 1e-3 * n, n)}
+
+
+def elementwise(numba: bool, runs: int) -> dict[str, Any]:
+    """Nanoseconds per element of copies and of the elementwise prox steps at 1e6, with out=."""
+    os.environ["MILPSCORE_NUMBA"] = str(int(numba))
+    from milpscore.penalties import L1, AlphaFacets, Facets, StronglyConvexFacets, WeightedL1
+
+    y = np.random.default_rng(SEED).normal(size=N) * 3
+    out = np.empty(N)
+    penalties = {
+        "L1": L1(0.3),
+        "Facets": Facets(0.3),
+        "Facets, gamma 0.5": Facets(0.3, 0.5),
+        "SCF": StronglyConvexFacets(0.3),
+        "alpha-Facets": AlphaFacets(0.3, alpha=(1, 2)),
+        "weighted L1": WeightedL1(0.3, weights=np.linspace(0.1, 1, N)),
+    }
+    answer = {
+        "copy": least(lambda: np.copyto(out, y), runs),
+        "new copy": least(y.copy, runs),
+    }
+    for label, penalty in penalties.items():
+        answer[label] = least(lambda p=penalty: p.prox(y, 1.0, out=out), runs)  # type: ignore[misc]
+    return {label: 1e9 * seconds / N for label, seconds in answer.items()}
+
+
+def sequential(numba: bool, runs: int) -> dict[str, Any]:
+    """Nanoseconds per element of total variation, binarsity, OWL and EYE; prox_tv's beside."""
+    os.environ["MILPSCORE_NUMBA"] = str(int(numba))
+    from milpscore.penalties import EYE, OWL, Binarsity, WeightedTV
+
+    n = N if numba else N_PLAIN
+    runs = runs if numba else 1
+    rows = []
+    for label, y in signals(n).items():
+        for lam in TV_LAMS:
+            out, penalty = np.empty(n), WeightedTV(lam)
+            ours = least(lambda p=penalty, v=y, o=out: p.prox(v, 1.0, out=o), runs)  # type: ignore[misc]
+            theirs = _prox_tv(y, lam, runs) if numba else None
+            row = {"signal": label, "lam": lam, "ours": 1e9 * ours / n}
+            rows.append({**row, "prox_tv": None if theirs is None else 1e9 * theirs / n})
+    rng = np.random.default_rng(SEED)
+    size = BLOCKS * BINS
+    y = rng.normal(size=size)
+    others = {
+        "binarsity 1000 x 50": Binarsity(
+            0.5, blocks=np.arange(size).reshape(BLOCKS, BINS).tolist()
+        ),
+        "OWL 50,000": OWL(0.5, weights=np.linspace(1, 0.1, size)),
+        "EYE 50,000, r in {0, 1}": EYE(0.5, expert=rng.integers(0, 2, size)),
+        "EYE 50,000, r in [0, 1]": EYE(0.5, expert=rng.random(size)),
+    }
+    single = {
+        label: 1e9 / size * least(lambda p=penalty: p.prox(y, 1.0), runs)  # type: ignore[misc]
+        for label, penalty in others.items()
+    }
+    return {"rows": rows, "single": single}
+
+
+def _prox_tv(y: Any, lam: float, runs: int) -> float | None:
+    """Seconds of prox_tv's taut string, None where it is not installed."""
+    try:
+        import prox_tv
+    except ImportError:
+        return None
+    return least(lambda: prox_tv.tv1_1d(y, lam, method="classictautstring"), runs)
+
+
+def main() -> None:
+    settings = arguments(__doc__ or "")
+    limit = settings.time_limit or 300.0
+    report = Report("Prox steps: nanoseconds per element", settings)
+    runs = 3 if settings.quick else 30
+    roads = [False]
+    from milpscore.core.jit import has_numba
+
+    if has_numba():
+        roads.append(True)
+    else:
+        report.note("skipped: numba is not installed (pip install milpscore[fast])")
+    table, chains, singles = [], [], []
+    for numba in roads:
+        road = "numba" if numba else "NumPy"
+        nanoseconds = in_child(elementwise, numba, runs, patience=limit)
+        nanoseconds.pop("peak_mb")
+        for label, ns in nanoseconds.items():
+            table.append({"by": road, "prox": label, "ns": ns, "x copy": ns / nanoseconds["copy"],
+                          "x new copy": ns / nanoseconds["new copy"]})  # fmt: skip
+        for label in ("L1", "Facets", "SCF"):
+            ratio, wanted = nanoseconds[label] / nanoseconds["copy"], 2 if numba else 10
+            report.target(f"{label}, {road}, out=", f"<= {wanted}x a copy",
+                          f"{ratio:.1f}x", ratio <= wanted)  # fmt: skip
+        answer = in_child(sequential, numba, runs, patience=limit)
+        chains += [{"by": road if numba else "Python", **row} for row in answer["rows"]]
+        singles += [{"by": road, "prox": k, "ns": v} for k, v in answer["single"].items()]
+        if numba:
+            judge(report, answer)
+    if not any(row["prox_tv"] for row in chains):
+        report.note("skipped: prox_tv is not installed (pip install prox_tv; needs LAPACKE)")
+    report.note("Without numba total variation is a plain Python loop, timed on 50,000 entries.")
+    report.tables = [
+        ("Elementwise, 1e6 elements, out=", table),
+        ("Weighted total variation, 1e6 elements", chains),
+        ("Others", singles),
+    ]
+    report.finish()
+
+
+def judge(report: Report, answer: dict[str, Any]) -> None:
+    """The targets of the sequential kernels."""
+    ramp = max(row["ours"] for row in answer["rows"] if row["signal"] == "ramp")
+    report.target("TV on a ramp", "<= 60 ns", f"{ramp:.1f} ns", ramp <= 60)
+    noise = [row for row in answer["rows"] if row["signal"] == "noise" and row["prox_tv"]]
+    if noise:
+        ratio = max(row["ours"] / row["prox_tv"] for row in noise)
+        report.target("TV on noise beside prox_tv", "<= 1.2x", f"{ratio:.2f}x", ratio <= 1.2)
+    bins = answer["single"]["binarsity 1000 x 50"]
+    report.target("binarsity 1000 x 50", "<= 30 ns", f"{bins:.1f} ns", bins <= 30)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""What the figures share: the Axes they take, colours, labels, and how they are tidied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+Key = tuple[str, str]
+Results = Mapping[Key, Result]
+
+# Okabe & Ito's palette, told apart with every common form of colour blindness; markers and line
+# styles repeat what the colours say.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+
+
+def results_of(given: DataFrame | Results | Result) -> Results:
+    """(formulation, kind) -> Result, from a table, a mapping or one result."""
+    if isinstance(given, Result):
+        return {(given.formulation, given.kind): given}
+    found: Results = given if isinstance(given, Mapping) else given.attrs.get("results", {})
+    if not found:
+        raise NotApplicableError(
+            "there are no results to draw: pass the table of milpscore.compare as it came (some "
+            "DataFrame operations drop attrs), or its attrs['results']"
+        )
+    return found
+
+
+def axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.gca()
+
+
+def spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def short(label: str, length: int = 42) -> str:
+    """The label with its middle left out where it is long: the cuts stand at its ends."""
+    half = (length - 1) // 2
+    return label if len(label) <= length else f"{label[:half]}…{label[-half:]}"
+
+
+def tidy(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
