@@ -15,6 +15,7 @@ from milpscore.cli._demo import demo_command
 from milpscore.cli._export import export_command
 from milpscore.cli._fit import fit_command
 from milpscore.cli._list import list_command
+from milpscore.cli._path import path_command
 from milpscore.cli._predict import predict_command
 from milpscore.core.errors import MilpscoreError
 
@@ -88,6 +89,7 @@ def milpscore(
 
 app.command("fit")(fit_command)
 app.command("compare")(compare_command)
+app.command("path")(path_command)
 app.command("export")(export_command)
 app.command("predict")(predict_command)
 app.command("list")(list_command)

@@ -18,11 +18,11 @@ from milpscore.cli._common import (
     parse_setting,
     print_json,
     read_data,
-    require_folder,
     require_known,
     say,
     settable,
 )
+from milpscore.cli._figures import require_drawable, save_figure
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def compare_command(
     common, own = _arguments(
         names, settings, coef_min=coef_min, coef_max=coef_max, max_terms=max_terms
     )
-    _require_drawable(plot)
+    require_drawable(plot)
     table = read_data(
         data,
         target,
@@ -152,7 +152,9 @@ def compare_command(
         seconds = time.perf_counter() - started
     _show(frame, seconds, json)
     if plot is not None:
-        _draw(frame, plot)
+        from milpscore.plots import comparison_figure
+
+        save_figure(comparison_figure(frame), plot)
         say(f"The figure was saved in {plot}.")
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
@@ -200,25 +202,3 @@ def _show(frame: DataFrame, seconds: float, as_json: bool) -> None:
     for note in notes(frame):
         console.print(note, markup=False)
     console.print(f"{seconds:.1f} s. {LEGEND}")
-
-
-def _require_drawable(plot: Path | None) -> None:
-    """Refuse a figure that could not be saved before the solving, not after it."""
-    if plot is None:
-        return
-    require_folder(plot)
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    known = FigureCanvasBase.get_supported_filetypes()
-    if plot.suffix.lstrip(".").lower() not in known:
-        raise OptionError(f"--plot {plot}: the name must end in one of {', '.join(sorted(known))}")
-
-
-def _draw(frame: DataFrame, plot: Path) -> None:
-    """Save the figure; no screen is needed."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from milpscore.plots import comparison_figure
-
-    comparison_figure(frame).savefig(plot, dpi=150)

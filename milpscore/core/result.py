@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
-from milpscore.core.program import Kind
+
+ResultKind = Literal["exact", "relaxed", "rounded"]
 
 CLAIM_TOLERANCE = 1e-6
 """A verified card within this relative distance of its bound is called optimal."""
@@ -58,9 +59,12 @@ class SolutionStatus(_Explained):
 
 
 class Claim(_Explained):
-    """What milpscore itself vouches for, after its own re-check."""
+    """What milpscore itself vouches for, after its own re-check.
 
-    OPTIMAL = "optimal", "Verified, and no better card is possible beyond 1e-6."
+    Of a relaxation it speaks of the LP: solved, and its bound recomputed.
+    """
+
+    OPTIMAL = "optimal", "Verified, and nothing the program allows is better beyond 1e-6."
     GAP = "gap", "A verified card and a bound that says how far it can be from the best."
     FEASIBLE = "feasible", "A verified card; nothing is known about how good the best one is."
     NONE = "none", "No card."
@@ -90,7 +94,8 @@ class Result:
     Attributes
     ----------
     formulation, kind : str
-        The builder's name, and ``exact`` or ``relaxed``.
+        The builder's name, and ``exact``, ``relaxed`` or ``rounded`` (a card rounded from a
+        relaxation, whose bound it carries).
     claim : Claim
         What is vouched for.
     termination : Termination
@@ -104,7 +109,7 @@ class Result:
     bound_source : str
         "solver", "second opinion" or "evidence".
     card : Card or None
-        The integer card (exact programs).
+        The integer card (exact and rounded results).
     coefficients : ndarray of shape (p,)
         Real for relaxed programs; empty without a solution.
     intercept : float
@@ -113,7 +118,7 @@ class Result:
     """
 
     formulation: str
-    kind: Kind
+    kind: ResultKind
     claim: Claim
     termination: Termination
     solution: SolutionStatus

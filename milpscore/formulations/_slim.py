@@ -153,7 +153,7 @@ def slim(
         if units.on_grid
         else (
             f"among cards whose negative totals stay {units.gap:g} below T; "
-            "bin the columns for a bound over all cards"
+            "bin the columns, or round decimals (X.round(2)), for a bound over all cards"
         ),
     )
     big_m = _big_m(rows, smallest, largest, rule, units)

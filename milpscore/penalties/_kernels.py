@@ -24,14 +24,22 @@ def soft(y: FloatArray, out: FloatArray, threshold: float, shrinkage: float) -> 
 @compiled
 def grid(y: FloatArray, out: FloatArray, unit: float, push: float, slope: float) -> None:
     """See :func:`milpscore.penalties._elementwise.grid_block`."""
-    pitch = 1.0 + push
-    per_unit, per_pitch, per_slope = 1.0 / unit, 1.0 / pitch, 1.0 / slope
-    for i in range(y.size):
-        value = y[i] * per_unit
-        thresholded = value - min(max(value, -push), push)
-        k = np.trunc(thresholded * per_pitch)
-        part = min(max((thresholded - k * pitch) * per_slope, -1.0), 1.0)
-        answer = k + part
-        whole = np.rint(answer)
-        near = abs(answer - whole) <= _ROUNDING * abs(value)
-        out[i] = (whole if near else answer) * unit
+    pitch, per_unit, per_slope = 1.0 + push, 1.0 / unit, 1.0 / slope
+    # a whole quotient must not be cut to the number below it
+    per_pitch = (1.0 + 2 * _ROUNDING) / pitch
+    if slope == 1.0:
+        for i in range(y.size):
+            size = abs(y[i]) * per_unit
+            k = np.floor(size * per_pitch)
+            part = size - k * pitch - push
+            part = part if part > _ROUNDING * size else 0.0
+            out[i] = np.copysign((k + part) * unit, y[i])
+    else:
+        for i in range(y.size):
+            size = abs(y[i]) * per_unit
+            above = max(size - push, 0.0)
+            k = np.floor(above * per_pitch)
+            part = above - k * pitch
+            part = part * per_slope if part > _ROUNDING * size else 0.0
+            part = part if part < 1.0 - _ROUNDING * size else 1.0
+            out[i] = np.copysign((k + part) * unit, y[i])

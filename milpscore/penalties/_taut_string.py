@@ -11,7 +11,7 @@ from milpscore.core.jit import has_numba
 
 # Widths beyond this many times the data would swamp them in rounding: there, the bound is worth
 # its extra pass.
-_WIDE = 100.0
+_WIDE = 1e4
 
 
 def tv_prox(y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1.0) -> FloatArray:

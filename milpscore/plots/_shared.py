@@ -34,6 +34,7 @@ def results_of(given: DataFrame | Results | Result) -> Results:
 
 
 def axes(ax: Axes | None) -> Axes:
+    """The given Axes, or the current one."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -42,6 +43,7 @@ def axes(ax: Axes | None) -> Axes:
 
 
 def spaced(name: str) -> str:
+    """A registry's name as words."""
     return name.replace("_", " ")
 
 
@@ -52,4 +54,5 @@ def short(label: str, length: int = 42) -> str:
 
 
 def tidy(ax: Axes) -> None:
+    """Leave only the two spines that carry ticks."""
     ax.spines[["top", "right"]].set_visible(False)

@@ -148,7 +148,7 @@ def rounded_result(
         if f.refused
     ]
     common: dict[str, Any] = {
-        "kind": "exact",
+        "kind": "rounded",
         "solve_seconds": relaxed.solve_seconds + time.perf_counter() - started,
         "warm_start": "none",
         "caveat": program.statement.caveat,
