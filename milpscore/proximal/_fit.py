@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from milpscore.core.errors import OptionError
 from milpscore.core.terms import ProxPenalty, Ramps, SmoothLoss
 from milpscore.proximal._certificate import Certificate
 from milpscore.proximal._gradient import proximal_gradient
-from milpscore.proximal._operators import BinnedOperator
+from milpscore.proximal._operators import BinnedOperator, with_ones
 from milpscore.proximal._problem import Primal, Smooth, prepare, shaped
 from milpscore.proximal._result import ProximalResult
 from milpscore.proximal._run import Run
@@ -35,7 +36,7 @@ def fit_proximal(
     loss: str | SmoothLoss = "logistic",
     penalty: ProxPenalty,
     sample_weight: Any = None,
-    intercept: bool = True,
+    intercept: bool | Literal["penalised"] = True,
     tol: float = 1e-6,
     max_iter: int | None = None,
     algorithm: Algorithm = "auto",
@@ -58,8 +59,9 @@ def fit_proximal(
         Of ``milpscore.penalties``. For the multinomial loss it is summed over the classes.
     sample_weight : array of shape (n,), optional
         Finite, not negative; rows of weight 0 count for nothing.
-    intercept : bool
-        False fixes b at 0.
+    intercept : bool or "penalised"
+        True leaves b free, False fixes it at 0. "penalised" makes b the last coefficient the
+        penalty sees, that of a column of ones: weights or expert marks then have p + 1 entries.
     tol : float
         Relative duality gap (primal - dual) / max(|primal|, 1e-12) wanted.
     max_iter : int, optional
@@ -90,12 +92,40 @@ def fit_proximal(
     array([1.386])
     """
     check_options(tol, max_iter, algorithm)
-    smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
+    as_column = isinstance(intercept, str)
+    if isinstance(intercept, str):
+        if intercept != "penalised":
+            raise OptionError(f'intercept={intercept!r}; use True, False or "penalised".')
+        X, start, free = with_ones(X), _joined(start), False
+    else:
+        free = intercept
+    smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=free)
     at, step = _start(start, smooth)
     run, point = solve(
         smooth, shaped(penalty, smooth), tol, max_iter, algorithm, start=at, step=step
     )
-    return run.result(point)
+    found = run.result(point)
+    return _parted(found) if as_column else found
+
+
+def _joined(start: Start) -> Start:
+    """A start whose intercept is the last coefficient."""
+    if start is None:
+        return None
+    if isinstance(start, ProximalResult):
+        start = (start.coefficients, start.intercept)
+    w, b = np.asarray(start[0], dtype=np.float64), np.asarray(start[1], dtype=np.float64)
+    return np.concatenate([w, b[np.newaxis]]), np.zeros(b.shape)
+
+
+def _parted(found: ProximalResult) -> ProximalResult:
+    """The last coefficient as the intercept."""
+    last = found.coefficients[-1]
+    return replace(
+        found,
+        coefficients=found.coefficients[:-1],
+        intercept=float(last) if np.ndim(last) == 0 else np.array(last),
+    )
 
 
 def solve(

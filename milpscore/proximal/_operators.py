@@ -213,6 +213,31 @@ def as_operator(X: Any) -> Operator:
     return found
 
 
+def with_ones(X: Any) -> Operator:
+    """The design with a last column of ones, whose coefficient is a penalised intercept.
+
+    Parameters
+    ----------
+    X : as for :func:`as_operator`, shape (n, p)
+
+    Returns
+    -------
+    Operator of shape (n, p + 1)
+    """
+    operator = as_operator(X)
+    n = operator.shape[0]
+    if isinstance(operator, DenseOperator):
+        return DenseOperator(np.asfortranarray(np.column_stack([operator.X, np.ones(n)])))
+    if isinstance(operator, SparseOperator):
+        from scipy.sparse import csc_array, hstack
+
+        return SparseOperator(csc_array(hstack([operator.X, np.ones((n, 1))], format="csc")))
+    assert isinstance(operator, BinnedOperator)
+    binned = operator.X  # a feature of one bin that every row lies in
+    codes = np.column_stack([binned.codes, np.zeros(n, dtype=np.uint8)])
+    return BinnedOperator(BinnedDesign(codes, (*binned.n_bins, 1)))
+
+
 def _sparse(X: Any) -> Operator:
     """Columns in compressed form; written out where that is small and hardly larger."""
     from scipy.sparse import csc_array
