@@ -18,13 +18,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from milpscore.core.column import Column
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import DataError, OptionError
-from milpscore.core.terms import SmoothLoss
+from milpscore.core.errors import OptionError
+from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.data import Binner, apply_columns
 from milpscore.data._checking import row_weights
 from milpscore.data._columns import numeric_column, raw_columns, refuse_equal_names, renamed
 from milpscore.data._validated import validated_frame
-from milpscore.losses import smooth_loss
 from milpscore.proximal import ProximalPath, ProximalResult, fit_proximal, path
 from milpscore.proximal._fit import Algorithm
 from milpscore.proximal._path import Maker
@@ -94,6 +93,7 @@ class PenalisedModel(BaseEstimator):
     algorithm: Algorithm
 
     columns_: tuple[Column, ...]
+    _blocks: tuple[tuple[int, ...], ...]
     warnings_: tuple[str, ...]
     coef_: FloatArray
     intercept_: Any
@@ -127,9 +127,8 @@ class PenalisedModel(BaseEstimator):
             The gap stayed above ``tol``; the message says why.
         """
         problem = self._problem(X, y, sample_weight)
-        result = fit_proximal(
-            **problem.arguments, penalty=problem.maker(self._weight()), **self._options()
-        )
+        penalty = self._penalty(problem.maker)
+        result = fit_proximal(**problem.arguments, penalty=penalty, **self._options())
         self._take(result)
         warn_of_gaps(type(self).__name__, [result], self.tol)
         return self
@@ -202,7 +201,27 @@ class PenalisedModel(BaseEstimator):
         """What makes the penalty from lam, for this design and these row weights."""
         raise TypeError(f"{type(self).__name__} must define _maker")  # pragma: no cover
 
-    def _encode(self, y: Any, weight: FloatArray, loss: SmoothLoss) -> tuple[FloatArray, FloatArray]:
+    def checked_answers(self, y: Any) -> npt.NDArray[Any]:
+        """``y`` as a vector that ``fit`` can use.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        DataError, ValueError
+            It cannot be used.
+        OptionError
+            The loss is not one for such answers.
+        """
+        raise TypeError(f"{type(self).__name__} must define checked_answers")  # pragma: no cover
+
+    def _encode(self, y: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Answers as the loss reads them, and the weights of the rows."""
         raise TypeError(f"{type(self).__name__} must define _encode")  # pragma: no cover
 
@@ -210,9 +229,9 @@ class PenalisedModel(BaseEstimator):
         """Set the attributes a result fills."""
         self.result_, self.n_iter_ = result, result.iterations
 
-    def _weight(self) -> Any:
-        """lam; checked by the penalty."""
-        return self.lam
+    def _penalty(self, maker: Maker) -> ProxPenalty:
+        """The penalty of a single fit; the penalty itself checks lam."""
+        return maker(self.lam)  # type: ignore[arg-type]
 
     # ------------------------------------------------------------ from data to a problem
 
@@ -220,15 +239,8 @@ class PenalisedModel(BaseEstimator):
         """Check everything and learn the design columns."""
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise OptionError(f"fit_intercept={self.fit_intercept!r}; use True or False.")
-        loss = smooth_loss(self.loss)
         design = self._learn(X, sample_weight)
-        rows = design.shape[0]
-        if y is not None and np.ndim(y) and np.shape(y)[0] != rows:
-            raise DataError(
-                f"X has {rows} rows but y has {np.shape(y)[0]} entries; inconsistent numbers of"
-                " samples. Pass one answer for each row."
-            )
-        answers, weight = self._encode(y, row_weights(sample_weight, rows), loss)
+        answers, weight = self._encode(y, row_weights(sample_weight, design.shape[0]))
         return Problem(design, answers, weight, self._maker(design, weight))
 
     def _options(self) -> dict[str, Any]:
@@ -253,7 +265,7 @@ class PenalisedModel(BaseEstimator):
     def _learn(self, X: Any, sample_weight: Any) -> Any:
         """Settle the design columns and return the design of the rows of X."""
         binner = self._binner()
-        self.warnings_, self._unseen = (), "error"
+        self.warnings_, self._unseen, self._blocks = (), "error", ()
         if binner is None and sparse.issparse(X):
             values = _checked_sparse(self, X, reset=True)
             self._features = [f"x{j}" for j in range(values.shape[1])]
@@ -268,8 +280,7 @@ class PenalisedModel(BaseEstimator):
         else:
             binner._learn(frame, sample_weight)
             self.columns_, self.warnings_ = binner.columns_, binner.warnings_
-            self._unseen = binner.unseen
-        self.binner_ = binner
+            self._unseen, self._blocks = binner.unseen, binner.blocks_
         return self._values(frame)
 
     def _design(self, X: Any) -> Any:
@@ -297,6 +308,7 @@ class PenalisedModel(BaseEstimator):
         """What input is welcome is the binner's to say."""
         tags = super().__sklearn_tags__()
         given = getattr(self, "binner", None)
+        # without a binner numbers stay as they are, as under one that bins none
         binner = given if isinstance(given, Binner) else Binner(n_bins=None)
         tags.input_tags = binner.__sklearn_tags__().input_tags
         return tags
@@ -317,9 +329,7 @@ def warn_of_gaps(name: str, results: Sequence[ProximalResult], tol: float) -> No
         return
     worst = max(short, key=lambda result: result.gap)
     which = "the fit" if len(results) == 1 else f"{len(short)} of {len(results)} fits"
-    advice = (
-        "" if worst.converged else " Raise max_iter or tol, scale the features, or raise lam."
-    )
+    advice = "" if worst.converged else " Raise max_iter or tol, scale the features, or raise lam."
     warnings.warn(
         f"{name}: {which} stopped above the relative duality gap asked for, {tol:g}; the largest"
         f" is {worst.gap:.1e} after {worst.iterations} iterations of {worst.algorithm}."
@@ -331,11 +341,9 @@ def warn_of_gaps(name: str, results: Sequence[ProximalResult], tol: float) -> No
 
 def _checked_sparse(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """A sparse X of finite numbers, its columns compared with those of ``fit``."""
-    return validate_data(
-        estimator, X, accept_sparse=("csc", "csr"), dtype=np.float64, reset=reset
-    )
+    return validate_data(estimator, X, accept_sparse=("csc", "csr"), dtype=np.float64, reset=reset)
 
 
 def _plain(frame: pd.DataFrame) -> bool:
     """Whether all columns are NumPy numbers, so that the table is an array already."""
-    return all(getattr(dtype, "kind", "O") in "iuf" for dtype in frame.dtypes.unique())
+    return all(isinstance(d, np.dtype) and d.kind in "iuf" for d in frame.dtypes.unique())

@@ -14,7 +14,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.core.terms import SmoothLoss
 from milpscore.data import encode_labels
 from milpscore.data._labels import class_weights
 from milpscore.estimators._base import binary_labels
@@ -26,7 +25,7 @@ from milpscore.proximal import ProximalResult
 _WITH_CHANCES = ("logistic", "multinomial", "probit")
 
 
-def _has_chances(model: Any) -> bool:
+def has_chances(model: Any) -> bool:
     """Whether the loss is the likelihood of a model of the classes."""
     name = getattr(model.loss, "name", model.loss)
     if str(name).replace("-", "_") not in _WITH_CHANCES:
@@ -87,7 +86,7 @@ class PenalisedClassifierBase(ClassifierMixin, PenalisedModel):
         chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(np.intp)
         return np.asarray(self.classes_[chosen])
 
-    @available_if(_has_chances)
+    @available_if(has_chances)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities; for the losses logistic, probit and multinomial only.
 
@@ -109,23 +108,30 @@ class PenalisedClassifierBase(ClassifierMixin, PenalisedModel):
             return np.column_stack([ndtr(-scores), ndtr(scores)])
         return np.column_stack([sigmoid(-scores), sigmoid(scores)])
 
-    @available_if(_has_chances)
+    @available_if(has_chances)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of :meth:`predict_proba`, shape (n, K)."""
-        return np.log(self.predict_proba(X))
+        return np.asarray(np.log(self.predict_proba(X)))
 
-    def _encode(self, y: Any, weight: FloatArray, loss: SmoothLoss) -> tuple[FloatArray, FloatArray]:
+    def checked_answers(self, y: Any) -> npt.NDArray[Any]:
+        """The labels as a vector; see :meth:`PenalisedModel.checked_answers`."""
+        loss = smooth_loss(self.loss)
         if loss.task == "multinomial":
-            codes, self.classes_ = _codes(y)
-            return codes.astype(np.float64), _class_weighted(
-                self.class_weight, codes, weight, self.classes_
-            )
+            return _labels(y)
         if loss.task != "classification":
             raise OptionError(
                 f"the loss {loss.name!r} is one of {loss.task}; a classifier takes logistic,"
                 " squared_hinge, smoothed_hinge, probit or multinomial."
             )
-        labels, self.classes_ = binary_labels(y)
+        return binary_labels(y)[0]
+
+    def _encode(self, y: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        labels = self.checked_answers(y)
+        _match(labels, weight)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if smooth_loss(self.loss).task == "multinomial":
+            weight = _class_weighted(self.class_weight, codes, weight, self.classes_)
+            return codes.astype(np.float64), weight
         signs, classes = encode_labels(labels, positive=self.classes_[1])
         return signs.astype(np.float64), class_weights(self.class_weight, signs, weight, classes)
 
@@ -137,9 +143,7 @@ class PenalisedClassifierBase(ClassifierMixin, PenalisedModel):
     def __sklearn_tags__(self) -> Any:
         """More than two classes for the multinomial loss only."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = (
-            getattr(self.loss, "name", self.loss) == "multinomial"
-        )
+        tags.classifier_tags.multi_class = getattr(self.loss, "name", self.loss) == "multinomial"
         return tags
 
 
@@ -166,7 +170,9 @@ class PenalisedRegressorBase(RegressorMixin, PenalisedModel):
         scores = self._scores(X)
         return np.exp(scores) if smooth_loss(self.loss).task == "count" else scores
 
-    def _encode(self, y: Any, weight: FloatArray, loss: SmoothLoss) -> tuple[FloatArray, FloatArray]:
+    def checked_answers(self, y: Any) -> npt.NDArray[Any]:
+        """The answers as floats; see :meth:`PenalisedModel.checked_answers`."""
+        loss = smooth_loss(self.loss)
         if loss.task not in {"regression", "count"}:
             raise OptionError(
                 f"the loss {loss.name!r} is one of {loss.task}; a regressor takes squared or"
@@ -180,9 +186,14 @@ class PenalisedRegressorBase(RegressorMixin, PenalisedModel):
         try:
             answers = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
         except TypeError as error:
-            raise DataError(f"y must hold numbers: {error}") from error
+            raise DataError(f"y must hold numbers: {error}.") from error
         if not np.isfinite(answers).all():
             raise DataError("Input y contains NaN or infinity (inf). Drop these rows.")
+        return answers
+
+    def _encode(self, y: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        answers = self.checked_answers(y)
+        _match(answers, weight)
         return answers, weight
 
     def _take(self, result: ProximalResult) -> None:
@@ -197,24 +208,33 @@ class PenalisedRegressorBase(RegressorMixin, PenalisedModel):
         return tags
 
 
-def _codes(y: Any) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:
-    """Classes 0..K-1 and their labels in order."""
+def _match(answers: npt.NDArray[Any], weight: FloatArray) -> None:
+    """Refuse another number of answers than of rows."""
+    if len(answers) != len(weight):
+        raise DataError(
+            f"X has {len(weight)} rows but y has {len(answers)} entries; inconsistent numbers of"
+            " samples. Pass one answer for each row."
+        )
+
+
+def _labels(y: Any) -> npt.NDArray[Any]:
+    """Labels of two classes or more."""
     if y is None:
         raise DataError(
             "a classification requires y to be passed, but the target y is None. Pass one label a"
             " row."
         )
-    labels = column_or_1d(y, warn=True)
+    labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
     check_classification_targets(labels)
     try:
-        classes, codes = np.unique(labels, return_inverse=True)
+        count = len(np.unique(labels))
     except TypeError as error:
         raise DataError(f"the labels cannot be ordered ({error}): use one type.") from error
-    if len(classes) < 2:
+    if count < 2:
         raise DataError(
-            f"y has {len(codes)} row(s) and {len(classes)} class(es); a classifier needs two."
+            f"y has {len(labels)} row(s) and {count} class(es); a classifier needs two."
         )
-    return codes, classes
+    return labels
 
 
 def _class_weighted(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from milpscore.core.errors import FormulationError
+from milpscore.core.errors import FormulationError, OptionError
 
 if TYPE_CHECKING:
     from milpscore.estimators._base import CardClassifier
+    from milpscore.estimators._penalised import PenalisedModel
+    from milpscore.estimators._penalised_cv import PenalisedModelCV
 
 ESTIMATORS: dict[str, str] = {
     "convex_rounding": "ConvexRoundingClassifier",
@@ -18,6 +20,14 @@ ESTIMATORS: dict[str, str] = {
     "sparse_rounding": "SparseRoundingClassifier",
 }
 """Formulation name -> estimator name; the module is called after the formulation."""
+
+PENALISED: dict[str, str] = {
+    "any": "milpscore.estimators._penalised_linear:Penalised",
+    "binarsity": "milpscore.estimators._binarsity:Binarsity",
+    "eye": "milpscore.estimators._eye:Eye",
+    "facets": "milpscore.estimators._facets:Facets",
+}
+"""Penalty -> module and stem: each has a {stem}Classifier and Regressor, both also as ...CV."""
 
 
 def estimator_class(formulation: str) -> type[CardClassifier]:
@@ -35,4 +45,26 @@ def estimator_class(formulation: str) -> type[CardClassifier]:
         )
     module = import_module(f"milpscore.estimators._{key}")
     found: type[CardClassifier] = getattr(module, ESTIMATORS[key])
+    return found
+
+
+def penalised_class(
+    penalty: str, task: Literal["classifier", "regressor"] = "classifier", *, cv: bool = False
+) -> type[PenalisedModel] | type[PenalisedModelCV]:
+    """The estimator made for a penalty, or for "any"; hyphens count as underscores.
+
+    Raises
+    ------
+    OptionError
+        Where there is none; the message lists those there are.
+    """
+    key = penalty.replace("-", "_")
+    if key not in PENALISED or task not in {"classifier", "regressor"}:
+        raise OptionError(
+            f"no {task} of its own for {penalty!r}; there are {', '.join(sorted(PENALISED))}, each"
+            " as classifier and regressor. PenalisedClassifier takes any penalty."
+        )
+    module, _, stem = PENALISED[key].partition(":")
+    found: type[PenalisedModel] | type[PenalisedModelCV]
+    found = getattr(import_module(module), f"{stem}{task.capitalize()}{'CV' if cv else ''}")
     return found
