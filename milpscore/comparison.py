@@ -22,13 +22,21 @@ from milpscore.core.rule import DecisionRule, as_fraction
 from milpscore.data._folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.formulations import FORMULATIONS, builder
 from milpscore.rounding import start_card
-from milpscore.rounding._both import round_both_ways
+from milpscore.rounding._both import round_both_ways, round_from_path
 from milpscore.rounding._start import work_within
 from milpscore.solvers import load, solve
 from milpscore.verify import evaluate
 
 KINDS = ("exact", "relaxed", "randomised", "nearest")
 """The rows of each formulation, in this order."""
+
+PROXIMAL = "proximal"
+"""The row that ``compare(..., proximal=True)`` adds to each formulation, after the others."""
+
+PROXIMAL_COLUMNS = (
+    "surrogate", "surrogate_lam", "surrogate_objective", "surrogate_loss", "surrogate_gap",
+)  # fmt: skip
+"""The columns it adds: figures of the smooth model behind its card, of no other row's problem."""
 
 COLUMNS = (
     "formulation", "kind", "claim", "verified",
@@ -65,6 +73,7 @@ def compare(
     random_state: int = 0,
     solver: str = "auto",
     progress: bool | None = None,
+    proximal: bool = False,
     options: Mapping[str, Any] | None = None,
     **common: Any,
 ) -> pd.DataFrame:
@@ -101,6 +110,11 @@ def compare(
         Seed of solver, rounding and folds.
     solver, progress :
         As in :func:`milpscore.solvers.solve`.
+    proximal : bool
+        Add a row ``proximal`` to each formulation: the card rounded from a proximal path
+        (:func:`milpscore.rounding.find_start`), judged by the statement's own objective and the
+        LP's bound. The columns :data:`PROXIMAL_COLUMNS` hold the smooth model's figures, which
+        bound nothing.
     options : mapping, optional
         Further solver options.
     **common :
@@ -135,7 +149,7 @@ def compare(
     )
     splits = stratified_splits(design, cv, random_state)
     seconds = _Seconds.shared(time_limit, len(names), len(splits))
-    run = _Run(n_draws, random_state, solver, progress, dict(options or {}))
+    run = _Run(n_draws, random_state, solver, progress, dict(options or {}), proximal)
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
     refusals: list[FormulationError] = []
@@ -152,14 +166,16 @@ def compare(
         family = _solve_family(program, run, seconds.whole)
         folds = folds_of(design, splits, X, binner, sample_weight)
         held_out, failure = _cross_validate(name, chosen[name], folds, run, seconds.fold)
-        for kind in KINDS:
+        for kind in run.kinds:
             row = _row(name, kind, family, design) | held_out.get(kind, {})
             row["message"] = "; ".join(filter(None, [row["message"], failure]))
             rows.append(row)
             results[name, kind] = family.results[kind]
     if refusals and not results:
         raise refusals[0]
-    table = pd.DataFrame(rows, columns=list(COLUMNS)).fillna(dict.fromkeys(_TEXTS, ""))
+    columns = [*COLUMNS, *(PROXIMAL_COLUMNS if proximal else ())]
+    texts = [*_TEXTS, *(("surrogate",) if proximal else ())]
+    table = pd.DataFrame(rows, columns=columns).fillna(dict.fromkeys(texts, ""))
     table = table.astype(dict.fromkeys(_COUNTS, "Int64"))
     table.attrs.update(results=results, names=design.names)
     return table
@@ -174,7 +190,13 @@ class _Run:
     solver: str
     progress: bool | None
     options: dict[str, Any]
+    proximal: bool = False
     interrupted: bool = False
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The rows of each formulation."""
+        return (*KINDS, PROXIMAL) if self.proximal else KINDS
 
 
 @dataclass(frozen=True)
@@ -202,7 +224,7 @@ class _Family:
     program: Program
     results: dict[str, Result]
     size: dict[str, int]
-    rounding: dict[str, dict[str, float]]
+    rounding: dict[str, dict[str, Any]]
 
 
 def _arguments(
@@ -266,6 +288,10 @@ def _solve_family(program: Program, run: _Run, seconds: float) -> _Family:
     rounded, figures = round_both_ways(
         program, relaxed, n_draws=run.n_draws, random_state=run.random_state, patience=left()
     )
+    if run.proximal:
+        rounded[PROXIMAL], figures[PROXIMAL] = round_from_path(
+            program, relaxed, max_work=work_within(seconds)
+        )
     heuristic = start_card(program, max_work=work_within(seconds))
     start = _best_card(program, [heuristic, *(r.card for r in rounded.values())])
     exact = _with_bound_of(relaxed, answer(start))
@@ -354,7 +380,7 @@ def _cross_validate(
 
     NaN where some fold has no answer of that kind.
     """
-    scores: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+    scores: dict[str, list[tuple[float, float]]] = {kind: [] for kind in run.kinds}
     nothing = (float("nan"), float("nan"))
     for fold in folds:
         if run.interrupted:

@@ -15,7 +15,7 @@ from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.formulations import builder, fused_lasso, hinge, slim
 from milpscore.rounding import coordinate_descent, start_card
-from milpscore.verify import evaluate
+from milpscore.verify import check, evaluate
 
 SEEDS = range(25)
 
@@ -144,9 +144,12 @@ def test_the_work_is_limited() -> None:
     assert better < evaluate(program.statement, program.statement.empty_card()).objective
 
 
-def test_no_start_where_no_points_is_not_allowed() -> None:
-    assert start_card(slim(noisy(), coef_min=1)) is None
-    assert start_card(hinge(noisy(), coef_max=[-1, 5, 5])) is None
+def test_a_start_where_no_points_is_not_allowed_comes_from_the_path() -> None:
+    for program in (slim(noisy(), coef_min=1), hinge(noisy(), coef_max=[-1, 5, 5])):
+        found = start_card(program)
+        assert found is not None
+        assert check(program, found).feasible
+        assert start_card(program, max_work=0) is None
 
 
 def test_a_narrow_intercept_does_not_lose_the_start() -> None:

@@ -75,7 +75,7 @@ def test_import_is_cheap(tmp_path: Path) -> None:
 
 def test_help_is_cheap(tmp_path: Path) -> None:
     seconds, loaded, text = run_child(tmp_path, HELP, "--help")
-    for command in ("fit", "compare", "export", "predict", "list", "demo"):
+    for command in ("fit", "compare", "path", "export", "predict", "list", "demo"):
         assert command in text
     assert not loaded & HEAVY
     assert seconds < 0.6

@@ -36,5 +36,5 @@ def test_every_command_named_in_the_readme_exists() -> None:
         [sys.executable, "-m", "milpscore", "--help"], capture_output=True, text=True, check=True
     ).stdout
     named = set(re.findall(r"^milpscore ([a-z]+)", text, flags=re.MULTILINE))
-    assert {"fit", "compare", "export", "predict", "list"} <= named
+    assert {"fit", "compare", "path", "export", "predict", "list"} <= named
     assert all(name in listed for name in named)

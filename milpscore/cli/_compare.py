@@ -74,6 +74,14 @@ Draws = Annotated[
         rich_help_panel=options.SOLVE_PANEL,
     ),
 ]
+Proximal = Annotated[
+    bool,
+    typer.Option(
+        "--proximal",
+        help="Add the card rounded from a proximal path to each formulation.",
+        rich_help_panel=options.SOLVE_PANEL,
+    ),
+]
 Plot = Annotated[
     Path | None,
     typer.Option(
@@ -102,6 +110,7 @@ def compare_command(
     time_limit: TimeLimit = 60.0,
     cv: Folds = 5,
     draws: Draws = 100,
+    proximal: Proximal = False,
     mip_gap: options.MipGap = 0.0,
     node_limit: options.NodeLimit = None,
     seed: options.Seed = 0,
@@ -144,6 +153,7 @@ def compare_command(
             time_limit=time_limit,
             n_draws=draws,
             cv=cv,
+            proximal=proximal,
             random_state=seed,
             progress=False if quiet else None,
             options={"mip_gap": mip_gap, "node_limit": node_limit},

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from milpscore.core.design import Design
     from milpscore.proximal import FacetsGrid, ProximalPath
 
-Found = TypeVar("Found", "ProximalPath", "FacetsGrid")
+Found: TypeAlias = "ProximalPath | FacetsGrid"
 
 Penalty = Annotated[
     str,
@@ -188,7 +188,7 @@ def path_command(
         binned=bins is not None or thresholds is not None,
     )  # fmt: skip
     started = time.perf_counter()
-    found: ProximalPath | FacetsGrid
+    found: Found
     try:
         with _counting(quiet) as progress:
             if shape is None:
@@ -267,7 +267,7 @@ def _with_terms(found: Found, design: Design) -> Found:
 
 
 def _report(
-    found: ProximalPath | FacetsGrid, design: Design, penalty: str, loss: str, seconds: float
+    found: Found, design: Design, penalty: str, loss: str, seconds: float
 ) -> dict[str, Any]:
     """The object of ``--json``: coefficients in the order of ``design_columns``."""
     from milpscore.proximal import ProximalPath
@@ -296,7 +296,7 @@ def _report(
     return report
 
 
-def _print(found: ProximalPath | FacetsGrid, seconds: float) -> None:
+def _print(found: Found, seconds: float) -> None:
     """What a person reads: the path's table, or the best models of a grid."""
     from milpscore.cli._path_table import grid_table, path_table
     from milpscore.cli._table import output
@@ -328,7 +328,7 @@ def _tell_unfinished(table: DataFrame, tol: float) -> None:
         )
 
 
-def _figure(found: ProximalPath | FacetsGrid, design: Design, gamma: float | None) -> Any:
+def _figure(found: Found, design: Design, gamma: float | None) -> Any:
     """The figure of a path or of a grid."""
     from milpscore import plots
     from milpscore.proximal import ProximalPath

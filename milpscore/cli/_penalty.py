@@ -150,8 +150,9 @@ def _checked(made: type[Any], name: str, given: dict[str, Any]) -> Callable[...,
     parameters = list(inspect.signature(made).parameters.values())[1:]
     absent = [p.name for p in parameters if p.default is p.empty and p.name not in given]
     if absent:
-        option = _BY_OPTION.get(absent[0], f"--set {absent[0]}=VALUE")
-        raise OptionError(f"{spelt(name)} needs {absent[0]}: add {option}")
+        option = _BY_OPTION.get(absent[0], "--set")
+        value = "A,B,C" if option == "--expert-features" else f"{absent[0]}=VALUE"
+        raise OptionError(f"{spelt(name)} needs {absent[0]}: add {option} {value}")
 
     def make(lam: float, unit: float | None = None) -> ProxPenalty:
         found: ProxPenalty = made(lam, **(given if unit is None else {**given, "gamma": unit}))

@@ -25,8 +25,9 @@ _ROWS = {
     "relaxed": "LP relaxation",
     "randomised": "randomised",
     "nearest": "nearest",
+    "proximal": "proximal",
 }
-_CARD_KINDS = ("exact", "randomised", "nearest")
+_CARD_KINDS = ("exact", "randomised", "nearest", "proximal")
 
 
 def output() -> Console:

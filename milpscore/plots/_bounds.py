@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-_MARKERS = {"randomised": ("D", 7), "nearest": ("v", 9)}
+_MARKERS = {"randomised": ("D", 7), "nearest": ("v", 9), "proximal": ("P", 9)}
 _EARLIEST = 1e-3
 
 

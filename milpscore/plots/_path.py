@@ -62,7 +62,8 @@ def regularisation_path(
     w = path.coefficients
     if w.ndim != 2:
         raise NotApplicableError(
-            "a multinomial path has coefficients by class: draw coefficients[:, :, k] for one k"
+            "a multinomial path has coefficients by class: draw one class k at a time, "
+            "dataclasses.replace(path, coefficients=path.coefficients[:, :, k])"
         )
     labels = list(names) if names is not None else [f"column {j + 1}" for j in range(w.shape[1])]
     if len(labels) != w.shape[1]:

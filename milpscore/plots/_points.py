@@ -20,8 +20,15 @@ _KIND_COLOURS = {
     "relaxed": "#56B4E9",
     "randomised": "#E69F00",
     "nearest": "#009E73",
+    "proximal": "#CC79A7",
 }
-_KIND_HATCHES = {"exact": "", "relaxed": "", "randomised": "////", "nearest": "...."}
+_KIND_HATCHES = {
+    "exact": "",
+    "relaxed": "",
+    "randomised": "////",
+    "nearest": "....",
+    "proximal": "xxxx",
+}
 
 
 def coefficients(
@@ -93,7 +100,8 @@ def coefficients(
     ax.set_title(f"{spaced(name)}: coefficients", loc="left", pad=34)
     if shown.size:  # above the axes: bars may lie anywhere inside
         ax.legend(
-            frameon=False, fontsize="small", ncols=2, columnspacing=1.2, handlelength=1.4,
+            frameon=False, fontsize="small", ncols=(len(values) + 1) // 2,
+            columnspacing=1.2, handlelength=1.4,
             loc="lower left", bbox_to_anchor=(0.0, 0.995), borderaxespad=0.2, borderpad=0.0,
         )  # fmt: skip
     else:

@@ -1,8 +1,9 @@
-"""The randomised and the nearest rounding of one relaxation, beside what is proven about them."""
+"""The roundings of one program side by side: of its LP in two ways, and of a proximal path."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from milpscore.core.program import Program
 from milpscore.core.result import Result
@@ -10,6 +11,7 @@ from milpscore.losses import Hinge
 from milpscore.rounding._bounds import rounding_bounds
 from milpscore.rounding._nearest import nearest, nearest_points
 from milpscore.rounding._program import rounded_result
+from milpscore.rounding._proximal import find_start
 from milpscore.rounding._randomised import held_losses, randomised
 
 
@@ -66,3 +68,38 @@ def round_both_ways(
             },
         }
     return {"randomised": draws, "nearest": single}, figures
+
+
+def round_from_path(
+    program: Program, relaxed: Result, *, max_work: float
+) -> tuple[Result, dict[str, Any]]:
+    """Round a proximal path, and keep the figures of the model behind the card.
+
+    Parameters
+    ----------
+    program : Program
+    relaxed : Result
+        Of the program's relaxation: the bound comes from it, not from the smooth model.
+    max_work : float
+        As in :func:`find_start`.
+
+    Returns
+    -------
+    result : Result
+    figures : dict
+        ``surrogate`` and its ``_lam``, ``_objective``, ``_loss`` and ``_gap``; empty without a
+        card.
+    """
+    began = time.perf_counter()
+    found = find_start(program.statement, max_work=max_work)
+    if found is None:
+        message = "no proximal path: too little time for it, or no rounded card is allowed"
+        return rounded_result(program, relaxed, {}, message=message, started=began), {}
+    result = rounded_result(program, relaxed, {"proximal": [found.card]}, started=began)
+    return result, {
+        "surrogate": found.surrogate,
+        "surrogate_lam": found.lam,
+        "surrogate_objective": found.surrogate_objective,
+        "surrogate_loss": found.surrogate_loss,
+        "surrogate_gap": found.surrogate_gap,
+    }

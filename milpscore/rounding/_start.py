@@ -5,6 +5,7 @@ from __future__ import annotations
 from milpscore.core.card import Card
 from milpscore.core.program import Program
 from milpscore.rounding._coordinate_descent import coordinate_descent
+from milpscore.rounding._proximal import find_start
 from milpscore.verify import evaluate
 
 WORK_PER_SECOND = 2e6
@@ -17,7 +18,10 @@ def work_within(time_limit: float) -> float:
 
 
 def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
-    """The best card integer coordinate descent finds from no points.
+    """The better of two cards: integer descent from no points, and one from a proximal path.
+
+    On most data sets the second one is better: the path sees all columns at once, the descent one
+    at a time. Each has half of the work.
 
     Parameters
     ----------
@@ -28,10 +32,18 @@ def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
     Returns
     -------
     Card or None
-        None where the empty card itself breaks the statement (say, ranges without 0).
+        None where no card was found that the statement allows.
+
+    See Also
+    --------
+    milpscore.rounding.proximal_start : the second card alone.
     """
     statement = program.statement
+    cards = []
     empty = statement.empty_card()
-    if not evaluate(statement, empty).feasible:
-        return None
-    return coordinate_descent(statement, empty, max_work=max_work)
+    if evaluate(statement, empty).feasible:
+        cards.append(coordinate_descent(statement, empty, max_work=max_work / 2))
+    proximal = find_start(statement, max_work=max_work / 2)
+    if proximal is not None:
+        cards.append(proximal.card)
+    return min(cards, key=lambda card: evaluate(statement, card).objective, default=None)

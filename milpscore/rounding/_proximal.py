@@ -1,0 +1,294 @@
+"""From the path of a smooth surrogate to cards: scaled to the coefficient range and rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import OptionError
+from milpscore.core.program import Program
+from milpscore.core.statement import Statement
+from milpscore.core.terms import ProxPenalty, SmoothLoss
+from milpscore.losses import Hinge, smooth_loss
+from milpscore.rounding._allowed import limit_terms
+from milpscore.rounding._coordinate_descent import coordinate_descent
+from milpscore.rounding._nearest import nearest_points
+from milpscore.verify import check, evaluate
+
+Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]
+PathPenalty: TypeAlias = Literal["l1", "facets"]
+
+_RATIO = 0.01
+_TOL = 1e-3
+_MAX_ITER = 300
+_SCALES = 12
+_AT_ONCE = 16
+# row totals that cost as much as one column's share of one model of the path
+_WORK_PER_CELL = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class ProximalStart:
+    """A card rounded from a proximal model, and that model's own figures.
+
+    Attributes
+    ----------
+    card : Card
+    surrogate : str
+        Loss and penalty of the model.
+    lam : float
+        Its penalty weight, the columns scaled to unit deviation.
+    surrogate_objective, surrogate_loss : float
+        They belong to another problem than the card's: no bound on anything the card can reach.
+    surrogate_gap : float
+        Relative duality gap of the model on that problem.
+    """
+
+    card: Card
+    surrogate: str
+    lam: float
+    surrogate_objective: float
+    surrogate_loss: float
+    surrogate_gap: float
+
+
+def proximal_start(
+    program: Program,
+    *,
+    loss: Surrogate = "auto",
+    penalty: PathPenalty = "l1",
+    n_lams: int = 12,
+    n_polished: int = 2,
+    max_work: float = 1e8,
+) -> Card | None:
+    """A verified card from a proximal path: scaled, rounded, limited to max_terms, polished.
+
+    Parameters
+    ----------
+    program : Program
+        Exact or relaxed; the statement's integrality is demanded either way.
+    loss : {"auto", "logistic", "smoothed_hinge"}
+        The smooth loss in place of the statement's; "auto" takes the smoothed hinge for the hinge.
+    penalty : {"l1", "facets"}
+        Of the path; the grid unit of Facets is the unit of the points at the path's end.
+    n_lams : int
+        Models on the path.
+    n_polished : int
+        So many of the best rounded cards are polished by integer coordinate descent.
+    max_work : float
+        Most row totals to compute, as in :func:`start_card`; the path is counted too.
+
+    Returns
+    -------
+    Card or None
+        It meets every constraint of the model, those a user added included; None where no such
+        card was found.
+
+    Raises
+    ------
+    OptionError
+        For an unknown loss or penalty, or a number of models or cards below 1.
+    """
+    found = find_start(
+        program.statement, loss=loss, penalty=penalty, n_lams=n_lams, n_polished=n_polished,
+        max_work=max_work,
+    )  # fmt: skip
+    if found is None or not check(program, found.card).feasible:
+        return None
+    return found.card
+
+
+def find_start(
+    statement: Statement,
+    *,
+    loss: Surrogate = "auto",
+    penalty: PathPenalty = "l1",
+    n_lams: int = 12,
+    n_polished: int = 2,
+    max_work: float = 1e8,
+) -> ProximalStart | None:
+    """The best card of :func:`proximal_start` under the statement alone, with its model.
+
+    None where the work allowed does not reach for the path, or no rounded card is allowed.
+    """
+    if loss not in get_args(Surrogate) or penalty not in get_args(PathPenalty):
+        raise OptionError(
+            f"loss={loss!r}, penalty={penalty!r}: use one of {', '.join(get_args(Surrogate))} and "
+            f"of {', '.join(get_args(PathPenalty))}"
+        )
+    if n_lams < 1 or n_polished < 1:
+        raise OptionError("n_lams and n_polished must be whole numbers from 1 on")
+    rows = statement.design.merged
+    work_left = max_work - n_lams * rows.X.size * _WORK_PER_CELL
+    two_classes = len(np.unique(rows.y)) == 2
+    if work_left <= 0 or not two_classes or not rows.X.size:
+        return None
+    models = _Models(statement, loss, penalty, n_lams)
+    points, sources = _distinct(statement, models)
+    if not len(points):
+        return None
+    work_left -= len(points) * len(rows.y)
+    ranked = np.argsort(_objectives(statement, points), kind="stable")[:n_polished]
+    best: ProximalStart | None = None
+    least = np.inf
+    for k in ranked.tolist():
+        card = statement.with_best_intercept(points[k])
+        if statement.violations(card):
+            continue
+        polished = coordinate_descent(statement, card, max_work=max(work_left, 0.0) / n_polished)
+        reached = evaluate(statement, polished).objective
+        if reached < least:
+            least, best = reached, models.start(polished, int(sources[k]))
+    return best
+
+
+class _Models:
+    """The path on columns of unit deviation, its coefficients in the design's own units."""
+
+    def __init__(
+        self, statement: Statement, loss: Surrogate, penalty: PathPenalty, n_lams: int
+    ) -> None:
+        from milpscore.proximal import path
+
+        rows = statement.design.merged
+        self.free = np.flatnonzero(statement.coef_min < statement.coef_max)
+        self.columns = len(statement.coef_min)
+        X = rows.X[:, self.free]
+        self.deviation = _deviation(X, rows.weight)
+        free_intercept = statement.intercept.kind != "zero"
+        if free_intercept:  # it takes the means up, and the path is much quicker without them
+            X = X - rows.weight @ X / rows.weight.sum()
+        X = X / self.deviation
+        surrogate = _surrogate(statement, loss)
+        self.title = f"{surrogate.name} with {penalty}"
+        common: dict[str, Any] = {
+            "loss": surrogate, "sample_weight": rows.weight, "tol": _TOL, "max_iter": _MAX_ITER,
+            "intercept": free_intercept, "algorithm": "fista",
+        }  # fmt: skip
+        self.path = path(X, rows.y, penalty=_lasso, n_lams=n_lams, ratio=_RATIO, **common)
+        # the unit of the points: the largest weight of the lasso's last model at the most points
+        largest = float(np.abs(self.path.coefficients[-1]).max())
+        if penalty == "facets" and largest > 0:
+            unit = largest / _most_points(statement)
+            self.path = path(
+                X, rows.y, penalty=lambda lam: _facets(lam, unit), lams=self.path.lams, **common
+            )
+
+    def weights(self) -> Iterator[tuple[int, FloatArray]]:
+        """Number of the model and its weights, models without any left out."""
+        for at, w in enumerate(self.path.coefficients):
+            if w.any():
+                whole = np.zeros(self.columns)
+                whole[self.free] = w / self.deviation
+                yield at, whole
+
+    def start(self, card: Card, at: int) -> ProximalStart:
+        """A card with the figures of the model it came from."""
+        model = self.path.results[at]
+        return ProximalStart(
+            card=card,
+            surrogate=self.title,
+            lam=float(self.path.lams[at]),
+            surrogate_objective=model.objective,
+            surrogate_loss=model.loss,
+            surrogate_gap=model.gap,
+        )
+
+
+def _surrogate(statement: Statement, loss: Surrogate) -> SmoothLoss:
+    if loss != "auto":
+        return smooth_loss(loss)
+    return smooth_loss("smoothed_hinge" if isinstance(statement.loss, Hinge) else "logistic")
+
+
+def _lasso(lam: float) -> ProxPenalty:
+    from milpscore.penalties import L1
+
+    made: ProxPenalty = L1(lam)
+    return made
+
+
+def _facets(lam: float, gamma: float) -> ProxPenalty:
+    from milpscore.penalties import Facets
+
+    made: ProxPenalty = Facets(lam * gamma, gamma)
+    return made
+
+
+def _deviation(X: FloatArray, weight: FloatArray) -> FloatArray:
+    """Weighted standard deviation of each column, 1 for constant ones; shape (p,)."""
+    share = weight / weight.sum()
+    centred = X - share @ X
+    largest = np.abs(centred).max(axis=0)
+    largest[largest == 0] = 1.0
+    # squares of very large or small numbers would leave the range of floating point
+    spread = largest * np.sqrt(share @ (centred / largest) ** 2)
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _most_points(statement: Statement) -> float:
+    """The largest absolute value a coefficient may take, at least 1."""
+    most = max(np.abs(statement.coef_min).max(), np.abs(statement.coef_max).max())
+    return float(max(most, 1))
+
+
+def _distinct(statement: Statement, models: _Models) -> tuple[IntArray, IntArray]:
+    """Every rounded vector of points once, shape (V, p), and the number of its model."""
+    found: dict[bytes, tuple[IntArray, int]] = {}
+    for at, w in models.weights():
+        for points in _scaled(statement, w):
+            found.setdefault(points.tobytes(), (points, at))
+    vectors = [points for points, _ in found.values()]
+    sources = np.array([at for _, at in found.values()], dtype=np.int64)
+    return np.array(vectors, dtype=np.int64).reshape(len(vectors), models.columns), sources
+
+
+def _objectives(statement: Statement, points: IntArray) -> FloatArray:
+    """Objective of each vector of points with its best intercept, in floating point."""
+    rows = statement.design.merged
+    losses = []
+    for part in np.array_split(points, -(-len(points) // _AT_ONCE)):
+        totals = rows.X @ part.T.astype(np.float64)
+        _, mean = statement.loss.best_intercepts(totals, rows.y, rows.weight, statement.intercept)
+        losses.append(mean)
+    penalties = np.array([statement.penalty(w) for w in points])
+    return np.asarray(np.concatenate(losses) + penalties)
+
+
+def _scaled(statement: Statement, w: FloatArray) -> Iterator[IntArray]:
+    """The weights as they are, and with their largest at each of several points; all rounded.
+
+    Under the 0-1 loss only the proportions count; under the hinge the size counts too, and a
+    margin m asks for m times the weights of margin 1.
+    """
+    kept = _leading(statement, w)
+    size = float(np.abs(kept).max())
+    if size == 0:
+        return
+    most = _most_points(statement)
+    tops = np.unique(np.rint(np.geomspace(1.0, min(most, 1e4), _SCALES)))
+    margin = statement.loss.margin if isinstance(statement.loss, Hinge) else 1.0
+    for factor in (margin, *(tops / size).tolist()):
+        points, allowed = limit_terms(
+            statement, nearest_points(statement, factor * kept)[None, :], kept
+        )
+        if allowed[0]:
+            yield points[0]
+
+
+def _leading(statement: Statement, w: FloatArray) -> FloatArray:
+    """The weights of the columns that matter most, where the terms are limited."""
+    limit = statement.max_terms
+    if limit is None or np.count_nonzero(w) <= limit:
+        return w
+    rows = statement.design.merged
+    effect = np.abs(w) * _deviation(rows.X, rows.weight)
+    kept = np.zeros_like(w)
+    chosen = np.argsort(-effect, kind="stable")[:limit]
+    kept[chosen] = w[chosen]
+    return kept
