@@ -52,7 +52,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed-demo: EXTRAS = ecos
-$(VENV)/.installed-tests: EXTRAS = ecos,tests
+$(VENV)/.installed-tests: EXTRAS = ecos,fast,tests
 $(VENV)/.installed-dev: EXTRAS = ecos,dev
 $(VENV)/.installed-%: $(VENV)/.created pyproject.toml
 	@echo "installing milpscore[$(EXTRAS)] into $(VENV) (about a minute the first time)"
