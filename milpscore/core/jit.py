@@ -51,5 +51,6 @@ def compiled(kernel: Kernel) -> Kernel:
         return kernel
     from numba import njit
 
-    fast: Kernel = njit(cache=True, nogil=True)(kernel)
+    compile_kernel: Any = njit(cache=True, nogil=True)
+    fast: Kernel = compile_kernel(kernel)
     return fast
