@@ -23,6 +23,7 @@ from milpscore.data._folds import Fold, binned_design, folds_of, stratified_spli
 from milpscore.formulations import FORMULATIONS, builder
 from milpscore.rounding import start_card
 from milpscore.rounding._both import round_both_ways, round_from_path
+from milpscore.rounding._savings import savings_table
 from milpscore.rounding._start import work_within
 from milpscore.solvers import load, solve
 from milpscore.verify import evaluate
@@ -74,6 +75,7 @@ def compare(
     solver: str = "auto",
     progress: bool | None = None,
     proximal: bool = False,
+    savings: Sequence[int] = (),
     options: Mapping[str, Any] | None = None,
     **common: Any,
 ) -> pd.DataFrame:
@@ -115,6 +117,10 @@ def compare(
         (:func:`milpscore.rounding.find_start`), judged by the statement's own objective and the
         LP's bound. The columns :data:`PROXIMAL_COLUMNS` hold the smooth model's figures, which
         bound nothing.
+    savings : sequence of int
+        Seeds. For each, every exact program is solved twice more, in the seconds of its exact row:
+        with and without a proximal start. ``attrs["savings"]`` then holds what
+        :func:`milpscore.rounding.warm_start_savings` says of it.
     options : mapping, optional
         Further solver options.
     **common :
@@ -153,6 +159,7 @@ def compare(
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
     refusals: list[FormulationError] = []
+    programs: dict[str, Program] = {}
     for name in names:
         if run.interrupted:
             rows.append(_no_answer(name, "not run: interrupted"))
@@ -163,6 +170,7 @@ def compare(
             refusals.append(error)
             rows.append(_no_answer(name, f"not stated: {error}"))
             continue
+        programs[name] = program
         family = _solve_family(program, run, seconds.whole)
         folds = folds_of(design, splits, X, binner, sample_weight)
         held_out, failure = _cross_validate(name, chosen[name], folds, run, seconds.fold)
@@ -178,6 +186,10 @@ def compare(
     table = pd.DataFrame(rows, columns=columns).fillna(dict.fromkeys(texts, ""))
     table = table.astype(dict.fromkeys(_COUNTS, "Int64"))
     table.attrs.update(results=results, names=design.names)
+    if len(savings) and not run.interrupted:
+        table.attrs["savings"] = savings_table(
+            programs, savings, seconds.whole, solver=solver, **run.options
+        )
     return table
 
 

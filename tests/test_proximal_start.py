@@ -198,3 +198,19 @@ def test_a_given_start_is_named_so() -> None:
     table = rounding.warm_start_savings(stated, seeds=(3,), start=card, time_limit=20)
     assert list(table["start"]) == ["none", "given"]
     assert table["start_objective"].iloc[1] == evaluate(stated.statement, card).objective
+
+
+def test_compare_says_what_the_start_saved() -> None:
+    from milpscore import compare
+
+    X, y, _ = make_planted_score(120, 6, n_terms=3, noise=0.1, random_state=2)
+    table = compare(
+        X, y, formulations=("slim", "hinge"), max_terms=3, cv=0, time_limit=8, savings=(0, 1)
+    )
+    saved = table.attrs["savings"]
+    assert list(saved["formulation"]) == ["slim"] * 4 + ["hinge"] * 4
+    assert set(saved["seed"]) == {0, 1}
+    exact = table[table["kind"] == "exact"].set_index("formulation")["objective"]
+    for name, part in saved.groupby("formulation"):
+        assert part["objective"].min() == pytest.approx(exact[name], abs=1e-9)
+    assert "savings" not in compare(X, y, formulations=("hinge",), cv=0, time_limit=2).attrs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from milpscore.core.card import Card
@@ -16,6 +16,42 @@ from milpscore.solvers import solve
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+
+def savings_table(
+    programs: Mapping[str, Program], seeds: Sequence[int], time_limit: float, **options: Any
+) -> DataFrame:
+    """:func:`warm_start_savings` of several formulations, one below the other.
+
+    Parameters
+    ----------
+    programs : mapping from formulation to its exact program
+    seeds : sequence of int
+    time_limit : float
+        Seconds of each solve.
+    **options :
+        ``solver`` and the solver's options.
+
+    Returns
+    -------
+    DataFrame
+        Column ``formulation`` first. A program for which no start was found has one row, whose
+        ``warm_start`` says so.
+    """
+    import pandas as pd
+
+    tables = []
+    for name, program in programs.items():
+        card = proximal_start(program)
+        if card is None:
+            table = pd.DataFrame([{"start": "proximal", "warm_start": "none was found"}])
+        else:
+            table = warm_start_savings(
+                program, seeds=seeds, start=card, time_limit=time_limit, **options
+            )
+        table.insert(0, "formulation", name)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def warm_start_savings(
