@@ -12,6 +12,7 @@ from milpscore._version import __version__
 from milpscore.cli._common import complain
 from milpscore.cli._compare import compare_command
 from milpscore.cli._demo import demo_command
+from milpscore.cli._experiment import experiment_command
 from milpscore.cli._export import export_command
 from milpscore.cli._fit import fit_command
 from milpscore.cli._list import list_command
@@ -90,6 +91,7 @@ def milpscore(
 app.command("fit")(fit_command)
 app.command("compare")(compare_command)
 app.command("path")(path_command)
+app.command("experiment")(experiment_command)
 app.command("export")(export_command)
 app.command("predict")(predict_command)
 app.command("list")(list_command)

@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from milpscore.data._applying import apply_columns
     from milpscore.data._binned import BinnedDesign
     from milpscore.data._binning import Binner
+    from milpscore.data._credible import (
+        CredibleData,
+        make_collinearity_sweep,
+        make_known_share_sweep,
+        make_random_groups,
+        make_twins,
+    )
     from milpscore.data._design import make_design
     from milpscore.data._doubling import double_features, undouble
     from milpscore.data._generators import make_planted_score, make_ternary
@@ -20,12 +27,17 @@ if TYPE_CHECKING:
 __all__ = [
     "BinnedDesign",
     "Binner",
+    "CredibleData",
     "apply_columns",
     "double_features",
     "encode_labels",
+    "make_collinearity_sweep",
     "make_design",
+    "make_known_share_sweep",
     "make_planted_score",
+    "make_random_groups",
     "make_ternary",
+    "make_twins",
     "read_frame",
     "read_table",
     "read_thresholds",
@@ -35,12 +47,17 @@ __all__ = [
 _EXPORTS = {
     "BinnedDesign": "milpscore.data._binned",
     "Binner": "milpscore.data._binning",
+    "CredibleData": "milpscore.data._credible",
     "apply_columns": "milpscore.data._applying",
     "double_features": "milpscore.data._doubling",
     "encode_labels": "milpscore.data._labels",
+    "make_collinearity_sweep": "milpscore.data._credible",
     "make_design": "milpscore.data._design",
+    "make_known_share_sweep": "milpscore.data._credible",
     "make_planted_score": "milpscore.data._generators",
+    "make_random_groups": "milpscore.data._credible",
     "make_ternary": "milpscore.data._generators",
+    "make_twins": "milpscore.data._credible",
     "read_frame": "milpscore.data._reading",
     "read_table": "milpscore.data._reading",
     "read_thresholds": "milpscore.data._thresholds",

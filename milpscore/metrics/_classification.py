@@ -1,12 +1,7 @@
-"""Measures of a linear model in floating point: size, integrity, losses, accuracy, gap.
-
-Everything here is for looking and comparing. What a certificate rests on is recomputed exactly by
-:mod:`milpscore.verify`.
-"""
+"""Measures of a linear model on data, in floating point: losses, accuracy, AUC; and the gap."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,93 +13,9 @@ from milpscore.core.errors import DataError
 from milpscore.core.grid import common_step
 from milpscore.core.result import relative_gap
 from milpscore.core.rule import DecisionRule, as_fraction
+from milpscore.metrics._coefficients import as_vector
 
 Weights = npt.ArrayLike | None
-
-
-def integrity(w: npt.ArrayLike, tol: float = 1e-6) -> float:
-    """Share of the coefficients that are integers, zeros included.
-
-    Parameters
-    ----------
-    w : array of shape (p,)
-    tol : float
-        Largest distance to the nearest integer that still counts as integer.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 1 for a model without coefficients.
-
-    References
-    ----------
-    Belahcene, Sokolovska, Chevaleyre, Zucker (2020), "Learning interpretable models using soft
-    integrity constraints", ACML, section 2.
-    """
-    values = _vector(w)
-    if values.size == 0:
-        return 1.0
-    return float(np.mean(np.abs(values - np.rint(values)) <= tol))
-
-
-def magnitude(w: npt.ArrayLike, ord: float = 1) -> float:
-    """Norm of the coefficients.
-
-    Parameters
-    ----------
-    w : array of shape (p,)
-    ord : {1, 2, inf}
-        Which norm.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DataError
-        If ``ord`` is not 1, 2 or infinity.
-
-    References
-    ----------
-    Belahcene, Sokolovska, Chevaleyre, Zucker (2020), ACML, section 2.
-    """
-    if ord not in (1, 2, np.inf):
-        raise DataError(f"magnitude knows the norms 1, 2 and inf, not {ord!r}")
-    values = _vector(w)
-    return float(np.linalg.norm(values, ord=ord)) if values.size else 0.0
-
-
-def nonzeros(w: npt.ArrayLike, tol: float = 1e-6) -> int:
-    """Number of coefficients further than ``tol`` from zero.
-
-    Parameters
-    ----------
-    w : array of shape (p,)
-    tol : float
-
-    Returns
-    -------
-    int
-    """
-    return int(np.count_nonzero(np.abs(_vector(w)) > tol))
-
-
-def total_variation(w: npt.ArrayLike, blocks: Sequence[Sequence[int]]) -> float:
-    """Sum of the absolute differences of neighbours inside each block.
-
-    Parameters
-    ----------
-    w : array of shape (p,)
-    blocks : sequence of sequences of int
-        The ordered bins of each binned feature, as positions in ``w``.
-
-    Returns
-    -------
-    float
-    """
-    values = _vector(w)
-    return float(sum(np.abs(np.diff(values[list(block)])).sum() for block in blocks))
 
 
 def accuracy(y: npt.ArrayLike, predicted: npt.ArrayLike, weight: Weights = None) -> float:
@@ -223,7 +134,7 @@ def hinge_loss(
     """
     if not margin > 0:
         raise DataError(f"the margin of the hinge loss must be positive, not {margin!r}")
-    scores = np.asarray(X, dtype=np.float64) @ _vector(w) + float(intercept)
+    scores = np.asarray(X, dtype=np.float64) @ as_vector(w) + float(intercept)
     return _mean(np.maximum(0.0, margin - np.asarray(y) * scores) / margin, weight)
 
 
@@ -240,11 +151,6 @@ def gap(objective: float, bound: float) -> float:
         Infinite where the bound is.
     """
     return float(relative_gap(objective, bound))
-
-
-def _vector(w: npt.ArrayLike) -> FloatArray:
-    """Coefficients as a float vector."""
-    return np.asarray(w, dtype=np.float64).ravel()
 
 
 def _row_weights(weight: Weights, n: int) -> FloatArray:
