@@ -19,6 +19,7 @@ from milpscore.formulations import (
     FORMULATIONS,
     builder,
     convex_rounding,
+    facets_hinge,
     fused_lasso,
     fused_lasso_by_feature,
     hinge,
@@ -32,6 +33,7 @@ Y = np.array([0, 1, 0, 1])
 
 BUILDERS: dict[str, Callable[..., Program]] = {
     "convex_rounding": convex_rounding,
+    "facets_hinge": facets_hinge,
     "fused_lasso": fused_lasso,
     "hinge": hinge,
     "slim": slim,
@@ -206,7 +208,7 @@ def test_bad_sets(sets: Any, words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("margin", [0, -1, np.inf, np.nan, "1", None, True])
-@pytest.mark.parametrize("name", ["hinge", "convex_rounding", "sparse_rounding"])
+@pytest.mark.parametrize("name", ["hinge", "facets_hinge", "convex_rounding", "sparse_rounding"])
 def test_bad_margins(name: str, margin: Any) -> None:
     refused(lambda: BUILDERS[name](X, Y, margin=margin), "margin must be a finite number > 0")
 

@@ -13,6 +13,7 @@ from milpscore.estimators import (
     ESTIMATORS,
     EXPECTED_FAILED_CHECKS,
     ConvexRoundingClassifier,
+    FacetsHingeClassifier,
     FusedLassoClassifier,
     HingeClassifier,
     SlimClassifier,
@@ -25,6 +26,7 @@ from milpscore.estimators import (
 CANDIDATES = [
     SlimClassifier(node_limit=50),
     HingeClassifier(),
+    FacetsHingeClassifier(),
     ConvexRoundingClassifier(),
     SparseRoundingClassifier(),
     FusedLassoClassifier(),

@@ -17,6 +17,8 @@ from sklearn.preprocessing import MinMaxScaler
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner, make_planted_score
 from milpscore.estimators import (
+    FacetsHingeClassifier,
+    FacetsHingeClassifierCV,
     FusedLassoClassifier,
     FusedLassoClassifierCV,
     HingeClassifier,
@@ -86,8 +88,9 @@ def test_the_rule_by_its_definition() -> None:
         (HingeClassifierCV(max_terms=None, l0_penalty=(0.0, 0.05, 5.0), cv=3), HingeClassifier()),
         (SparseRoundingClassifierCV(max_terms=(1, 3), cv=3), SparseRoundingClassifier()),
         (FusedLassoClassifierCV(lam=(0.01, 0.1, 5.0), cv=3), FusedLassoClassifier()),
+        (FacetsHingeClassifierCV(lam=(0.01, 0.1, 5.0), cv=3), FacetsHingeClassifier()),
     ],
-    ids=["slim", "hinge", "sparse_rounding", "fused_lasso"],
+    ids=["slim", "hinge", "sparse_rounding", "fused_lasso", "facets_hinge"],
 )
 def test_chosen_and_fitted_again(search: Any, plain: Any, planted: Any) -> None:
     X, y = planted

@@ -42,7 +42,7 @@ from milpscore.scorecard import certified_card
 from milpscore.solvers import solve
 
 ALL = [estimator_class(name)() for name in sorted(ESTIMATORS)]
-EXACT = {"slim", "hinge", "fused_lasso"}
+EXACT = {"slim", "hinge", "facets_hinge", "fused_lasso"}
 SHARED = {"binner", "solver", "time_limit", "threads", "random_state", "verbose"}
 ONLY_EXACT = {"use_start", "mip_gap", "node_limit"}
 ONLY_RELAXED = {"n_draws"}

@@ -97,6 +97,27 @@ def enumerate_hinge(d: Design, a: dict[str, Any]) -> brute.Optimum:
     )
 
 
+def enumerate_facets(d: Design, a: dict[str, Any]) -> brute.Optimum:
+    low, high = a.get("coef_min", -4), a.get("coef_max", 4)
+    lam, gamma, kind = a.get("lam", 0.1), a.get("gamma", 1.0), a.get("intercept", "real")
+    margin = a.get("margin", 1.0) / gamma  # of the card's own totals
+    cuts = {
+        "integer": brute.whole_numbers(-40, 40),
+        "zero": brute.whole_numbers(0, 0),
+        "real": brute.kinks(margin, d.y),
+    }[kind]
+    return brute.best_card(
+        brute.decimals(d.X),
+        d.y,
+        d.weight,
+        loss=brute.hinge(margin),
+        values=[range(low, high + 1)] * d.shape[1],
+        intercepts=cuts,
+        max_terms=a.get("max_terms"),
+        penalty=lambda k: lam * sum(v * v + abs(v) for v in k) / 2,
+    )
+
+
 def enumerate_fused(d: Design, a: dict[str, Any]) -> brute.Optimum:
     firsts = {block[0] for block in d.blocks}
     low, high = a.get("coef_min", -5), a.get("coef_max", 5)
@@ -158,6 +179,18 @@ CASES: dict[str, list[Case]] = {
     "sparse_rounding": [
         Case({"max_terms": 2, "margin": 1.0}, integers, enumerate_hinge),
         Case({"max_terms": 1, "weights": "binary", "intercept": "real"}, bits, enumerate_hinge),
+    ],
+    "facets_hinge": [
+        Case(
+            {"lam": 0.03, "coef_min": -2, "coef_max": 3, "gamma": 0.5}, integers, enumerate_facets
+        ),
+        Case(
+            {"lam": 0.1, "margin": 2.0, "intercept": "integer", "max_terms": 2},
+            integers,
+            enumerate_facets,
+        ),
+        Case({"lam": 0.1, "intercept": "zero", "gamma": 2.0}, bits, enumerate_facets),
+        Case({"lam": 0.1, "margin": 0.3, "gamma": 0.3}, tenths, enumerate_facets),
     ],
     "fused_lasso": [
         Case(

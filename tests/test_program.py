@@ -27,6 +27,7 @@ from milpscore.formulations import (
     FORMULATIONS,
     builder,
     convex_rounding,
+    facets_hinge,
     fused_lasso,
     hinge,
     slim,
@@ -58,6 +59,7 @@ def two_features() -> Design:
 
 TINY: dict[str, Callable[[], Program]] = {
     "convex_rounding": lambda: convex_rounding(five_rows()),
+    "facets_hinge": lambda: facets_hinge(five_rows(), lam=0.05, coef_min=-2, coef_max=3, gamma=0.5),
     "fused_lasso": lambda: fused_lasso(two_features(), lam=0.05, coef_min=-2, coef_max=3),
     "hinge": lambda: hinge(
         five_rows(), coef_min=-2, coef_max=3, margin=2.0, max_terms=1, l1_penalty=0.01
@@ -257,6 +259,7 @@ def test_set_refuses_and_changes_nothing(values: dict[str, Any], message: str) -
 EDITS: dict[str, tuple[Callable[..., Program], str]] = {
     "slim": (lambda v: slim(noisy(), l0_penalty=v), "l0_penalty"),
     "hinge": (lambda v: hinge(noisy(), l1_penalty=v), "l1_penalty"),
+    "facets_hinge": (lambda v: facets_hinge(noisy(), lam=v, coef_min=-4, coef_max=4), "lam"),
     "fused_lasso": (lambda v: fused_lasso(binned(), lam=v), "lam"),
 }
 

@@ -26,6 +26,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "hinge": {"max_terms": 3, "margin": 2},
     "convex_rounding": {},
     "sparse_rounding": {"max_terms": 3},
+    "facets_hinge": {"lam": 0.01},
     "fused_lasso": {"lam": 0.01},
 }
 

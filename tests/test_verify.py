@@ -15,7 +15,7 @@ from designs import binned, card_of, design, noisy
 from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.program import Program
-from milpscore.formulations import convex_rounding, fused_lasso, hinge, slim
+from milpscore.formulations import convex_rounding, facets_hinge, fused_lasso, hinge, slim
 from milpscore.solvers import solve
 from milpscore.verify import check, evaluate
 
@@ -166,7 +166,9 @@ def test_fixed_points_are_kept_by_the_solve() -> None:
 MADE: dict[str, Any] = {
     "slim": lambda: slim(noisy(), max_terms=2),
     "hinge": lambda: hinge(noisy(), l1_penalty=0.01),
+    "facets_hinge": lambda: facets_hinge(noisy(), lam=0.01, gamma=0.5),
     "fused_lasso": lambda: fused_lasso(binned(), lam=0.03),
+    "weighted": lambda: fused_lasso(binned(), lam=0.1, weights="data"),
     "convex_rounding": lambda: convex_rounding(noisy()).exact(),
 }
 

@@ -61,6 +61,9 @@ class Program:
         A card that is as good and easier to read, tried after the solve.
     parameters : mapping from argument name to the model's mutable Param
         What :meth:`set` may change without rebuilding.
+    least : mapping from argument name to number
+        The least value :meth:`set` takes, 0 where none is named: below it the coefficient ranges
+        derived from it would cut off better cards.
     """
 
     statement: Statement
@@ -69,6 +72,7 @@ class Program:
     kind: Kind = "exact"
     simplify: Callable[[Statement, Card], Card] = field(default=lambda statement, card: card)
     parameters: Mapping[str, str] = field(default_factory=dict)
+    least: Mapping[str, float] = field(default_factory=dict)
     build_seconds: float = 0.0
 
     def __repr__(self) -> str:
@@ -170,7 +174,7 @@ class Program:
         Raises
         ------
         FormulationError
-            For a name this program was not built with, or a negative value.
+            For a name this program was not built with, or a value below 0 or :attr:`least`.
         """
         for name, value in values.items():
             if name not in self.parameters:
@@ -181,6 +185,12 @@ class Program:
             number = isinstance(value, numbers.Real) and not isinstance(value, bool)
             if not number or not np.isfinite(value) or value < 0:
                 raise FormulationError(f"{name} must be a finite number >= 0, got {value!r}")
+            least = float(self.least.get(name, 0.0))
+            if value < least:
+                raise FormulationError(
+                    f"{name}={value!r} lies below {least!r}, from which the coefficient ranges "
+                    "were derived: build a new program, or give coef_min and coef_max"
+                )
         for name, value in values.items():
             getattr(self.model, self.parameters[name]).set_value(float(value))
         penalties = tuple(

@@ -135,7 +135,10 @@ class Ramps:
 
 
 class Penalty(Protocol):
-    """A penalty Omega of the coefficients, its weight included."""
+    """A penalty Omega of the coefficients, its weight included.
+
+    One whose values at whole points lie closer together than ``lam`` says how close in ``step``.
+    """
 
     @property
     def name(self) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         FacetsRegressor,
         FacetsRegressorCV,
     )
+    from milpscore.estimators._facets_hinge import FacetsHingeClassifier, FacetsHingeClassifierCV
     from milpscore.estimators._fused_lasso import FusedLassoClassifier, FusedLassoClassifierCV
     from milpscore.estimators._hinge import HingeClassifier, HingeClassifierCV
     from milpscore.estimators._penalised import PenalisedModel
@@ -68,6 +69,8 @@ __all__ = [
     "EyeRegressorCV",
     "FacetsClassifier",
     "FacetsClassifierCV",
+    "FacetsHingeClassifier",
+    "FacetsHingeClassifierCV",
     "FacetsRegressor",
     "FacetsRegressorCV",
     "FusedLassoClassifier",
@@ -105,6 +108,8 @@ _EXPORTS = {
     "EyeRegressorCV": "milpscore.estimators._eye",
     "FacetsClassifier": "milpscore.estimators._facets",
     "FacetsClassifierCV": "milpscore.estimators._facets",
+    "FacetsHingeClassifier": "milpscore.estimators._facets_hinge",
+    "FacetsHingeClassifierCV": "milpscore.estimators._facets_hinge",
     "FacetsRegressor": "milpscore.estimators._facets",
     "FacetsRegressorCV": "milpscore.estimators._facets",
     "FusedLassoClassifier": "milpscore.estimators._fused_lasso",

@@ -17,8 +17,8 @@ class FusedLassoClassifier(CardClassifier):
 
     Parameters
     ----------
-    lam, margin, coef_min, coef_max, reference, features, intercept, intercept_bounds, \
-class_weight :
+    lam, margin, coef_min, coef_max, reference, features, weights, intercept, \
+intercept_bounds, class_weight :
         As in :func:`milpscore.formulations.fused_lasso`.
     binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too. Here ``binner=None``
@@ -36,6 +36,7 @@ class_weight :
         coef_max: int | Sequence[int] | Mapping[str, int] = 5,
         reference: Literal["first", "lowest"] = "first",
         features: Sequence[str] | None = None,
+        weights: Sequence[float] | Literal["data"] | None = None,
         intercept: Literal["zero", "integer", "real"] = "integer",
         intercept_bounds: Sequence[float] | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -55,6 +56,7 @@ class_weight :
         self.coef_max = coef_max
         self.reference = reference
         self.features = features
+        self.weights = weights
         self.intercept = intercept
         self.intercept_bounds = intercept_bounds
         self.class_weight = class_weight

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ESTIMATORS: dict[str, str] = {
     "convex_rounding": "ConvexRoundingClassifier",
+    "facets_hinge": "FacetsHingeClassifier",
     "fused_lasso": "FusedLassoClassifier",
     "hinge": "HingeClassifier",
     "slim": "SlimClassifier",

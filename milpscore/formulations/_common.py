@@ -55,15 +55,19 @@ def as_design(
     )
 
 
-def refuse_if_too_large(name: str, rows: int, columns: int) -> None:
-    """Raise SizeError, with an estimate, where a program of so many dense rows is out of reach."""
-    nonzeros = rows * (columns + 2)
+def refuse_if_too_large(name: str, rows: int, columns: int, further: int = 0) -> None:
+    """Raise SizeError, with an estimate, where a program of so many dense rows is out of reach.
+
+    ``further`` nonzeros are those of rows that belong to no row of the data.
+    """
+    nonzeros = rows * (columns + 2) + further
     if nonzeros > MAX_NONZEROS:
+        narrow = "narrow coef_min and coef_max, " if 2 * further > nonzeros else ""
         raise SizeError(
             f"{name}: {rows} distinct rows x {columns} columns make about {nonzeros:.2g} nonzeros "
             f"(building alone about {nonzeros * SECONDS_PER_NONZERO:.0f} s and "
             f"{nonzeros * BYTES_PER_NONZERO / 1e9:.1f} GB; the limit is {MAX_NONZEROS:.0g}): "
-            "bin the columns so that rows merge, drop columns, or fit on a sample"
+            f"{narrow}bin the columns so that rows merge, drop columns, or fit on a sample"
         )
 
 
@@ -132,11 +136,16 @@ def coefficient_bounds(
     """
     lower = per_column(design, coef_min, "coef_min", -5)
     upper = per_column(design, coef_max, "coef_max", 5)
+    refuse_crossed(design, lower, upper)
+    return lower, upper
+
+
+def refuse_crossed(design: Design, lower: IntArray, upper: IntArray) -> None:
+    """Raise FormulationError where a lower bound exceeds its upper bound."""
     for j in np.flatnonzero(lower > upper)[:1]:
         raise FormulationError(
             f"{design.names[j]}: coef_min {lower[j]} is larger than coef_max {upper[j]}"
         )
-    return lower, upper
 
 
 def _is_number(value: Any) -> bool:
@@ -153,8 +162,14 @@ def check_non_negative(**values: float) -> None:
 
 def check_margin(margin: float) -> None:
     """Raise FormulationError unless the margin is a positive finite number."""
-    if not _is_number(margin) or margin <= 0:
-        raise FormulationError(f"margin must be a finite number > 0, got {margin!r}")
+    check_positive(margin=margin)
+
+
+def check_positive(**values: float) -> None:
+    """Raise FormulationError for any value that is not a finite number > 0."""
+    for name, value in values.items():
+        if not _is_number(value) or value <= 0:
+            raise FormulationError(f"{name} must be a finite number > 0, got {value!r}")
 
 
 def check_points(value: Any, name: str) -> int:
@@ -173,6 +188,31 @@ def check_max_terms(max_terms: Any, columns: int) -> int | None:
     if not _is_number(max_terms) or max_terms != int(max_terms) or max_terms < 0:
         raise FormulationError(f"max_terms must be a whole number >= 0 or None, got {max_terms!r}")
     return int(max_terms) if max_terms < columns else None
+
+
+def coefficient_sets(
+    design: Design, coef_sets: Mapping[str, Sequence[int]]
+) -> dict[int, tuple[int, ...]]:
+    """Allowed values by column index, sorted.
+
+    Raises
+    ------
+    FormulationError
+        For unknown columns, or values that are no whole numbers.
+    """
+    if not isinstance(coef_sets, Mapping):
+        raise FormulationError(
+            f"coef_sets must map columns to lists of whole numbers, got {coef_sets!r}"
+        )
+    sets = {}
+    for column, values in coef_sets.items():
+        if isinstance(values, str) or not isinstance(values, Iterable) or not list(values):
+            raise FormulationError(
+                f"coef_sets[{column!r}] needs a list of whole numbers, got {values!r}"
+            )
+        whole = {check_points(value, f"coef_sets[{column!r}]") for value in values}
+        sets[column_index(design, column, "coef_sets")] = tuple(sorted(whole))
+    return sets
 
 
 def total_range(

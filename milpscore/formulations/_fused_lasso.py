@@ -21,13 +21,14 @@ from milpscore.formulations._common import (
     check_margin,
     check_non_negative,
     coefficient_bounds,
+    linear,
     refuse_if_too_large,
     total_range,
 )
 from milpscore.formulations._hinge import add_hinge_rows, fill_hinge_rows, hinge_intercept
 from milpscore.formulations._terms import changeable
 from milpscore.losses import Hinge
-from milpscore.penalties import BlockTV
+from milpscore.penalties import BlockTV, data_driven_weights
 
 
 @builder_of
@@ -41,6 +42,7 @@ def fused_lasso(
     coef_max: PerColumn = 5,
     reference: Literal["first", "lowest"] = "first",
     features: Sequence[str] | None = None,
+    weights: Sequence[float] | FloatArray | Literal["data"] | None = None,
     intercept: Literal["zero", "integer", "real"] = "integer",
     intercept_bounds: Sequence[float] | None = None,
     sample_weight: Any = None,
@@ -51,12 +53,14 @@ def fused_lasso(
 
     .. math::
 
-        \min\ & \tfrac{1}{S\gamma} \sum_i s_i \xi_i + \lambda \sum_B \sum_{j, j+1 \in B} \eta_j \\
+        \min\ & \tfrac{1}{S\gamma} \sum_i s_i \xi_i
+            + \lambda \sum_B \sum_{j, j+1 \in B} v_{j+1} \eta_j \\
         & \xi_i \ge \gamma - y_i (\theta \cdot \bar x_i + b), \quad \xi_i \ge 0 \\
         & -\eta_j \le \theta_j - \theta_{j+1} \le \eta_j \\
         & \theta_j \in \mathbb Z
 
-    over the ordered one-hot bins :math:`\bar x` of every raw feature, B being one feature's bins.
+    over the ordered one-hot bins :math:`\bar x` of every raw feature, B being one feature's bins;
+    v is 1 unless ``weights`` says otherwise.
 
     Parameters
     ----------
@@ -73,6 +77,12 @@ def fused_lasso(
     features : sequence of str, optional
         Use these raw features only, the others keeping 0 points (the paper goes one feature at a
         time: see :func:`fused_lasso_by_feature`).
+    weights : array of shape (p,) or "data", optional
+        v, the weight of the jump *into* each column (that of a block's first bin is not used), as
+        :class:`milpscore.penalties.Binarsity` takes them; None is 1 each. ``"data"`` takes
+        :func:`milpscore.penalties.data_driven_weights` of the weighted rows in each bin. Without
+        integrality and ranges that bind, the program is binarsity's hinge-loss LP: its blocks sum
+        to 0, but total variation and a free intercept do not see a constant.
     intercept, intercept_bounds, sample_weight, class_weight, positive :
         As in :func:`hinge`.
 
@@ -89,7 +99,8 @@ def fused_lasso(
     -----
     Reference: Sokolovska, Chevaleyre & Zucker, fused-lasso scores, eqs. 1-5. Erratum: constraint
     (4) as printed, ``|theta_j - theta_{j+1}| <= lambda eta_j`` with eta in the objective, gives
-    (1/lambda) times the total variation; here lambda multiplies eta in the objective.
+    (1/lambda) times the total variation; here lambda multiplies eta in the objective. The weights
+    are those of Alaya, "Binarsity: a penalization for one-hot encoded features" (seminar, 2018).
     """
     design = as_design(
         X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
@@ -106,7 +117,7 @@ def fused_lasso(
         formulation="fused_lasso",
         design=design,
         loss=Hinge(margin),
-        penalties=(BlockTV(lam, design.blocks),),
+        penalties=(BlockTV(lam, design.blocks, _jump_weights(design, weights)),),
         coef_min=lower,
         coef_max=upper,
         intercept=hinge_intercept(intercept, intercept_bounds, ranges, margin),
@@ -148,7 +159,12 @@ def _model(statement: Statement, ranges: tuple[FloatArray, FloatArray]) -> pyo.C
     def jump_down(m: Any, j: int) -> Any:
         return m.theta[following[j]] - m.theta[j] <= m.eta[j]
 
-    m.penalty = pyo.Expression(expr=m.lam * sum(m.eta[j] for j in m.jumps))
+    if tv.weights is None:
+        jumps = sum(m.eta[j] for j in m.jumps)
+    else:
+        into = [following[j] for j in m.jumps]
+        jumps = linear([m.eta[j] for j in m.jumps], tv.weights[into])
+    m.penalty = pyo.Expression(expr=m.lam * jumps)
     m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
     return m
 
@@ -191,6 +207,37 @@ def _block_features(design: Design) -> dict[str, tuple[int, ...]]:
             "(milpscore.data.Binner, or --bins N / --thresholds FILE on the command line)"
         )
     return {design.columns[block[0]].feature: block for block in design.blocks}
+
+
+def _jump_weights(design: Design, weights: Any) -> FloatArray | None:
+    """The weight of the jump into every column, shape (p,); None where all are 1.
+
+    Raises
+    ------
+    FormulationError
+        Unless there is one finite number >= 0 for each column.
+    """
+    if weights is None:
+        return None
+    if isinstance(weights, str) and weights == "data":
+        in_bins = design.merged.weight @ design.merged.X
+        counts = [in_bins[list(block)] for block in design.blocks]
+        return data_driven_weights(counts, design.blocks)
+    try:
+        given: FloatArray = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FormulationError(f"weights must be numbers or 'data', got {weights!r}") from error
+    if given.shape != (design.shape[1],):
+        raise FormulationError(
+            f"weights needs one number per column ({design.shape[1]}) or 'data', got shape "
+            f"{given.shape}"
+        )
+    for j in np.flatnonzero(~(np.isfinite(given) & (given >= 0)))[:1]:
+        raise FormulationError(
+            f"{design.names[j]}: the weight {given[j]} must be a finite number >= 0"
+        )
+    given.setflags(write=False)
+    return given
 
 
 def _point_ranges(

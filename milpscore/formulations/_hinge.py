@@ -28,7 +28,7 @@ from milpscore.formulations._common import (
     refuse_if_too_large,
     total_range,
 )
-from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_l1, fill_terms
+from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_sizes, fill_terms
 from milpscore.losses import Hinge
 from milpscore.penalties import L0, L1
 
@@ -121,7 +121,7 @@ def hinge(
         max_terms=limit,
     )
     model = _model(statement, rows, ranges)
-    layout = Layout(read=_read, fill=_fill)
+    layout = Layout(read=read_points, fill=_fill)
     return Program(statement, model, layout, parameters=changeable(statement))
 
 
@@ -130,18 +130,23 @@ def _model(
 ) -> pyo.ConcreteModel:
     """The algebra over the merged rows."""
     m = pyo.ConcreteModel(name="hinge")
-    m.J = pyo.RangeSet(0, len(statement.coef_min) - 1)
-    m.w = pyo.Var(
-        m.J,
-        domain=pyo.Integers,
-        bounds=lambda m, j: (int(statement.coef_min[j]), int(statement.coef_max[j])),
-    )
+    add_points(m, statement)
     add_terms(m, statement)
     add_l1(m, statement)
     add_hinge_rows(m, statement, rows, [m.w[j] for j in m.J], rows.X, ranges)
     m.penalty = pyo.Expression(expr=m.l0_term + m.l1_term)
     m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
     return m
+
+
+def add_points(m: Any, statement: Statement) -> None:
+    """The columns ``m.J`` and their whole points ``m.w`` within the statement's ranges."""
+    m.J = pyo.RangeSet(0, len(statement.coef_min) - 1)
+    m.w = pyo.Var(
+        m.J,
+        domain=pyo.Integers,
+        bounds=lambda m, j: (int(statement.coef_min[j]), int(statement.coef_max[j])),
+    )
 
 
 def weight_range(weights: str) -> tuple[int, int]:
@@ -227,15 +232,20 @@ def fill_hinge_rows(m: Any, statement: Statement, card: Card, total: FloatArray)
         m.xi[i].set_value(value, skip_validation=True)
 
 
-def _read(m: Any) -> tuple[FloatArray, float]:
+def read_points(m: Any) -> tuple[FloatArray, float]:
     """Points and intercept from the model's values."""
     return np.array([m.w[j].value for j in m.J], dtype=np.float64), float(m.b.value)
 
 
-def _fill(m: Any, statement: Statement, card: Card) -> None:
-    """Every variable as the card implies it."""
+def fill_points(m: Any, card: Card) -> None:
+    """The points with what counts and measures them: alpha and the sizes, where there are any."""
     for j in m.J:
         m.w[j].set_value(int(card.coefficients[j]), skip_validation=True)
     fill_terms(m, card.coefficients)
-    fill_l1(m, card.coefficients)
+    fill_sizes(m, card.coefficients)
+
+
+def _fill(m: Any, statement: Statement, card: Card) -> None:
+    """Every variable as the card implies it."""
+    fill_points(m, card)
     fill_hinge_rows(m, statement, card, card.totals(statement.design.merged.X))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,16 +23,15 @@ from milpscore.formulations._common import (
     builder_of,
     check_max_terms,
     check_non_negative,
-    check_points,
     coefficient_bounds,
-    column_index,
+    coefficient_sets,
     divide_by_gcd,
     intercept_range,
     linear,
     refuse_if_too_large,
     total_range,
 )
-from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_l1, fill_terms
+from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_sizes, fill_terms
 from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
 
@@ -127,7 +126,7 @@ def slim(
     )
     check_non_negative(l0_penalty=l0_penalty, l1_penalty=l1_penalty)
     lower, upper = coefficient_bounds(design, coef_min, coef_max)
-    sets = _coefficient_sets(design, coef_sets or {})
+    sets = coefficient_sets(design, coef_sets or {})
     for j, values in sets.items():
         lower[j], upper[j] = values[0], values[-1]
     limit = check_max_terms(max_terms, design.shape[1])
@@ -240,25 +239,6 @@ def _model(
     return m
 
 
-def _coefficient_sets(
-    design: Design, coef_sets: Mapping[str, Sequence[int]]
-) -> dict[int, tuple[int, ...]]:
-    """Allowed values by column index, sorted."""
-    if not isinstance(coef_sets, Mapping):
-        raise FormulationError(
-            f"coef_sets must map columns to lists of whole numbers, got {coef_sets!r}"
-        )
-    sets = {}
-    for column, values in coef_sets.items():
-        if isinstance(values, str) or not isinstance(values, Iterable) or not list(values):
-            raise FormulationError(
-                f"coef_sets[{column!r}] needs a list of whole numbers, got {values!r}"
-            )
-        whole = {check_points(value, f"coef_sets[{column!r}]") for value in values}
-        sets[column_index(design, column, "coef_sets")] = tuple(sorted(whole))
-    return sets
-
-
 def _choose_units(
     design: Design,
     ranges: tuple[FloatArray, FloatArray],
@@ -336,4 +316,4 @@ def _fill(m: Any, statement: Statement, card: Card, X: FloatArray, units: _Units
     for i, wrong in enumerate(errs.tolist()):
         m.z[i].set_value(int(wrong), skip_validation=True)
     fill_terms(m, w)
-    fill_l1(m, w)
+    fill_sizes(m, w)

@@ -1,9 +1,10 @@
-"""Parts several Pyomo builders share: terms counted by alpha, sets of points, the L1 norm."""
+"""Parts several Pyomo builders share: terms counted by alpha, sets of points, sizes."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
 
 from milpscore.core.design import IntArray
@@ -78,17 +79,25 @@ def fill_terms(m: Any, w: IntArray) -> None:
 
 
 def add_l1(m: Any, statement: Statement) -> None:
-    """size_j >= |w_j|, and the expression ``m.l1_term``; nothing is added for a zero penalty."""
+    """The sizes and the expression ``m.l1_term``; nothing is added for a zero penalty."""
     l1_penalty = weight_of(statement, "l1_penalty")
     if l1_penalty == 0:
         m.l1_term = pyo.Expression(expr=0.0)
         return
     m.l1_penalty = pyo.Param(initialize=l1_penalty, mutable=True, within=pyo.NonNegativeReals)
-    reach = [
-        max(abs(a), abs(b))
-        for a, b in zip(statement.coef_min.tolist(), statement.coef_max.tolist(), strict=True)
-    ]
-    m.size = pyo.Var(m.J, bounds=lambda m, j: (0, reach[j]))
+    add_sizes(m, reach(statement))
+    m.l1_term = pyo.Expression(expr=m.l1_penalty * sum(m.size[j] for j in m.J))
+
+
+def reach(statement: Statement) -> list[int]:
+    """The largest size of each coefficient."""
+    largest: list[int] = np.maximum(np.abs(statement.coef_min), np.abs(statement.coef_max)).tolist()
+    return largest
+
+
+def add_sizes(m: Any, largest: list[int]) -> None:
+    """size_j >= |w_j|, at most ``largest[j]``."""
+    m.size = pyo.Var(m.J, bounds=lambda m, j: (0, largest[j]))
 
     @m.Constraint(m.J)
     def size_above(m: Any, j: int) -> Any:
@@ -98,11 +107,9 @@ def add_l1(m: Any, statement: Statement) -> None:
     def size_below(m: Any, j: int) -> Any:
         return m.size[j] + m.w[j] >= 0
 
-    m.l1_term = pyo.Expression(expr=m.l1_penalty * sum(m.size[j] for j in m.J))
 
-
-def fill_l1(m: Any, w: IntArray) -> None:
-    """Set the sizes from whole coefficients of shape (p,)."""
+def fill_sizes(m: Any, w: IntArray) -> None:
+    """Set the sizes, where there are any, from whole coefficients of shape (p,)."""
     if hasattr(m, "size"):
         for j in m.J:
             m.size[j].set_value(abs(int(w[j])), skip_validation=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from milpscore.losses._poisson import Poisson
     from milpscore.losses._probit import Probit
     from milpscore.losses._registry import LOSSES, loss_class, smooth_loss
+    from milpscore.losses._risk import RiskLoss
     from milpscore.losses._smoothed_hinge import SmoothedHinge
     from milpscore.losses._squared import Squared
     from milpscore.losses._squared_hinge import SquaredHinge
@@ -25,6 +26,7 @@ __all__ = [
     "Multinomial",
     "Poisson",
     "Probit",
+    "RiskLoss",
     "SmoothedHinge",
     "Squared",
     "SquaredHinge",
@@ -40,6 +42,7 @@ _EXPORTS = {
     "Multinomial": "milpscore.losses._multinomial",
     "Poisson": "milpscore.losses._poisson",
     "Probit": "milpscore.losses._probit",
+    "RiskLoss": "milpscore.losses._risk",
     "SmoothedHinge": "milpscore.losses._smoothed_hinge",
     "Squared": "milpscore.losses._squared",
     "SquaredHinge": "milpscore.losses._squared_hinge",

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.terms import InterceptRange
+from milpscore.core.terms import InterceptRange, LossTask
 from milpscore.core.totals import FloatTotals, GridTotals, Totals
 
 _INT64_SAFE = 2**62
@@ -27,6 +27,16 @@ class Hinge:
 
     margin: float = 1.0
     name: str = "hinge"
+    task: LossTask = "classification"
+
+    def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
+        """Row losses of real scores of shape (n,)."""
+        return np.asarray(np.maximum(0.0, self.margin - y * z) / self.margin)
+
+    def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
+        """u y margin where 0 <= -y u margin <= 1, else infinite."""
+        share = -(y * u) * self.margin
+        return np.where((share >= 0.0) & (share <= 1.0), -share, np.inf)
 
     def exact_rows(
         self, totals: GridTotals, intercept: Fraction, y: IntArray

@@ -61,7 +61,7 @@ def smooth_loss(loss: str | SmoothLoss, **options: Any) -> SmoothLoss:
         The name is unknown, or the loss has no derivative.
     """
     found = loss_class(loss)(**options) if isinstance(loss, str) else loss
-    if not hasattr(found, "conjugate"):
+    if not hasattr(found, "gradient"):
         raise OptionError(
             f"the loss {getattr(found, 'name', found)!r} has no derivative; use one of"
             f" {', '.join(sorted(set(LOSSES) - EXACT_ONLY))}."

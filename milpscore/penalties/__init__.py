@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from milpscore.penalties._elastic_net import ElasticNet
     from milpscore.penalties._eye import EYE
     from milpscore.penalties._facets import Facets
+    from milpscore.penalties._integer_facets import IntegerFacets
     from milpscore.penalties._l0 import L0
     from milpscore.penalties._l1 import L1
     from milpscore.penalties._l2 import L2
     from milpscore.penalties._naive_credibility import NaiveCredibility
+    from milpscore.penalties._of_points import PointPenalty
     from milpscore.penalties._owl import OWL
     from milpscore.penalties._registry import PENALTIES, penalty_class
     from milpscore.penalties._sparse_hull import SparseHull
@@ -41,7 +43,9 @@ __all__ = [
     "Box",
     "ElasticNet",
     "Facets",
+    "IntegerFacets",
     "NaiveCredibility",
+    "PointPenalty",
     "SparseHull",
     "StronglyConvexFacets",
     "WeightedL1",
@@ -61,11 +65,13 @@ _EXPORTS = {
     "EYE": "milpscore.penalties._eye",
     "ElasticNet": "milpscore.penalties._elastic_net",
     "Facets": "milpscore.penalties._facets",
+    "IntegerFacets": "milpscore.penalties._integer_facets",
     "L0": "milpscore.penalties._l0",
     "L1": "milpscore.penalties._l1",
     "L2": "milpscore.penalties._l2",
     "NaiveCredibility": "milpscore.penalties._naive_credibility",
     "OWL": "milpscore.penalties._owl",
+    "PointPenalty": "milpscore.penalties._of_points",
     "SparseHull": "milpscore.penalties._sparse_hull",
     "StronglyConvexFacets": "milpscore.penalties._strongly_convex_facets",
     "WeightedL1": "milpscore.penalties._weighted_l1",

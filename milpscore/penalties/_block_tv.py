@@ -11,9 +11,12 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BlockTV:
-    """lam * sum over blocks of sum_j |w_j - w_{j+1}|.
+    """lam * sum over blocks of sum_j weights_{j+1} |w_j - w_{j+1}|.
+
+    ``weights`` has shape (p,), as :class:`milpscore.penalties.Binarsity` takes them: the weight of
+    the jump *into* a column, that of a block's first column having no meaning; None is 1 each.
 
     References
     ----------
@@ -23,12 +26,24 @@ class BlockTV:
 
     lam: float
     blocks: tuple[tuple[int, ...], ...]
+    weights: FloatArray | None = None
     name: str = "lam"
 
     def value(self, w: FloatArray | IntArray) -> float:
-        """lam times the total variation of a vector of shape (p,)."""
+        """lam times the weighted total variation of a vector of shape (p,)."""
         left, right = self._neighbours
-        return float(self.lam) * float(np.abs(w[left] - w[right]).sum())
+        jumps = np.abs(w[left] - w[right])
+        total = jumps.sum() if self.weights is None else self.weights[right] @ jumps
+        return float(self.lam) * float(total)
+
+    @property
+    def step(self) -> float:
+        """What the least jump that counts costs; 0 where none does."""
+        if self.weights is None:
+            return float(self.lam)
+        _, right = self._neighbours
+        counting = self.weights[right][self.weights[right] > 0]
+        return float(self.lam) * float(counting.min()) if len(counting) else 0.0
 
     @cached_property
     def _neighbours(self) -> tuple[IntArray, IntArray]:

@@ -64,7 +64,8 @@ def rounding_bounds(statement: Statement, w: npt.ArrayLike, b: float) -> dict[st
     if not isinstance(loss, Hinge):
         raise NotApplicableError(
             f"no rounding bound is known for the {loss.name} loss of {statement.formulation}: "
-            "the bounds need the hinge loss (hinge, convex_rounding, sparse_rounding, fused_lasso)"
+            "the bounds need the hinge loss (hinge, facets_hinge, convex_rounding, "
+            "sparse_rounding, fused_lasso)"
         )
     rows = statement.design.merged
     share = rows.weight / rows.weight.sum()

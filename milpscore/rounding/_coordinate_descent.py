@@ -7,6 +7,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement
+from milpscore.penalties import BlockTV
 from milpscore.verify import evaluate
 
 _WIDE = 40
@@ -166,7 +167,7 @@ def _directions(statement: Statement) -> list[IntArray]:
     free = statement.coef_min < statement.coef_max
     singles = [np.array([j]) for j in np.flatnonzero(free)]
     tails = []
-    if any(term.name == "lam" for term in statement.penalties):
+    if any(isinstance(term, BlockTV) for term in statement.penalties):
         for block in statement.design.blocks:
             bins = np.array(block)
             for start in range(1, len(bins) - 1):

@@ -15,13 +15,14 @@ from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.losses import Hinge, smooth_loss
+from milpscore.penalties import IntegerFacets
 from milpscore.rounding._allowed import limit_terms
 from milpscore.rounding._coordinate_descent import coordinate_descent
 from milpscore.rounding._nearest import nearest_points
 from milpscore.verify import check, evaluate
 
 Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]
-PathPenalty: TypeAlias = Literal["l1", "facets"]
+PathPenalty: TypeAlias = Literal["auto", "l1", "facets"]
 
 _RATIO = 0.01
 _TOL = 1e-3
@@ -61,7 +62,7 @@ def proximal_start(
     program: Program,
     *,
     loss: Surrogate = "auto",
-    penalty: PathPenalty = "l1",
+    penalty: PathPenalty = "auto",
     n_lams: int = 12,
     n_polished: int = 2,
     max_work: float = 1e8,
@@ -74,8 +75,9 @@ def proximal_start(
         Exact or relaxed; the statement's integrality is demanded either way.
     loss : {"auto", "logistic", "smoothed_hinge"}
         The smooth loss in place of the statement's; "auto" takes the smoothed hinge for the hinge.
-    penalty : {"l1", "facets"}
-        Of the path; the grid unit of Facets is the unit of the points at the path's end.
+    penalty : {"auto", "l1", "facets"}
+        Of the path; the grid unit of Facets is the unit of the points at the path's end. "auto"
+        takes Facets where the statement's own penalty is the one that Facets relaxes.
     n_lams : int
         Models on the path.
     n_polished : int
@@ -107,7 +109,7 @@ def find_start(
     statement: Statement,
     *,
     loss: Surrogate = "auto",
-    penalty: PathPenalty = "l1",
+    penalty: PathPenalty = "auto",
     n_lams: int = 12,
     n_polished: int = 2,
     max_work: float = 1e8,
@@ -165,6 +167,8 @@ class _Models:
             X = X - rows.weight @ X / rows.weight.sum()
         X = X / self.deviation
         surrogate = _surrogate(statement, loss)
+        if penalty == "auto":
+            penalty = _path_penalty(statement)
         self.title = f"{surrogate.name} with {penalty}"
         common: dict[str, Any] = {
             "loss": surrogate, "sample_weight": rows.weight, "tol": _TOL, "max_iter": _MAX_ITER,
@@ -204,6 +208,11 @@ def _surrogate(statement: Statement, loss: Surrogate) -> SmoothLoss:
     if loss != "auto":
         return smooth_loss(loss)
     return smooth_loss("smoothed_hinge" if isinstance(statement.loss, Hinge) else "logistic")
+
+
+def _path_penalty(statement: Statement) -> PathPenalty:
+    own = any(isinstance(term, IntegerFacets) for term in statement.penalties)
+    return "facets" if own else "l1"
 
 
 def _lasso(lam: float) -> ProxPenalty:

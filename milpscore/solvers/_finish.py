@@ -32,7 +32,7 @@ def absolute_gap(statement: Statement) -> float:
     """An absolute gap below half the smallest step of the objective, and within the claim."""
     design = statement.design
     steps = [design.weight[design.weight > 0].min() / design.weight.sum()]
-    steps += [term.lam for term in statement.penalties if term.lam > 0]
+    steps += [step for p in statement.penalties if (step := getattr(p, "step", p.lam)) > 0]
     return float(min(0.49 * min(steps), 0.5 * CLAIM_TOLERANCE))
 
 
