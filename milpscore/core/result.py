@@ -47,6 +47,10 @@ class Termination(_Explained):
     INTERRUPTED = "interrupted", "The user interrupted the solve."
     INFEASIBLE = "infeasible", "The solver found that no point meets every constraint."
     UNBOUNDED = "unbounded", "The solver found no finite optimum; a bound is missing."
+    INACCURATE = (
+        "inaccurate",
+        "The solver stopped short of its tolerances: a point, not an optimum.",
+    )
     ERROR = "error", "The solver stopped with an error."
 
 
@@ -78,6 +82,27 @@ class TracePoint:
     objective: float
     dual_bound: float
     nodes: int
+
+
+@dataclass(frozen=True)
+class SecondOpinion:
+    """What another solver says of the same program.
+
+    Attributes
+    ----------
+    solver : str
+    termination : Termination
+    objective, dual_bound : float
+        Recomputed as the result's own are; NaN and -inf without a solution.
+    relative_difference : float
+        |objective - the result's| / max(|the result's|, 1e-10).
+    """
+
+    solver: str
+    termination: Termination
+    objective: float
+    dual_bound: float
+    relative_difference: float
 
 
 def relative_gap(objective: float, bound: float) -> float:
@@ -115,6 +140,11 @@ class Result:
     intercept : float
     terms : int
         Raw features that matter (:meth:`Design.count_terms`).
+    residuals : mapping
+        Of a conic solve, recomputed from its standard form: ``primal`` and ``dual`` (relative),
+        ``primal_objective`` and ``dual_objective`` of the solver's own point, before polishing.
+    second_opinion : SecondOpinion or None
+        Where one was asked for.
     """
 
     formulation: str
@@ -145,6 +175,8 @@ class Result:
     caveat: str = ""
     trace: tuple[TracePoint, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    residuals: Mapping[str, float] = field(default_factory=dict)
+    second_opinion: SecondOpinion | None = None
 
     def __repr__(self) -> str:
         """The claim and its figures; the trace and the coefficients stay out."""

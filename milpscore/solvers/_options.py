@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -43,33 +43,33 @@ class Options:
     log_file: str | None = None
 
     def __post_init__(self) -> None:
-        _require(
-            _is_number(self.time_limit) and self.time_limit >= 0,
+        require(
+            is_number(self.time_limit) and self.time_limit >= 0,
             "time_limit",
             self.time_limit,
             "a number of seconds >= 0",
         )
-        _require(
-            _is_number(self.mip_gap) and 0 <= self.mip_gap < math.inf,
+        require(
+            is_number(self.mip_gap) and 0 <= self.mip_gap < math.inf,
             "mip_gap",
             self.mip_gap,
             "a finite number >= 0",
         )
-        _require(
-            self.node_limit is None or (_is_whole(self.node_limit, 0) and self.node_limit < 2**31),
+        require(
+            self.node_limit is None or (is_whole(self.node_limit, 0) and self.node_limit < 2**31),
             "node_limit",
             self.node_limit,
             "a whole number in [0, 2^31) or None",
         )
-        _require(_is_whole(self.threads, 1), "threads", self.threads, "a whole number >= 1")
-        _require(
-            _is_whole(self.random_state, 0) and self.random_state < 2**31,
+        require(is_whole(self.threads, 1), "threads", self.threads, "a whole number >= 1")
+        require(
+            is_whole(self.random_state, 0) and self.random_state < 2**31,
             "random_state",
             self.random_state,
             "a whole number in [0, 2^31)",
         )
-        _require(isinstance(self.presolve, bool), "presolve", self.presolve, "True or False")
-        _require(
+        require(isinstance(self.presolve, bool), "presolve", self.presolve, "True or False")
+        require(
             self.log_file is None
             or (isinstance(self.log_file, str) and Path(self.log_file).parent.is_dir()),
             "log_file",
@@ -82,17 +82,29 @@ class Options:
         return asdict(self)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether the value is a real number, NaN excluded."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def _is_whole(value: Any, least: int) -> bool:
+def is_whole(value: Any, least: int) -> bool:
+    """Whether the value is a whole number of at least ``least``."""
     return hasattr(value, "__index__") and not isinstance(value, bool) and int(value) >= least
 
 
-def _require(fine: bool, name: str, value: Any, wanted: str) -> None:
+def require(fine: bool, name: str, value: Any, wanted: str) -> None:
+    """Raise OptionError unless ``fine``."""
     if not fine:
         raise OptionError(f"{name} must be {wanted}, got {value!r}")
+
+
+def refuse_unknown(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Raise OptionError for an unknown name; the message names the nearest known one."""
+    for name in given:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
+            raise OptionError(f"unknown solver option {name!r}{hint}")
 
 
 def make_options(given: Mapping[str, Any]) -> Options:
@@ -101,14 +113,9 @@ def make_options(given: Mapping[str, Any]) -> Options:
     Raises
     ------
     OptionError
-        For an unknown name; the message names the nearest known one.
+        For an unknown name or a value outside its range.
     """
-    known = [field.name for field in fields(Options)]
-    for name in given:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
-            raise OptionError(f"unknown solver option {name!r}{hint}")
+    refuse_unknown(given, [field.name for field in fields(Options)])
     if isinstance(given.get("log_file"), Path):
         given = {**given, "log_file": str(given["log_file"])}
     return Options(**given)

@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from milpscore.core.card import Card
+from milpscore.core.conic import ConicProgram
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, TracePoint
+from milpscore.solvers._conic_options import CONIC_SOLVERS, make_conic_options
 from milpscore.solvers._options import make_options
 
 if TYPE_CHECKING:
@@ -40,6 +42,11 @@ def load(program: Program) -> Session:
     """
     from milpscore.solvers._session import Session
 
+    if isinstance(program, ConicProgram):
+        raise NotApplicableError(
+            "a conic program needs no session: change it with program.set and solve it again, "
+            "nothing is compiled twice"
+        )
     return Session(program)
 
 
@@ -50,6 +57,7 @@ def solve(
     warm_start: Card | Result | None = None,
     progress: bool | None = None,
     callback: Callable[[TracePoint], None] | None = None,
+    second_opinion: bool = False,
     **options: Any,
 ) -> Result:
     """Solve a program and re-check the answer from the raw data.
@@ -57,18 +65,23 @@ def solve(
     Parameters
     ----------
     program : Program or Session
-    solver : {"auto", "highs", "support_tree"}
-        ``support_tree`` decides terms first, with an LP bound at every node; ``auto`` takes it for
-        many rows with few integers, HiGHS for the rest; ``Result.solver`` says which ran.
+    solver : str
+        For Pyomo's programs "highs" or "support_tree", which decides terms first, with an LP bound
+        at every node; "auto" takes it for many rows with few integers, HiGHS for the rest. For
+        conic programs "ecos", "clarabel" or "proximal"; "auto" takes ECOS where it is installed,
+        and asks Clarabel as well where that fails. ``Result.solver`` says which ran.
     warm_start : Card or Result, optional
         A card to start from; every auxiliary variable is computed from it.
     progress : bool, optional
         Show a progress line; default: where standard error is a terminal.
     callback : callable, optional
         Called with each :class:`milpscore.core.result.TracePoint`, from the solver's thread.
+    second_opinion : bool
+        Conic programs: solve with another solver as well and report the relative difference.
     **options :
         ``time_limit=60``, ``mip_gap=0``, ``node_limit``, ``threads=1``, ``random_state=0``,
-        ``presolve=True``, ``log_file``.
+        ``presolve=True``, ``log_file``; for conic programs ``tol=1e-9``, ``max_iter``,
+        ``time_limit``, ``zero_tol=1e-6``, ``verbose=False``.
 
     Returns
     -------
@@ -82,13 +95,48 @@ def solve(
     SolverError
         Where the solver fails its self-test or refuses the model.
     """
-    if solver not in ("auto", *SOLVERS):
-        raise OptionError(f"unknown solver {solver!r}; there are {', '.join(['auto', *SOLVERS])}")
+    if solver not in ("auto", *SOLVERS, *CONIC_SOLVERS):
+        there = ", ".join(["auto", *SOLVERS, *CONIC_SOLVERS])
+        raise OptionError(f"unknown solver {solver!r}; there are {there}")
+    if isinstance(program, ConicProgram):
+        return _solve_conic(program, solver, warm_start, second_opinion, options)
+    if solver in CONIC_SOLVERS:
+        raise NotApplicableError(
+            f"{solver} solves conic programs, {program_of(program).formulation} is a mixed-integer "
+            f"linear one: use {', '.join(SOLVERS)}"
+        )
+    if second_opinion:
+        raise NotApplicableError("a second opinion is given on conic programs only")
     checked = make_options(options)
     session = load(program) if isinstance(program, Program) else program
     name = _choose(session) if solver == "auto" else solver
     run: Callable[..., Result] = import_module(SOLVERS[name]).solve_session
     return run(session, checked, _start_card(warm_start), progress, callback)
+
+
+def program_of(program: Program | Session) -> Program:
+    """The program itself, handed over or not."""
+    return program if isinstance(program, Program) else program.program
+
+
+def _solve_conic(
+    program: ConicProgram,
+    solver: str,
+    warm_start: Card | Result | None,
+    second_opinion: bool,
+    options: dict[str, Any],
+) -> Result:
+    """Solve a conic program; what it cannot take is refused."""
+    from milpscore.solvers._conic import solve_conic
+
+    if solver in SOLVERS:
+        raise NotApplicableError(
+            f"{solver} solves linear programs in Pyomo, {program.formulation} is a conic program: "
+            f"use {', '.join(CONIC_SOLVERS)}, or program.exact() where there is one"
+        )
+    if warm_start is not None:
+        raise NotApplicableError("interior-point solvers take no warm start: leave it out")
+    return solve_conic(program, solver, make_conic_options(options), second_opinion)
 
 
 def _choose(session: Session) -> str:

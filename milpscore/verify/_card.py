@@ -14,7 +14,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
-from milpscore.core.totals import GridTotals, card_totals
+from milpscore.core.totals import FloatTotals, GridTotals, card_totals
 
 if TYPE_CHECKING:
     from milpscore.core.program import Program
@@ -65,6 +65,9 @@ def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
     design = statement.design
     totals = card_totals(design.X, design.step, card)
     weight = design.weight
+    if isinstance(totals, GridTotals) and not hasattr(statement.loss, "exact_rows"):
+        # a logarithm or an exponential has no exact value: the scores are exact, the loss is not
+        totals = FloatTotals(totals.counts.astype(np.float64) * float(totals.unit), 0.0)
     if isinstance(totals, GridTotals):
         counts, unit = statement.loss.exact_rows(totals, card.intercept, design.y)
         if np.array_equal(weight, np.rint(weight)):
@@ -117,9 +120,9 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
     Parameters
     ----------
     program : Program
-        An exact program.
+        An exact program, or a conic one.
     card : Card, optional
-        Default: the model's current values, rounded.
+        Default: the model's current values, rounded; a conic program's are taken as they are.
 
     Returns
     -------
@@ -131,6 +134,14 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
     >>> pyo.SolverFactory("cbc").solve(program.model)      # doctest: +SKIP
     >>> milpscore.check(program).feasible                  # doctest: +SKIP
     """
+    from milpscore.core.conic import ConicProgram
+
+    if isinstance(program, ConicProgram):
+        from milpscore.verify._conic import check_conic
+
+        if card is not None:
+            program.card()  # says why there is none
+        return check_conic(program)
     card = program.card() if card is None else card
     evaluation = evaluate(program.statement, card)
     if evaluation.violations:
