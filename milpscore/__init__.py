@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         solvers,
         verify,
     )
-    from milpscore.comparison import compare
+    from milpscore.comparison import compare, compare_realisations
     from milpscore.scorecard import Scorecard
     from milpscore.solvers import solve
     from milpscore.verify import check
@@ -32,6 +32,7 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "compare_realisations",
     "data",
     "estimators",
     "formulations",
@@ -49,6 +50,7 @@ _EXPORTS = {
     "Scorecard": "milpscore.scorecard",
     "check": "milpscore.verify",
     "compare": "milpscore.comparison",
+    "compare_realisations": "milpscore.comparison",
     "solve": "milpscore.solvers",
 }
 _SUBPACKAGES = (

@@ -265,7 +265,7 @@ def test_after_an_interrupt_the_rows_so_far_are_returned(monkeypatch: pytest.Mon
         result = solve(*args, **kwargs)
         return replace(result, termination=Termination.INTERRUPTED) if len(calls) == 2 else result
 
-    monkeypatch.setattr("milpscore.comparison.solve", interrupted)
+    monkeypatch.setattr("milpscore.comparison._compare.solve", interrupted)
     X, y = planted(30)
     found = milpscore.compare(X, y, cv=3, time_limit=5)
     assert len(calls) == 2
@@ -280,7 +280,7 @@ def test_the_lp_bound_counts_for_the_exact_program(monkeypatch: pytest.MonkeyPat
         limit = 0 if kwargs["warm_start"] is not None else kwargs["time_limit"]
         return solve(*args, **{**kwargs, "time_limit": limit})
 
-    monkeypatch.setattr("milpscore.comparison.solve", stopped)
+    monkeypatch.setattr("milpscore.comparison._compare.solve", stopped)
     X, y = planted()
     found = milpscore.compare(X, y, formulations=["hinge"], cv=None).set_index("kind")
     assert found.loc["exact", "bound"] == found.loc["relaxed", "bound"] > 0
