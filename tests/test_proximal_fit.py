@@ -238,9 +238,13 @@ def test_penalties_that_are_no_sums(penalty: Any) -> None:
     X, total = data()
     y = answers(total, "classification").astype(float)
     fit = fit_proximal(X, y, penalty=penalty, tol=1e-9)
-    assert fit.algorithm == "fista"
+    assert fit.algorithm == ("newton" if penalty.is_norm else "fista")
     assert fit.converged
     loss = smooth_loss("logistic")
+    for algorithm in ("fista", "newton"):
+        other = fit_proximal(X, y, penalty=penalty, tol=1e-9, algorithm=algorithm)
+        assert other.algorithm == algorithm
+        assert other.objective == pytest.approx(fit.objective, rel=1e-8)
     best = objective(X, y, loss, penalty, fit.coefficients, float(fit.intercept))
     rng = np.random.default_rng(0)
     for size in (1e-4, 1e-2, 1.0):  # no neighbour is better, feasible ones being those of the prox
@@ -248,6 +252,27 @@ def test_penalties_that_are_no_sums(penalty: Any) -> None:
         assert objective(X, y, loss, penalty, near, float(fit.intercept)) >= best - 1e-9
     with pytest.raises(OptionError, match="coefficient by coefficient"):
         fit_proximal(X, y, penalty=penalty, algorithm="working_set")
+
+
+def test_newton_steps_reach_what_first_order_steps_do_not() -> None:
+    """Separable classes and hardly any penalty: the loss bends along almost no row."""
+    X, _ = data(n=200, p=6)
+    y = np.sign(X @ np.array([3.0, -2.0, 1.0, 0.5, -1.0, 2.0]) + 0.2)
+    penalty = EYE(1e-7, expert=np.array([1.0, 0, 1, 0, 1, 0]))
+    newton = fit_proximal(X, y, penalty=penalty, tol=1e-8)
+    fista = fit_proximal(X, y, penalty=penalty, tol=1e-8, algorithm="fista", max_iter=2000)
+    assert newton.algorithm == "newton"
+    assert newton.converged
+    assert newton.iterations < 60
+    assert not fista.converged
+    assert newton.objective < fista.objective
+
+
+def test_the_multinomial_loss_has_no_newton_steps() -> None:
+    X, total = data()
+    y = answers(total, "multinomial")
+    with pytest.raises(OptionError, match="multinomial"):
+        fit_proximal(X, y, loss="multinomial", penalty=L1(0.1), algorithm="newton")
 
 
 # --- designs and weights -------------------------------------------------------------------------
@@ -485,7 +510,7 @@ def test_bad_data_is_refused(X: Any, y: Any, options: dict[str, Any], text: str)
         ({"tol": 0.0}, "tol=0"),
         ({"tol": float("nan")}, "tol=nan"),
         ({"max_iter": -1}, "max_iter=-1"),
-        ({"algorithm": "newton"}, "there are auto, fista"),
+        ({"algorithm": "gauss"}, "there are auto, fista"),
         ({"loss": "hinge"}, "no derivative"),
         ({"loss": "huber"}, "no loss 'huber'"),
         ({"intercept": "zero"}, "intercept='zero'"),

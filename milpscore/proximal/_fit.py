@@ -13,17 +13,22 @@ from milpscore.core.errors import OptionError
 from milpscore.core.terms import ProxPenalty, Ramps, SmoothLoss
 from milpscore.proximal._certificate import Certificate
 from milpscore.proximal._gradient import proximal_gradient
+from milpscore.proximal._newton import proximal_newton
 from milpscore.proximal._operators import BinnedOperator, with_ones
 from milpscore.proximal._problem import Primal, Smooth, prepare, shaped
 from milpscore.proximal._result import ProximalResult
 from milpscore.proximal._run import Run
 from milpscore.proximal._working_set import working_set
 
-Algorithm: TypeAlias = Literal["auto", "fista", "ista", "working_set"]
+Algorithm: TypeAlias = Literal["auto", "fista", "ista", "newton", "working_set"]
 Start: TypeAlias = "ProximalResult | tuple[Any, Any] | None"
 
-ALGORITHMS: tuple[Algorithm, ...] = ("auto", "fista", "ista", "working_set")
-MAX_ITER = {"working_set": 500, "fista": 20_000, "ista": 100_000}
+ALGORITHMS: tuple[Algorithm, ...] = ("auto", "fista", "ista", "newton", "working_set")
+MAX_ITER = {"working_set": 500, "newton": 200, "fista": 20_000, "ista": 100_000}
+
+# columns, and multiplications for one Gram matrix, up to which Newton steps are the quicker
+_NEWTON_COLUMNS = 500
+_NEWTON_WORK = 1e10
 
 # pairs of bins to count for one Gram matrix of a binned design, beyond which FISTA is quicker
 _MOST_PAIRS = 50_000_000
@@ -65,9 +70,11 @@ def fit_proximal(
     tol : float
         Relative duality gap (primal - dual) / max(|primal|, 1e-12) wanted.
     max_iter : int, optional
-        Newton steps (default 500) or proximal steps (20,000 for FISTA, 100,000 for ISTA).
-    algorithm : {"auto", "fista", "ista", "working_set"}
-        "auto" takes the working set for separable penalties and FISTA for all others.
+        Newton steps (default 500; 200 for "newton") or proximal steps (20,000 for FISTA, 100,000
+        for ISTA).
+    algorithm : {"auto", "fista", "ista", "newton", "working_set"}
+        "auto" takes the working set for separable penalties, Newton steps for norms of up to 500
+        columns (EYE, OWL), and FISTA for all others.
     start : ProximalResult or (coefficients, intercept), optional
         A warm start.
 
@@ -145,6 +152,8 @@ def solve(
     limit = MAX_ITER[chosen] if max_iter is None else max_iter
     if chosen == "working_set" and ramps is not None:
         return working_set(smooth, penalty, ramps, tol=tol, max_iter=limit, start=start, hint=hint)
+    if chosen == "newton":
+        return proximal_newton(smooth, penalty, tol=tol, max_iter=limit, start=start)
     return proximal_gradient(
         smooth,
         penalty,
@@ -182,7 +191,11 @@ def check_options(tol: float, max_iter: int | None, algorithm: str) -> None:
 
 def _choose(
     algorithm: Algorithm, penalty: ProxPenalty, ramps: Ramps | None, smooth: Smooth
-) -> Literal["fista", "ista", "working_set"]:
+) -> Literal["fista", "ista", "newton", "working_set"]:
+    if algorithm == "newton" and smooth.n_classes:
+        raise OptionError(
+            "the multinomial loss has no Newton steps here; use algorithm='fista' or 'auto'."
+        )
     if algorithm == "working_set" and ramps is None:
         why = "the multinomial loss" if smooth.n_classes else f"the penalty {penalty.name!r}"
         raise OptionError(
@@ -192,7 +205,10 @@ def _choose(
     if algorithm != "auto":
         return algorithm
     if ramps is None:
-        return "fista"
+        rows, columns = smooth.X.shape
+        small = columns <= _NEWTON_COLUMNS and rows * columns**2 <= _NEWTON_WORK
+        newton = penalty.is_norm and small and not smooth.n_classes
+        return "newton" if newton and not isinstance(smooth.X, BinnedOperator) else "fista"
     if isinstance(smooth.X, BinnedOperator):
         features = len(smooth.X.X.n_bins)
         if features * features * smooth.X.shape[0] > _MOST_PAIRS:

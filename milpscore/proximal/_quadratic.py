@@ -21,6 +21,9 @@ _GRAM_COLUMNS = 400
 _GRAM_COLUMNS_UNCOMPILED = 3000
 _STALE = 0.1
 
+FLOOR = 1e-6
+"""Least curvature of a row in a Newton model, as a share of the row's weight."""
+
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
@@ -57,9 +60,12 @@ class Quadratic:
         return self.X.shape[1] <= most or isinstance(self.X, BinnedOperator)
 
     def near(self, curvature: FloatArray) -> bool:
-        """Whether these curvatures can stand for others; a Gram matrix is worth keeping."""
-        change = float(np.abs(curvature - self.curvature).sum())
-        return self.by_gram and change <= _STALE * self.mass
+        """Whether these curvatures can stand for others; a Gram matrix is worth keeping.
+
+        Row by row: a column that few rows have sees little of a sum over all.
+        """
+        change = np.abs(curvature - self.curvature)
+        return self.by_gram and bool(np.all(change <= _STALE * self.curvature))
 
     @cached_property
     def gram(self) -> FloatArray:

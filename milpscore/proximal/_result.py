@@ -66,10 +66,10 @@ class ProximalResult:
         Largest entry of the distance of minus the gradient to the penalty's subdifferential.
     trace : tuple of ProximalPoint
     iterations : int
-        Newton steps of the working-set scheme, proximal steps of the others.
+        Newton steps of "working_set" and "newton", proximal steps of the others.
     termination : Stop
     algorithm : str
-        "working_set", "fista" or "ista".
+        "working_set", "newton", "fista" or "ista".
     seconds : float
     step : float
         The last step length of FISTA and ISTA, 0 else; a warm start takes it up.
