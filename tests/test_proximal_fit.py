@@ -258,7 +258,7 @@ def test_newton_steps_reach_what_first_order_steps_do_not() -> None:
     """Separable classes and hardly any penalty: the loss bends along almost no row."""
     X, _ = data(n=200, p=6)
     y = np.sign(X @ np.array([3.0, -2.0, 1.0, 0.5, -1.0, 2.0]) + 0.2)
-    penalty = EYE(1e-7, expert=np.array([1.0, 0, 1, 0, 1, 0]))
+    penalty = EYE(1e-6, expert=np.array([1.0, 0, 1, 0, 1, 0]))
     newton = fit_proximal(X, y, penalty=penalty, tol=1e-8)
     fista = fit_proximal(X, y, penalty=penalty, tol=1e-8, algorithm="fista", max_iter=2000)
     assert newton.algorithm == "newton"

@@ -8,7 +8,7 @@ from milpscore.core.design import FloatArray
 from milpscore.core.terms import ProxPenalty
 from milpscore.proximal._certificate import Certificate, certify
 from milpscore.proximal._problem import Primal, Smooth
-from milpscore.proximal._quadratic import FLOOR, Quadratic
+from milpscore.proximal._quadratic import Quadratic
 from milpscore.proximal._result import Stop
 from milpscore.proximal._run import Run, start_run
 
@@ -18,6 +18,8 @@ _SHORTEST = 1e-6
 # a full step near the optimum moves the objective by less than its rounding
 _ROUNDING = 1e-13
 _IDLE = 3
+# least curvature of a row, as a share of its weight
+_FLOORS = (1e-13, 1e-9, 1e-6)
 
 
 def proximal_newton(
@@ -73,15 +75,22 @@ def proximal_newton(
 
 
 def _step(smooth: Smooth, penalty: ProxPenalty, at: Primal) -> Primal | None:
-    """One Newton step with its line search; None where no step descends."""
+    """One Newton step with its line search; None where no step descends.
+
+    A loss that is straight in places (the hinges) makes the model singular: where its step does not
+    descend, rows are given more curvature. Not before: with large margins little is all there is.
+    """
     curvature = smooth.row_hessian(at.eta + at.b)
-    # a loss that is straight in places (the hinges) would make the model singular
-    np.maximum(curvature, FLOOR * smooth.weight, out=curvature)
     if not np.isfinite(curvature).all():
         return None
-    quadratic = Quadratic(smooth.X, curvature, smooth.intercept)
-    target = _model_minimiser(quadratic.gram, at.gradient, penalty, at.w)
-    return _searched(smooth, penalty, at, target)
+    for floor in _FLOORS:
+        rows = np.maximum(curvature, floor * smooth.weight)
+        quadratic = Quadratic(smooth.X, rows, smooth.intercept)
+        target = _model_minimiser(quadratic.gram, at.gradient, penalty, at.w)
+        found = _searched(smooth, penalty, at, target)
+        if found is not None:
+            return found
+    return None
 
 
 def _cost(penalty: ProxPenalty, at: Primal) -> float:

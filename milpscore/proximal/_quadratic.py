@@ -21,9 +21,6 @@ _GRAM_COLUMNS = 400
 _GRAM_COLUMNS_UNCOMPILED = 3000
 _STALE = 0.1
 
-FLOOR = 1e-6
-"""Least curvature of a row in a Newton model, as a share of the row's weight."""
-
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:

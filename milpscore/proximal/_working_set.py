@@ -11,7 +11,7 @@ from milpscore.core.terms import ProxPenalty, Ramps
 from milpscore.proximal._certificate import Certificate, certify
 from milpscore.proximal._operators import Operator
 from milpscore.proximal._problem import Primal, Smooth
-from milpscore.proximal._quadratic import FLOOR, Quadratic, descend, ramps_value, some
+from milpscore.proximal._quadratic import Quadratic, descend, ramps_value, some
 from milpscore.proximal._result import Stop
 from milpscore.proximal._run import Run, start_run
 
@@ -19,6 +19,7 @@ _ALL_COLUMNS = 20
 _FEWEST = 20
 _INNER_STEPS = 10
 _SWEEPS = 2000
+_FLOOR = 1e-6
 
 
 @dataclass(eq=False)
@@ -161,7 +162,7 @@ def _newton(
     """One proximal Newton step with its line search; None where no step descends."""
     curvature = smooth.row_hessian(point.eta + point.b)
     # a loss that is straight in places (the hinges) would make the model singular
-    np.maximum(curvature, FLOOR * smooth.weight, out=curvature)
+    np.maximum(curvature, _FLOOR * smooth.weight, out=curvature)
     if not np.isfinite(curvature).all():
         return None
     quadratic = panel.quadratic
