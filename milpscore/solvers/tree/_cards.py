@@ -1,0 +1,273 @@
+"""Cards on the way: a greedy start, and integer moves on rows merged by a card's few features."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.solvers.tree._arrays import Arrays
+from milpscore.solvers.tree._node import IN, OUT, Node
+from milpscore.solvers.tree._relax import Relaxation
+
+_BEAM = 3
+_CANDIDATES = 8
+_MOVES = 60
+_MOST_TRIED = 100_000
+
+
+class Cards:
+    """The best accepted card so far, and the ways to better ones."""
+
+    def __init__(self, arrays: Arrays, relaxation: Relaxation, root: Node) -> None:
+        self.arrays, self.relaxation, self.root = arrays, relaxation, root
+        # one tuple, so that an interrupt never leaves half a card
+        self.best: tuple[float, IntArray | None, float | None] = (math.inf, None, None)
+        self.tried: set[bytes] = set()
+        self.deadline = math.inf
+
+    @property
+    def objective(self) -> float:
+        """The best card's objective, infinite without one."""
+        return self.best[0]
+
+    def offer(self, w: IntArray, b: float) -> bool:
+        """Take a card where it is better than the best and accepted; whether it was accepted."""
+        accept = self.arrays.problem.accept
+        objective = self.arrays.objective(w, b)
+        if objective >= self.objective and accept is None:
+            return True
+        if accept is not None and not accept(w.copy(), b):
+            return False
+        if objective < self.objective:
+            self.best = objective, w.copy(), float(b)
+        return True
+
+    def allowed(self, w: IntArray) -> bool:
+        """Whether a card keeps the ranges, the sets and the number of terms."""
+        a = self.arrays
+        inside = all(bool(np.isin(w[j], a.points[j, : a.hi[j] + 1])) for j in range(a.p))
+        return inside and int(np.count_nonzero(w)) <= a.terms
+
+    def empty(self) -> None:
+        """Offer the card without terms, where that is one."""
+        self.polish(self.root, np.empty(0, np.int64))
+
+    def start(self) -> None:
+        """A beam search over supports, then swaps, each support's best weights rounded.
+
+        Until ``deadline``, on the clock of :func:`time.perf_counter`.
+        """
+        a = self.arrays
+        must = tuple(int(j) for j in np.flatnonzero(self.root.status == IN))
+        beam = [self._fitted(must)]
+        best = beam[0]
+        for _ in range(a.terms - len(must)):
+            found: dict[tuple[int, ...], Node] = {}
+            for node in beam:
+                if self._late():
+                    break
+                for j in self._candidates(node):
+                    support = tuple(sorted((*np.flatnonzero(node.status == IN).tolist(), j)))
+                    if support not in found:
+                        found[support] = self._fitted(support)
+            if not found:
+                break
+            beam = sorted(found.values(), key=lambda node: node.primal)[:_BEAM]
+            for node in beam:
+                self.polish(node)
+            if beam[0].primal >= best.primal - a.l0:
+                break
+            best = beam[0]
+        self.polish(best)
+        self._swap(best)
+
+    def _swap(self, node: Node) -> None:
+        """Exchange one feature for another while that helps."""
+        for _ in range(2 * self.arrays.terms):
+            support = np.flatnonzero(node.status == IN)
+            free = support[self.arrays.zero[support] >= 0]
+            found: list[Node] = []
+            for j in free:
+                if self._late():
+                    return
+                less = self._fitted(tuple(int(i) for i in support if i != j))
+                found += [
+                    self._fitted(tuple(sorted((*np.flatnonzero(less.status == IN).tolist(), i))))
+                    for i in self._candidates(less)
+                    if i != j
+                ]
+            if not found:
+                return
+            found.sort(key=lambda other: other.primal)
+            for other in found[:_BEAM]:
+                self.polish(other)
+            if found[0].primal >= node.primal - 1e-12:
+                return
+            node = found[0]
+
+    def _late(self) -> bool:
+        """Whether the time for a first card is over."""
+        return time.perf_counter() >= self.deadline
+
+    def _candidates(self, node: Node) -> list[int]:
+        """Features out of a fitted node whose slope over their spread is largest."""
+        a = self.arrays
+        eligible = (node.status == OUT) & (self.root.status != OUT) & (a.spread > 0)
+        gain = np.where(eligible, np.abs(node.slope) / np.where(eligible, a.spread, 1.0), 0.0)
+        order = np.argsort(-gain, kind="stable")[:_CANDIDATES]
+        return [int(j) for j in order if gain[j] > 0]
+
+    def _fitted(self, support: tuple[int, ...]) -> Node:
+        """The real weights of a support, with the slopes of all features at them."""
+        a = self.arrays
+        node = self.root.child()
+        inside = list(support)
+        node.status[:] = OUT
+        node.status[inside] = IN
+        node.lo, node.hi = a.zero.copy(), a.zero.copy()
+        node.lo[inside], node.hi[inside] = a.lo[inside], a.hi[inside]
+        self.relaxation.fit(node)
+        return node
+
+    def round(self, node: Node) -> None:
+        """Polish the card of a relaxation's largest features."""
+        a = self.arrays
+        weight = np.abs(node.w) * a.spread
+        weight[node.status == IN] = np.inf
+        order = np.argsort(-weight, kind="stable")[: a.terms]
+        support = np.sort(order[weight[order] > 0])
+        self.polish(node, support)
+
+    def polish(self, node: Node, support: IntArray | None = None) -> None:
+        """Round a node's weights on a support and improve them by steps of one and two choices."""
+        a = self.arrays
+        if support is None:
+            support = np.flatnonzero(node.status == IN)
+        key = support.astype(np.int32).tobytes()
+        if key in self.tried:
+            return
+        if len(self.tried) < _MOST_TRIED:
+            self.tried.add(key)
+        if bool((np.delete(a.zero, support) < 0).any()):
+            return  # a feature that cannot be 0 is missing
+        at = _nearest(a, support, node.w)
+        walk = _Walk(a, support)
+        at, b, _ = walk.run(at, node.b)
+        w = np.zeros(a.p, np.int64)
+        w[support] = a.points[support, at].astype(np.int64)
+        self.offer(w, b)
+
+
+class _Walk:
+    """Integer moves of a few coefficients, the intercept following."""
+
+    def __init__(self, arrays: Arrays, support: IntArray) -> None:
+        self.arrays, self.support = arrays, support
+        labels, first = arrays.merge(support)
+        self.X = arrays.part(first, support)
+        self.y = arrays.y[first]
+        self.share = np.bincount(labels, weights=arrays.share, minlength=len(first))
+        self.moves = _moves(len(support))
+
+    def run(self, at: IntArray, b: float) -> tuple[IntArray, float, float]:
+        """(positions of the choices, intercept, objective) no move improves."""
+        hi = self.arrays.hi[self.support]
+        b = self.snap(b)
+        value = math.inf
+        for _ in range(_MOVES):
+            near = at + self.moves
+            near = near[((near >= 0) & (near <= hi)).all(axis=1)]
+            values, intercepts = self.evaluate(near, b)
+            k = int(np.argmin(values))
+            if not values[k] < value:
+                break
+            at, b, value = near[k], float(intercepts[k]), float(values[k])
+        return at, b, value
+
+    def evaluate(self, at: IntArray, b: float) -> tuple[FloatArray, FloatArray]:
+        """Each card's objective at the best intercept near b: (objectives, intercepts)."""
+        a = self.arrays
+        w = a.points[self.support[None, :], at]
+        totals = self.X @ w.T
+        y = np.broadcast_to(self.y[:, None], totals.shape)
+        if a.b_step is None:
+            intercepts = self._follow(totals, y, b)[None, :]
+        else:
+            near = np.array([b, b - a.b_step, b + a.b_step])
+            near = near[(near >= a.b_lower) & (near <= a.b_upper)]
+            intercepts = np.repeat(near[:, None], len(w), axis=1)
+        values = np.stack(
+            [self.share @ a.loss.value(totals + row * a.unit, y) for row in intercepts]
+        )
+        values[~np.isfinite(values)] = np.inf
+        best = np.argmin(values, axis=0)
+        chosen = best, np.arange(len(w))
+        return values[chosen] + self._priced(w), intercepts[chosen]
+
+    def _priced(self, w: FloatArray) -> FloatArray:
+        """Penalties and term costs of the cards."""
+        a = self.arrays
+        cost = a.l0 * np.count_nonzero(w, axis=1)
+        if a.penalty is None:
+            return np.asarray(cost, dtype=np.float64)
+        full = np.zeros((len(w), a.p))
+        full[:, self.support] = w
+        return np.asarray(cost + np.array([a.penalised(row) for row in full]))
+
+    def _follow(self, totals: FloatArray, y: FloatArray, b: float) -> FloatArray:
+        """The best real intercepts, by Newton's method in a bracket."""
+        a = self.arrays
+        low, high = np.full(totals.shape[1], a.b_lower), np.full(totals.shape[1], a.b_upper)
+        best = np.full(totals.shape[1], b)
+        if a.b_lower == a.b_upper:
+            return best
+        for _ in range(60):
+            z = totals + best * a.unit
+            slope = (self.share @ a.loss.gradient(z, y)) * a.unit
+            bend = (self.share @ a.loss.hessian(z, y)) * a.unit**2
+            low, high = np.where(slope > 0, low, best), np.where(slope > 0, best, high)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                moved = best - slope / bend
+            inside = (moved > low) & (moved < high)
+            new = np.where(inside, moved, 0.5 * (low + high))
+            if np.all(np.abs(new - best) <= 1e-13 * (1.0 + np.abs(best))):
+                break
+            best = new
+        return best
+
+    def snap(self, b: float) -> float:
+        """The nearest allowed intercept."""
+        a = self.arrays
+        if a.b_step is not None:
+            b = round(b / a.b_step) * a.b_step
+        return min(max(b, a.b_lower), a.b_upper)
+
+
+def best_intercept(arrays: Arrays, w: IntArray, b: float) -> float:
+    """The best real intercept of a card, from ``b`` on."""
+    support = np.flatnonzero(w)
+    at = _nearest(arrays, support, w.astype(np.float64))
+    _, intercepts = _Walk(arrays, support).evaluate(at[None, :], b)
+    return float(intercepts[0])
+
+
+def _nearest(arrays: Arrays, support: IntArray, w: FloatArray) -> IntArray:
+    """The position of the choice nearest to each coefficient of the support."""
+    at = np.zeros(len(support), np.int64)
+    for i, j in enumerate(support):
+        at[i] = np.argmin(np.abs(arrays.points[j, : arrays.hi[j] + 1] - w[j]))
+    return at
+
+
+def _moves(m: int) -> IntArray:
+    """No move, one step of one coefficient, one step of each of two."""
+    single = np.vstack([np.eye(m, dtype=np.int64), -np.eye(m, dtype=np.int64)])
+    rows = [np.zeros((1, m), np.int64), single]
+    if 1 < m <= 12:
+        first, second = np.triu_indices(m, 1)
+        eye = np.eye(m, dtype=np.int64)
+        rows += [s * eye[first] + t * eye[second] for s in (1, -1) for t in (1, -1)]
+    return np.vstack(rows)

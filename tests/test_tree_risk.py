@@ -1,0 +1,324 @@
+"""The tree search for risk scores against trying every card."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tree_cases import (
+    LOSSES,
+    PENALTIES,
+    TIGHT,
+    brute,
+    hard_problem,
+    penalty_of,
+    random_problem,
+    value_at,
+    values_of,
+)
+
+from milpscore.core.errors import DataError, OptionError
+from milpscore.losses import Logistic, Poisson
+from milpscore.penalties import L1
+from milpscore.solvers.tree import TreeAnswer, TreeProblem, search
+
+
+def assert_proved(problem: TreeProblem, answer: TreeAnswer, best: float) -> None:
+    """The optimum, and bounds that were never above it."""
+    if not np.isfinite(best):
+        assert answer.w is None
+        assert answer.objective == np.inf
+        return
+    slack = 1e-9 * (1.0 + abs(best))
+    assert answer.objective == pytest.approx(best, abs=slack)
+    assert best - slack <= answer.bound <= best + 1e-12 * (1.0 + abs(best))
+    assert all(point.dual_bound <= best + 1e-12 * (1.0 + abs(best)) for point in answer.trace)
+    bounds = [point.dual_bound for point in answer.trace]
+    assert bounds == sorted(bounds)
+    assert answer.w is not None
+    assert answer.b is not None
+    assert value_at(problem, answer.w, answer.b) == pytest.approx(answer.objective, abs=1e-12)
+    assert np.count_nonzero(answer.w) <= problem.terms
+    assert all(answer.w[j] in problem.choices(j) for j in range(len(answer.w)))
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_random_problems_reach_the_optimum(block: int) -> None:
+    for seed in range(20 * block, 20 * block + 20):
+        problem = random_problem(seed)
+        assert_proved(problem, search(problem, **TIGHT), brute(problem))
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_every_loss_with_every_penalty(name: str, loss: Any) -> None:
+    for seed in (5, 6):
+        problem = random_problem(seed, loss=loss)
+        rng = np.random.default_rng(seed)
+        problem = replace(problem, penalty=penalty_of(name, problem.X.shape[1], rng))
+        assert_proved(problem, search(problem, **TIGHT), brute(problem))
+
+
+class Subgradient:
+    """lam (|w|_1 + |w|_2) by values and subgradients alone."""
+
+    separable = False
+
+    def value(self, w: Any) -> float:
+        return float(0.05 * (np.abs(w).sum() + np.linalg.norm(w)))
+
+    def subgradient(self, w: Any) -> Any:
+        norm = np.linalg.norm(w)
+        return 0.05 * (np.sign(w) + (w / norm if norm > 0 else 0.0 * w))
+
+
+def test_a_penalty_known_by_its_subgradient() -> None:
+    for seed in range(700, 715):
+        problem = replace(random_problem(seed), penalty=Subgradient())
+        assert_proved(problem, search(problem, **TIGHT), brute(problem))
+
+
+def test_conflicting_rows_and_no_rows_of_weight() -> None:
+    X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 4, axis=0)
+    y = np.array([1.0, -1.0] * 4)
+    weight = np.array([3.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.5, 0.0])
+    problem = TreeProblem(
+        X=X,
+        y=y,
+        loss=Logistic(),
+        lower=np.full(2, -3),
+        upper=np.full(2, 3),
+        sample_weight=weight,
+        max_terms=1,
+        b_lower=-3.0,
+        b_upper=3.0,
+        b_step=1.0,
+    )
+    assert_proved(problem, search(problem, **TIGHT), brute(problem))
+
+
+def test_scores_that_overflow_are_survived() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 200, (30, 3)).astype(float)
+    problem = TreeProblem(
+        X=X,
+        y=rng.integers(0, 3, 30).astype(float),
+        loss=Poisson(),
+        lower=np.full(3, -8),
+        upper=np.full(3, 8),
+        max_terms=2,
+        l0_penalty=0.01,
+        b_lower=-5.0,
+        b_upper=5.0,
+        b_step=1.0,
+    )
+    with np.errstate(over="ignore"):
+        best = brute(problem)
+    assert_proved(problem, search(problem, **TIGHT), best)
+
+
+def even(w: np.ndarray, b: float) -> bool:
+    """A constraint that is no part of the arrays."""
+    return int(w.sum()) % 2 == 0 and abs(b) <= 3
+
+
+def test_constraints_on_complete_cards() -> None:
+    for seed in range(800, 830):
+        problem = random_problem(seed)
+        if problem.b_step is not None:
+            problem = replace(problem, accept=even)
+            assert_proved(problem, search(problem, **TIGHT), brute(problem))
+
+
+def test_partial_decisions_may_be_ruled_out() -> None:
+    seen = 0
+    for seed in range(900, 940):
+        problem = random_problem(seed, max_terms=None, sets={})
+        if problem.X.shape[1] < 2 or problem.lower.max() > 0 or problem.b_step is None:
+            continue
+        seen += 1
+        # feature 1 only together with feature 0
+        problem = replace(
+            problem,
+            accept=lambda w, b: not (w[1] != 0 and w[0] == 0),
+            possible=lambda status: not (status[0] == -1 and status[1] == 2),
+        )
+        assert_proved(problem, search(problem, **TIGHT), brute(problem))
+        none = replace(problem, possible=lambda status: False)
+        assert search(replace(none, accept=lambda w, b: False), **TIGHT).w is None
+    assert seen > 3
+
+
+def test_two_searches_are_alike_and_rows_may_come_in_any_order() -> None:
+    rng = np.random.default_rng(1)
+    for seed in range(40, 60):
+        problem = random_problem(seed)
+        first, second = search(problem, **TIGHT), search(problem, **TIGHT)
+        assert (first.objective, first.bound, first.nodes) == (
+            second.objective,
+            second.bound,
+            second.nodes,
+        )
+        order = rng.permutation(len(problem.y))
+        weight = problem.sample_weight
+        mixed = replace(
+            problem,
+            X=problem.X[order],
+            y=problem.y[order],
+            sample_weight=None if weight is None else weight[order],
+        )
+        third = search(mixed, **TIGHT)
+        assert (third.objective, third.bound, third.nodes) == (
+            first.objective,
+            first.bound,
+            first.nodes,
+        )
+        again = np.repeat(np.arange(len(problem.y)), 3)
+        thrice = replace(
+            problem,
+            X=problem.X[again],
+            y=problem.y[again],
+            sample_weight=None if weight is None else weight[again],
+        )
+        assert search(thrice, **TIGHT).objective == pytest.approx(first.objective, abs=1e-12)
+
+
+def test_columns_may_come_in_any_order() -> None:
+    for seed in range(60, 75):
+        problem = random_problem(seed, sets={}, penalty=L1(0.01))
+        order = np.random.default_rng(seed).permutation(problem.X.shape[1])
+        mixed = replace(
+            problem,
+            X=problem.X[:, order],
+            lower=problem.lower[order],
+            upper=problem.upper[order],
+        )
+        one, other = search(problem, **TIGHT), search(mixed, **TIGHT)
+        assert other.objective == pytest.approx(one.objective, abs=2e-10)
+
+
+def test_bad_problems_and_options_are_refused() -> None:
+    problem = hard_problem()
+    with pytest.raises(DataError, match="shape"):
+        replace(problem, y=np.ones(3))
+    with pytest.raises(DataError, match="finite"):
+        replace(problem, X=np.full((80, 12), np.nan))
+    with pytest.raises(DataError, match="sample_weight"):
+        replace(problem, sample_weight=np.zeros(80))
+    for change in (
+        {"scale": 0.0},
+        {"l0_penalty": -1.0},
+        {"max_terms": -1},
+        {"b_lower": -np.inf},
+        {"b_step": 0.0},
+        {"b_lower": 0.2, "b_upper": 0.8},
+        {"lower": np.zeros(3)},
+        {"lower": np.full(12, 5)},
+        {"upper": np.full(12, 10**7)},
+        {"sets": {0: ()}},
+    ):
+        with pytest.raises(OptionError):
+            replace(problem, **change)
+    with pytest.raises(OptionError, match="jobs"):
+        search(problem, jobs=0)
+    with pytest.raises(OptionError, match="jobs=1"):
+        search(problem, jobs=2, record=True)
+
+
+def test_every_line_lies_below_the_objective() -> None:
+    from milpscore.solvers.tree._tree import Tree
+
+    for seed in range(200, 260):
+        problem = random_problem(seed)
+        tree = Tree(problem, (0.0, 0.0), None, False, 10, 0)
+        tree.cards.empty()
+        node = tree.root
+        if (node.status == 1).sum() > problem.terms:
+            continue
+        rng = np.random.default_rng(seed)
+        tree.relaxation.solve(node.child(), np.inf)
+        support = tuple(np.flatnonzero((node.status == 1) | (rng.random(len(node.w)) < 0.5)))
+        fitted = tree.cards._fitted(tuple(int(j) for j in support))
+        w = np.array(
+            [[rng.choice(problem.choices(j)) for j in range(len(node.w))] for _ in range(50)]
+        )
+        w = w[np.count_nonzero(w, axis=1) <= problem.terms]
+        b = rng.uniform(*problem.intercepts(), len(w))
+        line = fitted.constant + w @ fitted.slope + b * fitted.slope_b
+        line += problem.l0_penalty * np.count_nonzero(w, axis=1)
+        if problem.penalty is not None and problem.penalty.separable:
+            line += np.array([problem.penalty.value(row) for row in w])
+        assert np.all(line <= values_of(problem, w, b))
+
+
+SCRIPT = """
+import json
+from tree_cases import random_problem
+from milpscore.core.jit import has_numba
+from milpscore.solvers.tree import search
+
+found = []
+for seed in range(300, 330):
+    answer = search(random_problem(seed), gap_abs=1e-10, gap_rel=0.0)
+    found.append([answer.objective, answer.bound])
+print(json.dumps([has_numba(), found]))
+"""
+
+
+def test_plain_python_agrees_with_the_compiled_kernels() -> None:
+    here = os.path.dirname(__file__)
+    path = os.pathsep.join([here, os.path.dirname(here), os.environ.get("PYTHONPATH", "")])
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, "MILPSCORE_NUMBA": "0", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    compiled, found = json.loads(run.stdout)
+    assert not compiled
+    for seed, (objective, bound) in zip(range(300, 330), found, strict=True):
+        answer = search(random_problem(seed), **TIGHT)
+        assert objective == pytest.approx(answer.objective, abs=1e-12)
+        assert bound == pytest.approx(answer.bound, abs=1e-8)
+
+
+REAL = {
+    "bankruptcy": 0.01239852,
+    "haberman": 0.57796757,
+    "breastcancer": 0.11336465,
+    "mammo": 0.46855923,
+    "mushroom": 0.06869288,
+    "adult": 0.38334845,
+}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", REAL)
+def test_real_sets_are_proved(name: str, uci: Any) -> None:
+    X, y = uci(name)
+    p = X.shape[1]
+    problem = TreeProblem(
+        X=X.to_numpy(dtype=float),
+        y=np.where(y > 0, 1.0, -1.0),
+        loss=Logistic(),
+        lower=np.full(p, -5),
+        upper=np.full(p, 5),
+        max_terms=5,
+        l0_penalty=1e-6,
+        b_lower=-600.0,
+        b_upper=600.0,
+        b_step=1.0,
+    )
+    answer = search(problem, gap_rel=1e-4)
+    assert answer.objective == pytest.approx(REAL[name], abs=1e-8)
+    assert answer.gap <= 1e-4
+    assert answer.w is not None
+    assert answer.b is not None
+    assert value_at(problem, answer.w, answer.b) == pytest.approx(answer.objective, abs=1e-12)
