@@ -77,7 +77,9 @@ def machine() -> dict[str, Any]:
     """Processor, cores, load and the versions that decide the figures."""
     packages = ("milpscore", "highspy", "numpy", "scipy", "pyomo", "linopy")
     # named only where they are there: one benchmark each has a use for them
-    packages += tuple(name for name in ("numba", "skglm", "glum") if find_spec(name))
+    packages += tuple(
+        name for name in ("cvxpy", "ecos", "clarabel", "numba", "skglm", "glum") if find_spec(name)
+    )
     return {
         "cpu": _cpu_name(),
         "cores": os.cpu_count(),

@@ -1,0 +1,220 @@
+"""Risk scores without a proof: ours beside imodels' FastRiskScoreClassifier and FasterRisk.
+
+Five terms, points in [-5, 5], the raw columns. Every card is re-calibrated by one and the same
+code: a real slope and intercept on its totals. Each rival runs in a process and an environment of
+its own, named by --imodels and --fasterrisk (the Python of that environment) or by the variables
+MILPSCORE_IMODELS and MILPSCORE_FASTERRISK:
+
+    python -m venv DIR && DIR/bin/pip install imodels==3.0.4 six numba
+    python -m venv DIR && DIR/bin/pip install fasterrisk==0.1.10
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+for name in THREADS:  # before NumPy is loaded, here and in the children
+    os.environ[name] = "1"
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+import subprocess  # noqa: E402
+import time  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import numpy as np  # noqa: E402
+from _common import DATA, HERE, SETS, Report, arguments, in_child, median, present  # noqa: E402
+from scipy.optimize import minimize  # noqa: E402
+
+TERMS, REACH = 5, 5
+RIVALS = {"imodels": "3.0.4", "fasterrisk": "0.1.10"}
+MOST_LOSS, MOST_TIME = 1e-6, 3.0
+
+
+def main() -> None:
+    settings = arguments(__doc__ or "", _own_arguments)
+    report = Report("Fast risk scores: ours beside imodels and FasterRisk", settings)
+    limit = settings.time_limit or 900.0
+    names, absent = present(SETS)
+    report.note(*absent)
+    runs = 3 if settings.quick else 25
+    records = []
+    for numba in ("1", "0"):
+        records += [in_child(ours, name, runs, numba, patience=limit) for name in names]
+    for rival in RIVALS:
+        records += rival_records(report, rival, getattr(settings, rival), names, runs, limit)
+    for record in records:
+        record.update(judged(record))
+        print({key: record[key] for key in ("by", "set", "re-calibrated", "CPU ms")}, flush=True)
+    report.records = records
+    report.tables = [
+        ("Cards", [card_row(r) for name in names for r in records if r["set"] == name]),
+        ("Fit time, median of the warm fits", times(records, names)),
+    ]
+    for name in names:
+        compare(report, name, {r["by"]: r for r in records if r["set"] == name})
+    report.note(
+        "Our time is that of make_design and fast_risk_card from the rows in memory; rows are "
+        "read before. The first fit, which compiles or reads what was compiled, stands apart.",
+        "Times are compared in CPU time. A loss of 0 is that of totals that part the classes.",
+    )
+    report.finish()
+
+
+def _own_arguments(parser: argparse.ArgumentParser) -> None:
+    for rival in RIVALS:
+        variable = f"MILPSCORE_{rival.upper()}"
+        parser.add_argument(
+            f"--{rival}", default=os.environ.get(variable), help=f"its Python (${variable})"
+        )
+
+
+def ours(name: str, runs: int, numba: str) -> dict[str, Any]:
+    """Our card, and the seconds of each fit."""
+    os.environ["MILPSCORE_NUMBA"] = numba
+    from milpscore.data import make_design
+    from milpscore.rounding import fast_risk_card
+
+    X, y = rows_of(name)
+    taken = []
+    for _ in range(runs + 1):
+        cpu, wall = time.process_time(), time.perf_counter()
+        found = fast_risk_card(make_design(X, y), TERMS, -REACH, REACH)
+        taken.append((time.process_time() - cpu, time.perf_counter() - wall))
+    return {
+        "set": name,
+        "by": "milpscore" if numba == "1" else "milpscore, no numba",
+        "times": taken,
+        "points": found.card.coefficients.tolist(),
+        "slope": 1.0 / found.scale,
+        "shift": float(found.card.intercept) / found.scale,
+    }
+
+
+def rival_records(
+    report: Report, rival: str, python: str | None, names: list[str], runs: int, limit: float
+) -> list[dict[str, Any]]:
+    """A rival's cards on all sets, or a note why there are none."""
+    if not python:
+        report.note(f"skipped: {rival}, no environment of its own was named (--{rival})")
+        return []
+    script = str(HERE / "_rivals_risk.py")
+    given = [script, rival, str(DATA), str(TERMS), str(REACH), str(runs), *names]
+    done = subprocess.run(
+        [python, *given], capture_output=True, text=True, timeout=limit, check=False
+    )
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+        report.note(f"skipped: {rival} ended with {done.returncode}: {reason[0]}")
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    for line in lines:
+        if line["version"] != RIVALS[rival]:
+            report.note(f"{rival} is {line['version']}, not {RIVALS[rival]}")
+    return [{**line, "by": rival} for line in lines]
+
+
+def rows_of(name: str) -> tuple[Any, Any]:
+    """Columns and labels of a set."""
+    import pandas as pd
+
+    table = pd.read_csv(Path(DATA) / f"{name}.csv")
+    return table.iloc[:, 1:].to_numpy(float), table.iloc[:, 0].to_numpy()
+
+
+def judged(record: dict[str, Any]) -> dict[str, Any]:
+    """Losses of a card, own and re-calibrated, and the medians of its times."""
+    X, y = rows_of(record["set"])
+    points = np.array(record["points"])
+    if np.count_nonzero(points) > TERMS or np.abs(points).max(initial=0) > REACH:
+        raise RuntimeError(f"{record['by']}, {record['set']}: the card breaks the limits")
+    totals, signs = X @ points, np.where(y > 0, 1.0, -1.0)
+    first, *warm = record["times"]
+    return {
+        "own loss": mean_loss(record["slope"] * totals + record["shift"], signs),
+        "re-calibrated": recalibrated(totals, signs),
+        "CPU ms": 1e3 * median([cpu for cpu, _ in warm]),
+        "ms": 1e3 * median([wall for _, wall in warm]),
+        "first fit s": first[1],
+    }
+
+
+def mean_loss(scores: Any, signs: Any) -> float:
+    """Mean logistic loss."""
+    return float(np.logaddexp(0.0, -signs * scores).mean())
+
+
+def recalibrated(totals: Any, signs: Any) -> float:
+    """The least mean logistic loss of a real slope and intercept on the totals."""
+    up, down = totals[signs > 0], totals[signs < 0]
+    if up.min() > down.max() or up.max() < down.min():
+        return 0.0
+    spread = np.ptp(totals) or 1.0
+    scaled = (totals - totals.mean()) / spread
+
+    def loss(at: Any) -> tuple[float, Any]:
+        z = at[0] * scaled + at[1]
+        row = -signs / (1.0 + np.exp(np.clip(signs * z, -700, 700)))
+        return mean_loss(z, signs), np.array([(row * scaled).mean(), row.mean()])
+
+    fits = [minimize(loss, [start, 0.0], jac=True, method="BFGS", options={"gtol": 1e-10})
+            for start in (1.0, -1.0)]  # fmt: skip
+    return float(min(fit.fun for fit in fits))
+
+
+def card_row(record: dict[str, Any]) -> dict[str, Any]:
+    """One card of the table."""
+    points = np.array(record["points"])
+    used = np.flatnonzero(points)
+    return {
+        "set": record["set"],
+        "by": record["by"],
+        "re-calibrated loss": f"{record['re-calibrated']:.7f}",
+        "own loss": f"{record['own loss']:.7f}",
+        "terms": len(used),
+        "points (column: points)": ", ".join(f"{j}: {points[j]:.0f}" for j in used),
+    }
+
+
+def times(records: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+    """One line a set: milliseconds of everybody."""
+    rows = []
+    for name in names:
+        row: dict[str, Any] = {"set": name}
+        for record in records:
+            if record["set"] == name:
+                by = record["by"]
+                row[f"{by}: CPU ms"] = f"{record['CPU ms']:.1f}"
+                row[f"{by}: ms"] = f"{record['ms']:.1f}"
+                row[f"{by}: first s"] = f"{record['first fit s']:.2f}"
+        rows.append(row)
+    return rows
+
+
+def compare(report: Report, name: str, by: dict[str, dict[str, Any]]) -> None:
+    """The two targets: loss beside each rival, time beside the faster one."""
+    mine = by["milpscore"]
+    rivals = {rival: by[rival] for rival in RIVALS if rival in by}
+    if not rivals:
+        return
+    best = min(rivals, key=lambda rival: rivals[rival]["re-calibrated"])
+    excess = mine["re-calibrated"] - rivals[best]["re-calibrated"]
+    report.target(
+        f"{name}: re-calibrated loss beside {best}",
+        f"at most {MOST_LOSS:g} above",
+        f"{mine['re-calibrated']:.7f} against {rivals[best]['re-calibrated']:.7f} ({excess:+.1e})",
+        excess <= MOST_LOSS,
+    )
+    quick = min(rivals, key=lambda rival: rivals[rival]["CPU ms"])
+    ratio = mine["CPU ms"] / rivals[quick]["CPU ms"]
+    report.target(
+        f"{name}: fit time beside {quick}",
+        f"<= {MOST_TIME:g}x",
+        f"{ratio:.2f}x ({mine['CPU ms']:.1f} ms / {rivals[quick]['CPU ms']:.1f} ms)",
+        ratio <= MOST_TIME,
+    )
+
+
+if __name__ == "__main__":
+    main()
