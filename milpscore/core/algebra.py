@@ -24,6 +24,37 @@ def constraints(model: Any) -> list[Any]:
     return list(model.component_data_objects(pyo.Constraint, active=True, descend_into=True))
 
 
+def part_names(model: Any) -> frozenset[str]:
+    """Names of the components a builder made, to tell what a user adds later."""
+    return frozenset(part.name for part in model.component_objects(descend_into=True))
+
+
+def changes(model: Any, stated: frozenset[str], expected: dict[str, tuple[float, float]]) -> str:
+    """What a user changed in the model beyond penalty weights, in words; empty where nothing.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+    stated : frozenset of str
+        The builder's components, of :func:`part_names`.
+    expected : mapping from variable name to its (lower, upper) bounds
+    """
+    kinds = (pyo.Suffix, pyo.Set, pyo.Param, pyo.Expression)
+    for part in model.component_objects(active=True, descend_into=True):
+        if part.name not in stated and part.ctype not in kinds:
+            return f"the {part.ctype.__name__} {part.name} was added"
+    for name in stated:
+        part = model.find_component(name)
+        if part is None or not getattr(part, "active", True):
+            return f"{name} was taken away"
+    for var in variables(model):
+        if var.fixed:
+            return f"variable {var.name} is fixed"
+        if var.name in expected and tuple(var.bounds) != expected[var.name]:
+            return f"the bounds of {var.name} were changed"
+    return ""
+
+
 def relax_integrality(model: Any) -> None:
     """Make every integer variable real within its bounds, and remember its domain."""
     remembered = getattr(model, _DOMAINS, {})

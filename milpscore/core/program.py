@@ -61,6 +61,8 @@ class Program:
         A card that is as good and easier to read, tried after the solve.
     parameters : mapping from argument name to the model's mutable Param
         What :meth:`set` may change without rebuilding.
+    stated : frozenset of str
+        Names of the builder's own components in the model.
     least : mapping from argument name to number
         The least value :meth:`set` takes, 0 where none is named: below it the coefficient ranges
         derived from it would cut off better cards.
@@ -74,6 +76,7 @@ class Program:
     parameters: Mapping[str, str] = field(default_factory=dict)
     least: Mapping[str, float] = field(default_factory=dict)
     build_seconds: float = 0.0
+    stated: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         """Name, kind and shape; the data stay out."""
@@ -143,6 +146,18 @@ class Program:
         from milpscore.core.algebra import model_size
 
         return Size(*model_size(self.model))
+
+    def added_by_user(self) -> str:
+        """What was added to the model, or changed in it, in words; empty where nothing was.
+
+        A solver that works from the statement alone must refuse what it cannot see.
+        """
+        from milpscore.core.algebra import changes
+
+        low, high = self.statement.coef_min.tolist(), self.statement.coef_max.tolist()
+        points = next((name for name in ("w", "theta") if name in self.stated), "")
+        ranges = {f"{points}[{j}]": (low[j], high[j]) for j in range(len(low))}
+        return changes(self.model, self.stated, ranges)
 
     def coefficients(self) -> tuple[FloatArray, float]:
         """Coefficients w (shape (p,)) and intercept b from the model's current values.

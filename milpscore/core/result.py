@@ -44,6 +44,7 @@ class Termination(_Explained):
     TIME_LIMIT = "time_limit", "The time limit was reached."
     NODE_LIMIT = "node_limit", "The node limit was reached."
     ITERATION_LIMIT = "iteration_limit", "The iteration limit was reached."
+    HEURISTIC = "heuristic", "Only a heuristic was asked for: no solver ran, nothing is proved."
     INTERRUPTED = "interrupted", "The user interrupted the solve."
     INFEASIBLE = "infeasible", "The solver found that no point meets every constraint."
     UNBOUNDED = "unbounded", "The solver found no finite optimum; a bound is missing."

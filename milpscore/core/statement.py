@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design, IntArray
+from milpscore.core.requirement import BoolArray, Requirement
 from milpscore.core.terms import Loss, Penalty
 from milpscore.core.totals import card_totals
 
@@ -74,6 +76,8 @@ class Statement:
         At most so many nonzero coefficients.
     caveat : str
         What the bound speaks of where it is less than "all cards" (empty otherwise).
+    constraints : tuple of Requirement
+        What else a card must meet, bound to the design; see :mod:`milpscore.constraints`.
     """
 
     formulation: str
@@ -87,6 +91,7 @@ class Statement:
     max_terms: int | None = None
     caveat: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    constraints: tuple[Requirement, ...] = ()
 
     def penalty(self, w: Any) -> float:
         """Sum of the penalties of coefficients w (real or whole)."""
@@ -97,11 +102,44 @@ class Statement:
         return self.with_best_intercept(np.zeros(self.design.shape[1], dtype=np.int64))
 
     def with_best_intercept(self, w: IntArray) -> Card:
-        """The card of whole coefficients w, shape (p,), with the best intercept allowed."""
+        """The card of whole coefficients w, shape (p,), with the best intercept allowed.
+
+        Limits on errors are kept where an intercept that keeps them was found.
+        """
+        from milpscore.core.intercepts import best_card
+
         design = self.design
-        totals = card_totals(design.X, design.step, Card(w, Fraction(0)))
-        best = self.loss.best_intercept(totals, design.y, design.weight, self.intercept)
-        return Card(w, best)
+        return best_card(self, w, card_totals(design.X, design.step, Card(w, Fraction(0))))
+
+    @cached_property
+    def ranges(self) -> tuple[IntArray, IntArray]:
+        """Bounds on every coefficient, those that constraints put on single ones included.
+
+        Without these where they leave some coefficient nothing: then no card is allowed.
+        """
+        lower, upper = self.coef_min, self.coef_max
+        for constraint in self.constraints:
+            lower, upper = constraint.tightened(lower, upper)
+        return (self.coef_min, self.coef_max) if np.any(lower > upper) else (lower, upper)
+
+    def allows(self, points: IntArray) -> BoolArray:
+        """Which rows of points, shape (V, p), some intercept may complete to an allowed card.
+
+        Ranges, sets, terms and constraints are looked at, limits on errors are not.
+
+        Returns
+        -------
+        ndarray of bool, shape (V,)
+        """
+        fine = np.asarray(((points >= self.coef_min) & (points <= self.coef_max)).all(axis=1))
+        if self.max_terms is not None:
+            fine &= np.count_nonzero(points, axis=1) <= self.max_terms
+        for j, values in self.coef_sets.items():
+            fine &= np.isin(points[:, j], values)
+        for constraint in self.constraints:
+            if fine.any():
+                fine[fine] = constraint.allows(points[fine])
+        return fine
 
     def violations(self, card: Card) -> tuple[str, ...]:
         """Sentences naming each requirement of the statement that the card breaks."""
@@ -125,4 +163,5 @@ class Statement:
                 f"intercept {card.intercept} is not an allowed {self.intercept.kind} value in "
                 f"[{self.intercept.lower}, {self.intercept.upper}]"
             )
+        broken += [text for each in self.constraints if (text := each.violation(self, card))]
         return tuple(broken)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError, SolverError
 from milpscore.core.result import Result
 from milpscore.data import Binner, apply_columns, encode_labels
@@ -128,14 +128,15 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
             class_weight=self.class_weight,
             positive=self.classes_[1],
         )
-        _, result = fit_card(design, self.formulation, **self._arguments())
+        program, result = fit_card(design, self.formulation, **self._arguments())
         if result.card is None:
             raise SolverError(f"{self.formulation} gave no card: {result.message}")
         self.result_ = result
         self.warnings_ = design.warnings
-        self.scorecard_ = certified_card(design, result)
+        self.scorecard_ = certified_card(design, result, statement=program.statement)
         self.coef_ = result.card.coefficients[np.newaxis, :].copy()
         self.intercept_ = np.array([float(result.card.intercept)])
+        self._describe(design)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -196,6 +197,9 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         )
         columns = self.binner_.columns_
         return np.array([renamed(c, names[c.feature]).name for c in columns], dtype=object)
+
+    def _describe(self, design: Design) -> None:
+        """Keep what else a subclass tells of the training rows."""
 
     def _fresh_binner(self) -> Binner:
         """An unfitted binner."""

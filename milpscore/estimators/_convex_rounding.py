@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from milpscore.constraints import Constraint
 from milpscore.data import Binner
 from milpscore.estimators._base import CardClassifier
 
@@ -14,7 +15,7 @@ class ConvexRoundingClassifier(CardClassifier):
 
     Parameters
     ----------
-    margin, weights, intercept, intercept_bounds, class_weight :
+    margin, weights, intercept, intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.convex_rounding`.
     binner, n_draws, solver, time_limit, threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
@@ -29,6 +30,7 @@ class ConvexRoundingClassifier(CardClassifier):
         weights: Literal["binary", "ternary"] = "ternary",
         intercept: Literal["zero", "integer", "real"] = "integer",
         intercept_bounds: Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
         class_weight: Mapping[Any, float] | str | None = None,
         binner: Binner | None = None,
         n_draws: int = 100,
@@ -42,6 +44,7 @@ class ConvexRoundingClassifier(CardClassifier):
         self.weights = weights
         self.intercept = intercept
         self.intercept_bounds = intercept_bounds
+        self.constraints = constraints
         self.class_weight = class_weight
         self.binner = binner
         self.n_draws = n_draws

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from milpscore.constraints import Constraint
 from milpscore.data import Binner
 from milpscore.estimators._base import CardClassifier
 from milpscore.estimators._cv import CardClassifierCV
@@ -15,7 +16,8 @@ class FacetsHingeClassifier(CardClassifier):
 
     Parameters
     ----------
-    lam, gamma, margin, coef_min, coef_max, max_terms, intercept, intercept_bounds, class_weight :
+    lam, gamma, margin, coef_min, coef_max, max_terms, intercept, intercept_bounds, \
+constraints, class_weight :
         As in :func:`milpscore.formulations.facets_hinge`.
     binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
@@ -34,6 +36,7 @@ class FacetsHingeClassifier(CardClassifier):
         max_terms: int | None = None,
         intercept: Literal["real", "integer", "zero"] = "real",
         intercept_bounds: Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
         class_weight: Mapping[Any, float] | str | None = None,
         binner: Binner | None = None,
         use_start: bool = True,
@@ -53,6 +56,7 @@ class FacetsHingeClassifier(CardClassifier):
         self.max_terms = max_terms
         self.intercept = intercept
         self.intercept_bounds = intercept_bounds
+        self.constraints = constraints
         self.class_weight = class_weight
         self.binner = binner
         self.use_start = use_start

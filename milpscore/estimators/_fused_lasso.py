@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from milpscore.constraints import Constraint
 from milpscore.data import Binner
 from milpscore.estimators._base import CardClassifier
 from milpscore.estimators._cv import CardClassifierCV
@@ -39,6 +40,7 @@ intercept_bounds, class_weight :
         weights: Sequence[float] | Literal["data"] | None = None,
         intercept: Literal["zero", "integer", "real"] = "integer",
         intercept_bounds: Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
         class_weight: Mapping[Any, float] | str | None = None,
         binner: Binner | None = None,
         use_start: bool = True,
@@ -59,6 +61,7 @@ intercept_bounds, class_weight :
         self.weights = weights
         self.intercept = intercept
         self.intercept_bounds = intercept_bounds
+        self.constraints = constraints
         self.class_weight = class_weight
         self.binner = binner
         self.use_start = use_start

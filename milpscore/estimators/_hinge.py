@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from milpscore.constraints import Constraint
 from milpscore.data import Binner
 from milpscore.estimators._base import CardClassifier
 from milpscore.estimators._cv import CardClassifierCV
@@ -36,6 +37,7 @@ intercept_bounds, class_weight :
         l1_penalty: float = 0.0,
         intercept: Literal["zero", "integer", "real"] = "integer",
         intercept_bounds: Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
         class_weight: Mapping[Any, float] | str | None = None,
         binner: Binner | None = None,
         use_start: bool = True,
@@ -56,6 +58,7 @@ intercept_bounds, class_weight :
         self.l1_penalty = l1_penalty
         self.intercept = intercept
         self.intercept_bounds = intercept_bounds
+        self.constraints = constraints
         self.class_weight = class_weight
         self.binner = binner
         self.use_start = use_start

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from milpscore.constraints import Constraint
 from milpscore.data import Binner
 from milpscore.estimators._base import CardClassifier
 from milpscore.estimators._cv import CardClassifierCV
@@ -44,6 +45,7 @@ verbose :
         l1_penalty: float = 0.0,
         intercept_bounds: Sequence[float] | None = None,
         threshold_gap: float | None = None,
+        constraints: Sequence[Constraint] = (),
         class_weight: Mapping[Any, float] | str | None = None,
         binner: Binner | None = None,
         use_start: bool = True,
@@ -63,6 +65,7 @@ verbose :
         self.l1_penalty = l1_penalty
         self.intercept_bounds = intercept_bounds
         self.threshold_gap = threshold_gap
+        self.constraints = constraints
         self.class_weight = class_weight
         self.binner = binner
         self.use_start = use_start

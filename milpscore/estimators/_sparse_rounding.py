@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from milpscore.constraints import Constraint
 from milpscore.data import Binner
 from milpscore.estimators._base import CardClassifier
 from milpscore.estimators._cv import CardClassifierCV
@@ -15,7 +16,7 @@ class SparseRoundingClassifier(CardClassifier):
 
     Parameters
     ----------
-    max_terms, margin, weights, intercept, intercept_bounds, class_weight :
+    max_terms, margin, weights, intercept, intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.sparse_rounding`; the builder has no default
         for ``max_terms``.
     binner, n_draws, solver, time_limit, threads, random_state, verbose :
@@ -32,6 +33,7 @@ class SparseRoundingClassifier(CardClassifier):
         weights: Literal["binary", "ternary"] = "ternary",
         intercept: Literal["zero", "integer", "real"] = "integer",
         intercept_bounds: Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
         class_weight: Mapping[Any, float] | str | None = None,
         binner: Binner | None = None,
         n_draws: int = 100,
@@ -46,6 +48,7 @@ class SparseRoundingClassifier(CardClassifier):
         self.weights = weights
         self.intercept = intercept
         self.intercept_bounds = intercept_bounds
+        self.constraints = constraints
         self.class_weight = class_weight
         self.binner = binner
         self.n_draws = n_draws

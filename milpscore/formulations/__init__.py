@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         builder,
         conic_builder_of,
     )
+    from milpscore.formulations._risk_score import risk_score
     from milpscore.formulations._slim import slim
     from milpscore.formulations._sparse_rounding import sparse_rounding
     from milpscore.formulations._strongly_convex_facets import strongly_convex_facets
@@ -46,6 +47,7 @@ __all__ = [
     "hinge",
     "naive_credibility",
     "owl",
+    "risk_score",
     "slim",
     "sparse_rounding",
     "strongly_convex_facets",
@@ -70,6 +72,7 @@ _EXPORTS = {
     "hinge": "milpscore.formulations._hinge",
     "naive_credibility": "milpscore.formulations._naive_credibility",
     "owl": "milpscore.formulations._owl",
+    "risk_score": "milpscore.formulations._risk_score",
     "slim": "milpscore.formulations._slim",
     "sparse_rounding": "milpscore.formulations._sparse_rounding",
     "strongly_convex_facets": "milpscore.formulations._strongly_convex_facets",

@@ -14,6 +14,7 @@ import numpy as np
 from pyomo.common.gc_manager import PauseGC
 from pyomo.core.expr.numeric_expr import LinearExpression
 
+from milpscore.core.algebra import part_names
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, SizeError
 from milpscore.core.program import Program
@@ -24,6 +25,9 @@ MAX_NONZEROS = 10_000_000
 MAX_COEFFICIENT = 10_000
 SECONDS_PER_NONZERO = 6e-6
 BYTES_PER_NONZERO = 300
+
+INTEGRALITY_TOLERANCE = 1e-6
+"""What a MIP solver calls a whole number; z = 1e-6 must not excuse a row by half a unit."""
 
 
 def as_design(
@@ -331,6 +335,7 @@ def builder_of(build: Callable[P, Program]) -> Callable[P, Program]:
         started = time.perf_counter()
         with PauseGC():
             program: Program = build(*args, **kwargs)
+        program.stated = part_names(program.model)
         program.build_seconds = time.perf_counter() - started
         return program
 

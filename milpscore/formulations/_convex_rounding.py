@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from milpscore.core.program import Program
+from milpscore.formulations._constraints import Constraints
 from milpscore.formulations._doubled import rounding_program
 
 
@@ -17,6 +18,7 @@ def convex_rounding(
     weights: Literal["binary", "ternary"] = "ternary",
     intercept: Literal["zero", "integer", "real"] = "integer",
     intercept_bounds: Sequence[float] | None = None,
+    constraints: Constraints = (),
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
@@ -41,6 +43,8 @@ def convex_rounding(
     intercept : {"integer", "zero", "real"}
         The intercept of the rounded card; in the LP it is real within its bounds.
     intercept_bounds : (float, float), optional
+    constraints : sequence of :class:`milpscore.constraints.Constraint`
+        What else the card must meet, say ``[Sign("Age", "+"), MaxFPR(0.2)]``.
     sample_weight, class_weight, positive :
         As in :func:`slim`.
 
@@ -69,6 +73,7 @@ def convex_rounding(
         max_terms=None,
         intercept=intercept,
         intercept_bounds=intercept_bounds,
+        constraints=constraints,
         sample_weight=sample_weight,
         class_weight=class_weight,
         positive=positive,

@@ -22,6 +22,13 @@ from milpscore.formulations._common import (
     refuse_if_too_large,
     total_range,
 )
+from milpscore.formulations._constraints import (
+    Constraints,
+    PointVariables,
+    add_constraints,
+    bound_constraints,
+    constrained,
+)
 from milpscore.formulations._hinge import (
     add_hinge_rows,
     fill_hinge_rows,
@@ -42,6 +49,7 @@ def rounding_program(
     max_terms: int | None,
     intercept: str,
     intercept_bounds: Sequence[float] | None,
+    constraints: Constraints,
     sample_weight: Any,
     class_weight: Any,
     positive: Any,
@@ -73,6 +81,7 @@ def rounding_program(
         coef_max=upper,
         intercept=hinge_intercept(intercept, intercept_bounds, ranges, margin),  # type: ignore[arg-type]
         max_terms=limit,
+        constraints=bound_constraints(constraints, design),
     )
     signs = np.array([1.0, -1.0]) if weights == "ternary" else np.array([1.0])
     model = _model(statement, signs, ranges)
@@ -80,7 +89,7 @@ def rounding_program(
         read=lambda m: _read(m, signs), fill=lambda m, s, card: _fill(m, s, card, signs)
     )
     relax_integrality(model)
-    return Program(statement, model, layout, kind="relaxed")
+    return Program(statement, model, constrained(layout, statement), kind="relaxed")
 
 
 def _model(
@@ -97,6 +106,7 @@ def _model(
         m.at_most_k_terms = pyo.Constraint(
             expr=linear([m.c[d] for d in m.D], np.ones(len(m.D))) <= statement.max_terms
         )
+    add_constraints(m, statement, PointVariables([m.c[d] for d in m.D], signs))
     m.penalty = pyo.Expression(expr=0.0)
     m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
     return m

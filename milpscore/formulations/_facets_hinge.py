@@ -30,6 +30,14 @@ from milpscore.formulations._common import (
     refuse_if_too_large,
     total_range,
 )
+from milpscore.formulations._constraints import (
+    Constraints,
+    PointVariables,
+    add_constraints,
+    bound_constraints,
+    constrained,
+    refuse_unless_empty_allowed,
+)
 from milpscore.formulations._hinge import (
     add_hinge_rows,
     add_points,
@@ -56,6 +64,7 @@ def facets_hinge(
     max_terms: int | None = None,
     intercept: Literal["real", "integer", "zero"] = "real",
     intercept_bounds: Sequence[float] | None = None,
+    constraints: Constraints = (),
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
@@ -103,6 +112,8 @@ def facets_hinge(
         Of the card: b itself is gamma times as large.
     intercept_bounds : (float, float), optional
         Bounds on b / gamma; default: every intercept that can matter.
+    constraints : sequence of :class:`milpscore.constraints.Constraint`
+        What else the points of the card must meet.
     sample_weight, class_weight, positive :
         As in :func:`slim`.
 
@@ -149,9 +160,12 @@ def facets_hinge(
         intercept=hinge_intercept(intercept, intercept_bounds, ranges, loss.margin),
         max_terms=limit,
         arguments={"lam": lam, "gamma": gamma, "margin": margin},
+        constraints=bound_constraints(constraints, design),
     )
+    if least:
+        refuse_unless_empty_allowed(statement)
     model = _model(statement, rows, ranges)
-    layout = Layout(read=read_points, fill=_fill)
+    layout = constrained(Layout(read=read_points, fill=_fill), statement)
     return Program(statement, model, layout, parameters=changeable(statement), least=least)
 
 
@@ -176,6 +190,7 @@ def _model(
 
     add_hinge_rows(m, statement, rows, [m.w[j] for j in m.J], rows.X, ranges)
     steps = sum(m.size[j] for j in m.J) + sum(m.ramp[kink] for kink in m.kinks)
+    add_constraints(m, statement, PointVariables([m.w[j] for j in m.J]))
     m.penalty = pyo.Expression(expr=m.lam * steps)
     m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
     return m

@@ -25,6 +25,13 @@ from milpscore.formulations._common import (
     refuse_if_too_large,
     total_range,
 )
+from milpscore.formulations._constraints import (
+    Constraints,
+    PointVariables,
+    add_constraints,
+    bound_constraints,
+    constrained,
+)
 from milpscore.formulations._hinge import add_hinge_rows, fill_hinge_rows, hinge_intercept
 from milpscore.formulations._terms import changeable
 from milpscore.losses import Hinge
@@ -45,6 +52,7 @@ def fused_lasso(
     weights: Sequence[float] | FloatArray | Literal["data"] | None = None,
     intercept: Literal["zero", "integer", "real"] = "integer",
     intercept_bounds: Sequence[float] | None = None,
+    constraints: Constraints = (),
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
@@ -83,7 +91,7 @@ def fused_lasso(
         :func:`milpscore.penalties.data_driven_weights` of the weighted rows in each bin. Without
         integrality and ranges that bind, the program is binarsity's hinge-loss LP: its blocks sum
         to 0, but total variation and a free intercept do not see a constant.
-    intercept, intercept_bounds, sample_weight, class_weight, positive :
+    intercept, intercept_bounds, constraints, sample_weight, class_weight, positive :
         As in :func:`hinge`.
 
     Returns
@@ -121,11 +129,11 @@ def fused_lasso(
         coef_min=lower,
         coef_max=upper,
         intercept=hinge_intercept(intercept, intercept_bounds, ranges, margin),
+        constraints=bound_constraints(constraints, design),
     )
     model = _model(statement, ranges)
-    program = Program(
-        statement, model, Layout(read=_read, fill=_fill), parameters=changeable(statement)
-    )
+    layout = constrained(Layout(read=_read, fill=_fill), statement)
+    program = Program(statement, model, layout, parameters=changeable(statement))
     if reference == "lowest":
         program.simplify = _lower_blocks
     return program
@@ -159,6 +167,7 @@ def _model(statement: Statement, ranges: tuple[FloatArray, FloatArray]) -> pyo.C
     def jump_down(m: Any, j: int) -> Any:
         return m.theta[following[j]] - m.theta[j] <= m.eta[j]
 
+    add_constraints(m, statement, PointVariables([m.theta[j] for j in m.J]))
     if tv.weights is None:
         jumps = sum(m.eta[j] for j in m.jumps)
     else:

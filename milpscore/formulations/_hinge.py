@@ -28,6 +28,13 @@ from milpscore.formulations._common import (
     refuse_if_too_large,
     total_range,
 )
+from milpscore.formulations._constraints import (
+    Constraints,
+    PointVariables,
+    add_constraints,
+    bound_constraints,
+    constrained,
+)
 from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_sizes, fill_terms
 from milpscore.losses import Hinge
 from milpscore.penalties import L0, L1
@@ -49,6 +56,7 @@ def hinge(
     l1_penalty: float = 0.0,
     intercept: Literal["zero", "integer", "real"] = "integer",
     intercept_bounds: Sequence[float] | None = None,
+    constraints: Constraints = (),
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
@@ -81,6 +89,8 @@ def hinge(
         ``zero`` is the ternary paper's class.
     intercept_bounds : (float, float), optional
         Bounds on b; default: every intercept that can matter.
+    constraints : sequence of :class:`milpscore.constraints.Constraint`
+        What else the card must meet, say ``[Sign("Age", "+"), MaxFPR(0.2)]``.
     sample_weight, class_weight, positive :
         As in :func:`slim`.
 
@@ -119,9 +129,10 @@ def hinge(
         coef_max=upper,
         intercept=hinge_intercept(intercept, intercept_bounds, ranges, margin),
         max_terms=limit,
+        constraints=bound_constraints(constraints, design),
     )
     model = _model(statement, rows, ranges)
-    layout = Layout(read=read_points, fill=_fill)
+    layout = constrained(Layout(read=read_points, fill=_fill), statement)
     return Program(statement, model, layout, parameters=changeable(statement))
 
 
@@ -134,6 +145,7 @@ def _model(
     add_terms(m, statement)
     add_l1(m, statement)
     add_hinge_rows(m, statement, rows, [m.w[j] for j in m.J], rows.X, ranges)
+    add_constraints(m, statement, PointVariables([m.w[j] for j in m.J]))
     m.penalty = pyo.Expression(expr=m.l0_term + m.l1_term)
     m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
     return m

@@ -20,6 +20,7 @@ FORMULATIONS: dict[str, str] = {
     "facets_hinge": "milpscore.formulations._facets_hinge",
     "fused_lasso": "milpscore.formulations._fused_lasso",
     "hinge": "milpscore.formulations._hinge",
+    "risk_score": "milpscore.formulations._risk_score",
     "slim": "milpscore.formulations._slim",
     "sparse_rounding": "milpscore.formulations._sparse_rounding",
 }

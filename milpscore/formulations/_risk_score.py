@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -26,7 +27,17 @@ from milpscore.formulations._common import (
     coefficient_bounds,
     coefficient_sets,
     intercept_range,
+    refuse_if_too_large,
     total_range,
+)
+from milpscore.formulations._constraints import (
+    Constraints,
+    PointVariables,
+    add_constraints,
+    bound_constraints,
+    constrained,
+    limits_errors,
+    reach_every_cut,
 )
 from milpscore.formulations._hinge import add_points, fill_points, read_points
 from milpscore.formulations._terms import add_sizes, add_terms, changeable, reach
@@ -53,6 +64,7 @@ def risk_score(
     expert: Any = None,
     intercept: Literal["zero", "integer", "real"] = "integer",
     intercept_bounds: Sequence[float] | None = None,
+    constraints: Constraints = (),
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
@@ -92,6 +104,8 @@ def risk_score(
     intercept : {"integer", "real", "zero"}
     intercept_bounds : (float, float), optional
         Bounds on b; default: every intercept that can be a minimiser.
+    constraints : sequence of :class:`milpscore.constraints.Constraint`
+        What else the card must meet, say ``[Sign("Age", "+"), MaxFPR(0.2)]``.
     sample_weight, class_weight, positive :
         As in :func:`slim`.
 
@@ -118,6 +132,10 @@ def risk_score(
     for j, values in sets.items():
         lower[j], upper[j] = values[0], values[-1]
     limit = check_max_terms(max_terms, design.shape[1])
+    # no row of the data is one of the program's: only the points and their curves are
+    chords = int(np.maximum(np.abs(lower), np.abs(upper)).sum())
+    curved = 2 * chords if penalty in ("l2", "facets") else 0
+    refuse_if_too_large("risk_score", 0, design.shape[1], 8 * design.shape[1] + curved)
     risk = RiskLoss(smooth_loss(loss), float(scale))
     if risk.base.task == "multinomial":
         raise FormulationError("a risk score tells two classes apart: choose another loss")
@@ -133,8 +151,12 @@ def risk_score(
         intercept=_intercept_rule(design, risk, intercept, intercept_bounds, ranges),
         max_terms=limit,
         arguments={"loss": risk.name, "scale": scale, "penalty": penalty, "lam": lam},
+        constraints=bound_constraints(constraints, design),
     )
-    layout = Layout(read=read_points, fill=_fill)
+    if limits_errors(statement):
+        rule = reach_every_cut(statement.intercept, ranges, intercept_bounds)
+        statement = replace(statement, intercept=rule)
+    layout = constrained(Layout(read=read_points, fill=_fill), statement)
     return Program(statement, _model(statement), layout, parameters=changeable(statement))
 
 
@@ -201,9 +223,10 @@ def _model(statement: Statement) -> pyo.ConcreteModel:
         domain=pyo.Reals if rule.step is None else pyo.Integers,
         bounds=(float(rule.lower), float(rule.upper)),
     )
-    m.eta = pyo.Var(bounds=(None, None))
+    m.eta = pyo.Var(bounds=(0, None))  # no loss is negative
     m.cuts = pyo.ConstraintList()
     m.loss = pyo.Expression(expr=1.0 * m.eta)
+    add_constraints(m, statement, PointVariables([m.w[j] for j in m.J]))
     m.penalty = pyo.Expression(expr=m.l0_term + _penalty_term(m, statement))
     m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
     return m
@@ -248,6 +271,7 @@ def _fill(m: Any, statement: Statement, card: Card) -> None:
     from milpscore.verify import mean_loss
 
     fill_points(m, card)
+    m.b.set_value(float(card.intercept), skip_validation=True)
     m.eta.set_value(mean_loss(statement, card)[0], skip_validation=True)
     if m.component("curve") is not None:
         kind = statement.arguments["penalty"]

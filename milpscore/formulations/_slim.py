@@ -18,6 +18,7 @@ from milpscore.core.program import Layout, Program
 from milpscore.core.rule import RELATIVE_ROUNDING
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.formulations._common import (
+    INTEGRALITY_TOLERANCE,
     PerColumn,
     as_design,
     builder_of,
@@ -31,12 +32,16 @@ from milpscore.formulations._common import (
     refuse_if_too_large,
     total_range,
 )
+from milpscore.formulations._constraints import (
+    Constraints,
+    PointVariables,
+    add_constraints,
+    bound_constraints,
+    constrained,
+)
 from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_sizes, fill_terms
 from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
-
-INTEGRALITY_TOLERANCE = 1e-6
-"""What a MIP solver calls a whole number; z = 1e-6 must not excuse a row by half a unit."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ def slim(
     l1_penalty: float = 0.0,
     intercept_bounds: Sequence[float] | None = None,
     threshold_gap: float | None = None,
+    constraints: Constraints = (),
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
@@ -100,6 +106,8 @@ def slim(
         Bounds on b = -T; default: every threshold that can matter.
     threshold_gap : float, optional
         For data on no usable grid: negative totals stay so far below T.
+    constraints : sequence of :class:`milpscore.constraints.Constraint`
+        What else the card must meet, say ``[Sign("Age", "+"), MaxFPR(0.2)]``.
     sample_weight : array of shape (n,), optional
     class_weight : "balanced" or mapping from label to weight, optional
     positive : label, optional
@@ -154,6 +162,7 @@ def slim(
             f"among cards whose negative totals stay {units.gap:g} below T; "
             "bin the columns, or round decimals (X.round(2)), for a bound over all cards"
         ),
+        constraints=bound_constraints(constraints, design),
     )
     big_m = _big_m(rows, smallest, largest, rule, units)
     if (big_m.max(initial=0.0) * INTEGRALITY_TOLERANCE) >= units.gap / 2:
@@ -169,7 +178,7 @@ def slim(
     program = Program(
         statement,
         model,
-        layout,
+        constrained(layout, statement),
         simplify=divide_by_gcd,
         parameters=changeable(statement),
     )
@@ -236,6 +245,8 @@ def _model(
         positive, negative = pairs[q]
         return m.z[positive] + m.z[negative] == 1
 
+    # (5) what else the card must meet
+    add_constraints(m, statement, PointVariables(w), [m.z[i] for i in m.I])
     return m
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
+from milpscore.formulations._constraints import Constraints
 from milpscore.formulations._doubled import rounding_program
 
 
@@ -19,6 +20,7 @@ def sparse_rounding(
     weights: Literal["binary", "ternary"] = "ternary",
     intercept: Literal["zero", "integer", "real"] = "integer",
     intercept_bounds: Sequence[float] | None = None,
+    constraints: Constraints = (),
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
@@ -33,8 +35,10 @@ def sparse_rounding(
     y : array of shape (n,), two labels; None with a Design
     max_terms : int
         The paper's k.
-    margin, weights, intercept, intercept_bounds, sample_weight, class_weight, positive :
+    margin, weights, intercept, intercept_bounds, constraints :
         As in :func:`convex_rounding`.
+    sample_weight, class_weight, positive :
+        As in :func:`slim`.
 
     Returns
     -------
@@ -63,6 +67,7 @@ def sparse_rounding(
         max_terms=max_terms,
         intercept=intercept,
         intercept_bounds=intercept_bounds,
+        constraints=constraints,
         sample_weight=sample_weight,
         class_weight=class_weight,
         positive=positive,

@@ -14,7 +14,7 @@ SNAP = 1e-9
 
 
 def within_ranges(statement: Statement, w: npt.ArrayLike) -> FloatArray:
-    """Real weights moved into the statement's coefficient ranges.
+    """Real weights moved into the ranges of coefficients, those of constraints included.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def within_ranges(statement: Statement, w: npt.ArrayLike) -> FloatArray:
         )
     if not np.isfinite(given).all():
         raise FormulationError("rounding needs finite weights: solve the relaxed program first")
-    return np.clip(given, statement.coef_min, statement.coef_max)
+    return np.clip(given, *statement.ranges)
 
 
 def neighbours(statement: Statement, w: npt.ArrayLike) -> tuple[IntArray, IntArray, FloatArray]:
@@ -89,12 +89,13 @@ def limit_terms(
     -------
     points : ndarray of int64, shape (N, p)
     feasible : ndarray of bool, shape (N,)
-        False where more columns than allowed cannot be 0.
+        False where more columns than allowed cannot be 0, or a constraint is broken.
     """
     limit = statement.max_terms
     if limit is None:
-        return points, np.ones(len(points), dtype=bool)
-    forced = (statement.coef_min > 0) | (statement.coef_max < 0)
+        return points, _constraints_met(statement, points)
+    lower, upper = statement.ranges
+    forced = (lower > 0) | (upper < 0)
     for j, allowed in statement.coef_sets.items():
         forced[j] = 0 not in allowed
     order = np.lexsort((-np.abs(np.asarray(w, dtype=np.float64)), ~forced))
@@ -102,4 +103,13 @@ def limit_terms(
     kept = used & ((np.cumsum(used, axis=1) <= limit) | forced[order])
     limited = np.zeros_like(points)
     limited[:, order] = np.where(kept, points[:, order], 0)
-    return limited, np.count_nonzero(limited, axis=1) <= limit
+    few = np.count_nonzero(limited, axis=1) <= limit
+    return limited, few & _constraints_met(statement, limited)
+
+
+def _constraints_met(statement: Statement, points: IntArray) -> npt.NDArray[np.bool_]:
+    """Which vectors of points meet every constraint that needs no intercept; shape (N,)."""
+    met = np.ones(len(points), dtype=bool)
+    for constraint in statement.constraints:
+        met &= constraint.allows(points)
+    return met

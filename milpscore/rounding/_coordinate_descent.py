@@ -6,6 +6,7 @@ import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.intercepts import best_losses
 from milpscore.core.statement import Statement
 from milpscore.penalties import BlockTV
 from milpscore.verify import evaluate
@@ -14,6 +15,9 @@ _WIDE = 40
 """Ranges wider than this are searched around the current value only."""
 
 _IMPROVEMENT = 1e-12
+
+_LIMITED_WORK = 10
+"""Where errors are limited, a row total costs about so many: some intercepts are looked for."""
 
 
 def coordinate_descent(
@@ -53,8 +57,8 @@ def coordinate_descent(
             break
     # the search judges in floating point, and cuts only at totals: the exact figures decide
     found = search.card()
-    better = evaluate(statement, found).objective < evaluate(statement, start).objective
-    return found if better else start
+    reached, before = evaluate(statement, found), evaluate(statement, start)
+    return found if reached.feasible and reached.objective < before.objective else start
 
 
 class _Search:
@@ -64,10 +68,14 @@ class _Search:
         self.statement = statement
         self.rows = statement.design.merged
         self.work_left = max_work
+        limited = any(each.limits_answers for each in statement.constraints)
+        self.work = _LIMITED_WORK if limited else 1
         self.directions = _directions(statement)
+        self.lower, self.upper = statement.ranges
         self.w = card.coefficients.copy()
         self.totals: FloatArray = self.rows.X @ self.w.astype(np.float64)
-        self.objective = float(self._objectives(self.totals[:, None], [self.w])[0])
+        self.objective = np.inf
+        self.objective = float(self._objectives(self.totals[:, None], self.w[None, :])[0])
 
     @property
     def spent(self) -> bool:
@@ -88,12 +96,13 @@ class _Search:
         return improved
 
     def swap(self) -> bool:
-        """Where the limit on terms binds: take the best exchange of one used term for another."""
+        """Where terms are limited: take the best exchange of one used term for another."""
         limit = self.statement.max_terms
-        if limit is None or np.count_nonzero(self.w) < limit:
+        binds = limit is not None and np.count_nonzero(self.w) >= limit
+        if not binds and not self.statement.constraints:
             return False
         for j in np.flatnonzero(self.w):
-            if self.statement.coef_min[j] > 0 or self.statement.coef_max[j] < 0:
+            if self.lower[j] > 0 or self.upper[j] < 0:
                 continue
             without = self.w.copy()
             without[j] = 0
@@ -116,7 +125,7 @@ class _Search:
             return False
         column = self.rows.X[:, direction].sum(axis=1)
         trial = totals[:, None] + column[:, None] * shifts[None, :]
-        candidates = [_moved(w, direction, int(shift)) for shift in shifts]
+        candidates = _moved(w, direction, shifts.astype(np.int64))
         objectives = self._objectives(trial, candidates)
         k = int(np.argmin(objectives))
         if objectives[k] >= self.objective - _IMPROVEMENT:
@@ -125,46 +134,39 @@ class _Search:
         self.objective = float(objectives[k])
         return True
 
-    def _objectives(self, totals: FloatArray, candidates: list[IntArray]) -> FloatArray:
-        """Objective of each candidate with its best intercept."""
-        self.work_left -= totals.size
-        _, losses = self.statement.loss.best_intercepts(
-            totals, self.rows.y, self.rows.weight, self.statement.intercept
-        )
+    def _objectives(self, totals: FloatArray, candidates: IntArray) -> FloatArray:
+        """Objective of each candidate, shape (V, p), with its best intercept."""
+        self.work_left -= self.work * totals.size
         penalties = np.array([self.statement.penalty(w) for w in candidates], dtype=np.float64)
+        losses = best_losses(self.statement, totals, candidates, self.objective - penalties)
         total: FloatArray = losses + penalties
         return total
 
     def _shifts(self, w: IntArray, direction: IntArray) -> FloatArray:
         """Nonzero shifts along a direction that keep every coefficient allowed."""
-        low = int((self.statement.coef_min[direction] - w[direction]).max())
-        high = int((self.statement.coef_max[direction] - w[direction]).min())
+        low = int((self.lower[direction] - w[direction]).max())
+        high = int((self.upper[direction] - w[direction]).min())
         if high - low <= _WIDE:
             shifts = np.arange(low, high + 1)
         else:
             near = np.r_[1:11, 15, 20, 30, 50, 100, 1000]
             shifts = np.unique(np.clip(np.r_[-near, near, -int(w[direction[0]])], low, high))
-        fine = [int(s) for s in shifts if s != 0 and self._allowed(_moved(w, direction, int(s)))]
-        return np.array(fine, dtype=np.float64)
-
-    def _allowed(self, w: IntArray) -> bool:
-        """Whether explicit sets and the limit on terms hold."""
-        limit = self.statement.max_terms
-        if limit is not None and np.count_nonzero(w) > limit:
-            return False
-        return all(int(w[j]) in values for j, values in self.statement.coef_sets.items())
+        shifts = shifts[shifts != 0]
+        allowed = self.statement.allows(_moved(w, direction, shifts))
+        return np.asarray(shifts[allowed], dtype=np.float64)
 
 
-def _moved(w: IntArray, direction: IntArray, shift: int) -> IntArray:
-    """w with ``shift`` added along a direction."""
-    moved = w.copy()
-    moved[direction] += shift
+def _moved(w: IntArray, direction: IntArray, shifts: IntArray) -> IntArray:
+    """w with each of V shifts added along a direction, shape (V, p)."""
+    moved = np.repeat(w[None, :], len(shifts), axis=0)
+    moved[:, direction] += shifts[:, None]
     return moved
 
 
 def _directions(statement: Statement) -> list[IntArray]:
     """Single columns; inside blocks also all bins from one on (a jump of the total variation)."""
-    free = statement.coef_min < statement.coef_max
+    lower, upper = statement.ranges
+    free = lower < upper
     singles = [np.array([j]) for j in np.flatnonzero(free)]
     tails = []
     if any(isinstance(term, BlockTV) for term in statement.penalties):

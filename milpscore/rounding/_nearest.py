@@ -31,7 +31,7 @@ def nearest(statement: Statement, w: npt.ArrayLike, b: float | None = None) -> C
         With the allowed intercept of least loss for the rounded weights. A weight half-way
         between two values (within 1e-9) goes to the one closer to 0, so that a change of all
         signs changes nothing else. The card breaks ``max_terms`` only where more columns than
-        that cannot be 0.
+        that cannot be 0; it may break a constraint, which only the re-check tells.
 
     Raises
     ------
@@ -47,6 +47,8 @@ def nearest(statement: Statement, w: npt.ArrayLike, b: float | None = None) -> C
     if b is None:
         return best
     close = Card(points[0], statement.intercept.nearest(b))
+    if any(constraint.violation(statement, close) for constraint in statement.constraints):
+        return best
     return close if mean_loss(statement, close)[0] <= mean_loss(statement, best)[0] else best
 
 

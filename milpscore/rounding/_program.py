@@ -21,9 +21,11 @@ from milpscore.core.result import (
     Termination,
     claim_of,
 )
-from milpscore.rounding._nearest import nearest
+from milpscore.rounding._nearest import nearest, nearest_points
 from milpscore.rounding._randomised import randomised
-from milpscore.solvers import solve
+from milpscore.rounding._repair import repaired
+from milpscore.solvers import conflict, solve
+from milpscore.solvers._finish import CONFLICT_SECONDS, why_infeasible
 from milpscore.verify import Evaluation, check
 
 
@@ -38,7 +40,8 @@ def round_program(
 ) -> Result:
     """Solve the LP of a program, round it, and return the best card that meets every constraint.
 
-    Candidates are the nearest rounding, N randomised ones and the empty card. Each is checked
+    Candidates are the nearest rounding, N randomised ones and the empty card; where the statement
+    has constraints, also the nearest rounding changed until it meets them. Each is checked
     with the statement and with the model's own constraints, those a user added included, and with
     integrality, although the model is relaxed. Variables a user added keep the LP's values.
 
@@ -56,8 +59,8 @@ def round_program(
     Returns
     -------
     Result
-        Its bound is the LP's, its ``origin`` "nearest", "randomised" or "empty card". The claim is
-        at most ``gap``, unless card and bound meet. The card's values are left in
+        Its bound is the LP's, its ``origin`` "nearest", "randomised", "repaired" or "empty card".
+        The claim is at most ``gap``, unless card and bound meet. The card's values are left in
         ``program.model``.
 
     Raises
@@ -82,6 +85,9 @@ def round_program(
         drawn = randomised(statement, w, n_draws=n_draws, random_state=random_state)
         candidates = {"nearest": (nearest(statement, w, b),), "randomised": drawn.cards(statement)}
         counts = drawn.counts
+        if statement.constraints:
+            mended = repaired(statement, nearest_points(statement, w))
+            candidates["repaired"] = () if mended is None else (mended,)
     candidates["empty card"] = (statement.empty_card(),)
     seconds_left = relaxed.options["time_limit"] - relaxed.solve_seconds
     return rounded_result(
@@ -154,7 +160,7 @@ def rounded_result(
         "caveat": program.statement.caveat,
     }
     if best is None:
-        reasons = _joined(message, *refused, _why(relaxed))
+        reasons = _joined(message, *refused, _why(program, relaxed))
         return replace(relaxed, **common, **_no_card(relaxed), message=reasons)
     assert best.card is not None
     assert best.evaluation is not None
@@ -238,15 +244,23 @@ def _no_card(relaxed: Result) -> dict[str, Any]:
     }
 
 
-def _why(relaxed: Result) -> str:
+def _why(program: Program, relaxed: Result) -> str:
     """Why there is no card, and what to do next."""
+    limit = relaxed.options["time_limit"]
     if relaxed.termination is Termination.INFEASIBLE:
+        if program.statement.constraints:
+            return why_infeasible(program, limit)
         return (
             "no card meets every constraint, not even with real weights: loosen one of those you "
             "added, or the coefficient and intercept ranges"
         )
     if not relaxed.coefficients.size:
         return f"{relaxed.termination.sentence} Raise it, or loosen a constraint"
+    clash = None
+    if program.statement.constraints:
+        clash = conflict(program, time_limit=min(limit, CONFLICT_SECONDS))
+    if clash is not None:
+        return clash.sentence
     return (
         "no rounded card meets every constraint: raise n_draws, loosen a constraint, or solve the "
         "exact program, program.exact()"

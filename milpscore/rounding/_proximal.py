@@ -11,6 +11,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
+from milpscore.core.intercepts import best_losses
 from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.core.terms import ProxPenalty, SmoothLoss
@@ -19,6 +20,7 @@ from milpscore.penalties import IntegerFacets
 from milpscore.rounding._allowed import limit_terms
 from milpscore.rounding._coordinate_descent import coordinate_descent
 from milpscore.rounding._nearest import nearest_points
+from milpscore.rounding._repair import repaired_points
 from milpscore.verify import check, evaluate
 
 Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]
@@ -158,7 +160,8 @@ class _Models:
         from milpscore.proximal import path
 
         rows = statement.design.merged
-        self.free = np.flatnonzero(statement.coef_min < statement.coef_max)
+        lower, upper = statement.ranges
+        self.free = np.flatnonzero(lower < upper)
         self.columns = len(statement.coef_min)
         X = rows.X[:, self.free]
         self.deviation = _deviation(X, rows.weight)
@@ -263,14 +266,15 @@ def _objectives(statement: Statement, points: IntArray) -> FloatArray:
     losses = []
     for part in np.array_split(points, -(-len(points) // _AT_ONCE)):
         totals = rows.X @ part.T.astype(np.float64)
-        _, mean = statement.loss.best_intercepts(totals, rows.y, rows.weight, statement.intercept)
-        losses.append(mean)
+        losses.append(best_losses(statement, totals, part))
     penalties = np.array([statement.penalty(w) for w in points])
     return np.asarray(np.concatenate(losses) + penalties)
 
 
 def _scaled(statement: Statement, w: FloatArray) -> Iterator[IntArray]:
     """The weights as they are, and with their largest at each of several points; all rounded.
+
+    Of those that break constraints, the one of fewest points is changed until it meets them.
 
     Under the 0-1 loss only the proportions count; under the hinge the size counts too, and a
     margin m asks for m times the weights of margin 1.
@@ -282,12 +286,20 @@ def _scaled(statement: Statement, w: FloatArray) -> Iterator[IntArray]:
     most = _most_points(statement)
     tops = np.unique(np.rint(np.geomspace(1.0, min(most, 1e4), _SCALES)))
     margin = statement.loss.margin if isinstance(statement.loss, Hinge) else 1.0
+    refused: list[IntArray] = []
     for factor in (margin, *(tops / size).tolist()):
         points, allowed = limit_terms(
             statement, nearest_points(statement, factor * kept)[None, :], kept
         )
         if allowed[0]:
             yield points[0]
+        else:
+            refused.append(points[0])
+    if statement.constraints and refused:
+        # the fewest points are the easiest to mend
+        mended = repaired_points(statement, min(refused, key=lambda w: int(np.abs(w).sum())))
+        if mended is not None:
+            yield mended
 
 
 def _leading(statement: Statement, w: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
+from milpscore.core.intercepts import best_losses
 from milpscore.core.rule import as_fraction
 from milpscore.core.statement import Statement
 from milpscore.core.totals import FloatTotals
@@ -41,7 +42,8 @@ class Rounding:
         Draws, and distinct vectors of points among them.
     n_repaired, n_discarded : int
         Draws with too many terms: repaired by dropping the terms of least LP weight, or
-        discarded because the dropped columns may not be 0.
+        discarded because the dropped columns may not be 0. Draws that break a constraint, limits
+        on errors under every intercept included, are discarded too.
     mean_loss : float
         Mean loss over the draws that were kept, each with its best allowed intercept.
     held_loss : float
@@ -138,6 +140,9 @@ def randomised(
     changed = (repaired != drawn).any(axis=1)
     points, kept_times = _distinct(repaired[feasible], times[feasible])
     losses = _best_losses(statement, points)
+    within = np.isfinite(losses)
+    beyond = int(kept_times[~within].sum())
+    points, kept_times, losses = points[within], kept_times[within], losses[within]
     judged, ordered = _judged(statement, points, losses)
     held = float("nan")
     if intercept is not None:
@@ -149,7 +154,7 @@ def randomised(
         n_draws=int(n_draws),
         n_distinct=len(drawn),
         n_repaired=int(times[changed & feasible].sum()),
-        n_discarded=int(times[~feasible].sum()),
+        n_discarded=int(times[~feasible].sum()) + beyond,
         mean_loss=_average(losses, kept_times),
         held_loss=held,
         random_state=None if isinstance(random_state, np.random.Generator) else random_state,
@@ -169,12 +174,12 @@ def held_losses(statement: Statement, points: IntArray, b: float) -> FloatArray:
 
 def _best_losses(statement: Statement, points: IntArray) -> FloatArray:
     """Mean loss of each of N vectors of points with its best allowed intercept, shape (N,)."""
-    rows, loss, rule = statement.design.merged, statement.loss, statement.intercept
-    found = [
-        loss.best_intercepts(totals, rows.y, rows.weight, rule)[1]
-        for totals in _totals(statement, points)
-    ]
-    return np.concatenate([np.empty(0), *found])
+    found, start = [np.empty(0)], 0
+    for totals in _totals(statement, points):
+        end = start + totals.shape[1]
+        found.append(best_losses(statement, totals, points[start:end]))
+        start = end
+    return np.concatenate(found)
 
 
 def _totals(statement: Statement, points: IntArray) -> Iterator[FloatArray]:

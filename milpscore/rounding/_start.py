@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from milpscore.core.card import Card
 from milpscore.core.program import Program
 from milpscore.rounding._coordinate_descent import coordinate_descent
 from milpscore.rounding._proximal import find_start
+from milpscore.rounding._repair import repaired
 from milpscore.verify import evaluate
 
 WORK_PER_SECOND = 2e6
@@ -19,6 +22,8 @@ def work_within(time_limit: float) -> float:
 
 def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
     """The better of two cards: integer descent from no points, and one from a proximal path.
+
+    Where constraints do not allow a card without points, the descent begins at a few that they do.
 
     On most data sets the second one is better: the path sees all columns at once, the descent one
     at a time. Each has half of the work.
@@ -41,8 +46,12 @@ def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
     statement = program.statement
     cards = []
     empty = statement.empty_card()
-    if evaluate(statement, empty).feasible:
-        cards.append(coordinate_descent(statement, empty, max_work=max_work / 2))
+    first: Card | None = empty
+    if not evaluate(statement, empty).feasible:
+        nothing = np.zeros(statement.design.shape[1], dtype=np.int64)
+        first = repaired(statement, nothing) if statement.constraints else None
+    if first is not None:
+        cards.append(coordinate_descent(statement, first, max_work=max_work / 2))
     proximal = find_start(statement, max_work=max_work / 2)
     if proximal is not None:
         cards.append(proximal.card)

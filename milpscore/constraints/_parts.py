@@ -1,0 +1,284 @@
+"""The few forms every constraint comes down to; each knows how to judge a card exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.design import Design, FloatArray, IntArray
+from milpscore.core.requirement import BoolArray
+
+Group = tuple[int, ...]
+
+ROUNDING = 1e-9
+"""Of weights and values on no grid: what their sums may miss a limit by, relatively."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """lower <= w_j <= upper for some columns; None is no bound."""
+
+    columns: Group
+    lower: int | None
+    upper: int | None
+
+    def broken(self, design: Design, card: Card) -> str:
+        """What is wrong with a card."""
+        for j in self.columns:
+            w = int(card.coefficients[j])
+            if not self.allows(card.coefficients[None, :], j)[0]:
+                ends = f"[{_end(self.lower, '-inf')}, {_end(self.upper, 'inf')}]"
+                return f"{design.names[j]} has {w} points, outside {ends}"
+        return ""
+
+    def allows(self, points: IntArray, column: int | None = None) -> BoolArray:
+        """Which rows of points are within; only one column's where ``column`` is given."""
+        own = points[:, list(self.columns) if column is None else [column]]
+        fine = np.ones(len(points), dtype=bool)
+        if self.lower is not None:
+            fine &= (own >= self.lower).all(axis=1)
+        if self.upper is not None:
+            fine &= (own <= self.upper).all(axis=1)
+        return fine
+
+    def excess(self, points: IntArray) -> FloatArray:
+        """Points outside, added up."""
+        own = points[:, list(self.columns)]
+        low = 0 if self.lower is None else np.maximum(self.lower - own, 0).sum(axis=1)
+        high = 0 if self.upper is None else np.maximum(own - self.upper, 0).sum(axis=1)
+        return np.asarray(np.zeros(len(points)) + low + high)
+
+    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
+        """Whether 0 is allowed where it must be, and more than 0 where that must be."""
+        must = (self.lower or 0) > 0 or (0 if self.upper is None else self.upper) < 0
+        never = self.lower == self.upper == 0
+        return not any((must and j in excluded) or (never and j in included) for j in self.columns)
+
+    def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
+        """The ranges cut down to these."""
+        lower, upper, own = lower.copy(), upper.copy(), list(self.columns)
+        if self.lower is not None:
+            lower[own] = np.maximum(lower[own], self.lower)
+        if self.upper is not None:
+            upper[own] = np.minimum(upper[own], self.upper)
+        return lower, upper
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """w_a <= w_b for each pair (a, b)."""
+
+    pairs: tuple[tuple[int, int], ...]
+
+    def broken(self, design: Design, card: Card) -> str:
+        """What is wrong with a card."""
+        for a, b in self.pairs:
+            low, high = int(card.coefficients[a]), int(card.coefficients[b])
+            if low > high:
+                return f"{design.names[a]} has {low} points and {design.names[b]} only {high}"
+        return ""
+
+    def allows(self, points: IntArray) -> BoolArray:
+        """Which rows of points are in order."""
+        return np.asarray(self.excess(points) == 0)
+
+    def excess(self, points: IntArray) -> FloatArray:
+        """Steps in the wrong direction, added up."""
+        ends = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
+        wrong = np.maximum(points[:, ends[:, 0]] - points[:, ends[:, 1]], 0)
+        return np.asarray(wrong.sum(axis=1), dtype=np.float64)
+
+    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
+        """Always: what is used says nothing about the order."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Used:
+    """lower <= sum_g factor_g [some column of g has points] <= upper."""
+
+    groups: tuple[Group, ...]
+    factors: tuple[int, ...]
+    lower: int | None
+    upper: int | None
+    sentence: str
+
+    def _sums(self, points: IntArray) -> IntArray:
+        used = points != 0
+        columns = [used[:, list(group)].any(axis=1) for group in self.groups]
+        factors = np.array(self.factors, dtype=np.int64)
+        return np.asarray(np.stack(columns, axis=1).astype(np.int64) @ factors)
+
+    def broken(self, design: Design, card: Card) -> str:
+        """What is wrong with a card."""
+        if self.allows(card.coefficients[None, :])[0]:
+            return ""
+        if min(self.factors) < 0 or len(self.groups) == 1:
+            return self.sentence
+        return f"{self.sentence}, the card uses {self._sums(card.coefficients[None, :])[0]}"
+
+    def allows(self, points: IntArray) -> BoolArray:
+        """Which rows of points use as many as they may."""
+        return np.asarray(self.excess(points) == 0)
+
+    def excess(self, points: IntArray) -> FloatArray:
+        """How many are used too few or too many."""
+        sums = self._sums(points)
+        low = 0 if self.lower is None else np.maximum(self.lower - sums, 0)
+        high = 0 if self.upper is None else np.maximum(sums - self.upper, 0)
+        return np.asarray(np.zeros(len(points)) + low + high)
+
+    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
+        """Whether the sums that are still possible reach into the range."""
+        least = most = 0
+        for group, factor in zip(self.groups, self.factors, strict=True):
+            surely = any(j in included for j in group)
+            never = all(j in excluded for j in group)
+            ends = {factor} if surely else {0} if never else {0, factor}
+            least, most = least + min(ends), most + max(ends)
+        below = self.lower is not None and most < self.lower
+        above = self.upper is not None and least > self.upper
+        return not (below or above)
+
+
+@dataclass(frozen=True, eq=False)
+class Wrong:
+    """sum over the wrongly answered rows of cost_i <= limit.
+
+    Attributes
+    ----------
+    cost : ndarray of shape (n,)
+        >= 0, of the raw rows: whole numbers where the weights lie on a grid, else floats.
+    limit : int or float
+    unit : float
+        What one unit of cost is called in messages.
+    """
+
+    cost: IntArray | FloatArray
+    limit: float
+    sentence: str
+    unit: float
+    of: str
+
+    @property
+    def allowed(self) -> float:
+        """The limit, with what rounding may add where costs are no whole numbers."""
+        if np.issubdtype(self.cost.dtype, np.integer):
+            return self.limit
+        return self.limit + ROUNDING * float(self.cost.sum())
+
+    def merged(self, design: Design) -> FloatArray:
+        """The costs of the merged rows, shape (m,)."""
+        rows = design.merged
+        kept = rows.inverse >= 0
+        sums = np.bincount(rows.inverse[kept], self.cost[kept], minlength=len(rows.y))
+        return np.asarray(sums, dtype=np.float64)
+
+    def broken(self, design: Design, card: Card) -> str:
+        """What is wrong with a card, from the exact totals of the raw rows."""
+        spent = self.cost[wrong_rows(design, card)].sum().item()
+        if spent <= self.allowed:
+            return ""
+        return f"{self.sentence}, the card has {spent * self.unit:.6g}{self.of}"
+
+    def allows_answers(self, design: Design, positive: BoolArray) -> BoolArray:
+        """Which columns of answers to the merged rows keep to the limit."""
+        wrong = positive != (design.merged.y > 0)[:, None]
+        return np.asarray(self.merged(design) @ wrong <= self.allowed)
+
+    def allows_cuts(self, design: Design, place: IntArray, cuts: int) -> BoolArray:
+        """Which cuts of the raw rows' sorted totals keep to the limit."""
+        positive = design.y > 0
+        missed = np.bincount(place[positive], self.cost[positive], minlength=cuts)
+        taken = np.bincount(place[~positive], self.cost[~positive], minlength=cuts)
+        below = np.r_[0.0, np.cumsum(missed)[:-1]]
+        above = np.cumsum(taken[::-1])[::-1]
+        return np.asarray(below + above <= self.allowed)
+
+
+def wrong_rows(design: Design, card: Card) -> BoolArray:
+    """Whether the card errs on each raw row, counted as the 0-1 loss does; shape (n,)."""
+    from milpscore.core.totals import GridTotals, card_totals
+    from milpscore.losses import ZeroOne
+
+    totals = card_totals(design.X, design.step, card)
+    if isinstance(totals, GridTotals):
+        return ZeroOne().exact_rows(totals, card.intercept, design.y)[0] > 0
+    return ZeroOne().rows(totals, card.intercept, design.y) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """lower <= every total that the features' values can add up to <= upper.
+
+    Attributes
+    ----------
+    features : tuple of (columns, values)
+        The columns of a feature and the distinct values they have together, shape (k, columns): in
+        whole steps of the data's grid where there is one, else as they are.
+    lower, upper : int, float or None
+        In the same unit.
+    unit : Fraction or None
+        The data's step; None without a grid.
+    """
+
+    features: tuple[tuple[Group, IntArray | FloatArray], ...]
+    lower: float | None
+    upper: float | None
+    unit: Fraction | None
+
+    def ends(self, points: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest total of each row of points, in units; shapes (V,).
+
+        On a grid every product and sum is a whole number, exact in floating point.
+        """
+        least, most = np.zeros(len(points)), np.zeros(len(points))
+        for columns, values in self.features:
+            parts = np.asarray(values @ points[:, list(columns)].T, dtype=np.float64)
+            least += parts.min(axis=0)
+            most += parts.max(axis=0)
+        return least, most
+
+    def broken(self, design: Design, card: Card) -> str:
+        """What is wrong with a card."""
+        points = card.coefficients[None, :]
+        if self.allows(points)[0]:
+            return ""
+        unit = float(self.unit or 1)
+        least, most = (float(end[0]) * unit for end in self.ends(points))
+        low, high = (_end(end and end * unit, "") for end in (self.lower, self.upper))
+        return f"totals reach from {least:g} to {most:g}, outside [{low}, {high}]"
+
+    def allows(self, points: IntArray) -> BoolArray:
+        """Which rows of points keep every total within."""
+        least, most = self.ends(points)
+        slack = 0.0 if self.unit is not None else ROUNDING
+        fine = np.ones(len(points), dtype=bool)
+        if self.lower is not None:
+            fine &= least >= self.lower - slack * max(1.0, abs(self.lower))
+        if self.upper is not None:
+            fine &= most <= self.upper + slack * max(1.0, abs(self.upper))
+        return fine
+
+    def excess(self, points: IntArray) -> FloatArray:
+        """How far the totals reach outside."""
+        least, most = self.ends(points)
+        low = 0 if self.lower is None else np.maximum(self.lower - least, 0)
+        high = 0 if self.upper is None else np.maximum(most - self.upper, 0)
+        return np.where(self.allows(points), 0.0, np.asarray(low + high, dtype=np.float64))
+
+    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
+        """Always: what is used says little about how many points there are."""
+        return True
+
+
+Part: TypeAlias = Points | Ordered | Used | Wrong | Totals
+
+
+def _end(value: float | None, missing: str) -> str:
+    return missing if value is None else f"{value:g}"

@@ -1,0 +1,373 @@
+"""Operational constraints as rows of a model: one way to write each of the forms there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from milpscore.constraints import Constraint, bind
+from milpscore.constraints._base import Bound
+from milpscore.constraints._parts import Ordered, Part, Points, Totals, Used, Wrong
+from milpscore.core.card import Card
+from milpscore.core.design import Design, FloatArray
+from milpscore.core.errors import FormulationError
+from milpscore.core.program import Layout
+from milpscore.core.requirement import RULES
+from milpscore.core.statement import InterceptRule, Statement
+from milpscore.core.totals import GridTotals, card_totals
+from milpscore.formulations._common import INTEGRALITY_TOLERANCE, linear, total_range
+from milpscore.losses import ZeroOne
+
+Group = tuple[int, ...]
+Constraints = Iterable[Constraint]
+
+_LARGE_COST = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class PointVariables:
+    """How a model holds the points: w_j = sum_s signs_s x_{j s}, x in the order of the columns."""
+
+    variables: Sequence[Any]
+    signs: FloatArray = field(default_factory=lambda: np.ones(1))
+
+    def linear(self, factors: FloatArray) -> Any:
+        """sum_j factors_j w_j, factors of shape (p,)."""
+        spread = np.repeat(factors, len(self.signs)) * np.tile(self.signs, len(factors))
+        return linear(self.variables, spread)
+
+    def of(self, j: int) -> Any:
+        """w_j."""
+        factors = np.zeros(len(self.variables) // len(self.signs))
+        factors[j] = 1.0
+        return self.linear(factors)
+
+
+def bound_constraints(constraints: Constraints, design: Design) -> tuple[Bound, ...]:
+    """The constraints a builder was given, on its design; see :func:`milpscore.constraints.bind`.
+
+    Raises
+    ------
+    FormulationError
+        For anything else than constraints, or names the design does not have.
+    """
+    return bind(constraints, design)
+
+
+def limits_errors(statement: Statement) -> bool:
+    """Whether some constraint limits errors."""
+    return any(each.limits_answers for each in statement.constraints)
+
+
+def reach_every_cut(
+    rule: InterceptRule, ranges: tuple[FloatArray, FloatArray], bounds: Sequence[float] | None
+) -> InterceptRule:
+    """Intercepts widened so that every way to cut the rows is among them, unless bounds are given.
+
+    Where errors are limited the best intercept may lie far from the one of least loss.
+    """
+    if bounds is not None or rule.kind == "zero":
+        return rule
+    smallest, largest = ranges
+    lower = min(rule.lower, Fraction(math.floor(-float(largest.max(initial=0.0))) - 1))
+    upper = max(rule.upper, Fraction(math.ceil(-float(smallest.min(initial=0.0)))))
+    return replace(rule, lower=lower, upper=upper)
+
+
+def refuse_unless_empty_allowed(statement: Statement) -> None:
+    """Refuse ranges that were derived from the empty card where a constraint forbids that card.
+
+    Raises
+    ------
+    FormulationError
+        Naming the constraint.
+    """
+    empty = replace(statement, constraints=()).empty_card()
+    for constraint in statement.constraints:
+        broken = constraint.violation(statement, empty)
+        if broken:
+            raise FormulationError(
+                f"default ranges follow from the empty card, which breaks a constraint ({broken}): "
+                "give coef_min and coef_max"
+            )
+
+
+def add_constraints(
+    m: Any, statement: Statement, points: PointVariables, wrong: Sequence[Any] | None = None
+) -> None:
+    """The rows of every constraint, each under its key in the block ``m.rules``.
+
+    Parameters
+    ----------
+    m : pyomo.environ.ConcreteModel
+        With ``m.alpha`` where terms are counted, and ``m.b`` unless ``wrong`` is given.
+    statement : Statement
+    points : PointVariables
+    wrong : sequence of variables, optional
+        Of each merged row: 1 where the card errs. Made where needed, by default.
+
+    Raises
+    ------
+    FormulationError
+        Where errors are limited, and data or intercept lie on no usable grid.
+    """
+    if not statement.constraints:
+        return
+    m.add_component(RULES, pyo.Block())
+    rows = _Rows(m, statement, points, wrong)
+    for number, bound in enumerate(statement.constraints):
+        assert isinstance(bound, Bound)
+        own = pyo.ConstraintList()
+        rows.block.add_component(bound.key, own)
+        for at, part in enumerate(bound.parts):
+            rows.add(own, part, (number, at))
+
+
+class _Rows:
+    """Writes parts into a model; what several need (used, wrong) is made once."""
+
+    def __init__(
+        self, m: Any, statement: Statement, points: PointVariables, wrong: Sequence[Any] | None
+    ) -> None:
+        self.m, self.statement, self.points, self.wrong = m, statement, points, wrong
+        self.block = b = m.component(RULES)
+        b.used = pyo.Var(pyo.Any, domain=pyo.Binary, dense=False)
+        b.positive = pyo.Var(pyo.Any, domain=pyo.Binary, dense=False)
+        b.negative = pyo.Var(pyo.Any, domain=pyo.Binary, dense=False)
+        b.wrong = pyo.Var(pyo.Any, domain=pyo.Binary, dense=False)
+        b.most = pyo.Var(pyo.Any, dense=False)
+        b.least = pyo.Var(pyo.Any, dense=False)
+        b.links = pyo.ConstraintList()
+        self.linked: set[tuple[str, Group]] = set()
+        self.w = [points.of(j) for j in range(len(statement.coef_min))]
+
+    def add(self, rows: Any, part: Part, key: tuple[int, int]) -> None:
+        """The rows of one part."""
+        if isinstance(part, Points):
+            self._points(rows, part)
+        elif isinstance(part, Ordered):
+            for a, b in part.pairs:
+                factors = np.zeros(len(self.w))
+                factors[[a, b]] = -1.0, 1.0
+                rows.add(self.points.linear(factors) >= 0)
+        elif isinstance(part, Used):
+            self._used(rows, part)
+        elif isinstance(part, Wrong):
+            self._wrong(rows, part)
+        else:
+            self._totals(rows, part, key)
+
+    def _points(self, rows: Any, part: Points) -> None:
+        for j in part.columns:
+            if part.lower is not None:
+                rows.add(self.w[j] >= part.lower)
+            if part.upper is not None:
+                rows.add(self.w[j] <= part.upper)
+
+    def _used(self, rows: Any, part: Used) -> None:
+        terms = []
+        for group, factor in zip(part.groups, part.factors, strict=True):
+            from_above = part.upper is not None if factor > 0 else part.lower is not None
+            from_below = part.lower is not None if factor > 0 else part.upper is not None
+            terms.append(factor * self._flag(group, from_above, from_below))
+        total = sum(terms)
+        if part.lower is not None:
+            rows.add(total >= part.lower)
+        if part.upper is not None:
+            rows.add(total <= part.upper)
+
+    def _flag(self, group: Group, from_above: bool, from_below: bool) -> Any:
+        """A binary that is 1 where points on the group make it (above), and only there (below)."""
+        counted = self.m.component("alpha") is not None and len(group) == 1
+        flag = self.m.alpha[group[0]] if counted else self.block.used[_index(group)]
+        if from_above and not counted and ("above", group) not in self.linked:
+            self.linked.add(("above", group))
+            for j in group:
+                low, high = self._range(j)
+                if high > 0:
+                    self.block.links.add(self.w[j] - high * flag <= 0)
+                if low < 0:
+                    self.block.links.add(self.w[j] - low * flag >= 0)
+        if from_below and ("below", group) not in self.linked:
+            self.linked.add(("below", group))
+            signs = [sign for j in group for sign in self._signs(j)]
+            self.block.links.add(flag - sum(signs) <= 0)
+        return flag
+
+    def _signs(self, j: int) -> list[Any]:
+        """Binaries of which one may be 1, and only where w_j has points: w_j alone may be free."""
+        low, high = self._range(j)
+        found = []
+        if high >= 1:
+            found.append(self.block.positive[j])
+        if low <= -1:
+            found.append(self.block.negative[j])
+        if not found or ("signs", (j,)) in self.linked:
+            return found
+        self.linked.add(("signs", (j,)))
+        if high >= 1:
+            self.block.links.add(self.w[j] - (1 - low) * self.block.positive[j] >= low)
+        if low <= -1:
+            self.block.links.add(self.w[j] + (1 + high) * self.block.negative[j] <= high)
+        most = 1 if self.m.component("alpha") is None else self.m.alpha[j]
+        self.block.links.add(sum(found) - most <= 0)
+        return found
+
+    def _range(self, j: int) -> tuple[int, int]:
+        return int(self.statement.coef_min[j]), int(self.statement.coef_max[j])
+
+    def _wrong(self, rows: Any, part: Wrong) -> None:
+        cost = part.merged(self.statement.design).astype(np.float64)
+        counted = np.flatnonzero(cost > 0)
+        unit = max(1.0, float(cost.max(initial=0.0)) / _LARGE_COST)
+        flags = self._flags(counted.tolist())
+        if flags:
+            rows.add(linear(flags, cost[counted] / unit) <= part.limit / unit)
+
+    def _flags(self, wanted: list[int]) -> list[Any]:
+        """The binaries of merged rows: 1 wherever the card errs."""
+        if self.wrong is not None:
+            return [self.wrong[i] for i in wanted]
+        new = [i for i in wanted if ("wrong", (i,)) not in self.linked]
+        if new:
+            self._link_wrong(new)
+            self.linked |= {("wrong", (i,)) for i in new}
+        return [self.block.wrong[i] for i in wanted]
+
+    def _link_wrong(self, new: list[int]) -> None:
+        """positive: w.x + b + M e >= 0; negative: w.x + b - M e <= -delta."""
+        statement, m = self.statement, self.m
+        delta = _least_distance(statement)
+        X, y = statement.design.merged.X[new], statement.design.merged.y[new]
+        ranges = total_range(X, statement.coef_min, statement.coef_max, statement.max_terms)
+        rule = statement.intercept
+        worst_positive = -(ranges[0] + float(rule.lower))
+        big_m = np.where(y > 0, worst_positive, ranges[1] + float(rule.upper) + delta)
+        _refuse_coarse(big_m, delta)
+        for i, row, label, reach in zip(new, X, y.tolist(), big_m.tolist(), strict=True):
+            flag = self.block.wrong[i]
+            if reach <= 0:
+                flag.setub(0)  # no allowed card errs on this row
+            elif label > 0:
+                self.block.links.add(self.points.linear(row) + m.b + reach * flag >= 0)
+            else:
+                self.block.links.add(self.points.linear(row) + m.b - reach * flag <= -delta)
+
+    def _totals(self, rows: Any, part: Totals, key: tuple[int, int]) -> None:
+        """most_f >= values . w_f for all values a feature has, and the sum of them bounded."""
+        unit = _unit(part)
+        ends = ((part.upper, self.block.most, 1), (part.lower, self.block.least, -1))
+        for end, variables, side in ends:
+            if end is None:
+                continue
+            sums = []
+            for at, (columns, values) in enumerate(part.features):
+                extreme = variables[(*key, at)]
+                reach = unit * float(np.abs(values).max(initial=0.0)) * self._size(columns)
+                extreme.setlb(-reach)
+                extreme.setub(reach)
+                sums.append(extreme)
+                for row in values.astype(np.float64) * unit:
+                    factors = np.zeros(len(self.w))
+                    factors[list(columns)] = row
+                    self.block.links.add(side * (extreme - self.points.linear(factors)) >= 0)
+            rows.add(side * sum(sums) <= side * end * unit)
+
+    def _size(self, columns: Group) -> float:
+        """The most points some columns can have together."""
+        own = list(columns)
+        sizes = np.maximum(np.abs(self.statement.coef_min), np.abs(self.statement.coef_max))
+        return float(sizes[own].sum())
+
+
+def _unit(part: Totals) -> float:
+    """What values are counted in; the rows hold them in the data's own size."""
+    return 1.0 if part.unit is None else float(part.unit)
+
+
+def _index(group: Group) -> Any:
+    """A group as the index of a variable."""
+    return group if len(group) > 1 else group[0]
+
+
+def _least_distance(statement: Statement) -> float:
+    """How far w.x + b stays below 0 where it is below: the grid of totals and intercepts.
+
+    Raises
+    ------
+    FormulationError
+        Where one of them is on no grid.
+    """
+    rule, step = statement.intercept, statement.design.step
+    if rule.step is None:
+        raise FormulationError(
+            "limits on errors need an intercept on a grid: use intercept='integer' or 'zero'"
+        )
+    if step is None:
+        raise FormulationError(
+            "limits on errors need data on a grid, on which a total just below the threshold can "
+            "be told from one at it: bin the columns or round decimals (X.round(2)), or use slim "
+            "with threshold_gap"
+        )
+    denominator = math.lcm(step.denominator, rule.step.denominator)
+    counts = (int(step * denominator), int(rule.step * denominator))
+    return math.gcd(*counts) / denominator
+
+
+def _refuse_coarse(big_m: FloatArray, delta: float) -> None:
+    """Refuse rows that a solver's tolerance could excuse."""
+    if big_m.max(initial=0.0) * INTEGRALITY_TOLERANCE >= delta / 2:
+        raise FormulationError(
+            f"big_m {big_m.max():.3g} times the integrality tolerance reaches half of the step "
+            f"{delta:g} between totals, so errors cannot be counted: bin the columns, or narrow "
+            "the coefficients"
+        )
+
+
+def constrained(layout: Layout, statement: Statement) -> Layout:
+    """The layout of a model with constraints: filling sets their variables as well."""
+    if not statement.constraints:
+        return layout
+
+    def fill(m: Any, statement: Statement, card: Card) -> None:
+        layout.fill(m, statement, card)
+        _fill(m, statement, card)
+
+    return Layout(read=layout.read, fill=fill)
+
+
+def _fill(m: Any, statement: Statement, card: Card) -> None:
+    """Every variable of the constraints as the card implies it."""
+    b, w = m.component(RULES), card.coefficients
+    for index, flag in b.used.items():
+        group = index if isinstance(index, tuple) else (index,)
+        flag.set_value(int(np.any(w[list(group)] != 0)), skip_validation=True)
+    for j, flag in b.positive.items():
+        flag.set_value(int(w[j] > 0), skip_validation=True)
+    for j, flag in b.negative.items():
+        flag.set_value(int(w[j] < 0), skip_validation=True)
+    if len(b.wrong):
+        errs = _merged_errors(statement, card)
+        for i, flag in b.wrong.items():
+            flag.set_value(int(errs[i]), skip_validation=True)
+    for variables, side in ((b.most, 1), (b.least, -1)):
+        for (number, at, feature), extreme in variables.items():
+            part = statement.constraints[number].parts[at]
+            columns, values = part.features[feature]
+            sums = side * _unit(part) * (values @ w[list(columns)])
+            extreme.set_value(side * float(sums.max()), skip_validation=True)
+
+
+def _merged_errors(statement: Statement, card: Card) -> Any:
+    """Whether the card errs on each merged row, exactly; shape (m,)."""
+    rows, step = statement.design.merged, statement.design.step
+    totals = card_totals(rows.X, step, card)
+    if isinstance(totals, GridTotals):
+        return ZeroOne().exact_rows(totals, card.intercept, rows.y)[0] > 0
+    return ZeroOne().rows(totals, card.intercept, rows.y) > 0

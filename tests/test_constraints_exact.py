@@ -1,0 +1,207 @@
+"""Every constraint in every integer formulation against enumeration."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from constraint_cases import FORMULATIONS, MAKERS, Rule, every_card
+
+from milpscore.constraints import CONSTRAINTS
+from milpscore.core.card import Card
+from milpscore.core.program import Program
+from milpscore.core.result import Claim, Result
+from milpscore.formulations import FORMULATIONS as REGISTERED
+from milpscore.formulations import builder
+from milpscore.rounding import coordinate_descent, round_program, start_card
+from milpscore.solvers import solve
+from milpscore.verify import check, evaluate
+
+SEEDS = range(int(os.environ.get("MILPSCORE_CONSTRAINT_SEEDS", "2")))
+"""Raise it for a long run: each seed is one instance of every constraint and formulation."""
+
+TYPES = sorted(MAKERS)
+PAIRS = [(form, kind) for form in FORMULATIONS for kind in TYPES]
+
+
+def obeys(rules: list[Rule], program: Program, card: Card) -> bool:
+    d = program.statement.design
+    wrong = (d.X @ card.coefficients + float(card.intercept) >= 0) != (d.y > 0)
+    return all(r.points(card.coefficients.tolist()) and bool(r.errors(wrong)) for r in rules)
+
+
+def instance(form: str, kinds: list[str], seed: int) -> tuple[Program, Program, list[Rule]]:
+    """A program with constraints, the one without, and what the constraints mean."""
+    rng = np.random.default_rng([seed, *map(ord, form + "".join(kinds))])
+    stated = FORMULATIONS[form]
+    d = stated.design(rng)
+    rules = [MAKERS[kind](rng, d) for kind in kinds]
+    build: Any = builder(form)
+    given = [rule.constraint for rule in rules]
+    free, bound = build(d, **stated.arguments), build(d, constraints=given, **stated.arguments)
+    return bound, free, rules
+
+
+def compare(form: str, program: Program, rules: list[Rule]) -> Result:
+    """Solve, and hold the answer against every card there is."""
+    exact = program if program.kind == "exact" else program.exact()
+    d = exact.statement.design
+    table = every_card(form, d)
+    truth, unlimited = table.best(rules), table.best([])
+    assert truth >= unlimited  # a more constrained program is never better
+    result = solve(exact, time_limit=60)
+    if math.isinf(truth):
+        assert result.claim is Claim.NONE
+        assert "no card meets" in result.message
+        return result
+    assert result.card is not None, result.message
+    assert obeys(rules, exact, result.card)
+    assert result.objective == evaluate(exact.statement, result.card).objective
+    assert result.dual_bound - 1e-9 <= truth <= result.objective + 1e-9
+    assert result.claim is Claim.OPTIMAL
+    assert result.objective == pytest.approx(truth, abs=1e-6 if form == "risk_score" else 1e-9)
+    below = solve(exact.relaxed(), "highs" if form == "risk_score" else "auto")
+    assert below.objective <= truth + 1e-7
+    assert below.dual_bound <= truth + 1e-7
+    return result
+
+
+def test_every_constraint_and_every_formulation_has_a_case() -> None:
+    assert set(MAKERS) == set(CONSTRAINTS)
+    # sparse_rounding is convex_rounding with a limit on terms, tried below
+    assert set(FORMULATIONS) | {"sparse_rounding"} == set(REGISTERED)
+
+
+@pytest.mark.parametrize(("form", "kind"), PAIRS)
+def test_one_constraint(form: str, kind: str) -> None:
+    for seed in SEEDS:
+        program, _, rules = instance(form, [kind], seed)
+        compare(form, program, rules)
+
+
+@pytest.mark.parametrize("form", sorted(FORMULATIONS))
+def test_several_constraints(form: str) -> None:
+    for seed in range(100, 100 + 2 * len(SEEDS)):
+        kinds = [str(k) for k in np.random.default_rng(seed).choice(TYPES, 3, replace=False)]
+        program, _, rules = instance(form, kinds, seed)
+        compare(form, program, rules)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_constrained_card_is_never_better(kind: str) -> None:
+    for form in ("slim", "hinge"):
+        bound, free, _ = instance(form, [kind], 7)
+        assert not solve(bound).objective < solve(free).objective - 1e-9
+        assert not solve(bound.relaxed()).objective < solve(free.relaxed()).objective - 1e-9
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_starts_obey_and_are_taken_up(kind: str) -> None:
+    for seed in range(20, 20 + len(SEEDS)):
+        for form in ("slim", "hinge", "fused_lasso", "risk_score"):
+            program, _, rules = instance(form, [kind], seed)
+            start = start_card(program)
+            if start is None:
+                continue
+            assert obeys(rules, program, start)
+            assert check(program, start).feasible
+            solved = solve(program, "highs", warm_start=start)
+            assert solved.warm_start == "accepted"
+            assert solved.objective <= evaluate(program.statement, start).objective + 1e-12
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_filling_is_complete_and_meets_the_rows_where_the_card_obeys(kind: str) -> None:
+    # the rows and the exact re-check say the same of any card at all
+    rng = np.random.default_rng(3)
+    for form in ("slim", "hinge", "fused_lasso", "convex_rounding"):
+        program, _, rules = instance(form, [kind], 40)
+        exact = program if program.kind == "exact" else program.exact()
+        statement = exact.statement
+        low, high = statement.coef_min, statement.coef_max
+        for _ in range(10):
+            card = statement.with_best_intercept(rng.integers(low, high + 1))
+            verdict, stated = check(exact, card), not statement.violations(card)
+            assert stated == obeys(rules, exact, card)
+            assert verdict.feasible == stated, verdict.violations
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_rounded_cards_obey(kind: str) -> None:
+    for form, further in (("convex_rounding", {}), ("sparse_rounding", {"max_terms": 2})):
+        program, _, rules = instance("convex_rounding", [kind], 60)
+        d, given = program.statement.design, [rule.constraint for rule in rules]
+        result = round_program(builder(form)(d, constraints=given, **further), n_draws=30)
+        best = every_card("convex_rounding", d).best(rules)
+        if result.card is None:
+            assert math.isinf(best) or "no rounded card" in result.message or further
+            continue
+        assert obeys(rules, program, result.card)
+        assert result.objective >= best - 1e-9
+        exact = solve(builder(form)(d, constraints=given, **further).exact())
+        assert result.dual_bound - 1e-9 <= exact.objective <= result.objective + 1e-9
+
+
+@pytest.mark.parametrize("form", ["slim", "hinge", "facets_hinge"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_support_tree_agrees(kind: str, form: str) -> None:
+    rng = np.random.default_rng([5, *map(ord, kind)])
+    stated = FORMULATIONS[form]
+    d = stated.design(rng)
+    rule = MAKERS[kind](rng, d)
+    program = builder(form)(d, constraints=[rule.constraint], max_terms=3, **stated.arguments)
+    tree, plain = solve(program, "support_tree"), solve(program, "highs")
+    assert tree.claim is plain.claim
+    if plain.card is not None:
+        assert tree.objective == pytest.approx(plain.objective, abs=1e-9)
+        assert tree.card is not None
+        assert obeys([rule], program, tree.card)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_solver_of_risk_scores_agrees(kind: str) -> None:
+    program, _, rules = instance("risk_score", [kind], 11)
+    best = every_card("risk_score", program.statement.design).best(rules)
+    for solver in ("outer_approximation", "tree"):
+        result = solve(program, solver, time_limit=60)
+        if math.isinf(best):
+            assert "no card meets" in result.message
+            continue
+        assert result.card is not None
+        assert obeys(rules, program, result.card)
+        assert result.claim is Claim.OPTIMAL
+        assert result.objective == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_what_a_support_rules_out_no_card_has(kind: str) -> None:
+    rng = np.random.default_rng([9, *map(ord, kind)])
+    d = FORMULATIONS["slim"].design(rng)
+    rule = MAKERS[kind](rng, d)
+    program = builder("slim")(d, constraints=[rule.constraint], coef_min=-2, coef_max=2)
+    (bound,) = program.statement.constraints
+    allowed = [w for w in every_card("slim", d).points if rule.points(w)]
+    for _ in range(30):
+        decided = rng.integers(-1, 2, len(d.columns))
+        included, excluded = np.flatnonzero(decided > 0), np.flatnonzero(decided < 0)
+        fits = any(
+            all(w[j] != 0 for j in included) and all(w[j] == 0 for j in excluded) for w in allowed
+        )
+        if fits:
+            assert bound.allows_support(included.tolist(), excluded.tolist())
+    assert bound.allows_support((), ()) or not allowed
+
+
+@pytest.mark.parametrize("kind", ["AtMost", "Exactly", "MaxFPR", "Implies", "Monotone"])
+def test_descent_keeps_to_the_rules(kind: str) -> None:
+    for seed in range(80, 80 + len(SEEDS)):
+        program, _, rules = instance("slim", [kind], seed)
+        start = start_card(program)
+        if start is None:
+            continue
+        found = coordinate_descent(program.statement, start)
+        assert obeys(rules, program, found)
+        assert not program.statement.violations(found)
