@@ -549,7 +549,7 @@ def test_every_status_of_highs_has_a_meaning(status: Any) -> None:
         scale=1.0,
         highs=FakeHighs(status, feasible=False),
     )
-    watch = _highs_run._Watch(1.0, None, None)
+    watch = _highs_run.Watch(1.0, None, None)
     read = _highs_run._outcome(session, watch, 0.0, True, Options())
     assert read.termination is MEANINGS.get(status, Termination.ERROR)
     assert (read.solution, read.values, read.nodes) == (SolutionStatus.NONE, None, 0)

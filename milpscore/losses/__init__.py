@@ -8,6 +8,7 @@ from milpscore._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from milpscore.losses._hinge import Hinge
+    from milpscore.losses._links import LINKS, link_of
     from milpscore.losses._logistic import Logistic
     from milpscore.losses._multinomial import Multinomial
     from milpscore.losses._poisson import Poisson
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from milpscore.losses._zero_one import ZeroOne
 
 __all__ = [
+    "LINKS",
     "LOSSES",
     "Hinge",
     "Logistic",
@@ -31,11 +33,13 @@ __all__ = [
     "Squared",
     "SquaredHinge",
     "ZeroOne",
+    "link_of",
     "loss_class",
     "smooth_loss",
 ]
 
 _EXPORTS = {
+    "LINKS": "milpscore.losses._links",
     "LOSSES": "milpscore.losses._registry",
     "Hinge": "milpscore.losses._hinge",
     "Logistic": "milpscore.losses._logistic",
@@ -47,6 +51,7 @@ _EXPORTS = {
     "Squared": "milpscore.losses._squared",
     "SquaredHinge": "milpscore.losses._squared_hinge",
     "ZeroOne": "milpscore.losses._zero_one",
+    "link_of": "milpscore.losses._links",
     "loss_class": "milpscore.losses._registry",
     "smooth_loss": "milpscore.losses._registry",
 }

@@ -4,19 +4,61 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyomo.environ as pyo
 
+from milpscore._version import __version__
 from milpscore.core.card import Card
-from milpscore.core.program import Program
+from milpscore.core.program import Kind, Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
 from milpscore.solvers._highs_run import Outcome
 from milpscore.solvers._options import Options
 from milpscore.solvers._session import Session
 from milpscore.verify import Evaluation, check, evaluate
+
+CONFLICT_SECONDS = 10.0
+"""Spent at most on naming the constraints that conflict."""
+
+
+class Handed(Protocol):
+    """What a result says of how a program reached its solver; every Session is one."""
+
+    @property
+    def program(self) -> Program:
+        """The program."""
+        ...
+
+    @property
+    def kind(self) -> Kind:
+        """Exact or relaxed, as solved."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The solver's version."""
+        ...
+
+    @property
+    def handover_seconds(self) -> float:
+        """Seconds from the program to the solver."""
+        ...
+
+
+@dataclass(frozen=True)
+class Direct:
+    """A program that a solver of milpscore's own reads as it is."""
+
+    program: Program
+    version: str = __version__
+    handover_seconds: float = 0.0
+
+    @property
+    def kind(self) -> Kind:
+        """As the program is."""
+        return self.program.kind
 
 
 @dataclass(frozen=True)
@@ -78,15 +120,28 @@ def exact_result(
     -------
     Result
     """
-    program = session.program
     own = None
     if outcome.values is not None and np.isfinite(outcome.values).all():
         session.load_values(outcome.values)
-        own = program.card()
+        own = session.program.card()
+    return card_result(session, options, outcome, own, start, note, solver)
+
+
+def card_result(
+    handed: Handed,
+    options: Options,
+    outcome: Outcome,
+    own: Card | None,
+    start: Card | None,
+    note: str,
+    solver: str,
+) -> Result:
+    """The same for a solver that answers with a card; ``own`` is its card."""
+    program = handed.program
     best, refused = _best_verified(program, own, start)
     if best is None:
         return _without_card(
-            common_fields(session, options, outcome, note, solver), outcome, refused
+            common_fields(handed, options, outcome, note, solver), program, own, refused
         )
     figures = best.evaluation
     message = ""
@@ -96,7 +151,7 @@ def exact_result(
     bound, doubt = _trusted_bound(program, outcome, solver)
     bound = min(bound, figures.objective)
     return Result(
-        **common_fields(session, options, outcome, note, solver),
+        **common_fields(handed, options, outcome, note, solver),
         claim=claim_of(True, figures.objective, bound, trivial=0.0),
         verified=True,
         objective=figures.objective,
@@ -166,13 +221,28 @@ def _best_verified(
     return None, list(refused.values())
 
 
-def _without_card(common: dict[str, Any], outcome: Outcome, refused: list[str]) -> Result:
+def why_infeasible(program: Program, time_limit: float) -> str:
+    """Which constraints conflict, where that can be told, and what to do next."""
+    from milpscore.solvers._conflict import conflict
+
+    found = None
+    if program.statement.constraints:
+        found = conflict(program, time_limit=min(time_limit, CONFLICT_SECONDS))
+    if found is not None and found.names:
+        return found.sentence
+    return (
+        "no card meets every constraint: loosen one of those you added, max_terms, or the "
+        "coefficient and intercept ranges"
+    )
+
+
+def _without_card(
+    common: dict[str, Any], program: Program, own: Card | None, refused: list[str]
+) -> Result:
     """The answer where no card meets every constraint, with what to do next."""
-    if outcome.termination is Termination.INFEASIBLE:
-        message = (
-            "no card meets every constraint: loosen one of those you added, max_terms, or the "
-            "coefficient and intercept ranges"
-        )
+    ended = common["termination"]
+    if ended is Termination.INFEASIBLE or (ended is Termination.COMPLETED and own is None):
+        message = why_infeasible(program, common["options"]["time_limit"])
     else:
         message = "no card was found before the stop: raise the limit or pass a warm start"
     return Result(
@@ -184,21 +254,21 @@ def _without_card(common: dict[str, Any], outcome: Outcome, refused: list[str]) 
 
 
 def common_fields(
-    session: Session, options: Options, outcome: Outcome, note: str, solver: str = "highs"
+    handed: Handed, options: Options, outcome: Outcome, note: str, solver: str = "highs"
 ) -> dict[str, Any]:
     """The fields every result has."""
-    program = session.program
+    program = handed.program
     return {
         "formulation": program.formulation,
-        "kind": session.kind,
+        "kind": handed.kind,
         "termination": outcome.termination,
         "solution": outcome.solution,
         "nodes": outcome.nodes,
         "build_seconds": program.build_seconds,
-        "handover_seconds": session.handover_seconds,
+        "handover_seconds": handed.handover_seconds,
         "solve_seconds": outcome.seconds,
         "solver": solver,
-        "solver_version": session.version,
+        "solver_version": handed.version,
         "random_state": options.random_state,
         "warm_start": note,
         "caveat": program.statement.caveat,

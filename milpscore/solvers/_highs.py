@@ -50,7 +50,7 @@ def solve_session(
     """
     vector, note = start_vector(session, start)
     if options.time_limit == 0:
-        outcome = _nothing(Termination.TIME_LIMIT)
+        outcome = nothing_run(Termination.TIME_LIMIT)
     else:
         with progress_line(session.program.formulation, progress) as line:
             receivers = [receive for receive in (line, callback) if receive is not None]
@@ -64,7 +64,7 @@ def solve_session(
         if vector is not None:
             note = "accepted" if outcome.start_taken else "rejected: HiGHS did not take it up"
     if session.kind == "relaxed":
-        return _relaxed_result(session, options, outcome, note)
+        return relaxed_result(session, options, outcome, note)
     return exact_result(session, options, outcome, start, note)
 
 
@@ -78,14 +78,16 @@ def _all_of(receivers: list[Callback]) -> Callback | None:
     return receive if receivers else None
 
 
-def _nothing(termination: Termination) -> Outcome:
+def nothing_run(termination: Termination) -> Outcome:
     """The outcome of a run that was not started."""
     return Outcome(termination, SolutionStatus.NONE, None, None, None, -math.inf, 0, 0.0, False)
 
 
-def _relaxed_result(session: Session, options: Options, outcome: Outcome, note: str) -> Result:
+def relaxed_result(
+    session: Session, options: Options, outcome: Outcome, note: str, solver: str = "highs"
+) -> Result:
     """A relaxation's solution with its bound recomputed from the duals."""
-    common = common_fields(session, options, outcome, note)
+    common = common_fields(session, options, outcome, note, solver)
     if outcome.values is None:
         reason = outcome.termination.sentence
         return Result(**common, claim=Claim.NONE, verified=False, message=f"no solution: {reason}")

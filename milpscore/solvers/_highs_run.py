@@ -57,7 +57,7 @@ class Outcome:
     trace: list[TracePoint] = field(default_factory=list)
 
 
-class _Watch:
+class Watch:
     """Callbacks of one run: progress in, the wish to stop out."""
 
     def __init__(
@@ -146,7 +146,7 @@ def run(
         solution = highspy.HighsSolution()
         solution.col_value = start.tolist()
         highs.setSolution(solution)
-    watch = _Watch(session.scale, start_objective, progress)
+    watch = Watch(session.scale, start_objective, progress)
     subscriptions = (
         (highs.cbMipInterrupt, watch.interrupt),
         (highs.cbSimplexInterrupt, watch.interrupt),
@@ -157,7 +157,7 @@ def run(
     for channel, receiver in subscriptions:
         channel.subscribe(receiver)
     try:
-        interrupted = _run_watched(highs, watch, options.time_limit)
+        interrupted = run_watched(highs, watch, options.time_limit)
     finally:
         for channel, receiver in subscriptions:
             channel.unsubscribe(receiver)
@@ -167,7 +167,7 @@ def run(
     return _outcome(session, watch, seconds, interrupted, options)
 
 
-def _run_watched(highs: Any, watch: _Watch, time_limit: float) -> bool:
+def run_watched(highs: Any, watch: Watch, time_limit: float) -> bool:
     """Run in a thread so that Ctrl-C and the watchdog act at once; True after Ctrl-C."""
     # Up to Python 3.12 a Ctrl-C inside Thread.join marks a running thread as ended: HiGHS would be
     # read, and the process ended, under its feet. An event tells the truth.
@@ -195,7 +195,7 @@ def _run_watched(highs: Any, watch: _Watch, time_limit: float) -> bool:
 
 
 def _outcome(
-    session: Session, watch: _Watch, seconds: float, interrupted: bool, options: Options
+    session: Session, watch: Watch, seconds: float, interrupted: bool, options: Options
 ) -> Outcome:
     """Read HiGHS's answer; a point counts only where HiGHS calls it feasible."""
     highs = session.highs

@@ -8,6 +8,7 @@ from typing import Any
 
 import highspy
 import numpy as np
+from scipy import sparse
 
 from milpscore.core.algebra import standard_form, stated_objective, variables
 from milpscore.core.design import FloatArray
@@ -152,6 +153,55 @@ class Session:
         """Column of a Pyomo variable; KeyError where the compiled program does not use it."""
         return self._position[id(var)]
 
+    def include(self, wanted: list[Any]) -> None:
+        """Give variables no row and no cost speaks of a column: rows added later may need them."""
+        new = [var for var in wanted if any(var is idle for idle in self.idle)]
+        if not new:
+            return
+        low, high = _bounds([v.lb for v in new], -np.inf), _bounds([v.ub for v in new], np.inf)
+        whole = np.array([self.kind == "exact" and not v.is_continuous() for v in new], dtype=bool)
+        first = len(self.columns)
+        self._position |= {id(var): first + k for k, var in enumerate(new)}
+        self.idle = [idle for idle in self.idle if id(idle) not in self._position]
+        self.columns = [*self.columns, *new]
+        self.cost = np.append(self.cost, np.zeros(len(new)))
+        self.col_lower, self.col_upper = (
+            np.append(self.col_lower, low),
+            np.append(self.col_upper, high),
+        )
+        self.integral = np.append(self.integral, whole)
+        empty = sparse.csc_array((self.matrix.shape[0], len(new)))
+        self.matrix = sparse.csc_array(sparse.hstack([self.matrix, empty]))
+        self._require_finite_ranges()
+        self.highs.addVars(len(new), low, high)
+        self._integrality(self.integral & (self.kind == "exact"))
+
+    def append(self, constraints: list[Any], matrix: Any, lower: FloatArray) -> None:
+        """Add rows ``matrix @ x >= lower``, the model's ``constraints``, in place.
+
+        Parameters
+        ----------
+        constraints : list of Pyomo constraints, already part of ``program.model``
+        matrix : sparse array of shape (len(constraints), columns)
+        lower : ndarray of shape (len(constraints),)
+        """
+        if not constraints:
+            return
+        rows = sparse.csr_array(matrix)
+        self.rows = [*self.rows, *(RowEnd(constraint, -1) for constraint in constraints)]
+        self.row_lower = np.append(self.row_lower, lower)
+        self.row_upper = np.append(self.row_upper, np.full(len(lower), np.inf))
+        self.matrix = sparse.csc_array(sparse.vstack([self.matrix, rows]))
+        self.highs.addRows(
+            len(lower),
+            lower,
+            np.full(len(lower), np.inf),
+            rows.nnz,
+            rows.indptr[:-1].astype(np.int32),
+            rows.indices.astype(np.int32),
+            rows.data,
+        )
+
     def apply(self, options: Options, absolute_gap: float) -> None:
         """Set every option of a run."""
         configure(self.highs, options, absolute_gap * self.scale)
@@ -251,12 +301,16 @@ class Session:
         noise = 1e-13 * (np.abs(self.cost) + abs(self.matrix).T @ np.abs(y))
         low = self.col_lower if col_lower is None else col_lower
         high = self.col_upper if col_upper is None else col_upper
-        reach = np.maximum(np.abs(low), np.abs(high))
-        free = ~np.isfinite(reach)
-        if np.any(np.abs(reduced[free]) > FREE_TOLERANCE):
+        end = np.where(reduced > 0, low, high)
+        open_ = ~np.isfinite(end)
+        if np.any(np.abs(reduced[open_]) > FREE_TOLERANCE):
             return -np.inf  # an unbounded column could still improve: these duals prove nothing
-        best = np.minimum(reduced[~free] * low[~free], reduced[~free] * high[~free])
-        return float(self.offset + y @ ends + (best - noise[~free] * reach[~free]).sum())
+        best = reduced[~open_] * end[~open_]
+        reach = np.maximum(
+            np.abs(np.where(np.isfinite(low), low, 0.0)),
+            np.abs(np.where(np.isfinite(high), high, 0.0)),
+        )
+        return float(self.offset + y @ ends + best.sum() - (noise * reach).sum())
 
 
 def _compiled(model: Any) -> Any:

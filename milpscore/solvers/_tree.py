@@ -1,0 +1,243 @@
+"""Tree search from the statement alone: smooth losses, and the 0-1 loss on a grid."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.design import IntArray
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.grid import on_grid
+from milpscore.core.program import Program
+from milpscore.core.result import Result, SolutionStatus, Termination, TracePoint
+from milpscore.core.statement import Statement
+from milpscore.losses import RiskLoss, ZeroOne
+from milpscore.solvers._finish import Direct, absolute_gap, card_result
+from milpscore.solvers._highs_run import Outcome
+from milpscore.solvers._options import Options
+from milpscore.solvers._progress import progress_line
+from milpscore.verify import check
+
+Callback = Callable[[TracePoint], None]
+
+
+def solve_program(
+    program: Program,
+    options: Options,
+    start: Card | None,
+    progress: bool | None,
+    callback: Callback | None,
+) -> Result:
+    """Solve an exact program by tree search.
+
+    Parameters
+    ----------
+    program : Program
+        Under a smooth loss (:func:`milpscore.formulations.risk_score`), or under the 0-1 loss of
+        data on a grid (:func:`milpscore.formulations.slim`).
+    options : Options
+        ``node_limit`` counts nodes.
+    start : Card or None
+    progress : bool or None
+    callback : callable or None
+
+    Returns
+    -------
+    Result
+        Its bound is recomputed at every node: ``bound_source`` is "evidence".
+
+    Raises
+    ------
+    NotApplicableError
+        For a relaxation, another loss, or a model that a user changed.
+    """
+    refuse(program)
+    started = time.perf_counter()
+    note = "none"
+    if start is not None:
+        verdict = check(program, start)
+        note = "accepted" if verdict.feasible else f"rejected: {verdict.violations[0]}"
+        start = start if verdict.feasible else None
+    with progress_line(f"{program.formulation}, tree", progress) as line:
+        receivers = [receive for receive in (line, callback) if receive is not None]
+        outcome, own = _search(program.statement, options, start, receivers)
+    outcome = replace(outcome, seconds=time.perf_counter() - started)
+    result = card_result(Direct(program), options, outcome, own, start, note, "tree")
+    return replace(result, bound_source="evidence")
+
+
+def refuse(program: Program) -> None:
+    """Refuse by name what the tree cannot see or hold.
+
+    Raises
+    ------
+    NotApplicableError
+    """
+    statement = program.statement
+    if program.kind != "exact":
+        raise NotApplicableError("the tree search solves exact programs: call program.exact()")
+    if isinstance(statement.loss, ZeroOne) and statement.intercept.kind != "grid":
+        raise NotApplicableError(
+            "the tree search counts totals on the data's grid, and these columns have none: bin "
+            "them, round decimals, or use solver='highs'"
+        )
+    if not isinstance(statement.loss, RiskLoss | ZeroOne):
+        raise NotApplicableError(
+            f"the tree search has no bounds for the {statement.loss.name} loss: use solver='highs'"
+        )
+    change = program.added_by_user()
+    if change:
+        other = "highs" if isinstance(statement.loss, ZeroOne) else "outer_approximation"
+        raise NotApplicableError(
+            f"the tree search works from the statement and cannot see that {change}: use "
+            f"solver='{other}'"
+        )
+
+
+def _search(
+    statement: Statement, options: Options, start: Card | None, receivers: list[Callback]
+) -> tuple[Outcome, Card | None]:
+    """Run the tree on the merged rows."""
+    if options.time_limit == 0:
+        nothing = Outcome(
+            Termination.TIME_LIMIT, SolutionStatus.NONE, None, None, None, -math.inf, 0, 0.0, False
+        )
+        return nothing, None
+
+    def tell(seconds: float, objective: float, bound: float, nodes: int) -> None:
+        for receive in receivers:
+            receive(TracePoint(seconds, objective, bound, nodes))
+
+    limits: dict[str, Any] = {
+        "time_limit": options.time_limit,
+        "node_limit": options.node_limit,
+        "callback": tell if receivers else None,
+    }
+    of_loss = _zero_one if isinstance(statement.loss, ZeroOne) else _smooth
+    answer, own = of_loss(statement, options, start, limits)
+    solution = SolutionStatus.NONE if own is None else SolutionStatus.FEASIBLE
+    if answer.termination is Termination.COMPLETED and own is not None:
+        solution = SolutionStatus.OPTIMAL
+    outcome = Outcome(
+        answer.termination,
+        solution,
+        None,
+        None,
+        None,
+        answer.bound,
+        answer.nodes,
+        0.0,
+        start is not None,
+        answer.trace,
+    )
+    return outcome, own
+
+
+def _smooth(
+    statement: Statement, options: Options, start: Card | None, limits: dict[str, Any]
+) -> tuple[Any, Card | None]:
+    """The search under a smooth loss, and its card."""
+    from milpscore.solvers.tree import search
+
+    answer = search(
+        tree_problem(statement),
+        start=None if start is None else (start.coefficients, float(start.intercept)),
+        gap_abs=absolute_gap(statement),
+        gap_rel=options.mip_gap,
+        **limits,
+    )
+    if answer.w is None or answer.b is None:
+        return answer, None
+    return answer, Card(answer.w, statement.intercept.nearest(answer.b))
+
+
+def _zero_one(
+    statement: Statement, options: Options, start: Card | None, limits: dict[str, Any]
+) -> tuple[Any, Card | None]:
+    """The search under the 0-1 loss, and its card."""
+    from milpscore.solvers.tree import search_zero_one
+
+    step = statement.intercept.step
+    assert step is not None
+    given = None
+    if start is not None:
+        given = (start.coefficients, math.ceil(start.threshold / step))
+    answer = search_zero_one(
+        zero_one_problem(statement), start=given, random_state=options.random_state, **limits
+    )
+    if answer.w is None or answer.threshold is None:
+        return answer, None
+    return answer, Card(answer.w, -answer.threshold * step)
+
+
+def zero_one_problem(statement: Statement) -> Any:
+    """A statement under the 0-1 loss as whole numbers, totals counted in the grid's step."""
+    from milpscore.solvers.tree import ZeroOneProblem
+
+    rows, rule = statement.design.merged, statement.intercept
+    step = rule.step
+    assert step is not None
+    weights = {term.name: term.lam for term in statement.penalties}
+
+    def accept(w: IntArray, threshold: int) -> bool:
+        return not statement.violations(Card(w, -threshold * step))
+
+    return ZeroOneProblem(
+        X=on_grid(rows.X, step),
+        y=rows.y,
+        lower=statement.coef_min,
+        upper=statement.coef_max,
+        sample_weight=rows.weight,
+        sets=statement.coef_sets,
+        max_terms=statement.max_terms,
+        l0_penalty=weights.get("l0_penalty", 0.0),
+        l1_penalty=weights.get("l1_penalty", 0.0),
+        t_lower=math.ceil(-rule.upper / step),
+        t_upper=math.floor(-rule.lower / step),
+        accept=accept if statement.constraints else None,
+    )
+
+
+def tree_problem(statement: Statement) -> Any:
+    """The statement as arrays."""
+    from milpscore.solvers.tree import TreeProblem
+
+    loss, rows, rule = statement.loss, statement.design.merged, statement.intercept
+    assert isinstance(loss, RiskLoss)
+    weights = {term.name: term for term in statement.penalties}
+    omega = weights.get("lam")
+
+    def accept(w: IntArray, b: float) -> bool:
+        exact = rule.nearest(Fraction(b))
+        return not statement.violations(Card(w, exact))
+
+    def possible(status: IntArray) -> bool:
+        # "in" may still have 0 points: only what is out is certain
+        out = np.flatnonzero(status < 0).tolist()
+        return all(c.allows_support((), out) for c in statement.constraints)
+
+    return TreeProblem(
+        X=np.ascontiguousarray(rows.X),
+        y=loss.answers(rows.y),
+        loss=loss.base,
+        lower=statement.coef_min,
+        upper=statement.coef_max,
+        sample_weight=rows.weight,
+        sets=statement.coef_sets,
+        max_terms=statement.max_terms,
+        l0_penalty=weights["l0_penalty"].lam,
+        penalty=getattr(omega, "base", omega),
+        scale=loss.scale,
+        b_lower=float(rule.lower),
+        b_upper=float(rule.upper),
+        b_step=None if rule.step is None else float(rule.step),
+        accept=accept if statement.constraints else None,
+        possible=possible if statement.constraints else None,
+    )

@@ -1,0 +1,317 @@
+"""Outer approximation against enumeration; bounds, limits, starts, exports."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from designs import card_of, design, hard, noisy
+from risk_cases import optimum, small
+
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.result import Claim, Termination
+from milpscore.data import make_design
+from milpscore.formulations import hinge
+from milpscore.formulations._risk_score import risk_score
+from milpscore.losses import RiskLoss, smooth_loss
+from milpscore.solvers import load, solve
+from milpscore.solvers._tangents import LossCurve, NormCurve
+from milpscore.verify import check
+
+NAME = "outer_approximation"
+BOX: dict[str, Any] = {"coef_min": -2, "coef_max": 2}
+KNOWN = np.array([1.0, 0.0, 0.5])
+
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"max_terms": 1},
+    {"max_terms": 2, "l0_penalty": 0.02},
+    {"intercept": "real"},
+    {"intercept": "zero", "max_terms": 2},
+    {"scale": 3.0},
+    {"penalty": "l1", "lam": 0.03},
+    {"penalty": "l2", "lam": 0.03, "max_terms": 2},
+    {"penalty": "facets", "lam": 0.02},
+    {"penalty": "eye", "lam": 0.05, "max_terms": 2},
+    {"penalty": "eye", "lam": 0.05, "intercept": "real"},
+    {"coef_sets": {"x1": (-2, 0, 1)}, "max_terms": 2},
+    {"l0_penalty": 0.0},
+]
+
+
+def built(data: Any, loss: str, variant: dict[str, Any]) -> Any:
+    """The program of a variant."""
+    further = {"expert": KNOWN} if variant.get("penalty") == "eye" else {}
+    return risk_score(data, loss=loss, **{**BOX, **variant, **further})
+
+
+def enumerated(data: Any, loss: str, variant: dict[str, Any]) -> float:
+    """Its optimum by enumeration."""
+    given = {key: value for key, value in variant.items() if key != "coef_sets"}
+    sets = {1: variant["coef_sets"]["x1"]} if "coef_sets" in variant else None
+    return optimum(data, loss=loss, sets=sets, known=KNOWN, **given)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge", "poisson"])
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_optimum_and_bound_equal_enumeration(loss: str, variant: dict[str, Any], seed: int) -> None:
+    data = small(seed)
+    program = built(data, loss, variant)
+    result = solve(program, NAME)
+    truth = enumerated(data, loss, variant)
+    assert result.claim is Claim.OPTIMAL
+    assert result.termination is Termination.COMPLETED
+    assert result.solver == NAME
+    assert result.objective == pytest.approx(truth, abs=1.1e-6)
+    assert result.objective >= truth - 1e-9
+    assert result.dual_bound <= truth + 1e-9
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("seed", range(2))
+def test_the_relaxation_converges_below_the_exact_optimum(
+    variant: dict[str, Any], seed: int
+) -> None:
+    data = small(seed + 50)
+    program = built(data, "logistic", variant)
+    result = solve(program.relaxed(), NAME)
+    assert result.claim is Claim.OPTIMAL
+    assert result.objective - result.dual_bound <= 1e-6
+    assert result.dual_bound <= enumerated(data, "logistic", variant) + 1e-9
+
+
+def test_the_relaxation_is_the_continuous_optimum_of_the_box() -> None:
+    from scipy.optimize import minimize
+
+    data = small(3)
+    program = risk_score(data, l0_penalty=0.0, intercept="real", **BOX)
+    curve = LossCurve(program.statement)
+    rule = program.statement.intercept
+    ranges = [(-2.0, 2.0)] * 3 + [(float(rule.lower), float(rule.upper))]
+    truth = minimize(curve.value, np.zeros(4), bounds=ranges, options={"ftol": 1e-14}).fun
+    result = solve(program.relaxed(), NAME)
+    assert result.objective == pytest.approx(truth, abs=1e-6)
+    assert result.dual_bound <= truth + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tangents_lie_below_their_curves(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = small(seed)
+    for loss in ("logistic", "squared", "squared_hinge", "poisson"):
+        statement = risk_score(data, loss=loss, **BOX).statement
+        assert isinstance(statement.loss, RiskLoss)
+        assert statement.loss.base == smooth_loss(loss)
+        curve = LossCurve(statement)
+        points = np.clip(rng.normal(size=(60, 4)) * curve.reach, -curve.reach, curve.reach)
+        for v in points[:20]:
+            tangent = curve.tangent(v)
+            if tangent is None:
+                assert loss == "poisson"
+                continue
+            below = points @ tangent.gradient + tangent.constant
+            assert np.all(below <= curve.values(points))
+            assert v @ tangent.gradient + tangent.constant == pytest.approx(
+                curve.value(v), rel=1e-9, abs=1e-9
+            )
+    statement = built(data, "logistic", {"penalty": "eye", "lam": 1.0}).statement
+    norm = NormCurve(statement.penalties[1].make(1.0))  # type: ignore[attr-defined]
+    points = rng.integers(-2, 3, size=(60, 4)).astype(float)
+    for v in points[:20]:
+        tangent = norm.tangent(v)
+        if tangent is None:
+            assert not v[:-1].any()
+            continue
+        heights = points @ tangent.gradient + tangent.constant
+        assert np.all(heights <= np.array([norm.value(u) for u in points]) + 1e-12)
+        assert v @ tangent.gradient == pytest.approx(norm.value(v), rel=1e-6)
+
+
+def test_auto_sees_what_needs_tangents() -> None:
+    data = small(0)
+    assert solve(risk_score(data, **BOX), time_limit=20).solver != "highs"
+    with pytest.raises(NotApplicableError, match="highs"):
+        solve(hinge(data), NAME)
+
+
+def test_the_exported_master_shows_the_tangents(tmp_path: Any) -> None:
+    program = risk_score(small(1), max_terms=2, **BOX)
+    assert "cuts" not in program.write(tmp_path / "before.lp").read_text()
+    result = solve(program, NAME)
+    text = program.write(tmp_path / "after.lp").read_text()
+    assert text.count("_cuts(") == len(program.model.cuts) > 0
+    assert check(program, result.card).feasible
+    # with the tangents in, HiGHS alone proves no more than the truth, and no less than a start
+    alone = solve(program, "highs")
+    assert alone.dual_bound <= result.objective + 1e-9
+    assert alone.dual_bound >= solve(program.relaxed(), "highs").dual_bound - 1e-6
+
+
+def test_a_session_keeps_its_tangents_and_follows_new_weights() -> None:
+    data = small(2)
+    program = risk_score(data, penalty="l1", lam=0.01, **BOX)
+    session = load(program)
+    first = solve(session, NAME)
+    tangents = len(program.model.cuts)
+    assert len(session.rows) == session.matrix.shape[0] == session.highs.getNumRow()
+    again = solve(session, NAME, warm_start=first)
+    assert again.objective == first.objective
+    assert tangents <= len(program.model.cuts)
+    session.set(lam=0.2)
+    changed = solve(session, NAME)
+    truth = optimum(data, penalty="l1", lam=0.2)
+    assert changed.objective == pytest.approx(truth, abs=1.1e-6)
+    session.relax()
+    relaxed = solve(session, NAME)
+    assert relaxed.kind == "relaxed"
+    assert relaxed.dual_bound <= truth + 1e-9
+
+
+def test_user_constraints_fixed_variables_and_infeasibility() -> None:
+    data = small(4)
+    program = risk_score(data, **BOX)
+    m = program.model
+    m.pair = pyo.Constraint(expr=m.w[0] + m.w[1] == 1)
+    m.w[2].fix(1)
+    result = solve(program, NAME)
+    truth = optimum(data, allowed=lambda w: w[0] + w[1] == 1 and w[2] == 1)
+    assert result.objective == pytest.approx(truth, abs=1.1e-6)
+    assert result.dual_bound <= truth + 1e-9
+    m.never = pyo.Constraint(expr=m.w[0] - m.w[1] >= 5)
+    nothing = solve(program, NAME)
+    assert nothing.termination is Termination.INFEASIBLE
+    assert nothing.claim is Claim.NONE
+    assert "no card meets every constraint" in nothing.message
+
+
+def test_a_bound_on_the_loss_itself_holds() -> None:
+    data = small(5)
+    free = solve(risk_score(data, l0_penalty=0.1, **BOX), NAME)
+    program = risk_score(data, l0_penalty=0.1, **BOX)
+    most = free.loss - 0.01
+    program.model.good = pyo.Constraint(expr=program.model.eta <= most)
+    result = solve(program, NAME)
+    assert result.claim is not Claim.NONE
+    assert result.loss <= most + 1e-6
+    assert free.objective - 1e-9 <= result.dual_bound + 1e-6 <= result.objective + 1e-6
+
+
+def test_warm_starts() -> None:
+    program = risk_score(small(6), max_terms=2, **BOX)
+    best = solve(program, NAME)
+    assert solve(program, NAME, warm_start=best).warm_start == "accepted"
+    stopped = solve(program, NAME, warm_start=best, node_limit=0)
+    assert stopped.objective == best.objective
+    bad = solve(program, NAME, warm_start=card_of([2, 2, 2]))
+    assert bad.warm_start.startswith("rejected")
+    assert bad.objective == best.objective
+
+
+def test_limits_and_gap() -> None:
+    program = risk_score(hard(400, 20), max_terms=6)
+    nothing = solve(program, NAME, time_limit=0)
+    assert nothing.termination is Termination.TIME_LIMIT
+    assert nothing.verified
+    assert nothing.origin == "empty card"
+    assert solve(program.relaxed(), NAME, time_limit=0).claim is Claim.NONE
+    short = solve(program, NAME, time_limit=2)
+    assert short.termination is Termination.TIME_LIMIT
+    assert short.solve_seconds < 5
+    assert short.objective < nothing.objective
+    assert 0 < short.dual_bound <= short.objective
+    nodes = solve(risk_score(hard(400, 20), max_terms=6), NAME, node_limit=5, time_limit=60)
+    assert nodes.termination is Termination.NODE_LIMIT
+    loose = solve(program, NAME, mip_gap=0.9, time_limit=60)
+    assert loose.termination is Termination.GAP_REACHED
+    assert loose.gap <= 0.9 + 1e-9
+
+
+def test_progress_is_reported_and_bounds_only_rise() -> None:
+    points: list[Any] = []
+    result = solve(risk_score(noisy(60, 5), max_terms=3), NAME, callback=points.append)
+    assert tuple(points) == result.trace
+    assert len(points) >= 2
+    bounds = [point.dual_bound for point in points]
+    objectives = [point.objective for point in points]
+    assert bounds == sorted(bounds)
+    assert objectives == sorted(objectives, reverse=True)
+
+
+def test_a_failing_callback_is_raised_and_the_session_stays_usable() -> None:
+    session = load(risk_score(small(7), **BOX))
+
+    def fail(point: Any) -> None:
+        raise RuntimeError("full disk")
+
+    with pytest.raises(RuntimeError, match="full disk"):
+        solve(session, NAME, callback=fail)
+    assert solve(session, NAME).claim is Claim.OPTIMAL
+
+
+def test_an_interrupt_ends_the_search_with_the_best_card() -> None:
+    import _thread
+
+    program = risk_score(hard(600, 25), max_terms=6)
+    timer = threading.Timer(2.5, _thread.interrupt_main)
+    timer.start()
+    try:
+        result = solve(program, NAME, time_limit=60)
+    finally:
+        timer.cancel()
+    assert result.termination is Termination.INTERRUPTED
+    assert result.verified
+    assert result.solve_seconds < 20
+
+
+def test_same_answer_twice() -> None:
+    first, second = (solve(risk_score(noisy(50, 5, seed=3), max_terms=3), NAME) for _ in range(2))
+    assert first.card == second.card
+    assert first.dual_bound == second.dual_bound
+    assert first.nodes == second.nodes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_without_information(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.zeros(10), rng.choice([0.0, 1.0], 10), np.ones(10)])
+    data = design(X, [1, -1] * 5)
+    for variant in ({}, {"l0_penalty": 0.0}, {"max_terms": 0}):
+        result = solve(risk_score(data, **BOX, **variant), NAME)
+        given = {"l0_penalty": 1e-6, **variant}
+        assert result.objective == pytest.approx(optimum(data, **given), abs=1.1e-6)
+
+
+def test_overflowing_losses_are_drawn_in() -> None:
+    rng = np.random.default_rng(0)
+    data = design(rng.integers(0, 900, size=(20, 2)), rng.choice([-1, 1], 20))
+    result = solve(risk_score(data, loss="poisson", **BOX), NAME)
+    best = math.inf
+    share = data.weight / data.weight.sum()
+    for w in itertools.product(range(-2, 3), repeat=2):
+        total = data.X @ np.array(w, dtype=float)
+        for b in range(-4000, 4001):
+            z = total + b
+            if z.max() < 50:
+                loss = float(share @ (np.exp(z) - (data.y + 1) / 2 * z))
+                best = min(best, loss + 1e-6 * sum(v != 0 for v in w))
+    assert result.claim is Claim.OPTIMAL
+    assert result.objective == pytest.approx(best, abs=1.1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "truth"),
+    [("haberman", 0.57796757), ("bankruptcy", 0.01239852), ("breastcancer", 0.11336465)],
+)
+def test_known_optima(uci: Any, name: str, truth: float) -> None:
+    X, y = uci(name)
+    program = risk_score(make_design(X, y), max_terms=5)
+    result = solve(program, NAME, mip_gap=1e-4, time_limit=120)
+    assert result.objective == pytest.approx(truth, abs=1e-8)
+    assert result.gap <= 1e-4 + 1e-9
+    assert result.dual_bound <= truth + 1e-8

@@ -1,0 +1,429 @@
+"""The tree for the 0-1 loss against every card of tiny problems, its bounds, limits, interrupts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from milpscore.core.errors import DataError, OptionError
+from milpscore.core.result import Termination
+from milpscore.solvers.tree import _zero_one_search
+from milpscore.solvers.tree._zero_one_cards import Cards
+from milpscore.solvers.tree._zero_one_patterns import Patterns
+from milpscore.solvers.tree._zero_one_problem import ZeroOneAnswer, ZeroOneProblem
+from milpscore.solvers.tree._zero_one_search import search_zero_one
+from milpscore.solvers.tree._zero_one_support import Walk
+
+ROUNDING = 1e-9
+"""Weights on no grid are rounded down, bounds with them."""
+
+
+def columns(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
+    """Bits, small numbers or wide ones, at times with a constant, equal or mirrored column."""
+    low, high = [(0, 2), (-2, 3), (0, 8), (-50, 50_000)][rng.integers(4)]
+    X = rng.integers(low, high, size=(n, p))
+    if p and rng.random() < 0.2:
+        X[:, rng.integers(p)] = rng.integers(-2, 3)
+    if p > 1 and rng.random() < 0.3:
+        a, b = rng.integers(p, size=2)
+        X[:, a] = rng.integers(-3, 4) + rng.choice([-1, 1]) * X[:, b]
+    return X
+
+
+def ranges(rng: np.random.Generator, p: int) -> dict[str, Any]:
+    """Signed, one-sided, forced and fixed ranges, and sets with or without 0."""
+    most = 3 if p < 4 else 2
+    kinds = [(-most, most), (-most, most), (0, most), (-most, 0), (1, 4), (0, 0)]
+    chosen = np.array([kinds[rng.integers(6)] for _ in range(p)], dtype=np.int64).reshape(p, 2)
+    sets = {
+        j: tuple(sorted(set(rng.integers(-6, 7, rng.integers(1, 5)).tolist())))
+        for j in range(p)
+        if rng.random() < 0.15
+    }
+    return {"lower": chosen[:, 0], "upper": chosen[:, 1], "sets": sets}
+
+
+def weights(rng: np.random.Generator, n: int) -> np.ndarray | None:
+    """None, whole (some 0), decimal, or on no grid."""
+    kind = rng.integers(5)
+    if kind < 2:
+        return None
+    drawn = [rng.integers(0, 4, n), rng.integers(1, 90, n) / 100, rng.random(n)][kind - 2]
+    return np.asarray(drawn, dtype=float) if drawn.sum() > 0 else None
+
+
+def random_problem(seed: int, **given: Any) -> ZeroOneProblem:
+    """One of many kinds of tiny problems."""
+    rng = np.random.default_rng(seed)
+    n, p = (
+        int(rng.integers(1, 22)),
+        int(rng.choice([0, 1, 2, 3, 3, 3, 4], p=[0.02, *[0.98 / 6] * 6])),
+    )
+    values = {
+        "X": columns(rng, n, p),
+        "y": rng.choice([-1, 1], n),
+        **ranges(rng, p),
+        "sample_weight": weights(rng, n),
+        "max_terms": int(rng.integers(0, p + 1)) if rng.random() < 0.5 else None,
+        "l0_penalty": float(rng.choice([0.0, 1e-3, 0.05])),
+        "l1_penalty": float(rng.choice([0.0, 0.0, 1e-3, 0.05])),
+    }
+    kind = rng.integers(6)
+    if kind == 0:
+        values["t_lower"], values["t_upper"] = sorted(rng.integers(-9, 10, 2).tolist())
+    elif kind == 1:
+        values["t_lower"] = int(rng.integers(-5, 5))
+    elif kind == 2:
+        values["t_upper"] = int(rng.integers(-5, 5))
+    return ZeroOneProblem(**{**values, **given})
+
+
+def optimum(problem: ZeroOneProblem) -> float:
+    """The least objective over every w and T that can matter; infinite where no card is allowed."""
+    choices = [problem.choices(j) for j in range(problem.X.shape[1])]
+    shape = (math.prod(len(values) for values in choices), len(choices))
+    cards = np.array(list(itertools.product(*choices)), dtype=np.int64).reshape(shape)
+    cards = cards[np.count_nonzero(cards, axis=1) <= problem.terms]
+    if not len(cards):
+        return math.inf
+    low, high = problem.threshold_range
+    totals = cards @ problem.X.T
+    ends = np.tile([low, high], (len(cards), 1))
+    cuts = np.c_[totals, totals.max(axis=1) + 1, ends]
+    if problem.accept is not None:
+        cuts = np.tile(np.arange(low, high + 1), (len(cards), 1))
+    wrong = (totals[:, None, :] >= cuts[:, :, None]) != (problem.y > 0)
+    penalty = problem.l0_penalty * np.count_nonzero(cards, axis=1)
+    penalty = penalty + problem.l1_penalty * np.abs(cards).sum(axis=1)
+    objectives = wrong @ problem.weight / problem.weight.sum() + penalty[:, None]
+    allowed = (cuts >= low) & (cuts <= high)
+    if problem.accept is not None:
+        asked = [[problem.accept(w, int(cut)) for cut in cuts[0]] for w in cards]
+        allowed &= np.array(asked, dtype=bool)
+    return float(objectives[allowed].min(initial=math.inf))
+
+
+def check(problem: ZeroOneProblem, answer: ZeroOneAnswer, best: float) -> None:
+    """The answer is an optimum, its own figures agree, and no moment's bound passes the optimum."""
+    if math.isinf(best):
+        assert answer.w is None
+        assert answer.termination is Termination.INFEASIBLE
+        return
+    assert answer.w is not None
+    assert answer.threshold is not None
+    assert answer.termination is Termination.COMPLETED
+    assert problem.allows(answer.w, answer.threshold)
+    assert answer.objective == problem.objective(answer.w, answer.threshold)
+    assert answer.error_weight == problem.error_weight(answer.w, answer.threshold)
+    assert best - ROUNDING <= answer.bound <= answer.objective <= best + ROUNDING
+    bounds_hold(answer, best)
+
+
+def bounds_hold(answer: ZeroOneAnswer, best: float) -> None:
+    """At every moment bound <= optimum <= objective, and bounds never fall."""
+    bounds = [point.dual_bound for point in answer.trace]
+    assert bounds == sorted(bounds)
+    assert max([*bounds, answer.bound]) <= best + 1e-12
+    assert min([point.objective for point in answer.trace] + [answer.objective]) >= best - 1e-12
+
+
+@pytest.mark.parametrize("group", range(10))
+def test_optimum_equals_every_card_tried(group: int) -> None:
+    for seed in range(40 * group, 40 * group + 40):
+        problem = random_problem(seed)
+        check(problem, search_zero_one(problem), optimum(problem))
+
+
+@pytest.mark.parametrize("group", range(5))
+def test_optimum_without_a_local_search(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree finds every card itself, opening supports before all are seen."""
+    monkeypatch.setattr(_zero_one_search.Descent, "run", lambda *_: None)
+    walked = 0
+    for seed in range(1000 + 40 * group, 1040 + 40 * group):
+        problem = random_problem(seed)
+        answer = search_zero_one(problem, most_open=1 + seed % 3)
+        check(problem, answer, optimum(problem))
+        walked += answer.nodes
+    assert walked > 500
+
+
+@pytest.mark.parametrize("group", range(3))
+def test_user_constraints_hold(group: int) -> None:
+    for seed in range(30 * group, 30 * group + 30):
+        modulus = 2 + seed % 3
+        problem = random_problem(
+            2000 + seed,
+            t_lower=-12,
+            t_upper=12,
+            accept=lambda w, cut, modulus=modulus: (int(w.sum()) + cut) % modulus == 0,
+        )
+        answer = search_zero_one(problem)
+        check(problem, answer, optimum(problem))
+        assert answer.w is None or (int(answer.w.sum()) + answer.threshold) % modulus == 0
+
+
+def test_nothing_accepted_is_infeasible() -> None:
+    problem = random_problem(3, t_lower=-3, t_upper=3, accept=lambda *_: False)
+    answer = search_zero_one(problem)
+    assert answer.termination is Termination.INFEASIBLE
+    assert answer.w is None
+    assert math.isinf(answer.objective)
+    assert math.isnan(answer.error_weight)
+
+
+def test_totals_that_span_too_much_are_sorted() -> None:
+    """Values far apart take the road without curves, to the same optimum."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 10**9, (25, 3))
+    y = np.where(X @ [2, -1, 3] + rng.integers(0, 10**9, 25) > 3 * 10**9, 1, -1)
+    problem = ZeroOneProblem(X, y, np.full(3, -3), np.full(3, 3), l0_penalty=1e-3)
+    assert not Walk(Patterns(problem), np.arange(3)).dense
+    check(problem, search_zero_one(problem), optimum(problem))
+
+
+def planted(seed: int = 0, n: int = 300, **given: Any) -> ZeroOneProblem:
+    """Six columns of few values, a rule of four of them, and noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 5, (n, 6))
+    score = X @ [3, -2, 1, 0, 2, 0] + rng.normal(0, 3, n)
+    y = np.where(score > np.median(score), 1, -1)
+    arguments = {"lower": np.full(6, -4), "upper": np.full(6, 4), "max_terms": 4}
+    return ZeroOneProblem(**{"X": X, "y": y, **arguments, "l0_penalty": 2e-3, **given})
+
+
+def test_order_and_repetition_of_rows_change_nothing() -> None:
+    problem = planted()
+    first = search_zero_one(problem)
+    order = np.random.default_rng(1).permutation(len(problem.y))
+    shuffled = planted()
+    twice = np.r_[order, order]
+    for rows in (order, twice):
+        other = ZeroOneProblem(
+            shuffled.X[rows],
+            shuffled.y[rows],
+            shuffled.lower,
+            shuffled.upper,
+            max_terms=4,
+            l0_penalty=2e-3,
+        )
+        answer = search_zero_one(other)
+        assert answer.objective == pytest.approx(first.objective, abs=1e-15)
+        assert (answer.nodes, answer.supports) == (first.nodes, first.supports)
+        assert np.array_equal(answer.w, first.w)  # type: ignore[arg-type]
+
+
+def test_order_and_mirror_of_columns_change_no_optimum() -> None:
+    problem = planted()
+    optimal = search_zero_one(problem).objective
+    for X in (problem.X[:, ::-1], 4 - problem.X, 3 * problem.X - 7):
+        assert search_zero_one(planted(X=X)).objective == pytest.approx(optimal, abs=1e-12)
+
+
+def test_runs_repeat() -> None:
+    first, second = search_zero_one(planted()), search_zero_one(planted())
+    assert (first.nodes, first.opened, first.threshold) == (
+        second.nodes,
+        second.opened,
+        second.threshold,
+    )
+    assert np.array_equal(first.w, second.w)  # type: ignore[arg-type]
+
+
+def test_an_equal_or_constant_column_costs_no_support() -> None:
+    problem = planted()
+    seen = search_zero_one(problem).supports
+    X = np.c_[problem.X, 4 - problem.X[:, 0], np.full(len(problem.y), 7)]
+    limits = {"lower": np.full(8, -4), "upper": np.full(8, 4)}
+    wider = search_zero_one(planted(X=X, **limits))
+    assert wider.objective == pytest.approx(search_zero_one(problem).objective, abs=1e-12)
+    # of the 6 + C(6,2) + C(6,3) + C(6,4) supports at most those with both twins are added
+    assert seen <= 57
+    assert wider.supports <= 57 + 1 + 5 + 10
+
+
+def test_columns_that_force_a_term_beyond_the_limit_are_infeasible() -> None:
+    problem = planted(lower=np.array([1, 1, 1, 1, 1, -4]), max_terms=4)
+    assert search_zero_one(problem).termination is Termination.INFEASIBLE
+
+
+def test_a_start_is_counted_as_the_card_answers() -> None:
+    """Ties are positive in the units the search compares, as in the raw rows."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        w, cut = rng.integers(-4, 5, 6) * (np.arange(6) < 4), int(rng.integers(-9, 10))
+        cards = Cards(Patterns(planted(t_lower=cut, t_upper=cut)))
+        cards.take_start(w, cut)
+        assert cards.best.threshold == cut
+        assert cards.best.lowest == pytest.approx(cards.best.objective, abs=1e-14)
+
+
+def test_weights_on_no_grid_are_rounded_down() -> None:
+    for seed in range(20):
+        weight = np.random.default_rng(seed).random(50)
+        y = np.where(np.arange(50) % 3 > 0, 1, -1)
+        X = np.arange(50)[:, None]
+        patterns = Patterns(ZeroOneProblem(X, y, np.array([-1]), np.array([1]), weight))
+        share = np.abs(patterns.net) * patterns.unit
+        assert (share <= weight / weight.sum()).all()
+        assert share.sum() == pytest.approx(1, abs=1e-11)
+
+
+def test_node_limit_leaves_a_valid_bound() -> None:
+    optimal = search_zero_one(planted())
+    for limit in (0, 1, 7, optimal.nodes // 2):
+        answer = search_zero_one(planted(), node_limit=limit)
+        assert answer.termination is Termination.NODE_LIMIT
+        assert answer.nodes == limit
+        bounds_hold(answer, optimal.objective)
+        assert answer.bound < optimal.objective
+
+
+def test_no_time_gives_the_empty_card_or_the_start() -> None:
+    problem = planted()
+    empty = search_zero_one(problem, time_limit=0)
+    assert empty.termination is Termination.TIME_LIMIT
+    assert empty.w is not None
+    assert not empty.w.any()
+    best = search_zero_one(problem)
+    assert best.w is not None
+    assert best.threshold is not None
+    kept = search_zero_one(problem, start=(best.w, best.threshold), time_limit=0)
+    assert kept.objective == best.objective
+    bounds_hold(kept, best.objective)
+
+
+def test_time_limit_is_kept() -> None:
+    """A problem far too large to finish stops in time, with a card and a bound below it."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 10, (400, 12))
+    y = rng.choice([-1, 1], 400)
+    problem = ZeroOneProblem(X, y, np.full(12, -9), np.full(12, 9), l0_penalty=1e-4)
+    answer = search_zero_one(problem, time_limit=0.5)
+    assert answer.termination is Termination.TIME_LIMIT
+    assert 0 <= answer.bound < answer.objective < 0.5
+    assert answer.trace[-1].seconds < 20  # the first run may compile
+
+
+def test_an_interrupt_at_any_report_leaves_a_valid_answer() -> None:
+    optimal = search_zero_one(planted()).objective
+    stopped = 0
+    for stop in range(1, 8):
+        calls = itertools.count(1)
+
+        def interrupt(*_: float, stop: int = stop, calls: Any = calls) -> None:
+            if next(calls) == stop:
+                raise KeyboardInterrupt
+
+        answer = search_zero_one(planted(), callback=interrupt)
+        stopped += answer.termination is Termination.INTERRUPTED
+        assert answer.w is not None
+        assert answer.objective == planted().objective(answer.w, answer.threshold or 0)
+        bounds_hold(answer, optimal)
+    assert stopped >= 2
+
+
+def test_other_exceptions_of_a_callback_are_not_swallowed() -> None:
+    def fail(*_: float) -> None:
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        search_zero_one(planted(), callback=fail)
+
+
+def test_bad_problems_are_refused_by_name() -> None:
+    for given, error, text in (
+        ({"X": np.zeros((300, 6))}, DataError, "whole numbers"),
+        ({"y": np.zeros(300)}, DataError, r"-1 and \+1"),
+        ({"y": np.ones(3)}, DataError, "shape"),
+        ({"sample_weight": -np.ones(300)}, DataError, "sample_weight"),
+        ({"l0_penalty": -1.0}, OptionError, "l0_penalty"),
+        ({"l1_penalty": math.nan}, OptionError, "l1_penalty"),
+        ({"max_terms": -1}, OptionError, "max_terms"),
+        ({"t_lower": 3, "t_upper": 2}, OptionError, "widen"),
+        ({"accept": lambda *_: True}, OptionError, "t_lower"),
+        ({"lower": np.full(6, 5)}, OptionError, "no value"),
+        ({"sets": {0: ()}}, OptionError, "no value"),
+        ({"lower": np.zeros(2)}, OptionError, "shape"),
+        ({"upper": np.full(6, 10**7)}, OptionError, "narrow"),
+        ({"X": np.full((300, 6), 1 << 58)}, OptionError, "larger unit"),
+    ):
+        with pytest.raises(error, match=text):
+            planted(**given)
+
+
+def test_bad_starts_and_limits_are_refused() -> None:
+    for w, cut in (([5, 0, 0, 0, 0, 0], 1), ([1, 1, 1, 1, 1, 0], 1), ([1], 1), ([0.5] * 6, 1)):
+        with pytest.raises(OptionError, match="start"):
+            search_zero_one(planted(), start=(np.array(w), cut))
+    with pytest.raises(OptionError, match="constraint"):
+        search_zero_one(
+            planted(t_lower=0, t_upper=9, accept=lambda w, _: bool(w.any())),
+            start=(np.zeros(6, np.int64), 1),
+        )
+    with pytest.raises(OptionError, match="time_limit"):
+        search_zero_one(planted(), time_limit=-1)
+
+
+_PLAIN = """
+import json, sys
+from test_tree_zero_one import planted, random_problem
+from milpscore.core.jit import has_numba
+from milpscore.solvers.tree._zero_one_search import search_zero_one
+assert not has_numba()
+problems = [random_problem(seed) for seed in range(15)] + [planted(n=40, max_terms=2)]
+answers = [search_zero_one(problem) for problem in problems]
+print(json.dumps([[a.objective if a.w is not None else None, a.bound, a.nodes] for a in answers]))
+"""
+
+
+def test_plain_python_agrees_with_the_compiled_kernels() -> None:
+    root = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", _PLAIN],
+        env={
+            **os.environ,
+            "MILPSCORE_NUMBA": "0",
+            "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests")]),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    problems = [random_problem(seed) for seed in range(15)] + [planted(n=40, max_terms=2)]
+    for problem, (objective, bound, nodes) in zip(problems, json.loads(done.stdout), strict=True):
+        answer = search_zero_one(problem)
+        assert (answer.objective if answer.w is not None else None) == objective
+        assert answer.bound == bound
+        assert answer.nodes == nodes
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "max_terms", "errors"),
+    [("haberman", 5, 67), ("breastcancer", 4, 15), ("mammo", 5, 184), ("bankruptcy", 5, 0)],
+)
+def test_known_optima_are_proved(uci: Any, name: str, max_terms: int, errors: int) -> None:
+    X, y = uci(name)
+    p = X.shape[1]
+    problem = ZeroOneProblem(
+        X.to_numpy(dtype=np.int64),
+        np.where(y > 0, 1, -1),
+        np.full(p, -5),
+        np.full(p, 5),
+        max_terms=max_terms,
+        l0_penalty=1e-3,
+    )
+    answer = search_zero_one(problem)
+    assert answer.termination is Termination.COMPLETED
+    assert answer.error_weight == errors
+    assert answer.bound == answer.objective
