@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import numpy as np
+
+from milpscore._version import __version__
+from milpscore.core.card import Card
 from milpscore.core.design import Design
+from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
-from milpscore.core.result import Result
+from milpscore.core.result import Claim, Result, SolutionStatus, Termination
+from milpscore.core.statement import Statement
 from milpscore.formulations import builder
-from milpscore.rounding import round_program, start_card
+from milpscore.losses import RiskLoss
+from milpscore.rounding import fast_risk_card, round_program, start_card
 from milpscore.rounding._start import work_within
 from milpscore.solvers import solve
+from milpscore.solvers._options import Options, make_options
+from milpscore.verify import check
 
 
 def fit_card(
@@ -24,6 +34,7 @@ def fit_card(
     time_limit: float = 60.0,
     random_state: int = 0,
     options: dict[str, Any] | None = None,
+    heuristic: bool = False,
     **arguments: Any,
 ) -> tuple[Program, Result]:
     """Build a formulation, solve it and return the best verified card.
@@ -46,18 +57,107 @@ def fit_card(
         As in :func:`milpscore.solvers.solve`.
     options : dict, optional
         Further solver options.
+    heuristic : bool
+        Exact programs only: no solver runs; the verified start card is the answer, its claim
+        "feasible".
     **arguments :
         The builder's own arguments.
 
     Returns
     -------
     (Program, Result)
+
+    Raises
+    ------
+    OptionError
+        For ``heuristic`` with a relaxed program, or options that cannot be used.
     """
     program = builder(formulation)(design, **arguments)
     chosen = {"time_limit": time_limit, "random_state": random_state, **(options or {})}
+    if heuristic:
+        return program, heuristic_result(program, make_options(chosen))
     if program.kind == "relaxed":
         return program, round_program(
             program, solver=solver, n_draws=n_draws, progress=progress, **chosen
         )
     start = start_card(program, max_work=work_within(time_limit)) if warm_start else None
     return program, solve(program, solver, warm_start=start, progress=progress, **chosen)
+
+
+def heuristic_result(program: Program, options: Options) -> Result:
+    """The better of the start card and the empty card, re-checked, and nothing proved.
+
+    Parameters
+    ----------
+    program : Program
+        An exact one.
+    options : Options
+        ``time_limit`` bounds the work of the start.
+
+    Returns
+    -------
+    Result
+        Claim ``feasible``, or ``none`` where no card meets every constraint.
+
+    Raises
+    ------
+    OptionError
+        For a relaxed program, which has a rounding of its own.
+    """
+    if program.kind == "relaxed":
+        raise OptionError(
+            f"{program.formulation} is rounded from its LP and has no start to keep: leave "
+            "heuristic out"
+        )
+    started = time.perf_counter()
+    start = start_card(program, max_work=work_within(options.time_limit))
+    candidates = (start, *_fast_cards(program.statement), program.statement.empty_card())
+    cards = [card for card in candidates if card is not None]
+    checked = [(card, check(program, card)) for card in cards]
+    sound = [(card, figures) for card, figures in checked if figures.feasible]
+    common: dict[str, Any] = {
+        "formulation": program.formulation,
+        "kind": "exact",
+        "termination": Termination.HEURISTIC,
+        "build_seconds": program.build_seconds,
+        "solve_seconds": time.perf_counter() - started,
+        "solver": "heuristic",
+        "solver_version": __version__,
+        "random_state": options.random_state,
+        "caveat": program.statement.caveat,
+        "options": options.as_dict(),
+    }
+    if not sound:
+        broken = "; ".join(dict.fromkeys(f.violations[0] for _, f in checked))
+        message = f"the heuristic found no card that meets every constraint ({broken}): solve it"
+        return Result(
+            **common, claim=Claim.NONE, solution=SolutionStatus.NONE, verified=False,
+            message=message,
+        )  # fmt: skip
+    card, figures = min(sound, key=lambda pair: pair[1].objective)
+    program.fill(card)
+    return Result(
+        **common,
+        claim=Claim.FEASIBLE,
+        solution=SolutionStatus.FEASIBLE,
+        verified=True,
+        objective=figures.objective,
+        loss=figures.loss,
+        penalty=figures.penalty,
+        card=card,
+        coefficients=card.coefficients.astype(np.float64),
+        intercept=float(card.intercept),
+        terms=program.statement.design.count_terms(card.coefficients),
+        origin="empty card" if card is not start else "heuristic",
+    )
+
+
+def _fast_cards(statement: Statement) -> list[Card]:
+    """The card of the beam over supports, where the loss is the logistic one."""
+    loss = statement.loss
+    if not isinstance(loss, RiskLoss) or loss.base.name != "logistic":
+        return []
+    try:
+        return [fast_risk_card(statement).card]
+    except FormulationError:  # it found no card at all: the other candidates stand
+        return []

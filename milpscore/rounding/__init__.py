@@ -14,14 +14,18 @@ if TYPE_CHECKING:
     from milpscore.rounding._program import round_program
     from milpscore.rounding._proximal import ProximalStart, find_start, proximal_start
     from milpscore.rounding._randomised import Rounding, randomised
+    from milpscore.rounding._risk_final import FastRisk
+    from milpscore.rounding._risk_search import fast_risk_card
     from milpscore.rounding._savings import warm_start_savings
     from milpscore.rounding._start import start_card
 
 __all__ = [
+    "FastRisk",
     "ProximalStart",
     "Rounding",
     "combine",
     "coordinate_descent",
+    "fast_risk_card",
     "find_start",
     "nearest",
     "proximal_start",
@@ -33,10 +37,12 @@ __all__ = [
 ]
 
 _EXPORTS = {
+    "FastRisk": "milpscore.rounding._risk_final",
     "ProximalStart": "milpscore.rounding._proximal",
     "Rounding": "milpscore.rounding._randomised",
     "combine": "milpscore.rounding._combine",
     "coordinate_descent": "milpscore.rounding._coordinate_descent",
+    "fast_risk_card": "milpscore.rounding._risk_search",
     "find_start": "milpscore.rounding._proximal",
     "nearest": "milpscore.rounding._nearest",
     "proximal_start": "milpscore.rounding._proximal",
