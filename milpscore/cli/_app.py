@@ -18,6 +18,7 @@ from milpscore.cli._fit import fit_command
 from milpscore.cli._list import list_command
 from milpscore.cli._path import path_command
 from milpscore.cli._predict import predict_command
+from milpscore.cli._verify import verify_command
 from milpscore.core.errors import MilpscoreError
 
 # Typer makes only this one of its usage errors public; the others share its base.
@@ -82,7 +83,8 @@ def milpscore(
     and a threshold. Every card comes with an objective re-checked on the
     data and a proven bound on what any card could reach.
 
-    Exit codes: 0 there is a card, 1 there is none, 2 bad input, 130 Ctrl-C.
+    Exit codes: 0 there is a card (verify: all is proved), 1 there is none
+    (verify: something is not proved), 2 bad input, 130 Ctrl-C.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -94,5 +96,6 @@ app.command("path")(path_command)
 app.command("experiment")(experiment_command)
 app.command("export")(export_command)
 app.command("predict")(predict_command)
+app.command("verify")(verify_command)
 app.command("list")(list_command)
 app.command("demo")(demo_command)

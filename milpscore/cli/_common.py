@@ -28,10 +28,11 @@ NO_CARD, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 _OPTION_OF = {
     "class_weight": "--class-weight",
+    "constraints": "--constraints",
     "positive": "--positive",
     "sample_weight": "--weights-column",
 }
-"""Builders take these with a table; the command line hands them a finished design."""
+"""Builders take these too; on the command line they have options of their own."""
 
 
 def say(text: str) -> None:
@@ -135,6 +136,15 @@ def require_known(key: str, known: Sequence[str], refusal: str) -> None:
         close = get_close_matches(key, known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise FormulationError(f"{refusal} {key!r}; {hint}known are {', '.join(known)}")
+
+
+def constraints_of(path: Path | None) -> dict[str, Any]:
+    """The builder's argument for a file of constraints; empty without one."""
+    if path is None:
+        return {}
+    from milpscore.constraints import read_constraints
+
+    return {"constraints": read_constraints(path)}
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

@@ -13,6 +13,7 @@ from milpscore.cli import _options as options
 from milpscore.cli._common import (
     INTERRUPTED,
     NO_CARD,
+    constraints_of,
     formulation_key,
     noting_interrupts,
     parse_setting,
@@ -107,6 +108,7 @@ def compare_command(
     coef_max: options.CoefMax = None,
     max_terms: options.MaxTerms = None,
     settings: Settings = None,
+    constraints: options.Constraints = None,
     time_limit: TimeLimit = 60.0,
     cv: Folds = 5,
     draws: Draws = 100,
@@ -129,6 +131,7 @@ def compare_command(
     common, own = _arguments(
         names, settings, coef_min=coef_min, coef_max=coef_max, max_terms=max_terms
     )
+    common |= constraints_of(constraints)
     require_drawable(plot)
     table = read_data(
         data,

@@ -10,10 +10,12 @@ import typer
 from milpscore.cli import _options as options
 from milpscore.cli._common import (
     builder_arguments,
+    constraints_of,
     formulation_key,
     read_data,
     require_bins,
     require_folder,
+    say,
     tell_warnings,
 )
 
@@ -47,6 +49,7 @@ def export_command(
     coef_max: options.CoefMax = None,
     max_terms: options.MaxTerms = None,
     settings: options.Settings = None,
+    constraints: options.Constraints = None,
     relaxed: Relaxed = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -57,6 +60,7 @@ def export_command(
     arguments = builder_arguments(
         name, settings, coef_min=coef_min, coef_max=coef_max, max_terms=max_terms
     )
+    arguments |= constraints_of(constraints)
     require_folder(model)
     design = read_data(
         data,
@@ -75,6 +79,12 @@ def export_command(
         program = program.relaxed() if relaxed else program.exact()
     path = program.write(model)
     tell_warnings(design, quiet)
+    cuts = program.model.component("cuts")
+    if cuts is not None and not len(cuts):
+        say(
+            f"Warning: the loss of {options.spelt(name)} is put together from tangents while it is "
+            "solved; the file has none yet and states no loss"
+        )
     size = program.size
     typer.echo(
         f"{path}: {program.formulation}, {program.kind}, {size.rows} rows, {size.columns} columns "

@@ -14,6 +14,7 @@ from milpscore.cli._common import (
     INTERRUPTED,
     NO_CARD,
     builder_arguments,
+    constraints_of,
     formulation_key,
     noting_interrupts,
     print_json,
@@ -26,7 +27,9 @@ from milpscore.cli._common import (
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
+    from milpscore.core.program import Program
     from milpscore.core.result import Result
+    from milpscore.core.statement import Statement
     from milpscore.scorecard import Scorecard
 
 Out = Annotated[
@@ -34,6 +37,15 @@ Out = Annotated[
     typer.Option(
         metavar="FILE",
         help="Save the card as JSON, for 'milpscore predict'.",
+        rich_help_panel=options.OUTPUT_PANEL,
+    ),
+]
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate",
+        metavar="FILE",
+        help="Save card, statement, bound and the evidence for it, for 'milpscore verify'.",
         rich_help_panel=options.OUTPUT_PANEL,
     ),
 ]
@@ -54,11 +66,13 @@ def fit_command(
     coef_max: options.CoefMax = None,
     max_terms: options.MaxTerms = None,
     settings: options.Settings = None,
+    constraints: options.Constraints = None,
     time_limit: options.TimeLimit = 60.0,
     mip_gap: options.MipGap = 0.0,
     node_limit: options.NodeLimit = None,
     seed: options.Seed = 0,
     out: Out = None,
+    certificate: CertificateFile = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -72,7 +86,9 @@ def fit_command(
     arguments = builder_arguments(
         name, settings, coef_min=coef_min, coef_max=coef_max, max_terms=max_terms
     )
+    arguments |= constraints_of(constraints)
     require_folder(out)
+    require_folder(certificate)
     design = read_data(
         data,
         target,
@@ -92,10 +108,21 @@ def fit_command(
     }
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
-        result = solve_design(design, name, arguments, limits, progress=False if quiet else None)
+        program, result = solve_design(
+            design, name, arguments, limits, progress=False if quiet else None
+        )
         seconds = time.perf_counter() - started
     tell_warnings(design, quiet)
-    finish(design, result, seconds, out=out, as_json=json, title=f"{target}, scored by {name}")
+    title = f"{target}, scored by {name}"
+    finish(design, program.statement, result, seconds, out=out, as_json=json, title=title)
+    if certificate is not None and result.card is not None:
+        source = {
+            "target": target,
+            "weights_column": weights_column,
+            "class_weight": None if class_weight is None else class_weight.value,
+            "missing": missing.value,
+        }
+        save_certificate(certificate, program, result, arguments, source, max(60.0, time_limit))
     if interrupted.is_set() or str(result.termination) == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if result.card is None:
@@ -108,29 +135,54 @@ def solve_design(
     arguments: dict[str, Any],
     limits: dict[str, Any],
     progress: bool | None,
-) -> Result:
+) -> tuple[Program, Result]:
     """Fit a card; after a Ctrl-C that comes before the solver runs, the verified empty card."""
     from milpscore.core.result import Termination
     from milpscore.fitting import fit_card
 
     try:
-        _, result = fit_card(design, formulation, progress=progress, **limits, **arguments)
+        program, result = fit_card(design, formulation, progress=progress, **limits, **arguments)
     except KeyboardInterrupt:
         limits = {**limits, "time_limit": 0}
-        _, result = fit_card(
+        program, result = fit_card(
             design, formulation, progress=False, warm_start=False, **limits, **arguments
         )
         result = replace(result, termination=Termination.INTERRUPTED)
-    return result
+    return program, result
+
+
+def save_certificate(
+    path: Path,
+    program: Program,
+    result: Result,
+    arguments: dict[str, Any],
+    source: dict[str, Any],
+    time_limit: float,
+) -> None:
+    """Find the evidence for a bound, and save it with the card."""
+    from milpscore.certificate import certify
+
+    made = certify(program, result, arguments=arguments, source=source, time_limit=time_limit)
+    made.to_json(path)
+    kind, reason = made.evidence["kind"], made.evidence.get("reason", "")
+    said = f"no evidence ({reason}): the verifier solves again" if kind == "none" else kind
+    say(f"The certificate was saved in {path}; evidence: {said}.")
 
 
 def finish(
-    design: Design, result: Result, seconds: float, *, out: Path | None, as_json: bool, title: str
+    design: Design,
+    statement: Statement,
+    result: Result,
+    seconds: float,
+    *,
+    out: Path | None,
+    as_json: bool,
+    title: str,
 ) -> None:
     """Print and save a result; where there is no card, say why on standard error."""
     from milpscore.cli._report import make_card, make_report
 
-    card = make_card(design, result, title)
+    card = make_card(design, result, title, statement)
     # Printed before it is saved: a full disk must not cost the answer.
     if as_json:
         print_json(make_report(design, result, card, seconds))

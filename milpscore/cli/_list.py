@@ -9,6 +9,7 @@ import typer
 
 from milpscore.cli._common import settable
 from milpscore.cli._options import spelt
+from milpscore.constraints._registry import CONSTRAINTS
 from milpscore.formulations._registry import FORMULATIONS, builder
 
 _PACKAGES = {
@@ -29,6 +30,8 @@ def list_command() -> None:
         description = (inspect.getdoc(builder(name)) or "").partition("\n")[0]
         typer.echo(f"\n  {spelt(name)}\n      {description}")
         typer.echo(_folded(f"arguments: {', '.join(settable(name))}"))
+    kinds = ", ".join(CONSTRAINTS)
+    typer.echo(f"\nConstraints (--constraints FILE, see docs/constraints.md)\n{_folded(kinds)}")
     typer.echo(f"\nSolvers: {', '.join(SOLVERS)}\n")
     for package, role in _PACKAGES.items():
         typer.echo(f"  {package:9} {_version(package):14} {role}")

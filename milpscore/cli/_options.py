@@ -146,6 +146,15 @@ Settings = Annotated[
         rich_help_panel=MODEL_PANEL,
     ),
 ]
+Constraints = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Operational constraints, TOML or YAML: signs, ranges, how many of a group, order "
+        "along bins, limits on errors and totals.",
+        rich_help_panel=MODEL_PANEL,
+    ),
+]
 TimeLimit = Annotated[
     float,
     typer.Option(metavar="SECONDS", min=0, help="Seconds of solving.", rich_help_panel=SOLVE_PANEL),

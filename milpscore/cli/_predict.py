@@ -50,7 +50,8 @@ def predict_command(
     """Apply a saved card to a CSV file; the answers are CSV, one line a row.
 
     Columns are found by name; those the card has no points for may be
-    absent.
+    absent. A risk score adds the column 'risk', the probability of the
+    positive label.
     """
     import pandas as pd
 
@@ -61,6 +62,8 @@ def predict_command(
     loaded = Scorecard.load(card)
     totals = loaded.score(read_frame(data), unseen=unseen.value)
     table = pd.DataFrame({"prediction": loaded.labels(totals)})
+    if loaded.risk is not None:
+        table["risk"] = loaded.risks(totals)
     if scores:
         whole = bool((totals == totals.round()).all())
         table.insert(0, "total", totals.astype("int64") if whole else totals)

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from milpscore.core.design import Design
     from milpscore.core.result import Result
+    from milpscore.core.statement import Statement
     from milpscore.scorecard import Scorecard
 
 
-def make_card(design: Design, result: Result, title: str) -> Scorecard | None:
-    """The scorecard of a result, its certificate inside; None where the result has no card."""
+def make_card(
+    design: Design, result: Result, title: str, statement: Statement | None = None
+) -> Scorecard | None:
+    """The scorecard of a result, its certificate inside; None where the result has no card.
+
+    The statement makes a risk score's card know its risks.
+    """
     from milpscore.scorecard import certified_card
 
-    return None if result.card is None else certified_card(design, result, title)
+    if result.card is None:
+        return None
+    return certified_card(design, result, title, statement=statement)
 
 
 def make_report(

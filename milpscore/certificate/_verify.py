@@ -1,0 +1,277 @@
+"""The verifier: each part of a certificate proved, refuted or left open, with a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from milpscore.certificate._certificate import Certificate
+from milpscore.certificate._leaves import prove_by_leaves
+from milpscore.certificate._opinion import second_opinion
+from milpscore.certificate._restating import restate
+from milpscore.certificate._tangents import prove_by_tangents
+from milpscore.core.card import Card
+from milpscore.core.design import Design
+from milpscore.core.errors import DataError, MilpscoreError, NotApplicableError
+from milpscore.core.program import Program
+from milpscore.core.result import CLAIM_TOLERANCE, claim_of
+from milpscore.verify import evaluate
+
+Status = Literal["proved", "refuted", "not proved", "not checked"]
+
+ROUNDING = 1e-12
+"""Relative difference of two correctly summed objectives: libraries differ in a logarithm."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a certificate and what became of it."""
+
+    name: str
+    status: Status
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the verifier found.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        ``file``, ``data``, ``statement``, ``card``, ``objective``, ``bound`` and ``claim``.
+    """
+
+    parts: tuple[Part, ...]
+
+    @property
+    def proved(self) -> bool:
+        """Whether every part was proved."""
+        return all(part.status == "proved" for part in self.parts)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Names of the parts that were refuted, or could not be proved."""
+        return tuple(p.name for p in self.parts if p.status in ("refuted", "not proved"))
+
+    def __getitem__(self, name: str) -> Part:
+        """The part called ``name``."""
+        return {part.name: part for part in self.parts}[name]
+
+    def to_text(self) -> str:
+        """A line for each part, then the verdict."""
+        wide = max(len(part.name) for part in self.parts)
+        lines = [f"{p.name:<{wide}}  {p.status}: {p.sentence}" for p in self.parts]
+        verdict = "everything claimed was proved" if self.proved else "not everything was proved"
+        return "\n".join([*lines, f"Verdict: {verdict}."])
+
+
+def verify_certificate(
+    certificate: Certificate,
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    time_limit: float = 600.0,
+) -> Verification:
+    """Re-prove a certificate from the data.
+
+    The leaves of a tree are checked without the engine that found the card: every line is
+    re-derived from the data. Tangents are too, and their master is solved with another seed and
+    presolve off. Without evidence the program is solved again by another engine or seed.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    X : DataFrame of shape (n, q), array of raw features, or Design
+    y : array of shape (n,), the labels; None with a Design
+    sample_weight, class_weight :
+        As they were given to the builder; None with a Design.
+    time_limit : float
+        Seconds for solving anything again.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    DataError
+        Where data or certificate cannot be read at all.
+    """
+    parts = [_file(certificate)]
+    try:
+        design = _design(certificate, X, y, sample_weight, class_weight)
+    except DataError as error:
+        return _stopped(parts, "data", f"these are not the certificate's data: {error}")
+    data = _data(certificate, design)
+    parts.append(data)
+    if data.status == "refuted":
+        return _unchecked(parts)
+    try:
+        program = restate(certificate.statement, design)
+    except MilpscoreError as error:
+        return _stopped(parts, "statement", f"it states no program: {error}")
+    parts.append(Part("statement", "proved", "the builder makes the program from it again"))
+    parts += _card_and_objective(certificate, program)
+    if any(part.status == "refuted" for part in parts[-2:]):
+        return _unchecked(parts)
+    bound = _bound(certificate, program, time_limit)
+    return Verification((*parts, bound, _claim(certificate, bound)))
+
+
+_STRENGTH = ("feasible", "gap", "optimal")
+_NAMES = ("file", "data", "statement", "card", "objective", "bound", "claim")
+
+
+def _stopped(parts: list[Part], name: str, sentence: str) -> Verification:
+    """A part refuted after which nothing can be checked."""
+    return _unchecked([*parts, Part(name, "refuted", sentence)])
+
+
+def _unchecked(parts: list[Part]) -> Verification:
+    """What is left was not checked."""
+    reason = f"it rests on the {next(p.name for p in parts[::-1] if p.status == 'refuted')}"
+    rest = [Part(name, "not checked", reason) for name in _NAMES[len(parts) :]]
+    return Verification((*parts, *rest))
+
+
+def _file(certificate: Certificate) -> Part:
+    """Whether the file is as it was written."""
+    if certificate.content_digest() == certificate.digest:
+        return Part("file", "proved", "its content has the digest it was sealed with")
+    return Part("file", "refuted", "it was changed after it was written: the digest differs")
+
+
+def _design(
+    certificate: Certificate, X: Any, y: Any, sample_weight: Any, class_weight: Any
+) -> Design:
+    """The design of the certificate's columns on these data."""
+    if isinstance(X, Design):
+        if any(part is not None for part in (y, sample_weight, class_weight)):
+            raise DataError("a Design already holds classes and weights: leave the others out")
+        return X
+    from milpscore.data import apply_columns, make_design
+
+    columns = certificate.columns
+    values = apply_columns(columns, X)
+    return make_design(
+        values,
+        y,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        positive=certificate.data["classes"][1],
+        columns=columns,
+        blocks=certificate.data["blocks"],
+    )
+
+
+def _data(certificate: Certificate, design: Design) -> Part:
+    """Whether the data are those of the fingerprint."""
+    same = design.fingerprint == certificate.fingerprint
+    if same:
+        rows, columns = design.shape
+        return Part("data", "proved", f"{rows} rows x {columns} columns have the fingerprint")
+    recorded = certificate.data.get("rows")
+    more = "" if recorded == design.shape[0] else f" ({design.shape[0]} rows, not {recorded})"
+    return Part("data", "refuted", f"the data are not those of the fingerprint{more}")
+
+
+def _card_and_objective(certificate: Certificate, program: Program) -> list[Part]:
+    """Whether the card is allowed, and costs what is said."""
+    statement = program.statement
+    try:
+        card: Card = certificate.points
+    except DataError as error:
+        return [
+            Part("card", "refuted", str(error)),
+            Part("objective", "not checked", "there is no card"),
+        ]
+    found = evaluate(statement, card)
+    if found.violations:
+        allowed = Part("card", "refuted", found.violations[0])
+    else:
+        demands = "ranges, sets, terms, intercept and constraints were checked in whole numbers"
+        allowed = Part("card", "proved", f"the statement allows it: {demands}")
+    pairs = [
+        ("objective", certificate.objective, found.objective),
+        ("loss", certificate.loss, found.loss),
+        ("penalty", certificate.penalty, found.penalty),
+    ]
+    for name, said, true in pairs:
+        if not abs(said - true) <= ROUNDING * max(1.0, abs(true)):
+            sentence = f"its {name} is {true:.12g}, not {said:.12g}"
+            return [allowed, Part("objective", "refuted", sentence)]
+    how = "in whole numbers" if found.exact else "by compensated sums of exact scores"
+    sentence = f"{found.objective:.12g}, recomputed over the raw rows {how}"
+    return [allowed, Part("objective", "proved", sentence)]
+
+
+def _bound(certificate: Certificate, program: Program, time_limit: float) -> Part:
+    """Whether the bound is proved."""
+    bound = certificate.bound
+    if bound is None or bound <= 0:
+        return Part("bound", "proved", "none is claimed: losses and penalties are never negative")
+    if not bound <= certificate.objective:
+        return Part("bound", "refuted", f"{bound:.9g} lies above the card's own objective")
+    try:
+        return Part("bound", *_evidence(certificate, program, bound, time_limit))
+    except (NotApplicableError, DataError) as error:
+        return Part("bound", "not proved", f"the evidence does not fit: {error}")
+
+
+def _evidence(
+    certificate: Certificate, program: Program, bound: float, time_limit: float
+) -> tuple[Status, str]:
+    """What the recorded evidence proves of the bound, or a second opinion where there is none."""
+    kind, seed = certificate.evidence.get("kind"), _other_seed(certificate)
+    allowance = CLAIM_TOLERANCE * max(1.0, abs(certificate.objective))
+    if kind == "leaves":
+        proved, sentence = prove_by_leaves(program.statement, _list(certificate, "nodes"), bound)
+        return ("proved" if proved else "not proved"), sentence
+    if kind == "tangents":
+        points = _list(certificate, "points")
+        status, sentence = prove_by_tangents(program, points, bound - allowance, time_limit, seed)
+        return _status(status), sentence
+    if kind != "none":
+        return "not proved", f"evidence of the kind {kind!r} is not known"
+    status, sentence = second_opinion(
+        program, certificate.engine, bound, allowance, time_limit, seed
+    )
+    reason = certificate.evidence.get("reason", "")
+    return _status(status), f"{sentence} (no evidence is recorded: {reason})"
+
+
+def _status(text: str) -> Status:
+    """The status a proof answered with."""
+    known: dict[str, Status] = {"proved": "proved", "refuted": "refuted"}
+    return known.get(text, "not proved")
+
+
+def _list(certificate: Certificate, name: str) -> list[Any]:
+    """A list of the evidence."""
+    found = certificate.evidence.get(name)
+    if not isinstance(found, list):
+        raise DataError(f"it holds no {name}")
+    return found
+
+
+def _other_seed(certificate: Certificate) -> int:
+    """A seed the card was not found with."""
+    used = certificate.engine.get("random_state", 0)
+    return (int(used) + 1) % 2**31 if isinstance(used, int) else 1
+
+
+def _claim(certificate: Certificate, bound: Part) -> Part:
+    """Whether the claim is what the objective and a proved bound allow."""
+    if certificate.claim not in _STRENGTH:
+        return Part("claim", "refuted", f"{certificate.claim!r} is no claim")
+    known = 0.0 if certificate.bound is None else certificate.bound
+    allowed = str(claim_of(True, certificate.objective, known, trivial=0.0))
+    sentence = f"objective and bound allow {allowed!r}"
+    if _STRENGTH.index(certificate.claim) > _STRENGTH.index(allowed):
+        return Part("claim", "refuted", f"{sentence}, not {certificate.claim!r}")
+    if bound.status != "proved" and certificate.claim != _STRENGTH[0]:
+        return Part("claim", "not proved", f"{certificate.claim!r} rests on the bound")
+    return Part("claim", "proved", f"{certificate.claim!r}: {sentence}")

@@ -1,0 +1,446 @@
+"""Certificates: what was claimed is proved again, and what was tampered with is not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from milpscore.certificate import Certificate, Verification, certify, verify_certificate
+from milpscore.cli._app import app
+from milpscore.constraints import MaxFPR
+from milpscore.core.errors import DataError, FormulationError, NotApplicableError, OptionError
+from milpscore.core.program import Program
+from milpscore.core.result import Claim, Result, SolutionStatus, Termination
+from milpscore.fitting import fit_card
+from milpscore.formulations import convex_rounding, hinge, risk_score, slim
+from milpscore.solvers import solve
+from milpscore.verify import evaluate
+from tests.certificate_cases import X, Y, certificate_of, table
+
+PARTS = ("file", "data", "statement", "card", "objective", "bound", "claim")
+
+
+@pytest.fixture(scope="module")
+def leaves() -> Certificate:
+    return certificate_of(risk_score(X, Y, max_terms=3, positive="ill"), "tree")
+
+
+@pytest.fixture(scope="module")
+def tangents() -> Certificate:
+    return certificate_of(
+        risk_score(X, Y, max_terms=2, positive="ill", coef_min=-3, coef_max=3),
+        "outer_approximation",
+    )
+
+
+@pytest.fixture(scope="module")
+def bare() -> Certificate:
+    return certificate_of(slim(X, Y, max_terms=2, coef_min=-2, coef_max=2), "highs")
+
+
+def changed(made: Certificate, seal: bool = True, **parts: Any) -> Certificate:
+    """Other entries; the digest made anew unless a clumsy forger is meant."""
+    other = replace(made, **parts)
+    return other.sealed() if seal else other
+
+
+def failed(made: Certificate, frame: Any = X, labels: Any = Y) -> tuple[str, ...]:
+    return verify_certificate(made, frame, labels, time_limit=30).failed
+
+
+# -- what is proved ------------------------------------------------------------------------------
+
+
+def test_leaves_prove_everything_and_survive_the_file(leaves: Certificate, tmp_path: Path) -> None:
+    assert leaves.evidence["kind"] == "leaves"
+    again = Certificate.from_json(leaves.to_json(tmp_path / "card.json"))
+    assert again == leaves
+    found = verify_certificate(again, X, Y)
+    assert found.proved, found.to_text()
+    assert tuple(part.name for part in found.parts) == PARTS
+    assert "leaves cover every card" in found["bound"].sentence
+    assert found.to_text().endswith("Verdict: everything claimed was proved.")
+
+
+def test_tangents_prove_everything(tangents: Certificate) -> None:
+    assert tangents.evidence["kind"] == "tangents"
+    found = verify_certificate(tangents, X, Y)
+    assert found.proved, found.to_text()
+    assert "re-derived from the data" in found["bound"].sentence
+    assert "seed 1" in found["bound"].sentence
+
+
+@pytest.mark.parametrize("kind", ["slim", "hinge", "convex_rounding"])
+def test_without_evidence_a_second_opinion_is_taken_and_named(kind: str) -> None:
+    arguments: dict[str, Any] = {"coef_min": -1, "coef_max": 1}
+    design = {"slim": slim, "hinge": hinge, "convex_rounding": convex_rounding}[kind]
+    given = {} if kind == "convex_rounding" else arguments
+    made = design(X, Y, **given).statement.design
+    program, result = fit_card(made, kind, progress=False, **given)
+    certificate = certify(program, result, arguments=given)
+    assert certificate.evidence["kind"] == "none"
+    found = verify_certificate(certificate, X, Y)
+    assert found.proved, found.to_text()
+    assert "solved again" in found["bound"].sentence
+    assert f"keeps none for {kind}" in found["bound"].sentence
+
+
+def test_the_leaves_of_any_risk_score_can_be_asked_for() -> None:
+    program = risk_score(X, Y, max_terms=2)
+    made = certificate_of(program, "outer_approximation", evidence="leaves")
+    assert made.engine["solver"] == "outer_approximation"
+    assert made.evidence["kind"] == "leaves"
+    assert verify_certificate(made, X, Y).proved
+
+
+def test_a_gap_is_certified_as_a_gap() -> None:
+    frame, labels = table(3, 60, 6)
+    program = risk_score(frame, labels)
+    result = solve(program, "tree", progress=False, node_limit=3)
+    assert result.claim is Claim.GAP
+    made = certify(program, result)
+    assert made.claim == "gap"
+    assert made.bound == pytest.approx(result.dual_bound, abs=1e-8)
+    assert verify_certificate(made, frame, labels).proved
+    assert failed(changed(made, claim="optimal"), frame, labels) == ("claim",)
+
+
+def test_the_verifier_loads_no_engine(leaves: Certificate, tmp_path: Path) -> None:
+    leaves.to_json(tmp_path / "card.json")
+    X.assign(y=Y).to_csv(tmp_path / "data.csv", index=False)
+    code = (
+        "import sys, pandas as pd\n"
+        "from milpscore.certificate import Certificate, verify_certificate\n"
+        "made = Certificate.from_json('card.json')\n"
+        "table = pd.read_csv('data.csv')\n"
+        "assert verify_certificate(made, table.drop(columns='y'), table['y']).proved\n"
+        "loaded = [m for m in sys.modules if m.startswith(('milpscore.solvers', 'highspy'))]\n"
+        "assert not loaded, loaded\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(Path(__file__).parents[1]), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# -- what is rejected ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["leaves", "tangents", "bare"])
+def test_a_clumsy_forger_leaves_another_digest(kind: str, request: pytest.FixtureRequest) -> None:
+    made: Certificate = request.getfixturevalue(kind)
+    assert "file" in failed(changed(made, seal=False, claim="feasible"))
+
+
+def test_another_card_is_rejected(leaves: Certificate) -> None:
+    w = list(leaves.card["coefficients"])
+    w[0] += 1 if w[0] < 5 else -1
+    assert failed(changed(leaves, card={**leaves.card, "coefficients": w})) == ("objective",)
+    other = str(Fraction(leaves.card["intercept"]) + 1)
+    assert failed(changed(leaves, card={**leaves.card, "intercept": other})) == ("objective",)
+    w[0] = 99
+    assert "card" in failed(changed(leaves, card={**leaves.card, "coefficients": w}))
+    too_many = {**leaves.card, "coefficients": [1, 1, 1, 1]}
+    assert "card" in failed(changed(leaves, card=too_many))
+    for damaged in ({"coefficients": [0.5] * 4}, {"intercept": "b"}, {"coefficients": None}):
+        forged = changed(leaves, card={**leaves.card, **damaged})
+        assert failed(forged) == ("card",)
+        assert verify_certificate(forged, X, Y)["bound"].sentence == "it rests on the card"
+    half = {**leaves.card, "intercept": "1/2"}
+    assert "card" in failed(changed(leaves, card=half))
+
+
+@pytest.mark.parametrize("name", ["objective", "loss", "penalty"])
+@pytest.mark.parametrize("kind", ["leaves", "tangents", "bare"])
+def test_another_objective_is_rejected(
+    kind: str, name: str, request: pytest.FixtureRequest
+) -> None:
+    made: Certificate = request.getfixturevalue(kind)
+    for shift in (-1e-9, 1e-9):
+        parts = {name: getattr(made, name) + shift}
+        assert failed(changed(made, **parts)) == ("objective",)
+
+
+@pytest.mark.parametrize("kind", ["leaves", "tangents", "bare"])
+def test_a_raised_bound_is_rejected(kind: str, request: pytest.FixtureRequest) -> None:
+    made: Certificate = request.getfixturevalue(kind)
+    above = changed(made, bound=made.objective + 1e-9)
+    assert failed(above) == ("bound", "claim")
+    assert verify_certificate(above, X, Y)["bound"].status == "refuted"
+
+
+def worse_card(made: Certificate, program: Program) -> Certificate:
+    """A certificate that calls another card optimal, its figures true."""
+    w = np.array(made.points.coefficients)
+    w[np.flatnonzero(w)[0]] = 0
+    card = program.statement.with_best_intercept(w)
+    found = evaluate(program.statement, card)
+    assert found.feasible
+    assert found.objective > made.objective + 1e-3
+    return changed(
+        made,
+        card={"coefficients": w.tolist(), "intercept": str(card.intercept)},
+        objective=found.objective,
+        loss=found.loss,
+        penalty=found.penalty,
+        bound=found.objective - 5e-7,
+    )
+
+
+@pytest.mark.parametrize("kind", ["leaves", "tangents", "bare"])
+def test_a_bound_above_the_optimum_is_rejected(kind: str, request: pytest.FixtureRequest) -> None:
+    made: Certificate = request.getfixturevalue(kind)
+    program = slim if kind == "bare" else risk_score
+    limits = {"leaves": (3, 5), "tangents": (2, 3), "bare": (2, 2)}[kind]
+    stated = program(
+        X, Y, max_terms=limits[0], coef_min=-limits[1], coef_max=limits[1], positive="ill"
+    )
+    if kind == "bare":
+        stated = slim(X, Y, max_terms=2, coef_min=-2, coef_max=2)
+    forged = worse_card(made, stated)
+    assert failed(forged) == ("bound", "claim")
+    if kind != "leaves":
+        assert verify_certificate(forged, X, Y)["bound"].status == "refuted"
+
+
+def nodes_of(made: Certificate) -> list[Any]:
+    return json.loads(json.dumps(made.evidence["nodes"]))
+
+
+def with_nodes(made: Certificate, nodes: list[Any]) -> Certificate:
+    return changed(made, evidence={"kind": "leaves", "nodes": nodes})
+
+
+def test_a_missing_leaf_is_rejected(leaves: Certificate) -> None:
+    nodes = nodes_of(leaves)
+    ends = [k for k, node in enumerate(nodes) if node is None or node[3] is None]
+    assert len(ends) > 2
+    for k in ends:
+        rest = nodes[:k] + nodes[k + 1 :]
+        assert failed(with_nodes(leaves, rest)) == ("bound", "claim"), k
+    assert failed(with_nodes(leaves, [])) == ("bound", "claim")
+    assert failed(with_nodes(leaves, [*nodes, None])) == ("bound", "claim")
+
+
+def test_a_split_cut_short_or_a_moved_point_is_rejected(leaves: Certificate) -> None:
+    nodes = nodes_of(leaves)
+    inner = next(k for k, node in enumerate(nodes) if node is not None and node[3] is not None)
+    nodes[inner][3] = None
+    assert failed(with_nodes(leaves, nodes[: inner + 1])) == ("bound", "claim")
+    # the same tree with every line drawn elsewhere covers all cards and proves nothing
+    blunt = [None if node is None else [[], [], 0.0, node[3]] for node in nodes_of(leaves)]
+    assert failed(with_nodes(leaves, blunt)) == ("bound", "claim")
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        [[0], [1.0], 0.0],
+        [[9], [1.0], 0.0, None],
+        [[0], [1.0, 2.0], 0.0, None],
+        [[0], ["a"], 0.0, None],
+        [[0], [1.0], None, None],
+        [[0], [1.0], 0.0, [7, 0]],
+        [[0], [1.0], 0.0, ["x0", 0]],
+        "leaf",
+    ],
+)
+def test_damaged_nodes_are_rejected(node: Any, leaves: Certificate) -> None:
+    forged = with_nodes(leaves, [node, *nodes_of(leaves)[1:]])
+    assert failed(forged) == ("bound", "claim")
+
+
+def test_damaged_points_are_rejected(tangents: Certificate) -> None:
+    for points in ([[[0], [1.0]]], [[[9], [1.0], 0.0]], "none", None):
+        forged = changed(tangents, evidence={"kind": "tangents", "points": points})
+        assert failed(forged) == ("bound", "claim")
+    forged = changed(tangents, evidence={"kind": "magic"})
+    assert failed(forged) == ("bound", "claim")
+
+
+@pytest.mark.parametrize("kind", ["leaves", "bare"])
+def test_other_data_are_rejected(kind: str, request: pytest.FixtureRequest) -> None:
+    made: Certificate = request.getfixturevalue(kind)
+    value = X.copy()
+    value.iloc[3, 1] += 1
+    label = Y.copy()
+    label[5] = "ill" if label[5] == "well" else "well"
+    assert failed(made, value, Y) == ("data",)
+    assert failed(made, X, label) == ("data",)
+    assert failed(made, X.iloc[:-1], Y[:-1]) == ("data",)
+    assert failed(made, X.rename(columns={"x0": "z"}), Y) == ("data",)
+    found = verify_certificate(made, X.iloc[:-1], Y[:-1])
+    assert "39 rows, not 40" in found["data"].sentence
+    assert found["bound"].status == "not checked"
+
+
+def test_another_statement_is_rejected(leaves: Certificate) -> None:
+    def stated(**arguments: Any) -> Certificate:
+        given = {**leaves.statement["arguments"], **arguments}
+        return changed(leaves, statement={**leaves.statement, "arguments": given})
+
+    assert failed(stated(max_terms=2)) == ("card",)
+    assert failed(stated(l0_penalty=1e-4)) == ("objective",)
+    assert failed(stated(penalty="l1", lam=0.01)) == ("objective",)
+    assert failed(stated(scale=2.0)) == ("objective",)
+    # half the points allow cards that are better: the leaves no longer cover them all
+    assert failed(stated(coef_min=-10, coef_max=10, max_terms=4)) == ("bound", "claim")
+    assert failed(stated(nonsense=1)) == ("statement",)
+    assert failed(stated(constraints=3)) == ("statement",)
+    assert failed(stated(coef_sets={"x9": [1]})) == ("statement",)
+    assert failed(stated(penalty="nonsense")) == ("statement",)
+    unknown = {"formulation": "nonsense", "arguments": {}}
+    assert failed(changed(leaves, statement=unknown)) == ("statement",)
+
+
+# -- what cannot be certified --------------------------------------------------------------------
+
+
+def test_a_file_too_large_is_written_without_evidence() -> None:
+    program = risk_score(X, Y, max_terms=2)
+    result = solve(program, "tree", progress=False)
+    whole = certify(program, result)
+    limit = len(whole.to_text()) - 1
+    made = certify(program, result, max_bytes=limit)
+    assert made.evidence["kind"] == "none"
+    assert "MB" in made.evidence["reason"]
+    assert len(made.to_text()) <= limit
+    tiny = certify(program, result, max_bytes=100)
+    assert "MB" in tiny.evidence["reason"]
+    found = verify_certificate(made, X, Y)
+    assert found.proved
+    assert "by another engine (outer_approximation" in found["bound"].sentence
+
+
+def test_no_time_means_no_evidence() -> None:
+    program = risk_score(X, Y, max_terms=2)
+    made = certify(program, solve(program, "tree", progress=False), time_limit=0.0)
+    assert "within 0 s" in made.evidence["reason"]
+    found = verify_certificate(made, X, Y, time_limit=0.0)
+    assert found.failed == ("bound", "claim")
+    assert found["bound"].status == "not proved"
+
+
+def test_a_card_without_a_bound_claims_none() -> None:
+    program = slim(X, Y)
+    _, result = fit_card(program.statement.design, "slim", heuristic=True)
+    made = certify(program, result)
+    assert made.bound is None
+    found = verify_certificate(made, X, Y)
+    assert found.proved
+    assert found["bound"].sentence.startswith("none is claimed")
+    assert failed(changed(made, claim="optimal")) == ("claim",)
+
+
+def test_refusals_say_what_to_do() -> None:
+    program = slim(X, Y, max_terms=2)
+    result = solve(program, progress=False, time_limit=0)
+    with pytest.raises(OptionError, match="evidence must be one of"):
+        certify(program, result, evidence="magic")  # type: ignore[arg-type]
+    no_card = Result(
+        "slim", "exact", Claim.NONE, Termination.TIME_LIMIT, SolutionStatus.NONE, verified=False
+    )
+    with pytest.raises(NotApplicableError, match="no card to certify"):
+        certify(program, no_card)
+    with pytest.raises(FormulationError, match="max_terms differs"):
+        certify(program, result, arguments={"max_terms": 1})
+    mask = slim(X, Y, constraints=[MaxFPR(0.5, where=[True] * len(Y))])
+    with pytest.raises(FormulationError, match="mask of rows is no plain data"):
+        certify(mask, solve(mask, progress=False, time_limit=0))
+    other = hinge(X, Y, coef_min=-1, coef_max=1)
+    card = solve(other, progress=False, time_limit=0)
+    with pytest.raises(FormulationError, match="pass the builder's own as arguments"):
+        certify(other, card)
+    import pyomo.environ as pyo
+
+    program.model.mine = pyo.Constraint(expr=program.model.w[0] >= 1)
+    with pytest.raises(NotApplicableError, match=r"milpscore\.constraints"):
+        certify(program, result)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ('{"kind": "milpscore.scorecard"}', "is no certificate"),
+        ('{"kind": "milpscore.certificate", "version": 0}', "version 0"),
+        ('{"kind": "milpscore.certificate", "version": 1}', "missing or damaged"),
+        ('{"kind": "milpscore.certificate", "version": NaN}', "is not JSON"),
+    ],
+)
+def test_a_file_that_is_no_certificate(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "card.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        Certificate.from_json(path)
+
+
+# -- the command line ----------------------------------------------------------------------------
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--formulation", "risk-score", "--max-terms", "2"],
+        ["--formulation", "risk-score", "--bins", "2", "--max-terms", "2"],
+        ["--formulation", "slim", "--max-terms", "2", "--class-weight", "balanced"],
+        ["--formulation", "hinge", "--set", "coef_min=-1", "--set", "coef_max=1"],
+        ["--formulation", "convex-rounding"],
+    ],
+)
+def test_fit_writes_and_verify_proves(options: list[str], tmp_path: Path) -> None:
+    data, card = tmp_path / "data.csv", tmp_path / "card.json"
+    X.assign(y=Y).to_csv(data, index=False)
+    made = run("fit", data, "--target", "y", "--quiet", "--certificate", card, *options)
+    assert made.exit_code == 0, made.output
+    assert "The certificate was saved" in made.stderr
+    done = run("verify", card, data, "--json")
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert answer["proved"] is True
+    assert [part["name"] for part in answer["parts"]] == list(PARTS)
+    X.assign(y=Y).iloc[1:].to_csv(data, index=False)
+    done = run("verify", card, data)
+    assert done.exit_code == 1
+    assert "refuted: the data are not those" in done.stdout
+
+
+def test_verify_reports_bad_input_in_one_line(leaves: Certificate, tmp_path: Path) -> None:
+    data, card = tmp_path / "data.csv", tmp_path / "card.json"
+    X.assign(y=Y).to_csv(data, index=False)
+    done = run("verify", card, data)
+    assert done.exit_code == 2
+    leaves.to_json(card)
+    done = run("verify", card, data)
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert "add --target" in done.stderr
+    assert run("verify", card, data, "--target", "y").exit_code == 0
+
+
+@pytest.mark.data
+def test_uci_risk_score_is_proved_by_its_leaves(uci: Callable[[str], tuple[Any, Any]]) -> None:
+    frame, labels = uci("mammo")
+    program = risk_score(frame, labels, max_terms=4)
+    made = certificate_of(program, "tree")
+    found: Verification = verify_certificate(made, frame, labels)
+    assert made.claim == "optimal"
+    assert found.proved, found.to_text()
