@@ -12,6 +12,7 @@ from milpscore._version import __version__
 
 if TYPE_CHECKING:
     from milpscore import (
+        constraints,
         data,
         estimators,
         formulations,
@@ -33,6 +34,7 @@ __all__ = [
     "check",
     "compare",
     "compare_realisations",
+    "constraints",
     "data",
     "estimators",
     "formulations",
@@ -54,6 +56,7 @@ _EXPORTS = {
     "solve": "milpscore.solvers",
 }
 _SUBPACKAGES = (
+    "constraints",
     "data",
     "estimators",
     "formulations",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,6 +47,38 @@ def hinge(margin: float) -> Callable[..., float]:
         return float(sum(parts) / m / sum(map(Fraction, s)))
 
     return loss
+
+
+def logistic(scale: float) -> Callable[..., float]:
+    """Mean weighted log(1 + exp(-y (total + b) / scale))."""
+
+    def loss(
+        totals: Sequence[Fraction], y: Sequence[int], s: Sequence[float], b: Fraction
+    ) -> float:
+        scores = [float(c * (t + b)) / scale for t, c in zip(totals, y, strict=True)]
+        rows = [max(-z, 0.0) + math.log1p(math.exp(-abs(z))) for z in scores]
+        return math.fsum(w * row for w, row in zip(s, rows, strict=True)) / math.fsum(s)
+
+    return loss
+
+
+def by_bisection(
+    loss: Callable[..., float], y: Sequence[int], s: Sequence[float], reach: float = 60.0
+) -> Callable[[Sequence[Fraction]], list[Fraction]]:
+    """The real intercept where a smooth convex loss stops falling, up to 1e-12."""
+
+    def intercepts(totals: Sequence[Fraction]) -> list[Fraction]:
+        low, high = -reach, reach
+        for _ in range(60):
+            third = (high - low) / 3
+            left, right = Fraction(low + third), Fraction(high - third)
+            if loss(totals, y, s, left) <= loss(totals, y, s, right):
+                high = float(right)
+            else:
+                low = float(left)
+        return [Fraction((low + high) / 2)]
+
+    return intercepts
 
 
 def every_threshold(totals: Sequence[Fraction]) -> list[Fraction]:

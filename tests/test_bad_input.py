@@ -23,6 +23,7 @@ from milpscore.formulations import (
     fused_lasso,
     fused_lasso_by_feature,
     hinge,
+    risk_score,
     slim,
     sparse_rounding,
 )
@@ -36,6 +37,7 @@ BUILDERS: dict[str, Callable[..., Program]] = {
     "facets_hinge": facets_hinge,
     "fused_lasso": fused_lasso,
     "hinge": hinge,
+    "risk_score": risk_score,
     "slim": slim,
     "sparse_rounding": lambda *data, **rest: sparse_rounding(*data, max_terms=1, **rest),
 }
@@ -218,6 +220,28 @@ def test_bad_kinds(name: str) -> None:
     refused(lambda: BUILDERS[name](X, Y, weights="quaternary"), "['binary', 'ternary']")
     refused(lambda: BUILDERS[name](X, Y, weights=["binary"]), "['binary', 'ternary']")
     refused(lambda: BUILDERS[name](X, Y, intercept="whole"), "'integer', 'zero' or 'real'")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"scale": 0}, ("scale must be a finite number > 0",)),
+        ({"scale": "2"}, ("scale must be a finite number > 0",)),
+        ({"loss": "logit"}, ("'logit'", "logistic")),
+        ({"loss": "hinge"}, ("no derivative", "logistic")),
+        ({"loss": "multinomial"}, ("two classes",)),
+        ({"penalty": "l0"}, ("penalty must be one of", "facets")),
+        ({"lam": 0.1}, ("needs a penalty", "l1")),
+        ({"lam": -0.1}, ("lam must be a finite number >= 0",)),
+        ({"penalty": "eye", "lam": 0.1}, ("expert",)),
+        ({"expert": ["x0"]}, ("penalty='eye'",)),
+        ({"intercept": "whole"}, ("'integer', 'zero' or 'real'",)),
+        ({"max_terms": -1}, ("max_terms", "whole number >= 0")),
+        ({"coef_max": 2.5}, ("coef_max", "whole")),
+    ],
+)
+def test_bad_risk_scores(options: dict[str, Any], words: tuple[str, ...]) -> None:
+    refused(lambda: risk_score(X, Y, **options), *words)
 
 
 def test_sparse_rounding_needs_its_k() -> None:

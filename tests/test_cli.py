@@ -110,7 +110,8 @@ def test_fit_prints_one_json_object_for_every_formulation(data: Path, formulatio
     assert report.keys() >= KEYS
     assert report["formulation"] == formulation.replace("-", "_")
     assert report["verified"] is True
-    assert report["claim"] in {"optimal", "gap"}
+    unproved = {"feasible"} if formulation == "risk-score" else set()
+    assert report["claim"] in {"optimal", "gap"} | unproved
     assert all(isinstance(points, int) for points in report["coefficients"].values())
     assert len(report["coefficients"]) == report["n_columns"]
     assert report["bound"] <= report["objective"]
@@ -359,7 +360,8 @@ def test_export_writes_every_formulation(
     given = [*NEEDS.get(formulation, []), "--formulation", formulation]
     done = run("export", data, "--target", "ill", *given, model)
     assert done.exit_code == 0
-    assert model.stat().st_size > 1000
+    assert model.stat().st_size > 500
+    assert ("states no loss" in done.stderr) == (formulation == "risk-score")
     relaxed = run("export", data, "--target", "ill", *given, model, "--relaxed")
     assert "(0 of them integer)" in relaxed.stdout
     exact = run("export", data, "--target", "ill", *given, model, "--exact")

@@ -16,6 +16,8 @@ from milpscore.estimators import (
     FacetsHingeClassifier,
     FusedLassoClassifier,
     HingeClassifier,
+    RiskScoreClassifier,
+    RiskScoreClassifierCV,
     SlimClassifier,
     SlimClassifierCV,
     SparseRoundingClassifier,
@@ -26,12 +28,15 @@ from milpscore.estimators import (
 CANDIDATES = [
     SlimClassifier(node_limit=50),
     HingeClassifier(),
+    RiskScoreClassifier(node_limit=50),
+    RiskScoreClassifier(heuristic=True, scale=2.0),
     FacetsHingeClassifier(),
     ConvexRoundingClassifier(),
     SparseRoundingClassifier(),
     FusedLassoClassifier(),
     SlimClassifierCV(SlimClassifier(node_limit=1), max_terms=(1, 2), cv=2),
     SparseRoundingClassifierCV(max_terms=(1, 2), cv=2),
+    RiskScoreClassifierCV(RiskScoreClassifier(heuristic=True), max_terms=(1, 2), cv=2),
 ]
 
 

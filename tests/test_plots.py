@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import matplotlib as mpl
@@ -131,3 +132,33 @@ def test_nothing_to_draw_says_what_to_do(table: pd.DataFrame) -> None:
     nothing = solved(objective=float("nan"), dual_bound=float("-inf"), trace=())
     with pytest.raises(NotApplicableError, match="raise the time limit"):
         plots.bounds_over_time(nothing)
+
+
+def test_calibration_draws_the_table() -> None:
+    table = pd.DataFrame(
+        {
+            "total": [0.0, 1.0, 3.0], "risk": [0.2, 0.5, 0.9], "observed": [0.1, 0.6, 1.0],
+            "lower": [0.0, 0.4, 0.7], "upper": [0.3, 0.8, 1.0], "rows": [10, 40, 5],
+        }
+    )  # fmt: skip
+    _, ax = plt.subplots()
+    assert plots.calibration(table, ax, title="held out") is ax
+    risk = next(line for line in ax.lines if "risk" in str(line.get_label()))
+    assert risk.get_xydata().tolist() == [[0.0, 0.2], [1.0, 0.5], [3.0, 0.9]]
+    points = ax.collections[-1]
+    assert np.asarray(points.get_offsets()).tolist() == [[0.0, 0.1], [1.0, 0.6], [3.0, 1.0]]
+    areas = points.get_sizes()
+    assert areas[1] > areas[0] > areas[2]
+    bars = ax.collections[0].get_segments()
+    np.testing.assert_allclose([bar[:, 1] for bar in bars], [[0, 0.3], [0.4, 0.8], [0.7, 1.0]])
+    assert ax.get_title(loc="left") == "held out"
+
+
+def test_calibration_needs_risks() -> None:
+    from milpscore.scorecard import Scorecard, calibration_table
+
+    card = Scorecard((), (), Fraction(0))
+    with pytest.raises(NotApplicableError, match="only decides"):
+        plots.calibration(calibration_table(card, [0.0, 0.0], [True, False]))
+    with pytest.raises(NotApplicableError, match="lacks lower, observed"):
+        plots.calibration(pd.DataFrame({"total": [1.0], "risk": [0.5], "rows": [3]}))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conic_cases import make, table
 
 import milpscore
-from conic_cases import make, table
 from milpscore.comparison import REALISATION_COLUMNS
 from milpscore.core.errors import OptionError
 from milpscore.formulations import facets, slim

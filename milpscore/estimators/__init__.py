@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         estimator_class,
         penalised_class,
     )
+    from milpscore.estimators._risk_score import RiskScoreClassifier, RiskScoreClassifierCV
     from milpscore.estimators._slim import SlimClassifier, SlimClassifierCV
     from milpscore.estimators._sparse_rounding import (
         SparseRoundingClassifier,
@@ -83,6 +84,8 @@ __all__ = [
     "PenalisedModelCV",
     "PenalisedRegressor",
     "PenalisedRegressorCV",
+    "RiskScoreClassifier",
+    "RiskScoreClassifierCV",
     "SlimClassifier",
     "SlimClassifierCV",
     "SparseRoundingClassifier",
@@ -123,6 +126,8 @@ _EXPORTS = {
     "PenalisedModelCV": "milpscore.estimators._penalised_cv",
     "PenalisedRegressor": "milpscore.estimators._penalised_linear",
     "PenalisedRegressorCV": "milpscore.estimators._penalised_linear",
+    "RiskScoreClassifier": "milpscore.estimators._risk_score",
+    "RiskScoreClassifierCV": "milpscore.estimators._risk_score",
     "SlimClassifier": "milpscore.estimators._slim",
     "SlimClassifierCV": "milpscore.estimators._slim",
     "SparseRoundingClassifier": "milpscore.estimators._sparse_rounding",

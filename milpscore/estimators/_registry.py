@@ -17,6 +17,7 @@ ESTIMATORS: dict[str, str] = {
     "facets_hinge": "FacetsHingeClassifier",
     "fused_lasso": "FusedLassoClassifier",
     "hinge": "HingeClassifier",
+    "risk_score": "RiskScoreClassifier",
     "slim": "SlimClassifier",
     "sparse_rounding": "SparseRoundingClassifier",
 }

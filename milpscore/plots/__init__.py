@@ -1,4 +1,4 @@
-"""Figures: a comparison, a regularisation path, a grid of Facets models, penalties themselves.
+"""Figures: a comparison, a path, a grid of Facets models, penalties, a card's calibration.
 
 Each function takes an Axes and gives it back; those that draw several take and give a Figure.
 """
@@ -11,6 +11,7 @@ from milpscore._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from milpscore.plots._bounds import bounds_over_time
+    from milpscore.plots._calibration import calibration
     from milpscore.plots._comparison import comparison_figure
     from milpscore.plots._credibility import (
         credibility_figure,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bounds_over_time",
+    "calibration",
     "coefficients",
     "comparison_figure",
     "credibility_figure",
@@ -45,6 +47,7 @@ __all__ = [
 
 _EXPORTS = {
     "bounds_over_time": "milpscore.plots._bounds",
+    "calibration": "milpscore.plots._calibration",
     "coefficients": "milpscore.plots._points",
     "comparison_figure": "milpscore.plots._comparison",
     "credibility_figure": "milpscore.plots._credibility",

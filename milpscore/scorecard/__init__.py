@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from milpscore._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from milpscore.scorecard._calibration import calibration_table
     from milpscore.scorecard._card import Scorecard
     from milpscore.scorecard._certified import certified_card
+    from milpscore.scorecard._risk import RiskScale
 
-__all__ = ["Scorecard", "certified_card"]
+__all__ = ["RiskScale", "Scorecard", "calibration_table", "certified_card"]
 
 _EXPORTS = {
+    "RiskScale": "milpscore.scorecard._risk",
     "Scorecard": "milpscore.scorecard._card",
+    "calibration_table": "milpscore.scorecard._calibration",
     "certified_card": "milpscore.scorecard._certified",
 }
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,13 +14,11 @@ import numpy.typing as npt
 from milpscore.core.card import Card
 from milpscore.core.column import Column
 from milpscore.core.design import Design, FloatArray
-from milpscore.core.errors import DataError
+from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.rule import DecisionRule, as_fraction
-from milpscore.scorecard._html import card_html
-from milpscore.scorecard._json import card_fields, card_to_json
-from milpscore.scorecard._latex import card_latex
-from milpscore.scorecard._markdown import card_markdown
+from milpscore.scorecard._output import CardOutput
 from milpscore.scorecard._plain import plain_label, plain_points, plain_value
+from milpscore.scorecard._risk import RiskScale
 from milpscore.scorecard._rows import (
     Feature,
     Row,
@@ -30,12 +27,10 @@ from milpscore.scorecard._rows import (
     count_terms,
     merged_bins,
 )
-from milpscore.scorecard._sql import card_sql
-from milpscore.scorecard._text import card_text
 
 
 @dataclass(frozen=True)
-class Scorecard:
+class Scorecard(CardOutput):
     """Whole-number points for features, and the total from which the answer is positive.
 
     Applying a card is total: every row gets an answer, or a :class:`DataError` says which column
@@ -61,6 +56,8 @@ class Scorecard:
     fingerprint : str
         SHA-256 of the data the card was made from; empty if unknown.
     title : str
+    risk : RiskScale or None
+        What totals mean as probabilities of the positive label; None for a card that only decides.
 
     Raises
     ------
@@ -77,6 +74,7 @@ class Scorecard:
     certificate: Mapping[str, Any] = field(default_factory=dict, hash=False)
     fingerprint: str = ""
     title: str = "Scorecard"
+    risk: RiskScale | None = None
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -326,107 +324,43 @@ class Scorecard:
         names = np.array(self.classes, dtype=None if alike else object)
         return names[self.rule.positive(totals).astype(np.intp)]
 
-    # ---------------------------------------------------------------- showing and keeping it
+    def risks(self, totals: FloatArray) -> FloatArray:
+        """The probability of the positive label at each total of :meth:`score`.
 
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def to_text(self) -> str:
-        """The card as plain text: table, decision rule, certificate."""
-        return card_text(self)
-
-    def _repr_html_(self) -> str:
-        return card_html(self)
-
-    def to_html(self) -> str:
-        """The card as an HTML fragment in which everything is escaped."""
-        return card_html(self)
-
-    def to_markdown(self) -> str:
-        """The card as Markdown text with a pipe table."""
-        return card_markdown(self)
-
-    def to_latex(self) -> str:
-        """The card as a LaTeX ``table`` with horizontal rules; no package is needed."""
-        return card_latex(self)
-
-    def to_sql(
-        self,
-        table: str | Sequence[str] = "data",
-        dialect: str = "ansi",
-        keys: Sequence[str] = (),
-        unseen: Literal["null", "zero"] = "null",
-    ) -> str:
-        """One SELECT that computes ``total`` and ``prediction`` for every row of a table.
-
-        Where :meth:`predict` raises an error for a row, the statement answers NULL: for a NULL in
-        a used feature without a bin for missing values, and for a category the card does not
-        know. With ``unseen="zero"`` both score nothing, as they do in :meth:`predict`; a NULL
-        number that counts by the unit still makes the total NULL. Missing values must be NULL in
-        the table, not NaN. A result column is called ``card_total`` or ``card_prediction`` where
-        the data have a column of that name.
+        A total of T has the risk 1/2 and is answered positive: the float above 1/2 is returned.
 
         Parameters
         ----------
-        table : str or sequence of str
-            Name of the table; a sequence is a qualified name such as ``("schema", "table")``.
-        dialect : {"ansi", "mysql"}
-            ``ansi`` suits SQLite, PostgreSQL, DuckDB, SQL Server and Snowflake, among others.
-        keys : sequence of str
-            Columns of the table to carry into the result.
-        unseen : {"null", "zero"}
+        totals : ndarray of shape (n,)
 
         Returns
         -------
-        str
-            The statement, without a closing semicolon, headed by comments.
+        ndarray of shape (n,), in [0, 1]
 
         Raises
         ------
-        OptionError
-            For an unknown dialect or value of ``unseen``.
-        DataError
-            For a name with a NUL character.
+        NotApplicableError
+            If the card was not made as a risk score.
         """
-        return card_sql(self, table, dialect, keys, unseen)
+        if self.risk is None:
+            raise NotApplicableError(
+                "this card decides and knows no risks: fit a risk score with the logistic or "
+                "probit loss for them"
+            )
+        return self.risk.risks(totals, self.rule)
 
-    def to_json(self) -> str:
-        """The card as JSON text (``schema_version`` 1), read back by :meth:`from_json`."""
-        return card_to_json(self)
+    def predict_proba(
+        self,
+        X: Any,
+        feature_names: Sequence[str] | None = None,
+        unseen: Literal["error", "zero"] = "error",
+    ) -> FloatArray:
+        """Probabilities of the two labels, see :meth:`risks`. Arguments as for :meth:`score`.
 
-    @classmethod
-    def from_json(cls, text: str) -> Scorecard:
-        """The card written by :meth:`to_json`, equal to the original.
-
-        Raises
-        ------
-        DataError
-            If the text is no card, is damaged, or has another schema version.
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            In the order of :attr:`classes`.
         """
-        return cls(**card_fields(text))
-
-    def save(self, path: str | Path) -> Path:
-        """Write the JSON text to a file in UTF-8 and return its path."""
-        path = Path(path)
-        path.write_text(self.to_json() + "\n", encoding="utf-8")
-        return path
-
-    @classmethod
-    def load(cls, path: str | Path) -> Scorecard:
-        """Read a card written by :meth:`save`.
-
-        Raises
-        ------
-        FileNotFoundError
-            If there is no such file.
-        DataError
-            If the file holds no card.
-        """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{str(path)!r} is no UTF-8 text; give a file written by save() or "
-                "'milpscore fit --out'"
-            ) from error
-        return cls.from_json(text)
+        risk = self.risks(self.score(X, feature_names, unseen))
+        return np.column_stack([1.0 - risk, risk])

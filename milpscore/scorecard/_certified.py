@@ -7,10 +7,20 @@ from dataclasses import replace
 from milpscore.core.design import Design
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
+from milpscore.core.statement import Statement
+from milpscore.losses import RiskLoss
 from milpscore.scorecard._card import Scorecard
+from milpscore.scorecard._risk_groups import risk_scale
+from milpscore.verify import mean_loss
 
 
-def certified_card(design: Design, result: Result, title: str = "Scorecard") -> Scorecard:
+def certified_card(
+    design: Design,
+    result: Result,
+    title: str = "Scorecard",
+    *,
+    statement: Statement | None = None,
+) -> Scorecard:
     """The scorecard of a result, training errors counted as the printed card answers.
 
     Parameters
@@ -19,6 +29,10 @@ def certified_card(design: Design, result: Result, title: str = "Scorecard") -> 
         What the program was stated on.
     result : Result
     title : str
+    statement : Statement, optional
+        Of the program: its constraints stand in the certificate; a risk score's card then knows
+        its risks, and its certificate the name of the loss and what the loss would be without
+        points.
 
     Returns
     -------
@@ -42,4 +56,13 @@ def certified_card(design: Design, result: Result, title: str = "Scorecard") -> 
         "errors": int(wrong[counted].sum()),
         "n_rows": int(counted.sum()),
     }
-    return replace(card, certificate=certificate)
+    if statement is not None and statement.constraints:
+        certificate["constraints"] = [each.as_mapping() for each in statement.constraints]
+    if statement is None or not isinstance(statement.loss, RiskLoss):
+        return replace(card, certificate=certificate)
+    certificate |= {
+        "loss_name": statement.loss.name,
+        "loss_without_points": mean_loss(statement, statement.empty_card())[0],
+    }
+    scale = risk_scale(card, design, statement.loss)
+    return replace(card, certificate=certificate, risk=scale)

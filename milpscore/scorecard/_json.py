@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from milpscore.core.column import Column, ColumnKind
 from milpscore.core.errors import DataError
+from milpscore.scorecard._risk import RiskScale
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -19,6 +20,7 @@ SCHEMA_VERSION = 1
 """Raised whenever a reader of the previous layout would misread a card."""
 
 _KIND = "milpscore.scorecard"
+_FRACTIONS = ("unit", "least", "most")
 
 
 def card_to_json(card: Scorecard) -> str:
@@ -40,6 +42,7 @@ def card_to_json(card: Scorecard) -> str:
         ],
         "blocks": [list(block) for block in card.blocks],
         "fingerprint": card.fingerprint,
+        "risk": None if card.risk is None else _risk_to_json(card.risk),
         "certificate": _encoded(card.certificate),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
@@ -80,6 +83,7 @@ def card_fields(text: str) -> dict[str, Any]:
             "certificate": _decoded(dict(content["certificate"].items())),
             "fingerprint": _text(content["fingerprint"]),
             "title": _text(content["title"]),
+            "risk": _risk_from_json(content.get("risk")),  # older cards have none
         }
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
         raise DataError(
@@ -105,6 +109,25 @@ def _column_from_json(content: Mapping[str, Any]) -> Column:
     known["lower"] = -math.inf if known["lower"] is None else float(known["lower"])
     known["upper"] = math.inf if known["upper"] is None else float(known["upper"])
     return Column(**known)
+
+
+def _risk_to_json(risk: RiskScale) -> dict[str, Any]:
+    """Risks as a mapping, fractions as text."""
+    content = {field.name: getattr(risk, field.name) for field in fields(RiskScale)}
+    for name in _FRACTIONS:
+        content[name] = None if content[name] is None else str(content[name])
+    return {**content, "edges": [str(edge) for edge in risk.edges]}
+
+
+def _risk_from_json(content: Mapping[str, Any] | None) -> RiskScale | None:
+    """The inverse of :func:`_risk_to_json`."""
+    if content is None:
+        return None
+    known = {field.name: content[field.name] for field in fields(RiskScale)}
+    for name in _FRACTIONS:
+        known[name] = None if known[name] is None else Fraction(known[name])
+    known["edges"] = tuple(Fraction(edge) for edge in known["edges"])
+    return RiskScale(**known)
 
 
 def _text(value: Any) -> str:

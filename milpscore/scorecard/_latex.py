@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from milpscore.scorecard._risk import risk_lines
 from milpscore.scorecard._rows import Row, Style, printable
 from milpscore.scorecard._sentences import decision_sentence, notes
 
@@ -36,6 +40,9 @@ _SPECIAL = str.maketrans(
 )
 
 
+_BAND = 7
+"""Columns of totals side by side on a page."""
+
 # LaTeX joins two hyphens, quotes or commas into one sign.
 _JOINED = re.compile(r"([-',])(?=\1)")
 
@@ -45,7 +52,7 @@ def escape_latex(text: str) -> str:
     return _JOINED.sub(r"\1{}", text.translate(_SPECIAL))
 
 
-LATEX = Style(escape=escape_latex, less="$<$", at_least=r"$\geq$")
+LATEX = Style(escape=escape_latex, less="$<$", more="$>$", at_most=r"$\leq$", at_least=r"$\geq$")
 
 
 def card_latex(card: Scorecard) -> str:
@@ -70,6 +77,7 @@ def card_latex(card: Scorecard) -> str:
             r"\hline",
             r"\end{tabular}",
             "",
+            *_risk_table(risk_lines(card, LATEX)),
             r"\medskip",
             r"\begin{minipage}{0.9\linewidth}\footnotesize\raggedright",
             said,
@@ -78,6 +86,30 @@ def card_latex(card: Scorecard) -> str:
             "",
         ]
     )
+
+
+def _risk_table(lines: Sequence[Sequence[str]]) -> list[str]:
+    """The risks of the totals as a second tabular, in bands that fit a page; empty without them."""
+    parts: list[str] = []
+    columns = len(lines[0]) - 1 if lines else 0
+    bands = -(-columns // _BAND)
+    for band in np.array_split(np.arange(1, columns + 1), bands) if bands else ():
+        body = [" & ".join([line[0], *(_signed(line[k]) for k in band)]) + r" \\" for line in lines]
+        parts += [
+            r"\medskip",
+            rf"\begin{{tabular}}{{l{'r' * len(band)}}}",
+            r"\hline",
+            "\n\\hline\n".join([body[0], "\n".join(body[1:])]),
+            r"\hline",
+            r"\end{tabular}",
+            "",
+        ]
+    return parts
+
+
+def _signed(cell: str) -> str:
+    """A cell whose leading hyphens print as minus signs."""
+    return re.sub(r"-(?=\d)", "$-$", cell)
 
 
 def _feature_lines(rows: tuple[Row, ...]) -> str:

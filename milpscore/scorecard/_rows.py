@@ -25,16 +25,18 @@ class Style:
     ----------
     escape : callable
         Makes any printable text safe in this output.
-    less, at_least : str
-        The signs "less than" and "greater than or equal to", already escaped.
+    less, more, at_most, at_least : str
+        The signs "less than", "greater than", "at most" and "at least", already escaped.
     """
 
     escape: Callable[[str], str]
     less: str
+    more: str
+    at_most: str
     at_least: str
 
 
-PLAIN = Style(escape=str, less="<", at_least=">=")
+PLAIN = Style(escape=str, less="<", more=">", at_most="<=", at_least=">=")
 
 
 @dataclass(frozen=True)

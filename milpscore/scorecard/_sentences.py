@@ -34,7 +34,26 @@ def notes(card: Scorecard) -> tuple[str, ...]:
         reading = "Total: the sum of the points of every line that applies."
         if any(row.kind == "numeric" for rows in card.rows for row in rows):
             reading = reading[:-1] + "; 'per unit' means points times the value."
-    return (reading, *certificate_sentences(card.certificate))
+    return (reading, *_risk_sentences(card), *certificate_sentences(card.certificate))
+
+
+def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
+    """What a risk is, and what stands below it; empty for a card without risks."""
+    if card.risk is None:
+        return ()
+    positive, scale = printable(str(card.classes[1])), number(card.risk.scale)
+    distance = "total" if not card.threshold else f"(total - {exact_number(card.threshold)})"
+    distance = distance.replace("- -", "+ ") + (f" / {scale}" if scale != "1" else "")
+    formula = {
+        "logistic": f"1 / (1 + exp(-{distance}))",
+        "probit": f"the normal distribution function of {distance}",
+    }[card.risk.link]
+    said = [f"Risk: the probability of {positive}, {formula}."]
+    if card.risk.rows:
+        said.append(
+            f"Observed: the share of {positive} among the training rows, weighted as in the fit."
+        )
+    return tuple(said)
 
 
 def certificate_sentences(certificate: Mapping[str, Any]) -> tuple[str, ...]:
@@ -47,7 +66,8 @@ def certificate_sentences(certificate: Mapping[str, Any]) -> tuple[str, ...]:
     ----------
     certificate : mapping
         With the names of tables and JSON: ``formulation, claim, verified, objective, loss,
-        penalty, bound, bound_source, errors, n_rows, caveat``; all may be absent.
+        penalty, bound, bound_source, errors, n_rows, caveat``; all may be absent. With
+        ``loss_name``, and ``loss_without_points``, it speaks of that loss instead of errors.
 
     Returns
     -------
@@ -72,7 +92,9 @@ def _claim(certificate: Mapping[str, Any]) -> str:
     bound = _finite(certificate.get("bound"))
     if bound is None or claim in ("feasible", "none"):
         return f"Claim: {claim}{checked}; nothing is proved about better cards."
-    proved = f"no card of this kind has objective below {_rounded_down(bound)}"
+    name = certificate.get("loss_name")
+    what = f"mean {printable(str(name))} loss plus penalty" if name else "objective"
+    proved = f"no card of this kind has {what} below {_rounded_down(bound)}"
     source = certificate.get("bound_source")
     by = f" (bound: {printable(str(source))})" if source else ""
     return f"Claim: {claim}{checked}; proved: {proved}{by}."
@@ -86,14 +108,19 @@ def _objective(certificate: Mapping[str, Any]) -> str:
     parts = [_finite(certificate.get(name)) for name in ("loss", "penalty")]
     split = ""
     if None not in parts:
-        split = f" = loss {parts[0]:.{_DIGITS}g} + penalty {parts[1]:.{_DIGITS}g}"
+        name = certificate.get("loss_name")
+        loss = f"mean {printable(str(name))} loss" if name else "loss"
+        split = f" = {loss} {parts[0]:.{_DIGITS}g} + penalty {parts[1]:.{_DIGITS}g}"
     bound = _finite(certificate.get("bound"))
     distance = "" if bound is None else f"; gap {max(gap(objective, bound), 0.0):.2%}"
     return f"Objective: {objective:.{_DIGITS}g}{split}{distance}."
 
 
 def _errors(certificate: Mapping[str, Any]) -> str:
-    """Training errors, where they were recorded."""
+    """Training errors, where they were recorded; of a risk score what its points gain."""
+    without = _finite(certificate.get("loss_without_points"))
+    if certificate.get("loss_name"):
+        return "" if without is None else f"Without points the loss would be {without:.{_DIGITS}g}."
     errors, rows = certificate.get("errors"), certificate.get("n_rows")
     if errors is None or rows is None:
         return ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Unseen = Literal["null", "zero"]
 _SOURCE, _SCORED = "source", "scored"
+_EXP_LIMIT = 700
 # Lines are indented after names are written; a line break within a name must not be. Names cannot
 # hold NUL, so it stands for their line breaks until the statement is complete.
 _BREAK = "\x00"
@@ -93,6 +94,9 @@ class _Writer:
             inner.append(f"{_indented(self._sum(absolute=True))} AS {name(size)}")
         label = self._prediction(name(total), name(size))
         outer = [*carried, name(total), f"{_indented(label)} AS {name(prediction)}"]
+        if self._has_risk():
+            risk = name(_fresh("risk", taken))
+            outer.append(f"{_indented(self._risk(name(total)))} AS {risk}")
         listed = ",\n  ".join
         derived = f"SELECT\n  {listed(inner)}\nFROM {place} AS {name(_SOURCE)}"
         statement = (
@@ -119,6 +123,8 @@ class _Writer:
                 "A NULL or a category the card does not know scores nothing; a NULL number that",
                 "counts by the unit makes total and prediction NULL.",
             ]
+        if self._has_risk():
+            lines.append(f"risk is the probability of {positive}; it needs the function EXP.")
         if not self._whole() and card.rule.step is not None:
             lines += [
                 f"{_literal(card.rule.cut)} is the threshold less a thousandth of a step of the",
@@ -142,6 +148,21 @@ class _Writer:
         return (
             f"CASE\n  WHEN {total} IS NULL THEN NULL\n  WHEN {reached} THEN {positive}\n"
             f"  ELSE {negative}\nEND"
+        )
+
+    def _has_risk(self) -> bool:
+        """Whether the card has risks that SQL can compute."""
+        return self.card.risk is not None and self.card.risk.link == "logistic"
+
+    def _risk(self, total: str) -> str:
+        """The logistic risk of a total; EXP must neither overflow nor underflow."""
+        scale = 1.0 if self.card.risk is None else self.card.risk.scale
+        # an exponent makes the division one of floats wherever decimals are short
+        below = f"({_literal(self.card.threshold)} - {total}) / {_literal(scale)}E0"
+        return (
+            f"CASE\n  WHEN {total} IS NULL THEN NULL\n"
+            f"  WHEN {below} > {_EXP_LIMIT} THEN 0.0\n  WHEN {below} < -{_EXP_LIMIT} THEN 1.0\n"
+            f"  ELSE 1.0 / (1.0 + EXP({below}))\nEND"
         )
 
     def _label(self, label: bool | int | float | str) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from milpscore.scorecard._risk import risk_lines
 from milpscore.scorecard._rows import printable
 from milpscore.scorecard._sentences import decision_sentence, notes
 
@@ -12,12 +15,13 @@ if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
 
 _HEADER = ("Variable", "Thresholds", "Points")
+_WIDTH = 79
 
 
 def card_text(card: Scorecard) -> str:
-    """Title, table, decision rule and certificate as lines of text without a final line break."""
-    lines = [printable(card.title), "", *_table(card), "", decision_sentence(card), *notes(card)]
-    return "\n".join(lines)
+    """Title, tables, decision rule and certificate as lines of text without a final line break."""
+    lines = [printable(card.title), "", *_table(card), "", *_risk_table(card)]
+    return "\n".join([*lines, decision_sentence(card), *notes(card)])
 
 
 def _table(card: Scorecard) -> list[str]:
@@ -33,6 +37,34 @@ def _table(card: Scorecard) -> list[str]:
     for group in groups:
         lines += [rule, *(_line(cell, widths) for cell in group)]
     return lines if groups else [*lines, rule]
+
+
+def _risk_table(card: Scorecard) -> list[str]:
+    """The risks of the totals, in bands no wider than a terminal; empty without risks."""
+    found = risk_lines(card)
+    if not found:
+        return []
+    labels, columns = (
+        [line[0] for line in found],
+        list(zip(*(line[1:] for line in found), strict=True)),
+    )
+    head = max(map(len, labels))
+    lines: list[str] = []
+    while columns:
+        widths = [max(map(_width, column)) for column in columns]
+        taken = head + np.cumsum([width + 3 for width in widths])
+        fits = max(int((taken <= _WIDTH).sum()), 1)
+        for k, label in enumerate(labels):
+            cells = [
+                " " * (width - _width(column[k])) + column[k]
+                for column, width in zip(columns[:fits], widths, strict=False)
+            ]
+            lines.append(" | ".join([f"{label:{head}}", *cells]))
+            if not k:
+                lines.append("-+-".join("-" * width for width in (head, *widths[:fits])))
+        lines.append("")
+        columns = columns[fits:]
+    return lines
 
 
 def _line(cells: tuple[str, str, str], widths: list[int]) -> str:
