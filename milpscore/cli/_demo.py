@@ -65,7 +65,7 @@ TimeLimit = Annotated[
 ]
 
 
-def demo_command(time_limit: TimeLimit = 30.0, quiet: options.Quiet = False) -> None:
+def demo_command(time_limit: TimeLimit = 60.0, quiet: options.Quiet = False) -> None:
     """Certify a score on breast-cancer data; no file and no network needed.
 
     An integer card with its certificate, and beside it the LP relaxations
