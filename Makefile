@@ -20,7 +20,7 @@ demo: $(VENV)/.installed-demo  ## install, then certify a score on the breast-ca
 	@$(VENV)/bin/milpscore demo $(ARGS)
 
 test: $(VENV)/.installed-tests  ## install, then run the tests
-	@$(VENV)/bin/python -m pytest $(ARGS)
+	@$(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: $(VENV)/.installed-dev  ## style (ruff) and layers (import-linter)
 	@$(VENV)/bin/ruff check .

@@ -115,7 +115,7 @@ def test_one_node_stops_with_a_bound_and_never_below_the_start() -> None:
 
 
 def test_a_gap_asked_for_is_not_called_optimal() -> None:
-    result = solve(slim(hard(100, 6), max_terms=3), mip_gap=0.5)
+    result = solve(slim(hard(100, 6), max_terms=3), "highs", mip_gap=0.5)
     assert result.termination is Termination.GAP_REACHED
     assert result.claim is Claim.GAP
     assert 1e-6 < result.gap <= 0.5
@@ -206,7 +206,7 @@ def test_more_threads_find_the_same_optimum() -> None:
 
 def test_the_trace_is_monotone_and_ends_at_the_answer() -> None:
     seen: list[TracePoint] = []
-    result = solve(slim(hard(100, 6), max_terms=3), callback=seen.append)
+    result = solve(slim(hard(100, 6), max_terms=3), "highs", callback=seen.append)
     assert tuple(seen) == result.trace
     assert len(seen) > 2
     objective = [p.objective for p in seen if math.isfinite(p.objective)]
