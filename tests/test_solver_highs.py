@@ -236,7 +236,10 @@ def test_a_progress_line_goes_to_standard_error(capfd: pytest.CaptureFixture[str
 
 
 INTERRUPTED = """
-    import json, sys
+    import json, signal, sys
+
+    # a shell that runs this in the background has told it to ignore Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from designs import card_of, hard
     from milpscore.formulations import slim
     from milpscore.solvers import solve

@@ -218,17 +218,20 @@ def tree_problem(statement: Statement) -> Any:
         exact = rule.nearest(Fraction(b))
         return not statement.violations(Card(w, exact))
 
+    lower, upper = statement.ranges
+    nothing = (lower == 0) & (upper == 0)
+
     def possible(status: IntArray) -> bool:
         # "in" may still have 0 points: only what is out is certain
-        out = np.flatnonzero(status < 0).tolist()
+        out = np.flatnonzero((status < 0) | nothing).tolist()
         return all(c.allows_support((), out) for c in statement.constraints)
 
     return TreeProblem(
         X=np.ascontiguousarray(rows.X),
         y=loss.answers(rows.y),
         loss=loss.base,
-        lower=statement.coef_min,
-        upper=statement.coef_max,
+        lower=lower,
+        upper=upper,
         sample_weight=rows.weight,
         sets=statement.coef_sets,
         max_terms=statement.max_terms,
