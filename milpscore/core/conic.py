@@ -193,6 +193,10 @@ class ConicProgram(Program):
         own = {constraint.id for constraint in [*self.own, *self.cone.constraints]}
         return [constraint for constraint in self.model.constraints if constraint.id not in own]
 
+    def added_by_user(self) -> str:
+        """What was added to the problem, in words; empty where nothing was."""
+        return ", ".join(str(constraint) for constraint in self.added)
+
     def subject_to(self, *constraints: Any) -> ConicProgram:
         """Add constraints, in place.
 

@@ -66,6 +66,8 @@ class Program:
     least : mapping from argument name to number
         The least value :meth:`set` takes, 0 where none is named: below it the coefficient ranges
         derived from it would cut off better cards.
+    algebra : tuple of str
+        What is stated, as LaTeX: the displayed formulas of the builder's docstring.
     """
 
     statement: Statement
@@ -77,6 +79,12 @@ class Program:
     least: Mapping[str, float] = field(default_factory=dict)
     build_seconds: float = 0.0
     stated: frozenset[str] = frozenset()
+    algebra: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        from milpscore.core.html import program_html
+
+        return program_html(self)
 
     def __repr__(self) -> str:
         """Name, kind and shape; the data stay out."""

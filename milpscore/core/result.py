@@ -186,6 +186,11 @@ class Result:
             f"{self.objective:.6g}, bound {self.dual_bound:.6g}, terms {self.terms}>"
         )
 
+    def _repr_html_(self) -> str:
+        from milpscore.core.html import result_html
+
+        return result_html(self)
+
     @property
     def gap(self) -> float:
         """(objective - bound) / max(|objective|, 1e-10); infinite without a card or a bound."""

@@ -93,6 +93,11 @@ class Statement:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     constraints: tuple[Requirement, ...] = ()
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Raw rows and columns, (n, p)."""
+        return self.design.shape
+
     def penalty(self, w: Any) -> float:
         """Sum of the penalties of coefficients w (real or whole)."""
         return sum(term.value(w) for term in self.penalties)

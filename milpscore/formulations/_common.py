@@ -17,6 +17,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from milpscore.core.algebra import part_names
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, SizeError
+from milpscore.core.html import algebra_in
 from milpscore.core.program import Program
 
 PerColumn = int | Sequence[int] | Mapping[str, int]
@@ -336,6 +337,7 @@ def builder_of(build: Callable[P, Program]) -> Callable[P, Program]:
         with PauseGC():
             program: Program = build(*args, **kwargs)
         program.stated = part_names(program.model)
+        program.algebra = algebra_in(build.__doc__)
         program.build_seconds = time.perf_counter() - started
         return program
 

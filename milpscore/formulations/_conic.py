@@ -22,6 +22,7 @@ from milpscore.core.conic import (
 )
 from milpscore.core.design import Design
 from milpscore.core.errors import DataError, FormulationError, MilpscoreError, OptionError
+from milpscore.core.html import algebra_in
 from milpscore.core.program import Layout
 from milpscore.formulations._common import as_design, refuse_if_too_large
 from milpscore.formulations._conic_losses import conic_loss, express
@@ -228,6 +229,7 @@ def conic_builder(build: Callable[P, ConicProgram]) -> Callable[P, ConicProgram]
     def timed(*args: P.args, **kwargs: P.kwargs) -> ConicProgram:
         started = time.perf_counter()
         program = build(*args, **kwargs)
-        return replace(program, build_seconds=time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return replace(program, build_seconds=seconds, algebra=algebra_in(build.__doc__))
 
     return timed

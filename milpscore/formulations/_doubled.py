@@ -15,7 +15,6 @@ from milpscore.core.program import Layout, Program
 from milpscore.core.statement import Statement
 from milpscore.formulations._common import (
     as_design,
-    builder_of,
     check_margin,
     check_max_terms,
     linear,
@@ -38,7 +37,6 @@ from milpscore.formulations._hinge import (
 from milpscore.losses import Hinge
 
 
-@builder_of
 def rounding_program(
     name: str,
     X: Any,

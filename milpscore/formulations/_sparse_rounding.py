@@ -7,10 +7,12 @@ from typing import Any, Literal
 
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
+from milpscore.formulations._common import builder_of
 from milpscore.formulations._constraints import Constraints
 from milpscore.formulations._doubled import rounding_program
 
 
+@builder_of
 def sparse_rounding(
     X: Any,
     y: Any = None,
@@ -27,7 +29,13 @@ def sparse_rounding(
 ) -> Program:
     r"""Convex rounding over the hull of weights with at most k terms.
 
-    The program of :func:`convex_rounding` with :math:`\sum_d c_d \le k`.
+    .. math::
+
+        \min_{c \in [0,1]^d,\, b}\ & \tfrac{1}{S\gamma} \sum_i s_i
+        \max(0,\ \gamma - y_i (c \cdot x'_i + b)) \\
+        & \textstyle\sum_l c_l \le k
+
+    with x' and the weights w as in :func:`convex_rounding`.
 
     Parameters
     ----------
