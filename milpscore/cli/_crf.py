@@ -1,0 +1,400 @@
+"""``milpscore crf``: train, apply, measure and print a linear-chain CRF."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from milpscore.cli import _options as options
+from milpscore.cli._common import (
+    INTERRUPTED,
+    noting_interrupts,
+    print_json,
+    require_folder,
+    say,
+)
+from milpscore.core.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from milpscore.sequence import SparseCRF
+
+crf_app = typer.Typer(
+    name="crf",
+    help="Label sequences with a sparse linear-chain CRF.",
+    no_args_is_help=True,
+)
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA.txt",
+        help="A position a line, columns parted by blanks or tabs, blank lines between sequences, "
+        "the label last; UTF-8.",
+        show_default=False,
+    ),
+]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="Model saved by 'milpscore crf train'.", show_default=False
+    ),
+]
+ModelOut = Annotated[
+    Path,
+    typer.Option(
+        "--model",
+        metavar="FILE",
+        help="Save the model here; a name that ends in .json gives JSON, any other npz.",
+        rich_help_panel=options.OUTPUT_PANEL,
+        show_default=False,
+    ),
+]
+Patterns = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Patterns as in CRF++ and Wapiti; default: unigram and bigram of every column.",
+        rich_help_panel=options.DATA_PANEL,
+    ),
+]
+Dev = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="More labelled sequences, to watch.",
+        rich_help_panel=options.DATA_PANEL,
+    ),
+]
+Tab = Annotated[
+    bool,
+    typer.Option(
+        "--tab",
+        help="One tab parts the columns; tokens may hold blanks.",
+        rich_help_panel=options.DATA_PANEL,
+    ),
+]
+MinCount = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Leave out observations made at fewer positions.",
+        rich_help_panel=options.DATA_PANEL,
+    ),
+]
+Solver = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Trainer: owlqn, lbfgs, sbcd or sgd.",
+        rich_help_panel=options.SOLVE_PANEL,
+    ),
+]
+Rho1 = Annotated[
+    float,
+    typer.Option(min=0, help="Weight of the L1 norm.", rich_help_panel=options.SOLVE_PANEL),
+]
+Rho2 = Annotated[
+    float,
+    typer.Option(
+        min=0, help="Weight of half the squared L2 norm.", rich_help_panel=options.SOLVE_PANEL
+    ),
+]
+MaxIterations = Annotated[
+    int,
+    typer.Option(min=0, help="Iterations at most.", rich_help_panel=options.SOLVE_PANEL),
+]
+Tol = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        help="Relative distance of 0 to the subdifferential at which to stop.",
+        rich_help_panel=options.SOLVE_PANEL,
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", min=0, help="Seconds of training.", rich_help_panel=options.SOLVE_PANEL
+    ),
+]
+Patience = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Stop after so many iterations without fewer errors on --dev.",
+        rich_help_panel=options.SOLVE_PANEL,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write here instead of to standard output."),
+]
+
+
+@crf_app.command("train")
+def train_command(
+    data: Data,
+    model: ModelOut,
+    patterns: Patterns = None,
+    dev: Dev = None,
+    tab: Tab = False,
+    min_count: MinCount = 1,
+    solver: Solver = "owlqn",
+    rho1: Rho1 = 0.5,
+    rho2: Rho2 = 1e-5,
+    max_iterations: MaxIterations = 1000,
+    tol: Tol = 1e-4,
+    time_limit: TimeLimit = None,
+    patience: Patience = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn a model from labelled sequences.
+
+    The objective is the sum of -log p plus rho1 |theta|_1 plus
+    rho2/2 |theta|^2. Ctrl-C stops the training, and the best model so far
+    is saved.
+    """
+    from milpscore.sequence import SparseCRF, read_sequences
+
+    require_folder(model)
+    if patience is not None and dev is None:
+        raise OptionError("--patience watches the errors on other sequences: add --dev FILE")
+    estimator = SparseCRF(
+        solver,
+        rho1=rho1,
+        rho2=rho2,
+        patterns=patterns,
+        min_count=min_count,
+        max_iterations=max_iterations,
+        tol=tol,
+        time_limit=time_limit,
+        patience=patience,
+        random_state=seed,
+        verbose=not quiet,
+    )
+    separator = _separator(tab)
+    with noting_interrupts() as interrupted, _told_warnings(quiet):
+        try:
+            X, y = read_sequences(data, separator=separator)
+            held_out = (None, None) if dev is None else read_sequences(dev, separator=separator)
+            estimator.fit(X, y, *held_out)
+        except KeyboardInterrupt:
+            say("Interrupted before there was a model.")
+            raise typer.Exit(INTERRUPTED) from None
+    about = _about(estimator)
+    if json:
+        print_json(about)
+    else:
+        typer.echo(_as_text(about))
+    estimator.save(model)
+    say(f"The model was saved in {model}.")
+    if interrupted.is_set():
+        raise typer.Exit(INTERRUPTED)
+
+
+@crf_app.command("tag")
+def tag_command(
+    model: Model,
+    data: Data,
+    out: Out = None,
+    tab: Tab = False,
+    posterior: Annotated[
+        bool, typer.Option("--posterior", help="Add the probability of each label.")
+    ] = False,
+    n_best: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            min=1,
+            help="The K best labellings of each sequence, each after a line '# rank probability'.",
+        ),
+    ] = None,
+) -> None:
+    """Label sequences: all columns of the file, and the predicted label at the right.
+
+    The file may have a label of its own as one more column; it is kept.
+    """
+    from milpscore.sequence import write_sequences
+
+    require_folder(out)
+    if posterior and n_best is not None:
+        raise OptionError("--posterior and --n-best exclude each other: drop one")
+    estimator, rows, X, _ = _loaded(model, data, tab)
+    if n_best is None:
+        predicted = estimator.predict(X)
+        added = [predicted]
+        if posterior:
+            added.append(_probabilities(estimator.predict_marginals(X), predicted))
+        with _stream(out) as stream:
+            write_sequences(stream, rows, *added)
+        return
+    best = estimator.predict_n_best(X, n_best)
+    with _stream(out) as stream:
+        for sequence, found in zip(rows, best, strict=True):
+            for rank, (labels, probability) in enumerate(found, start=1):
+                stream.write(f"# {rank} {probability:.6g}\n")
+                write_sequences(stream, [sequence], [labels])
+
+
+@crf_app.command("eval")
+def eval_command(model: Model, data: Data, tab: Tab = False, json: options.Json = False) -> None:
+    """Compare the labels of a file with the predicted ones."""
+    from milpscore.sequence import report, sequence_accuracy, token_accuracy
+
+    estimator, _, X, y = _loaded(model, data, tab)
+    if y is None:
+        raise DataError(
+            f"{str(data)!r} has as many columns as the model reads, so no label to compare with: "
+            "add it as the last column"
+        )
+    predicted = estimator.predict(X)
+    table = report(y, predicted)
+    accuracies = {
+        "token_accuracy": token_accuracy(y, predicted),
+        "sequence_accuracy": sequence_accuracy(y, predicted),
+    }
+    if json:
+        rows = table.to_dict("records")
+        split = {f"{kind}s": [row for row in rows if row["kind"] == kind] for kind in _KINDS}
+        print_json({**accuracies, "n_sequences": len(y), "n_tokens": sum(map(len, y)), **split})
+        return
+    from milpscore.cli._frame_table import frame_table
+    from milpscore.cli._table import output
+
+    console = output()
+    console.print(frame_table(table))
+    for name, value in accuracies.items():
+        console.print(f"{name.replace('_', ' ')}: {value:.2%}")
+
+
+_KINDS = ("label", "span")
+
+
+@crf_app.command("dump")
+def dump_command(
+    model: Model,
+    top: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Only the N largest weights.")
+    ] = None,
+    out: Out = None,
+) -> None:
+    """Print the active features by falling |weight|.
+
+    Columns, parted by tabs: observation, label before (# where the feature
+    looks at one label), label, weight.
+    """
+    from milpscore.sequence import SparseCRF
+
+    require_folder(out)
+    estimator = SparseCRF.load(model)
+    with _stream(out) as stream:
+        stream.writelines(line + "\n" for line in estimator.dump(top))
+
+
+def _loaded(model: Path, data: Path, tab: bool) -> tuple[SparseCRF, Any, Any, Any]:
+    """A model; all rows of a file; their columns without a label; the labels, if there are any.
+
+    Raises
+    ------
+    DataError
+        The file has neither the columns of the model nor one more.
+    """
+    from milpscore.sequence import SparseCRF, read_sequences
+
+    estimator = SparseCRF.load(model)
+    wanted = estimator.n_columns_
+    if wanted is None:
+        raise DataError(
+            f"{str(model)!r} was trained on named features, which no file of columns has: apply it "
+            "in Python"
+        )
+    rows, _ = read_sequences(data, labelled=False, separator=_separator(tab))
+    width = len(rows[0][0])
+    if width not in (wanted, wanted + 1):
+        raise DataError(
+            f"{str(data)!r} has {width} columns, the model reads {wanted}: give these, with or "
+            "without the label as one more"
+        )
+    if width == wanted:
+        return estimator, rows, rows, None
+    X = [[row[:-1] for row in sequence] for sequence in rows]
+    return estimator, rows, X, [[row[-1] for row in sequence] for sequence in rows]
+
+
+def _probabilities(marginals: Any, predicted: list[list[str]]) -> list[list[str]]:
+    """The probability of each predicted label, as text."""
+    return [
+        [f"{at[label]:.6f}" for at, label in zip(some, labels, strict=True)]
+        for some, labels in zip(marginals, predicted, strict=True)
+    ]
+
+
+def _about(estimator: SparseCRF) -> dict[str, Any]:
+    """What a training is summed up in."""
+    last = estimator.trace_.iloc[-1].to_dict() if len(estimator.trace_) else {}
+    errors = {str(key): value for key, value in last.items() if str(key).endswith("_error")}
+    return {
+        "solver": estimator.solver,
+        "status": str(estimator.status_),
+        "objective": estimator.objective_,
+        "iterations": estimator.n_iter_,
+        "seconds": estimator.seconds_,
+        "n_labels": len(estimator.classes_),
+        "n_features": estimator.n_features_,
+        "n_active": estimator.n_active_,
+        **errors,
+    }
+
+
+def _as_text(about: dict[str, Any]) -> str:
+    lines = [
+        f"{about['solver']}: {about['status']} after {about['iterations']} iterations, "
+        f"{about['seconds']:.1f} s",
+        f"objective {about['objective']:.6g}; {about['n_active']} of {about['n_features']} "
+        f"features active, {about['n_labels']} labels",
+    ]
+    shown = {
+        key: value
+        for key, value in about.items()
+        if key.endswith("_error") and not math.isnan(value)
+    }
+    if shown:
+        lines.append(
+            ", ".join(f"{key.replace('_', ' ')} {value:.2%}" for key, value in shown.items())
+        )
+    return "\n".join(lines)
+
+
+def _separator(tab: bool) -> str | None:
+    return "\t" if tab else None
+
+
+@contextmanager
+def _stream(out: Path | None) -> Iterator[Any]:
+    """The file, or standard output."""
+    if out is None:
+        yield sys.stdout
+        return
+    with out.open("w", encoding="utf-8", newline="\n") as stream:
+        yield stream
+
+
+@contextmanager
+def _told_warnings(quiet: bool) -> Iterator[None]:
+    """Say warnings in one line each instead of with the place in the code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for warning in [] if quiet else caught:
+                say(f"Warning: {warning.message}")

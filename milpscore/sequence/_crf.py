@@ -1,0 +1,407 @@
+"""``SparseCRF``: labels of sequences in scikit-learn's manner."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import DataError, OptionError
+from milpscore.metrics import integrity
+from milpscore.sequence._coding import Coding
+from milpscore.sequence._data import SequenceData
+from milpscore.sequence._features import Weights
+from milpscore.sequence._measures import token_accuracy
+from milpscore.sequence._model import posterior_marginals
+from milpscore.sequence._parameters import check_parameters
+from milpscore.sequence._prepared import prepare
+from milpscore.sequence._proximal import train_penalised
+from milpscore.sequence._saving import load_model, save_model
+from milpscore.sequence._stopping import Status
+from milpscore.sequence._tokens import in_sequences
+from milpscore.sequence._trace import TOL, TrainOptions, TrainResult
+from milpscore.sequence._trainers import trainer
+from milpscore.sequence._viterbi import n_best, viterbi
+from milpscore.sequence._watching import Watch, trace_table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no types
+    """A linear-chain conditional random field with the elastic net.
+
+    Minimises sum_i -log p(y_i | x_i) + rho1 |theta|_1 + rho2/2 |theta|_2^2: a sum over the
+    sequences, not a mean. Features are indicators, mu_{y,x} of an observation x with the label and
+    lambda_{y',y,x} with the label before and the label.
+
+    Parameters
+    ----------
+    solver : str
+        "owlqn", "lbfgs", "sbcd" or "sgd".
+    rho1, rho2 : float
+        Weights of the L1 norm, which makes features vanish, and of half the squared L2 norm.
+    penalty : object of milpscore.penalties, optional
+        A separable one in the place of rho1, rho2 and the solver, say ``Facets(0.5)`` for whole
+        weights; trained by accelerated proximal gradient steps.
+    patterns : text, list of lines, path object or None
+        What is observed at a position, as in CRF++ and Wapiti; see :func:`parse_patterns`. None:
+        unigram and bigram of every column, and the plain bigram. Named features need none.
+    min_count : int
+        Observations made at fewer positions are left out.
+    max_iterations : int
+    tol : float
+        Relative distance of 0 to the subdifferential at which to stop.
+    time_limit : float or None
+        Seconds of training.
+    patience : int or None
+        Stop when the token errors on the development set were not below the fewest so far at so
+        many looks in a row, and keep the model of the fewest; needs ``errors_every`` of 1 or more.
+    errors_every : int
+        Look at the errors each so many iterations; 0 for the last one only. A look decodes both
+        sets.
+    random_state : int, Generator or None
+        For solvers that draw.
+    warm_start : bool
+        Begin with the weights of the last ``fit`` where there was one; they are carried over by
+        the names of observations and labels, so data and patterns may differ.
+    verbose : bool
+        A line an iteration on standard error.
+
+    Attributes
+    ----------
+    classes_ : ndarray of object
+        Labels, sorted.
+    theta_ : ndarray of shape (n_features_,)
+        All weights; see :class:`Layout`.
+    objective_ : float
+        With the penalties, of ``theta_`` on the training data.
+    status_ : str
+        Why training stopped: "converged", "iteration_limit", "time_limit", "stopped" (patience),
+        "stalled" or "interrupted".
+    n_iter_ : int
+    seconds_ : float
+        Of training, errors and reading left out.
+    trace_ : DataFrame
+        A row an iteration: iteration, seconds, objective, active, distance, token_error,
+        sequence_error, dev_token_error, dev_sequence_error.
+    best_iteration_ : int or None
+        The iteration with the fewest token errors on the development set. ``theta_`` is that of
+        this iteration where ``patience`` was given, else that of the lowest objective.
+    coding_ : Coding
+        Patterns, vocabularies and labels.
+    n_columns_ : int or None
+        Columns of a position; None for named features.
+    n_features_, n_active_ : int
+        Weights, and those that are not zero.
+    integrity_ : float
+        Share of whole weights.
+    """
+
+    classes_: npt.NDArray[Any]
+    theta_: FloatArray
+    objective_: float
+    status_: str
+    n_iter_: int
+    seconds_: float
+    trace_: DataFrame
+    best_iteration_: int | None
+    coding_: Coding
+
+    def __init__(
+        self,
+        solver: str = "owlqn",
+        *,
+        rho1: float = 0.5,
+        rho2: float = 1e-5,
+        penalty: Any = None,
+        patterns: Any = None,
+        min_count: int = 1,
+        max_iterations: int = 1000,
+        tol: float = TOL,
+        time_limit: float | None = None,
+        patience: int | None = None,
+        errors_every: int = 1,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.solver = solver
+        self.rho1 = rho1
+        self.rho2 = rho2
+        self.penalty = penalty
+        self.patterns = patterns
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.tol = tol
+        self.time_limit = time_limit
+        self.patience = patience
+        self.errors_every = errors_every
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
+        """Learn the vocabulary and the weights. Ctrl-C keeps the best model so far.
+
+        Parameters
+        ----------
+        X : list of sequences
+            Each a list of texts, of tuples of texts (columns), or of mappings name -> text, truth
+            value, 0 or 1 (named features, as in sklearn-crfsuite).
+        y : list of lists of str
+        X_dev, y_dev : the same, optional
+            A development set: its errors go to ``trace_``, and ``patience`` watches them.
+
+        Returns
+        -------
+        SparseCRF
+            Itself.
+
+        Raises
+        ------
+        DataError
+            Sequences, labels or patterns cannot be used.
+        OptionError
+            A parameter is out of range, or there is no such solver.
+
+        Warns
+        -----
+        RuntimeWarning
+            Training was interrupted.
+        """
+        check_parameters(self.get_params(deep=False))
+        train = None if self.penalty is not None else trainer(self.solver)
+        if (X_dev is None) != (y_dev is None):
+            raise DataError("a development set has sequences and labels: give both X_dev and y_dev")
+        if self.patience is not None and X_dev is None:
+            raise OptionError("patience watches the errors on a development set: give X_dev, y_dev")
+        if self.patience is not None and not self.errors_every:
+            raise OptionError("patience watches errors: set errors_every to 1 or more")
+        coding, data = Coding.learn(X, y, self.patterns, self.min_count)
+        dev = None if X_dev is None else coding.encode(X_dev, y_dev, "y_dev")
+        options = self._options(coding, dev)
+        if train is None:
+            result = train_penalised(data, self.penalty, options)
+        else:
+            result = train(data, options)
+        self._keep(coding, result)
+        if result.status is Status.INTERRUPTED:
+            warnings.warn(
+                f"training was interrupted after {self.n_iter_} iterations: the best model until "
+                "then is kept",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def predict(self, X: Any) -> list[list[str]]:
+        """The most probable labels of each sequence.
+
+        Parameters
+        ----------
+        X : list of sequences
+            As in ``fit``; observations that training never saw are left out.
+
+        Raises
+        ------
+        DataError
+            They are of another shape than in training.
+        """
+        data = self.encode(X)
+        return self.coding_.spell(viterbi(data, self.theta_), data.offsets)
+
+    def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
+        """The probability of every label at every position.
+
+        Parameters
+        ----------
+        X : list of sequences
+
+        Returns
+        -------
+        list of lists of dict
+            Label -> p(y_t = label | x).
+        """
+        data = self.encode(X)
+        labels = self.coding_.labels
+        rows = posterior_marginals(data, self.theta_).tolist()
+        flat = [dict(zip(labels, row, strict=True)) for row in rows]
+        return in_sequences(flat, data.offsets)
+
+    def predict_n_best(self, X: Any, k: int) -> list[list[tuple[list[str], float]]]:
+        """The k most probable labellings of each sequence, best first.
+
+        Parameters
+        ----------
+        X : list of sequences
+        k : int
+
+        Returns
+        -------
+        list of lists of (labels, probability)
+            Fewer than k where there are no more.
+
+        Raises
+        ------
+        OptionError
+            ``k`` is below 1.
+        """
+        labels = self._fitted().labels
+        return [
+            [([labels[code] for code in one.labels.tolist()], one.probability) for one in found]
+            for found in n_best(self.encode(X), self.theta_, k)
+        ]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Share of positions with the right label.
+
+        Parameters
+        ----------
+        X : list of sequences
+        y : list of lists of str
+        """
+        return token_accuracy(y, self.predict(X))
+
+    def encode(self, X: Any, y: Any = None) -> SequenceData:
+        """Sequences in numbers, for the functions of :mod:`milpscore.sequence`.
+
+        Parameters
+        ----------
+        X : list of sequences
+        y : list of lists of str, optional
+        """
+        return self._fitted().encode(X, y)
+
+    @property
+    def weights_(self) -> Weights:
+        """The weights with their names."""
+        coding = self._fitted()
+        return Weights(self.theta_, coding.labels, coding.unigrams, coding.bigrams, coding.plain)
+
+    @property
+    def state_features_(self) -> dict[tuple[str, str], float]:
+        """(observation, label) -> weight, those that are not zero."""
+        return self.weights_.state_features()
+
+    @property
+    def transition_features_(self) -> dict[tuple[str, str], float]:
+        """(label before, label) -> weight of the plain bigram, those that are not zero."""
+        return self.weights_.transition_features()
+
+    @property
+    def bigram_features_(self) -> dict[tuple[str, str, str], float]:
+        """(observation, label before, label) -> weight, those that are not zero."""
+        return self.weights_.bigram_features()
+
+    @property
+    def n_features_(self) -> int:
+        """Number of weights."""
+        return len(self.theta_)
+
+    @property
+    def n_active_(self) -> int:
+        """Number of weights that are not zero."""
+        return int(np.count_nonzero(self.theta_))
+
+    @property
+    def integrity_(self) -> float:
+        """Share of whole weights, zeros included."""
+        return integrity(self.theta_)
+
+    @property
+    def n_columns_(self) -> int | None:
+        """Columns of a position; None for named features."""
+        return self._fitted().n_columns
+
+    def features(self, top: int | None = None) -> DataFrame:
+        """Active features by falling |weight|: observation, label_before, label, weight.
+
+        Parameters
+        ----------
+        top : int, optional
+            At most so many.
+        """
+        return self.weights_.table(top)
+
+    def dump(self, top: int | None = None) -> Iterator[str]:
+        """The same as lines: observation, label before (# for unigrams), label, weight.
+
+        Parameters
+        ----------
+        top : int, optional
+            At most so many.
+        """
+        return self.weights_.lines(top)
+
+    def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
+        """Write the model into one file, which :meth:`load` reads; no pickle in it.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in ``.json`` gives JSON, any other an npz archive.
+        compact : bool
+            Leave out observations without an active feature: predictions stay the same.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
+        save_model(self, path, compact)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SparseCRF:
+        """Read a model written by :meth:`save`.
+
+        Raises
+        ------
+        DataError
+            The file cannot be read, is no model, is damaged, or was written by a newer milpscore.
+        """
+        model: SparseCRF = load_model(cls, path)
+        return model
+
+    def _options(self, coding: Coding, dev: SequenceData | None) -> TrainOptions:
+        start = None
+        if self.warm_start and hasattr(self, "coding_"):
+            start = self.weights_.moved_to(coding.labels, coding.unigrams, coding.bigrams)
+        alone = self.penalty is not None
+        return TrainOptions(
+            rho1=0.0 if alone else self.rho1,
+            rho2=0.0 if alone else self.rho2,
+            start=start,
+            tol=self.tol,
+            max_iterations=self.max_iterations,
+            time_limit=self.time_limit,
+            dev=None if dev is None else prepare(dev),
+            keep_by_dev=self.patience is not None,
+            errors_every=self.errors_every,
+            callback=Watch(self.patience, self.verbose),
+            random_state=self.random_state,
+        )
+
+    def _keep(self, coding: Coding, result: TrainResult) -> None:
+        self.coding_ = coding
+        self.classes_ = np.array(coding.labels, dtype=object)
+        self.theta_ = result.theta
+        self.objective_ = result.objective
+        self.status_ = str(result.status)
+        self.n_iter_ = result.trace[-1].iteration
+        self.seconds_ = result.seconds
+        self.trace_ = trace_table(result.trace)
+        looked = [row for row in result.trace if not np.isnan(row.dev_token_error)]
+        best = min(looked, key=lambda row: row.dev_token_error, default=None)
+        self.best_iteration_ = None if best is None else best.iteration
+
+    def _fitted(self) -> Coding:
+        check_is_fitted(self, "theta_")
+        return self.coding_

@@ -1,0 +1,241 @@
+"""CRF++-style patterns: what is observed at a position, written as a line of text."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from milpscore.core.errors import DataError
+from milpscore.sequence._regex import compile_regex
+
+PatternSource: TypeAlias = str | os.PathLike[str] | Iterable[str]
+
+_REFERENCE = re.compile(
+    r"""%(?P<command>[xXmMtT])\[\s*(?P<row>[+-]?\d+)\s*,\s*(?P<column>\d+)\s*"""
+    r"""(?:,\s*"(?P<regex>(?:[^"\\]|\\.)*)"\s*)?\]"""
+)
+_QUOTED_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comment>(?:^|\s)#.*$)')
+_SHAPES = '%x[row,col], %m[row,col,"regex"] or %t[row,col,"regex"]'
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One ``%x[row,col]``, ``%m[row,col,"regex"]`` or ``%t[row,col,"regex"]``.
+
+    Attributes
+    ----------
+    command : {"x", "m", "t"}
+        The token, the part of it that matches, or whether it matches ("true", "false").
+    row : int
+        Relative to the position: -1 is the one before.
+    column : int
+        From 0.
+    lower : bool
+        Written in upper case: the answer is put in lower case.
+    regex : re.Pattern or None
+        None for "x".
+    """
+
+    command: str
+    row: int
+    column: int
+    lower: bool = False
+    regex: re.Pattern[str] | None = None
+
+    def answer(self, token: str) -> str:
+        """What stands for the reference where it points at ``token``."""
+        if self.regex is not None:
+            found = self.regex.search(token)
+            if self.command == "t":
+                return "false" if found is None else "true"
+            token = "" if found is None else found.group()
+        return token.lower() if self.lower else token
+
+    def beyond(self, padding: str) -> str:
+        """What stands for it where it points outside the sequence."""
+        return "false" if self.command == "t" else padding
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One line: kind, texts and references.
+
+    Attributes
+    ----------
+    line : str
+        As written, without comment and outer blanks.
+    kind : {"u", "b", "*"}
+        Joined with the label (unigram), with two labels in a row (bigram), or with both.
+    parts : tuple of str and Reference
+        What an observation's name is put together from.
+    """
+
+    line: str
+    kind: str
+    parts: tuple[str | Reference, ...]
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The references, from left to right."""
+        return tuple(part for part in self.parts if isinstance(part, Reference))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns it needs."""
+        return max((reference.column + 1 for reference in self.references), default=0)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it looks at no token: a plain ``b`` gives the label-to-label weights."""
+        return not self.references
+
+
+def default_patterns(n_columns: int) -> tuple[Pattern, ...]:
+    """The patterns used where none are given.
+
+    Unigrams and bigrams of every column, as in the source's models (|X||Y| + |X||Y|^2 features),
+    and the plain bigram.
+
+    Parameters
+    ----------
+    n_columns : int
+    """
+    lines = [f"{kind}:%x[0,{column}]" for column in range(n_columns) for kind in "ub"]
+    return parse_patterns([*lines, "b"])
+
+
+def read_patterns(path: str | os.PathLike[str]) -> tuple[Pattern, ...]:
+    """Read a file of patterns in UTF-8; see :func:`parse_patterns`.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, or a line cannot; the message names file and line.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{str(path)!r} is not in UTF-8 (byte {error.object[error.start]:#04x} at "
+            f"{error.start}): save it as UTF-8"
+        ) from error
+    except OSError as error:
+        raise DataError(f"cannot read {str(path)!r}: {error.strerror}. Check the path.") from error
+    return parse_patterns(text.split("\n"), str(path))
+
+
+def parse_patterns(lines: str | Iterable[str], source: str = "patterns") -> tuple[Pattern, ...]:
+    """Read patterns, one a line, as in CRF++ and Wapiti.
+
+    A line begins with ``u`` (unigram), ``b`` (bigram) or ``*`` (both), in either case; then may
+    come an identifier; then texts and references. Blank lines, and what follows a ``#`` at the
+    start of a line or after a blank, are left out. Two patterns that give the same text share
+    their observations (a bag of words: ``u:word=%x[-1,0]`` and ``u:word=%x[1,0]``), except that a
+    pattern which begins with a reference right after ``u:`` is told apart by its own line.
+
+    Parameters
+    ----------
+    lines : str or iterable of str
+        A text is split into its lines.
+    source : str
+        What error messages call the lines, say the file's name.
+
+    Raises
+    ------
+    DataError
+        A line is no pattern, or there is none; the message names source and line.
+    """
+    given = lines.split("\n") if isinstance(lines, str) else list(lines)
+    found: list[Pattern] = []
+    plain_at = None
+    for number, raw in enumerate(given, start=1):
+        text = _without_comment(raw).strip()
+        if not text:
+            continue
+        where = f"{source}, line {number}"
+        pattern = _parsed(text, where)
+        if pattern.plain and pattern.kind != "u":
+            if plain_at is not None:
+                raise DataError(
+                    f"{where}: {text!r} is a second bigram without references, after line "
+                    f"{plain_at}: they say the same, drop one"
+                )
+            plain_at = number
+        found.append(pattern)
+    if not found:
+        raise DataError(f"{source}: there is no pattern; write a line such as 'u:%x[0,0]'")
+    return tuple(found)
+
+
+def resolve_patterns(given: PatternSource | None, n_columns: int) -> tuple[Pattern, ...]:
+    """The patterns of an argument: None for the default, a text, lines, or a path object.
+
+    Raises
+    ------
+    DataError
+        A pattern cannot be read, or refers to a column the data do not have.
+    """
+    if given is None:
+        return default_patterns(n_columns)
+    patterns = read_patterns(given) if isinstance(given, os.PathLike) else parse_patterns(given)
+    for pattern in patterns:
+        if pattern.n_columns > n_columns:
+            raise DataError(
+                f"the pattern {pattern.line!r} refers to column {pattern.n_columns - 1}, but the "
+                f"sequences have {n_columns} (0 to {n_columns - 1}): columns count from 0, and "
+                "the label is none of them"
+            )
+    return patterns
+
+
+def _without_comment(text: str) -> str:
+    """The line up to its comment; a # inside quotes belongs to a regular expression."""
+    for match in _QUOTED_OR_COMMENT.finditer(text):
+        if match["comment"] is not None:
+            return text[: match.start()]
+    return text
+
+
+def _parsed(text: str, where: str) -> Pattern:
+    kind = text[0].lower()
+    if kind not in "ub*":
+        raise DataError(
+            f"{where}: {text!r} begins with {text[0]!r}; a pattern begins with u, b or *, for "
+            "example 'u:%x[0,0]' (a file of patterns is given as a pathlib.Path)"
+        )
+    parts = _split(text, where)
+    # Without an identifier the line itself keeps observations of two patterns apart.
+    if len(parts) > 1 and parts[0] in {text[0], text[0] + ":"}:
+        parts[0] = f"{text}="
+    return Pattern(text, kind, tuple(part for part in parts if part != ""))
+
+
+def _split(text: str, where: str) -> list[str | Reference]:
+    """Texts and references in turn; the first entry is always a text."""
+    parts: list[str | Reference] = []
+    start = 0
+    while (at := text.find("%", start)) >= 0:
+        match = _REFERENCE.match(text, at)
+        if match is None:
+            raise DataError(f"{where}: {text[at:]!r} is no reference; expected {_SHAPES}")
+        parts += [text[start:at], _reference(match, where)]
+        start = match.end()
+    return [*parts, text[start:]]
+
+
+def _reference(match: re.Match[str], where: str) -> Reference:
+    command = match["command"].lower()
+    expression = match["regex"]
+    if (command == "x") != (expression is None):
+        needs = "takes no" if command == "x" else "needs a"
+        raise DataError(
+            f"{where}: %{command} {needs} regular expression, got {match.group()!r}; "
+            f"expected {_SHAPES}"
+        )
+    regex = None if expression is None else compile_regex(expression, where)
+    lower = match["command"].isupper()
+    return Reference(command, int(match["row"]), int(match["column"]), lower, regex)
