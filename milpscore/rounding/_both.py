@@ -1,8 +1,9 @@
-"""The roundings of one program side by side: of its LP in two ways, and of a proximal path."""
+"""The roundings of one program side by side: of its LP, by name, and of a proximal path."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from milpscore.core.program import Program
@@ -10,9 +11,11 @@ from milpscore.core.result import Result
 from milpscore.losses import Hinge
 from milpscore.rounding._bounds import rounding_bounds
 from milpscore.rounding._nearest import nearest, nearest_points
-from milpscore.rounding._program import rounded_result
+from milpscore.rounding._program import mended, rounded_result
 from milpscore.rounding._proximal import find_start
 from milpscore.rounding._randomised import held_losses, randomised
+from milpscore.rounding._registry import attempt, rounding_function
+from milpscore.rounding._request import Request
 
 
 def round_both_ways(
@@ -33,7 +36,8 @@ def round_both_ways(
     Returns
     -------
     results : dict
-        ``"randomised"`` and ``"nearest"``, each a Result; the empty card is no candidate.
+        ``"randomised"`` and ``"nearest"``, each a Result; the empty card is no candidate. Under
+        constraints the nearest rounding stands beside itself changed until it meets them.
     figures : dict
         Under the hinge loss for each of them ``rounding_loss`` and the bounds it obeys; see
         :func:`rounding_bounds`. Empty otherwise, and where there is no relaxed solution.
@@ -49,9 +53,8 @@ def round_both_ways(
         message=drawn.counts, started=began, patience=patience,
     )  # fmt: skip
     began = time.perf_counter()
-    single = rounded_result(
-        program, relaxed, {"nearest": [nearest(statement, w, b)]}, started=began
-    )
+    nearby = {"nearest": [nearest(statement, w, b)], "repaired": mended(statement, w)}
+    single = rounded_result(program, relaxed, nearby, started=began)
     figures: dict[str, dict[str, float]] = {}
     if isinstance(statement.loss, Hinge):
         bounds = rounding_bounds(statement, w, b)
@@ -103,3 +106,57 @@ def round_from_path(
         "surrogate_loss": found.surrogate_loss,
         "surrogate_gap": found.surrogate_gap,
     }
+
+
+def round_by_name(
+    program: Program,
+    relaxed: Result,
+    names: Sequence[str],
+    *,
+    n_draws: int,
+    random_state: int,
+    max_work: float,
+) -> tuple[dict[str, Result], dict[str, dict[str, float]]]:
+    """Round by each of the named methods, each for itself.
+
+    Parameters
+    ----------
+    program : Program
+    relaxed : Result
+        Of the program's relaxation: all bounds come from it.
+    names : sequence of str
+        Of :data:`milpscore.rounding.ROUNDINGS`.
+    n_draws, random_state, max_work :
+        As in :class:`milpscore.rounding.Request`; the work is shared equally.
+
+    Returns
+    -------
+    results : dict
+        A Result by name; without a card its message says why. The empty card is no candidate.
+    figures : dict
+        By name what the method proves, as :attr:`milpscore.rounding.RoundedCard.figures` has it.
+
+    Raises
+    ------
+    OptionError
+        For an unknown name.
+    """
+    functions = {name: rounding_function(name) for name in names}
+    if not relaxed.coefficients.size:
+        return {name: rounded_result(program, relaxed, {}) for name in names}, {}
+    request = Request(
+        relaxed.coefficients,
+        relaxed.intercept,
+        n_draws,
+        random_state,
+        max_work / max(len(names), 1),
+    )
+    results: dict[str, Result] = {}
+    figures: dict[str, dict[str, float]] = {}
+    for name, function in functions.items():
+        began = time.perf_counter()
+        found, why = attempt(program.statement, function, request)
+        cards = found.cards if found is not None else ()
+        results[name] = rounded_result(program, relaxed, {name: cards}, message=why, started=began)
+        figures[name] = found.figures if found is not None else {}
+    return results, figures

@@ -15,7 +15,8 @@ def rounding_bounds(statement: Statement, w: npt.ArrayLike, b: float) -> dict[st
     r"""Bounds on the mean hinge loss of rounded weights, the intercept held at b.
 
     With :math:`L` the mean hinge loss (sample weights :math:`s_i` included, no factor n), margin
-    :math:`\gamma`, :math:`f_j` the fractional part of :math:`w_j`, c the rounded weights:
+    :math:`\gamma`, :math:`f_j` the fractional part of :math:`w_j`, c the rounded weights (columns
+    whose allowed values lie :math:`d_j` apart count as :math:`d_j x_{ij}`; mostly d = 1):
 
     .. math::
 
@@ -47,6 +48,11 @@ def rounding_bounds(statement: Statement, w: npt.ArrayLike, b: float) -> dict[st
     dict
         ``lp_loss`` L(w, b), and ``sure_bound``, ``expected_bound``, ``sharp_bound``.
 
+    See Also
+    --------
+    expected_loss : the expectation itself, on data that lie on a grid.
+    derandomised : a card that keeps to the sharp bound without any chance.
+
     Raises
     ------
     NotApplicableError
@@ -70,12 +76,15 @@ def rounding_bounds(statement: Statement, w: npt.ArrayLike, b: float) -> dict[st
     rows = statement.design.merged
     share = rows.weight / rows.weight.sum()
     values = within_ranges(statement, w)
-    _, _, fraction = neighbours(statement, w)
+    low, high, fraction = neighbours(statement, w)
+    # where a column takes any whole number a whole weight, too, has neighbours 1 apart
+    apart = np.maximum(high - low, 1).astype(np.float64)
+    squares = (rows.X * apart) ** 2
     lp_loss = _mean_hinge(rows.X @ values + b, rows.y, share, loss.margin)
     ternary = np.all(statement.coef_min == -1) and np.all(statement.coef_max == 1)
-    x1 = np.abs(rows.X).sum(axis=1).max(initial=0.0)
-    x2 = np.sqrt((rows.X**2).sum(axis=1).max(initial=0.0) * (2.0 if ternary else 1.0))
-    deviation = np.sqrt(rows.X**2 @ (fraction * (1.0 - fraction)))
+    x1 = (np.abs(rows.X) @ apart).max(initial=0.0)
+    x2 = np.sqrt(squares.sum(axis=1).max(initial=0.0) * (2.0 if ternary else 1.0))
+    deviation = np.sqrt(squares @ (fraction * (1.0 - fraction)))
     return {
         "lp_loss": lp_loss,
         "sure_bound": float(lp_loss + x1 / (2 * loss.margin)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from milpscore.core.algebra import integrality_demanded
 from milpscore.core.card import Card
+from milpscore.core.design import FloatArray
 from milpscore.core.program import Program
 from milpscore.core.result import (
     CLAIM_TOLERANCE,
@@ -21,9 +22,12 @@ from milpscore.core.result import (
     Termination,
     claim_of,
 )
+from milpscore.core.statement import Statement
 from milpscore.rounding._nearest import nearest, nearest_points
 from milpscore.rounding._randomised import randomised
+from milpscore.rounding._registry import attempt, rounding_function
 from milpscore.rounding._repair import repaired
+from milpscore.rounding._request import Request, work_within
 from milpscore.solvers import conflict, solve
 from milpscore.solvers._finish import CONFLICT_SECONDS, why_infeasible
 from milpscore.verify import Evaluation, check
@@ -33,6 +37,7 @@ def round_program(
     program: Program,
     *,
     n_draws: int = 100,
+    roundings: Sequence[str] = (),
     random_state: int = 0,
     solver: str = "auto",
     progress: bool | None = None,
@@ -51,6 +56,9 @@ def round_program(
         A relaxed program; of an exact one the relaxation is solved.
     n_draws : int
         Draws of the randomised rounding.
+    roundings : sequence of str
+        Further candidates by their names in :data:`milpscore.rounding.ROUNDINGS`, say
+        ``["derandomised", "local_search"]``. One that does not apply says why in the message.
     random_state : int
         Seed of the draws and of the solver.
     solver, progress, **options :
@@ -59,19 +67,22 @@ def round_program(
     Returns
     -------
     Result
-        Its bound is the LP's, its ``origin`` "nearest", "randomised", "repaired" or "empty card".
+        Its bound is the LP's, its ``origin`` "nearest", "randomised", "repaired", "empty card" or
+        the name of one of ``roundings``.
         The claim is at most ``gap``, unless card and bound meet. The card's values are left in
         ``program.model``.
 
     Raises
     ------
     OptionError, SolverError
-        As :func:`milpscore.solvers.solve`; OptionError also for a bad ``n_draws``.
+        As :func:`milpscore.solvers.solve`; OptionError also for a bad ``n_draws``, or an unknown
+        name in ``roundings``.
 
     References
     ----------
     Chevaleyre, Koriche & Zucker (2013), Figure 1.
     """
+    named = {name: rounding_function(name) for name in roundings}
     relaxed_program = program if program.kind == "relaxed" else program.relaxed()
     relaxed = solve(
         relaxed_program, solver, progress=progress, random_state=random_state, **options
@@ -85,14 +96,26 @@ def round_program(
         drawn = randomised(statement, w, n_draws=n_draws, random_state=random_state)
         candidates = {"nearest": (nearest(statement, w, b),), "randomised": drawn.cards(statement)}
         counts = drawn.counts
-        if statement.constraints:
-            mended = repaired(statement, nearest_points(statement, w))
-            candidates["repaired"] = () if mended is None else (mended,)
+        candidates["repaired"] = mended(statement, w)
+        seconds = max(relaxed.options["time_limit"] - relaxed.solve_seconds, 0.0)
+        request = Request(w, b, n_draws, random_state, work_within(seconds))
+        for name, function in named.items():
+            found, why = attempt(statement, function, request)
+            candidates[name] = found.cards if found is not None else ()
+            counts = _joined(counts, f"{name}: {why}" if why else "")
     candidates["empty card"] = (statement.empty_card(),)
     seconds_left = relaxed.options["time_limit"] - relaxed.solve_seconds
     return rounded_result(
         program, relaxed, candidates, message=counts, started=started, patience=seconds_left
     )
+
+
+def mended(statement: Statement, w: FloatArray) -> tuple[Card, ...]:
+    """Under constraints the nearest rounding of w, shape (p,), changed until it meets them."""
+    if not statement.constraints:
+        return ()
+    card = repaired(statement, nearest_points(statement, w))
+    return () if card is None else (card,)
 
 
 @dataclass(frozen=True)

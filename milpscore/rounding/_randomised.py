@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,10 @@ from milpscore.core.intercepts import best_losses
 from milpscore.core.rule import as_fraction
 from milpscore.core.statement import Statement
 from milpscore.core.totals import FloatTotals
+from milpscore.losses import Hinge
 from milpscore.rounding._allowed import limit_terms, neighbours
+from milpscore.rounding._bounds import rounding_bounds
+from milpscore.rounding._outcome import read_only
 from milpscore.verify import Evaluation, evaluate
 
 JUDGED = 5
@@ -51,6 +54,13 @@ class Rounding:
         bounds of :func:`rounding_bounds` on the expectation speak of. NaN without an intercept.
     random_state : int or None
         None where a Generator was given.
+    trace : ndarray of float64, shape (n_draws,), read-only
+        Objective of each draw after repair with its best allowed intercept, in the order drawn;
+        infinite where it was discarded.
+    bounds : mapping
+        What :func:`rounding_bounds` says of these weights: ``sharp_bound`` and ``expected_bound``
+        bound the expectation of ``held_loss`` (single draws exceed them). Empty without an
+        intercept or under another loss than the hinge.
     """
 
     card: Card | None
@@ -63,6 +73,8 @@ class Rounding:
     mean_loss: float
     held_loss: float
     random_state: int | None
+    trace: FloatArray
+    bounds: Mapping[str, float]
 
     @property
     def objective(self) -> float:
@@ -109,7 +121,7 @@ def randomised(
     w : array of shape (p,)
         Real weights, say those of a relaxed result.
     intercept : float, optional
-        The LP's intercept b; only needed for ``held_loss``.
+        The LP's intercept b; only needed for ``held_loss`` and ``bounds``.
     n_draws : int
         At least 1.
     random_state : int or Generator
@@ -135,11 +147,14 @@ def randomised(
     generator = np.random.default_rng(random_state)
     low, high, fraction = neighbours(statement, w)
     up = generator.random((int(n_draws), len(low))) < fraction
-    drawn, times = _distinct(np.where(up, high, low), np.ones(int(n_draws), dtype=np.int64))
+    drawn, which = np.unique(np.where(up, high, low), axis=0, return_inverse=True)
+    times = np.bincount(which.ravel(), minlength=len(drawn)).astype(np.int64)
     repaired, feasible = limit_terms(statement, drawn, w)
     changed = (repaired != drawn).any(axis=1)
-    points, kept_times = _distinct(repaired[feasible], times[feasible])
+    points, kept_times, places = _distinct(repaired[feasible], times[feasible])
     losses = _best_losses(statement, points)
+    objectives = np.full(len(drawn), np.inf)
+    objectives[feasible] = (losses + [statement.penalty(row) for row in points])[places]
     within = np.isfinite(losses)
     beyond = int(kept_times[~within].sum())
     points, kept_times, losses = points[within], kept_times[within], losses[within]
@@ -147,6 +162,7 @@ def randomised(
     held = float("nan")
     if intercept is not None:
         held = _average(held_losses(statement, drawn, intercept), times)
+    hinge = isinstance(statement.loss, Hinge)
     return Rounding(
         card=judged[0][0] if judged else None,
         evaluation=judged[0][1] if judged else None,
@@ -158,6 +174,8 @@ def randomised(
         mean_loss=_average(losses, kept_times),
         held_loss=held,
         random_state=None if isinstance(random_state, np.random.Generator) else random_state,
+        trace=read_only(objectives[which.ravel()]),
+        bounds=rounding_bounds(statement, w, intercept) if hinge and intercept is not None else {},
     )
 
 
@@ -208,10 +226,12 @@ def _judged(
     return judged, np.array([*first, *points[order[JUDGED:]]], dtype=np.int64).reshape(points.shape)
 
 
-def _distinct(points: IntArray, times: IntArray) -> tuple[IntArray, IntArray]:
-    """Distinct rows and how often each was drawn."""
+def _distinct(points: IntArray, times: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Distinct rows, how often each was drawn, and which of them each row is."""
     rows, inverse = np.unique(points, axis=0, return_inverse=True)
-    return rows, np.bincount(inverse.ravel(), weights=times, minlength=len(rows)).astype(np.int64)
+    inverse = inverse.ravel()
+    drawn = np.bincount(inverse, weights=times, minlength=len(rows)).astype(np.int64)
+    return rows, drawn, inverse
 
 
 def _average(values: FloatArray, times: IntArray) -> float:

@@ -9,15 +9,10 @@ from milpscore.core.program import Program
 from milpscore.rounding._coordinate_descent import coordinate_descent
 from milpscore.rounding._proximal import find_start
 from milpscore.rounding._repair import repaired
+from milpscore.rounding._request import WORK_PER_SECOND, work_within
 from milpscore.verify import evaluate
 
-WORK_PER_SECOND = 2e6
-"""Row totals a start may compute for each second of a solve: less than a tenth of its time."""
-
-
-def work_within(time_limit: float) -> float:
-    """The work a start may do before a solve of so many seconds; the same on every machine."""
-    return WORK_PER_SECOND * time_limit
+__all__ = ["WORK_PER_SECOND", "start_card", "work_within"]
 
 
 def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
