@@ -12,15 +12,23 @@ from milpscore._version import __version__
 
 if TYPE_CHECKING:
     from milpscore import (
+        certificate,
         constraints,
         data,
         estimators,
         formulations,
+        losses,
         metrics,
+        penalties,
         plots,
+        pools,
+        proximal,
+        report,
         rounding,
         scorecard,
+        sequence,
         solvers,
+        study,
         verify,
     )
     from milpscore.comparison import compare, compare_realisations
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Scorecard",
     "__version__",
+    "certificate",
     "check",
     "compare",
     "compare_realisations",
@@ -38,12 +47,19 @@ __all__ = [
     "data",
     "estimators",
     "formulations",
+    "losses",
     "metrics",
+    "penalties",
     "plots",
+    "pools",
+    "proximal",
+    "report",
     "rounding",
     "scorecard",
+    "sequence",
     "solve",
     "solvers",
+    "study",
     "verify",
 ]
 
@@ -56,15 +72,23 @@ _EXPORTS = {
     "solve": "milpscore.solvers",
 }
 _SUBPACKAGES = (
+    "certificate",
     "constraints",
     "data",
     "estimators",
     "formulations",
+    "losses",
     "metrics",
+    "penalties",
     "plots",
+    "pools",
+    "proximal",
+    "report",
     "rounding",
     "scorecard",
+    "sequence",
     "solvers",
+    "study",
     "verify",
 )
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS, _SUBPACKAGES)

@@ -9,6 +9,7 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss
+from milpscore.scorecard._allowed import allowed_cards
 from milpscore.scorecard._card import Scorecard
 from milpscore.scorecard._risk_groups import risk_scale
 from milpscore.verify import mean_loss
@@ -30,9 +31,9 @@ def certified_card(
     result : Result
     title : str
     statement : Statement, optional
-        Of the program: its constraints stand in the certificate; a risk score's card then knows
-        its risks, and its certificate the name of the loss and what the loss would be without
-        points.
+        Of the program: its constraints, and which cards it allows, stand in the certificate; a
+        risk score's card then knows its risks, and its certificate the name of the loss and what
+        the loss would be without points.
 
     Returns
     -------
@@ -56,6 +57,8 @@ def certified_card(
         "errors": int(wrong[counted].sum()),
         "n_rows": int(counted.sum()),
     }
+    if statement is not None:
+        certificate["allowed"] = allowed_cards(statement)
     if statement is not None and statement.constraints:
         certificate["constraints"] = [each.as_mapping() for each in statement.constraints]
     if statement is None or not isinstance(statement.loss, RiskLoss):

@@ -94,7 +94,7 @@ def _claim(certificate: Mapping[str, Any]) -> str:
         return f"Claim: {claim}{checked}; nothing is proved about better cards."
     name = certificate.get("loss_name")
     what = f"mean {printable(str(name))} loss plus penalty" if name else "objective"
-    proved = f"no card of this kind has {what} below {_rounded_down(bound)}"
+    proved = f"no card of this kind has {what} below {rounded_down(bound)}"
     source = certificate.get("bound_source")
     by = f" (bound: {printable(str(source))})" if source else ""
     return f"Claim: {claim}{checked}; proved: {proved}{by}."
@@ -143,7 +143,7 @@ def _finite(value: Any) -> float | None:
     return float(value)
 
 
-def _rounded_down(value: float) -> str:
+def rounded_down(value: float) -> str:
     """At most six significant digits, rounded down so that the sentence stays true."""
     context = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
     floored = context.create_decimal(Decimal(repr(value)))

@@ -1,0 +1,62 @@
+"""A certificate's program solved again, beside its relaxation and rounded cards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pandas import DataFrame
+
+from milpscore.certificate import Certificate
+from milpscore.comparison import compare
+from milpscore.constraints import make_constraint
+from milpscore.report._subject import card_of, design_of
+
+
+def compared_again(
+    proof: Certificate,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    time_limit: float = 60.0,
+    random_state: int = 0,
+    progress: bool | None = None,
+) -> DataFrame:
+    """The table of :func:`milpscore.compare` for the program a certificate states.
+
+    Parameters
+    ----------
+    proof : Certificate
+    X, y, sample_weight, class_weight :
+        As in :func:`milpscore.report.report`.
+    time_limit : float
+        Seconds of solving.
+    random_state : int
+    progress : bool, optional
+
+    Returns
+    -------
+    DataFrame
+        Without cross-validation.
+
+    Raises
+    ------
+    DataError, FormulationError
+        The data cannot be used, or the program cannot be stated on them.
+    """
+    name = str(proof.statement["formulation"])
+    arguments = dict(proof.statement["arguments"])
+    if "constraints" in arguments:
+        arguments["constraints"] = [make_constraint(each) for each in arguments["constraints"]]
+    card = card_of(proof)
+    design = design_of(card, range(len(card.columns)), X, y, sample_weight, class_weight)
+    return compare(
+        design,
+        formulations=[name],
+        arguments={name: arguments},
+        time_limit=time_limit,
+        cv=None,
+        random_state=random_state,
+        progress=progress,
+    )

@@ -1,0 +1,244 @@
+"""Figures of a card on data: every threshold, the ROC curve with its band, totals by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.report._subject import Subject
+
+MOST_CUTS = 400
+"""So many thresholds are listed at most."""
+
+DRAWS = 1000
+"""Bootstrap draws of the band."""
+
+_GRID = np.linspace(0.0, 1.0, 101)
+_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """What the card would answer at other thresholds.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (m,)
+        Ascending: positive from this total on. The last is infinite: never positive.
+    own : int
+        Which of them answers as the card does.
+    true_positive, false_positive, false_negative, true_negative : ndarrays of shape (m,)
+        Rows of positive weight.
+    sensitivity, specificity, error : ndarrays of shape (m,)
+        Shares of the weight.
+    left_out : int
+        Totals that occur but are not listed.
+    """
+
+    thresholds: FloatArray
+    own: int
+    true_positive: IntArray
+    false_positive: IntArray
+    false_negative: IntArray
+    true_negative: IntArray
+    sensitivity: FloatArray
+    specificity: FloatArray
+    error: FloatArray
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Roc:
+    """The ROC curve of the totals.
+
+    Attributes
+    ----------
+    false, true : ndarrays of shape (m,)
+        From (0, 0) to (1, 1); straight lines between points halve ties.
+    grid, lower, upper : ndarrays of shape (g,)
+        The pointwise 95 % band of the true rate at false rates ``grid``.
+    area, area_lower, area_upper : float
+        The area below it, with its 95 % interval.
+    draws : int
+    """
+
+    false: FloatArray
+    true: FloatArray
+    grid: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    area: float
+    area_lower: float
+    area_upper: float
+    draws: int
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Rows of each class by total.
+
+    Attributes
+    ----------
+    left, right : ndarrays of shape (b,)
+        Ends of the bins.
+    negative, positive : ndarrays of shape (b,)
+        Rows of positive weight.
+    """
+
+    left: FloatArray
+    right: FloatArray
+    negative: IntArray
+    positive: IntArray
+
+
+def cuts_of(subject: Subject) -> Cuts:
+    """Confusion counts at every total that occurs, or at :data:`MOST_CUTS` of them."""
+    counted = subject.counted
+    totals, hit = subject.totals[counted], subject.positive[counted]
+    weight = subject.design.weight[counted]
+    distinct, where = np.unique(totals, return_inverse=True)
+    below = _below(where, len(distinct), hit)
+    mass = _below(where, len(distinct), hit, weight)
+    own = int(np.searchsorted(distinct, float(subject.card.rule.cut)))
+    kept = np.arange(len(distinct) + 1)
+    if len(kept) > MOST_CUTS:
+        even = np.linspace(0, len(distinct), MOST_CUTS - 1).round().astype(np.intp)
+        kept = np.unique(np.r_[even, own])
+    (missed, turned), (missed_weight, turned_weight) = below[:, kept], mass[:, kept]
+    (positives, negatives), (positive_weight, negative_weight) = below[:, -1], mass[:, -1]
+    wrong = missed_weight + negative_weight - turned_weight
+    return Cuts(
+        thresholds=np.r_[distinct, np.inf][kept],
+        own=int(np.flatnonzero(kept == own)[0]),
+        true_positive=(positives - missed).astype(np.int64),
+        false_positive=(negatives - turned).astype(np.int64),
+        false_negative=missed.astype(np.int64),
+        true_negative=turned.astype(np.int64),
+        sensitivity=1 - missed_weight / positive_weight,
+        specificity=turned_weight / negative_weight,
+        error=wrong / (positive_weight + negative_weight),
+        left_out=len(distinct) + 1 - len(kept),
+    )
+
+
+def _below(
+    where: npt.NDArray[np.intp],
+    count: int,
+    hit: npt.NDArray[np.bool_],
+    weight: FloatArray | None = None,
+) -> FloatArray:
+    """Positives and negatives below each distinct total and below none, shape (2, count + 1)."""
+    amount = np.ones(len(where)) if weight is None else weight
+    rows = [np.bincount(where, weights=amount * side, minlength=count) for side in (hit, ~hit)]
+    return np.concatenate([np.zeros((2, 1)), np.cumsum(rows, axis=1)], axis=1)
+
+
+def roc_of(subject: Subject, random_state: int = 0, draws: int = DRAWS) -> Roc:
+    """The curve, and a percentile band of a bootstrap of the rows within each class.
+
+    Rows of one total and one weight are drawn together, by their number, which is the same as
+    drawing rows.
+
+    Parameters
+    ----------
+    subject : Subject
+    random_state : int
+    draws : int
+
+    Returns
+    -------
+    Roc
+    """
+    random = np.random.default_rng(random_state)
+    counted = subject.counted
+    totals, weight = subject.totals[counted], subject.design.weight[counted]
+    hit = subject.positive[counted]
+    distinct, where = np.unique(-totals, return_inverse=True)  # the highest total comes first
+    masses = [_mass(where, weight, side, len(distinct)) for side in (~hit, hit)]
+    false, true = (_rates(mass[None])[0] for mass in masses)
+    band = np.empty((draws, len(_GRID)))
+    areas = np.empty(draws)
+    step = max(1, _CELLS // max(len(distinct), len(totals)))
+    for first in range(0, draws, step):
+        part = slice(first, min(first + step, draws))
+        size = part.stop - part.start
+        drawn = [
+            _rates(_resampled(where, weight, side, len(distinct), size, random))
+            for side in (~hit, hit)
+        ]
+        areas[part] = _area(*drawn)
+        band[part] = [np.interp(_GRID, x, y) for x, y in zip(*drawn, strict=True)]
+    lower, upper = np.percentile(band, [2.5, 97.5], axis=0)
+    low, high = np.percentile(areas, [2.5, 97.5])
+    area = float(_area(false[None], true[None])[0])
+    return Roc(false, true, _GRID, lower, upper, area, float(low), float(high), draws)
+
+
+def _mass(
+    where: npt.NDArray[np.intp], weight: FloatArray, side: npt.NDArray[np.bool_], count: int
+) -> FloatArray:
+    """Weight of one class at each total."""
+    return np.bincount(where, weights=weight * side, minlength=count).astype(np.float64)
+
+
+def _resampled(
+    where: npt.NDArray[np.intp],
+    weight: FloatArray,
+    side: npt.NDArray[np.bool_],
+    count: int,
+    size: int,
+    random: np.random.Generator,
+) -> FloatArray:
+    """Weight of one class at each total in ``size`` bootstrap samples, shape (size, count)."""
+    pairs = np.stack([where[side].astype(np.float64), weight[side]])
+    groups, rows = np.unique(pairs, axis=1, return_counts=True)
+    drawn = random.multinomial(int(rows.sum()), rows / rows.sum(), size=size) * groups[1]
+    place = groups[0].astype(np.intp)
+    starts = np.flatnonzero(np.r_[True, np.diff(place) > 0])
+    found = np.zeros((size, count))
+    found[:, place[starts]] = np.add.reduceat(drawn, starts, axis=1)
+    return found
+
+
+def _rates(mass: FloatArray) -> FloatArray:
+    """Cumulative shares along the totals, from 0 to 1, shape (draws, m + 1)."""
+    summed = np.cumsum(mass, axis=1)
+    return np.concatenate([np.zeros((len(mass), 1)), summed / summed[:, -1:]], axis=1)
+
+
+def _area(false: FloatArray, true: FloatArray) -> FloatArray:
+    """Areas below curves by the trapezium rule, shape (draws,)."""
+    height = true[:, 1:] + true[:, :-1]
+    found: FloatArray = (np.diff(false, axis=1) * height).sum(axis=1) / 2
+    return found
+
+
+def histogram_of(subject: Subject, most: int = 40) -> Histogram:
+    """Rows of each class at each total, or in bins of equal width where totals are many."""
+    counted = subject.counted
+    totals, hit = subject.totals[counted], subject.positive[counted]
+    distinct = np.unique(totals)
+    gaps = np.diff(distinct)
+    width = float(gaps.min()) if gaps.size else 1.0
+    span = float(distinct[-1] - distinct[0])
+    cut = float(subject.card.threshold)
+    if span / width > most:
+        width = _round_up(span / most)
+        # the threshold is the end of a bin, so that none straddles it
+        first = cut + np.floor((distinct[0] - cut) / width) * width
+    else:
+        first = distinct[0] - width / 2
+    count = max(int(np.floor((distinct[-1] - first) / width + 1e-9)) + 1, 1)
+    place = np.clip(np.floor((totals - first) / width + 1e-9).astype(np.intp), 0, count - 1)
+    left = first + width * np.arange(count)
+    rows = [np.bincount(place[side], minlength=count).astype(np.int64) for side in (~hit, hit)]
+    return Histogram(left, left + width, *rows)
+
+
+def _round_up(width: float) -> float:
+    """The next 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** np.floor(np.log10(width))
+    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= width * (1 - 1e-9)))

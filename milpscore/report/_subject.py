@@ -1,0 +1,286 @@
+"""What a page speaks of: the card, the given data, and whether these are the card's own."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from milpscore.certificate import Certificate
+from milpscore.certificate._restating import restate
+from milpscore.core.column import Column
+from milpscore.core.design import Design, FloatArray
+from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.core.statement import Statement
+from milpscore.data import apply_columns, make_design
+from milpscore.scorecard import Scorecard
+from milpscore.scorecard._allowed import allowed_cards
+from milpscore.scorecard._risk_groups import risk_scale
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A card beside data.
+
+    Attributes
+    ----------
+    card : Scorecard
+        Its certificate is the record the page reads: that of the card, or of the certificate.
+    design : Design
+        The given data in the card's columns; without those the data lack.
+    totals : ndarray of shape (n,)
+    absent : tuple of str
+        Features the data lack; the card gives them no points.
+    statement : Statement or None
+        What was solved, on the given data.
+    broken : str
+        Why the certificate's file cannot be believed, in words; empty where nothing speaks
+        against it.
+    missing : mapping
+        Missing values by raw feature; None where only a design was given.
+    """
+
+    card: Scorecard
+    design: Design
+    totals: FloatArray
+    absent: tuple[str, ...]
+    statement: Statement | None
+    broken: str
+    missing: Mapping[str, int] | None
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """What is claimed and proved, by the names of tables and JSON."""
+        return self.card.certificate
+
+    @property
+    def same_data(self) -> bool | None:
+        """Whether the data have the card's fingerprint; None where the card has none."""
+        if not self.card.fingerprint:
+            return None
+        return hmac.compare_digest(self.design.fingerprint, self.card.fingerprint)
+
+    @cached_property
+    def allowed(self) -> Mapping[str, Any] | None:
+        """Which cards the bound speaks of; None where it is not known."""
+        if self.statement is not None:
+            return allowed_cards(self.statement)
+        known = self.record.get("allowed")
+        if not isinstance(known, Mapping):
+            return None
+        ends = [known.get(name) for name in ("coef_min", "coef_max")]
+        return known if all(isinstance(end, int) for end in ends) else None
+
+    @cached_property
+    def counted(self) -> npt.NDArray[np.bool_]:
+        """Rows of positive weight, shape (n,)."""
+        return np.asarray(self.design.weight > 0)
+
+    @cached_property
+    def positive(self) -> npt.NDArray[np.bool_]:
+        """Rows of the positive class, shape (n,)."""
+        return np.asarray(self.design.y > 0)
+
+    @cached_property
+    def wrong(self) -> npt.NDArray[np.bool_]:
+        """Rows of positive weight the card answers wrongly, shape (n,)."""
+        answered = self.card.rule.positive(self.totals)
+        return np.asarray((answered != self.positive) & self.counted)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the counted rows differ in weight."""
+        weight = self.design.weight[self.counted]
+        return bool(np.ptp(weight) > 0)
+
+
+def subject_of(
+    given: Scorecard | Certificate,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    certificate: Certificate | None = None,
+    statement: Statement | None = None,
+) -> Subject:
+    """Read a card, its certificate and data together.
+
+    Raises
+    ------
+    DataError
+        Where they do not fit together: the data lack a feature with points or have other labels,
+        or card, certificate and statement are not of one solve.
+    """
+    proof = given if isinstance(given, Certificate) else certificate
+    card = given if isinstance(given, Scorecard) else card_of(given)
+    kept = _kept(card, X)
+    design = design_of(card, kept, X, y, sample_weight, class_weight)
+    totals = card.rule.totals(design.X, [card.points[j] for j in kept])
+    if proof is not None:
+        _require_same_card(card, proof)
+        card = replace(card, certificate=_record(proof, card))
+        if isinstance(given, Certificate):
+            card = _with_risks(replace(card, step=design.step), proof, design)
+        if statement is None and design.fingerprint == card.fingerprint:
+            statement = restate(proof.statement, design).statement
+    if statement is not None:
+        _require_same_data(card, statement)
+    return Subject(
+        card=card,
+        design=design,
+        totals=totals,
+        absent=tuple(dict.fromkeys(_without(card, kept))),
+        statement=statement,
+        broken="" if proof is None else _broken(proof),
+        missing=_missing(X),
+    )
+
+
+def card_of(given: Any) -> Scorecard:
+    """The card inside a certificate, on no grid yet: the data know it."""
+    if not isinstance(given, Certificate):
+        raise NotApplicableError(
+            f"a report is made of a Scorecard or a Certificate, not of a {type(given).__name__}: "
+            "an estimator has its card as scorecard_"
+        )
+    formulation = str(given.statement.get("formulation", "")).replace("_", "-")
+    target = given.data.get("target")
+    return Scorecard(
+        columns=given.columns,
+        points=tuple(given.points.coefficients.tolist()),
+        threshold=given.points.threshold,
+        blocks=tuple(tuple(block) for block in given.data["blocks"]),
+        classes=tuple(given.data["classes"]),
+        step=None,
+        fingerprint=given.fingerprint,
+        title=f"{target}, scored by {formulation}" if target else "Scorecard",
+    )
+
+
+def _record(proof: Certificate, card: Scorecard) -> dict[str, Any]:
+    """The certificate by the names of tables and JSON, the card's own figures kept where it has."""
+    return {
+        **card.certificate,
+        "formulation": proof.statement.get("formulation"),
+        "claim": proof.claim,
+        "verified": True,
+        "objective": proof.objective,
+        "loss": proof.loss,
+        "penalty": proof.penalty,
+        "bound": proof.bound,
+        "bound_source": proof.bound_source,
+        "caveat": proof.caveat,
+        "solver": f"{proof.engine.get('solver', '')} {proof.engine.get('version', '')}".strip(),
+        "evidence": proof.evidence.get("kind"),
+    }
+
+
+def _broken(proof: Certificate) -> str:
+    """Why a certificate's file cannot be believed; empty where it is as it was written."""
+    if proof.content_digest() == proof.digest:
+        return ""
+    return "the certificate's file was changed after it was written: its digest differs"
+
+
+def _require_same_card(card: Scorecard, proof: Certificate) -> None:
+    same = card.card == proof.points and [c.name for c in card.columns] == [
+        c.name for c in proof.columns
+    ]
+    if not same or (card.fingerprint and card.fingerprint != proof.fingerprint):
+        raise DataError(
+            "the certificate is not that of this card: give the two files one 'milpscore fit' wrote"
+        )
+
+
+def _with_risks(card: Scorecard, proof: Certificate, design: Design) -> Scorecard:
+    """A risk score read from a certificate, with its risks."""
+    if proof.statement.get("formulation") != "risk_score" or len(design.names) != len(card.columns):
+        return card
+    scale = risk_scale(card, design, restate(proof.statement, design).statement.loss)
+    if scale is not None and design.fingerprint != card.fingerprint:
+        scale = replace(scale, rows=(), shares=())  # these are not its training rows
+    return replace(card, risk=scale)
+
+
+def _require_same_data(card: Scorecard, statement: Statement) -> None:
+    if statement.design.fingerprint != card.fingerprint:
+        raise DataError(
+            "the statement speaks of other data than the card: give that of the program the card "
+            "was found with"
+        )
+
+
+def _kept(card: Scorecard, X: Any) -> list[int]:
+    """Positions of the columns whose raw feature the data have, or whose points need it."""
+    everything = list(range(len(card.columns)))
+    if not isinstance(X, pd.DataFrame):
+        return everything
+    known = {str(name).strip() for name in X.columns}
+    used = {column.feature for column in card.used_columns}
+    return [j for j in everything if card.columns[j].feature in known | used]
+
+
+def _without(card: Scorecard, kept: list[int]) -> list[str]:
+    """Features of the columns that are not kept."""
+    rest = set(range(len(card.columns))) - set(kept)
+    return [card.columns[j].feature for j in sorted(rest)]
+
+
+def design_of(
+    card: Scorecard, kept: Sequence[int], X: Any, y: Any, sample_weight: Any, class_weight: Any
+) -> Design:
+    """The data in some of the card's columns.
+
+    Raises
+    ------
+    DataError
+        Where the data lack one of them, or have other labels.
+    """
+    columns = tuple(card.columns[j] for j in kept)
+    if isinstance(X, Design):
+        if any(part is not None for part in (y, sample_weight, class_weight)):
+            raise DataError("a Design already holds classes and weights: leave the others out")
+        if X.names != tuple(column.name for column in columns):
+            raise DataError(
+                "the design has other columns than the card: give the one it was fit on"
+            )
+        design = X
+    else:
+        if y is None:
+            raise DataError("a report needs the labels: give y beside X, or a Design")
+        place = {j: k for k, j in enumerate(kept)}
+        design = make_design(
+            apply_columns(columns, X, feature_names=_names(columns)),
+            y,
+            sample_weight=sample_weight,
+            class_weight=class_weight,
+            positive=card.classes[1],
+            columns=columns,
+            blocks=[[place[j] for j in block] for block in card.blocks if set(block) <= set(kept)],
+        )
+    if str(design.classes[0]) != str(card.classes[0]):
+        raise DataError(
+            f"the data's labels are {list(design.classes)}, the card answers {list(card.classes)}: "
+            "give data with the card's labels"
+        )
+    return design
+
+
+def _names(columns: tuple[Column, ...]) -> list[str]:
+    """Names for an array's columns: the features in the order in which they first appear."""
+    return list(dict.fromkeys(column.feature for column in columns))
+
+
+def _missing(X: Any) -> Mapping[str, int] | None:
+    """Missing values by column of a table."""
+    if not isinstance(X, pd.DataFrame):
+        return None
+    counts = X.isna().sum()
+    return {str(name): int(count) for name, count in counts.items() if count}

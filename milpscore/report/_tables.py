@@ -1,0 +1,277 @@
+"""The page's tables, each with a caption, and scopes for its heads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from pandas import DataFrame
+
+from milpscore.core.errors import NotApplicableError
+from milpscore.report._checks import Checks
+from milpscore.report._curves import Cuts
+from milpscore.report._subject import Subject
+from milpscore.report._words import DASH, signed
+from milpscore.scorecard._rows import number, printable
+from milpscore.scorecard._sentences import exact_number
+
+_KINDS = {
+    "exact": "exact",
+    "relaxed": "LP relaxation",
+    "randomised": "randomised rounding",
+    "nearest": "nearest rounding",
+    "proximal": "from a proximal path",
+}
+_MOST_ROWS = 200
+
+
+def table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    words: int = 1,
+    marked: int | None = None,
+) -> str:
+    """A table in a box of its own, which scrolls where it is too wide; everything is escaped.
+
+    Parameters
+    ----------
+    caption : str
+    heads : sequence of str
+    rows : iterable of sequences of str
+        The first cell is the row's head.
+    words : int
+        So many columns at the left hold words, the others figures.
+    marked : int, optional
+        The row that is the card's own.
+    """
+
+    def style(k: int) -> str:
+        return "" if k < words else ' class="figure"'
+
+    own = ' class="own"'
+    head = "".join(f'<th scope="col"{style(k)}>{_text(h)}</th>' for k, h in enumerate(heads))
+    body = "\n".join(
+        f'<tr{own if k == marked else ""}><th scope="row">{_text(first)}</th>'
+        + "".join(f"<td{style(j)}>{_text(cell)}</td>" for j, cell in enumerate(rest, start=1))
+        + "</tr>"
+        for k, (first, *rest) in enumerate(rows)
+    )
+    label = escape(printable(caption))
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>\n'
+        f"<caption>{_text(caption)}</caption>\n"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>\n"
+    )
+
+
+def _text(value: str) -> str:
+    """Printable text, escaped."""
+    return escape(printable(value))
+
+
+def confusion_table(subject: Subject, cuts: Cuts) -> str:
+    """The confusion matrix at the card's threshold; a script finds its cells by id."""
+    negative, positive = (printable(str(label)) for label in subject.card.classes)
+    own = cuts.own
+    cells = {
+        name: int(getattr(cuts, field)[own])
+        for name, field in (
+            ("tp", "true_positive"), ("fn", "false_negative"),
+            ("fp", "false_positive"), ("tn", "true_negative"),
+        )
+    }  # fmt: skip
+    yes, no = escape(positive), escape(negative)
+    said = "Card says"
+    return (
+        '<div class="scroll" role="region" tabindex="0" aria-label="Rows by class and answer">'
+        '<table class="confusion">\n'
+        f"<caption>Rows by class and answer</caption>\n"
+        f'<thead><tr><td></td><th scope="col" class="figure">{said} {yes}</th>'
+        f'<th scope="col" class="figure">{said} {no}</th></tr></thead>\n<tbody>\n'
+        f'<tr><th scope="row">Is {yes}</th><td class="figure" id="cell-tp">{cells["tp"]}</td>'
+        f'<td class="figure wrong" id="cell-fn">{cells["fn"]}</td></tr>\n'
+        f'<tr><th scope="row">Is {no}</th><td class="figure wrong" id="cell-fp">{cells["fp"]}</td>'
+        f'<td class="figure" id="cell-tn">{cells["tn"]}</td></tr>\n'
+        "</tbody>\n</table></div>\n"
+    )
+
+
+def threshold_label(subject: Subject, cuts: Cuts, k: int) -> str:
+    """The k-th threshold in words."""
+    if k == cuts.own:
+        return f"{exact_number(subject.card.threshold)} or more"
+    value = float(cuts.thresholds[k])
+    return f"{number(value)} or more" if math.isfinite(value) else "never"
+
+
+def thresholds_table(subject: Subject, cuts: Cuts) -> str:
+    """Every threshold with its confusion counts."""
+    rows = [
+        (
+            threshold_label(subject, cuts, k) + (" (the card)" if k == cuts.own else ""),
+            *(str(int(side[k])) for side in (cuts.true_positive, cuts.false_positive,
+                                             cuts.false_negative, cuts.true_negative)),
+            *(f"{side[k]:.1%}" for side in (cuts.sensitivity, cuts.specificity, cuts.error)),
+        )
+        for k in range(len(cuts.thresholds))
+    ]  # fmt: skip
+    note = f"; {cuts.left_out} totals between these are left out" if cuts.left_out else ""
+    heads = ("Positive from", "True positive", "False positive", "False negative",
+             "True negative", "Sensitivity", "Specificity", "Error")  # fmt: skip
+    return table(f"What other thresholds would answer{note}", heads, rows, marked=cuts.own)
+
+
+def calibration_rows(subject: Subject, found: DataFrame) -> str:
+    """The figures behind the calibration chart."""
+    stated = subject.card.risk is not None
+    rows = [
+        (
+            f"{row['total']:.6g}",
+            *([f"{row['risk']:.1%}"] if stated else []),
+            f"{row['observed']:.1%}",
+            f"{row['lower']:.1%} to {row['upper']:.1%}",
+            str(int(row["rows"])),
+        )
+        for row in found.to_dict("records")
+    ]
+    heads = ["Total", *(["Stated risk"] if stated else []), "Observed", "95 % interval", "Rows"]
+    return table("Observed share by total", heads, rows)
+
+
+def comparison_table(frame: DataFrame) -> str:
+    """Exact beside relaxed beside rounded.
+
+    Raises
+    ------
+    NotApplicableError
+        Where the table is not one of :func:`milpscore.compare`.
+    """
+    wanted = {"formulation", "kind", "claim", "objective", "bound", "gap", "terms",
+              "train_accuracy", "solve_seconds"}  # fmt: skip
+    lacking = wanted - set(frame.columns)
+    if lacking:
+        raise NotApplicableError(
+            f"this is no comparison, it lacks {', '.join(sorted(lacking))}: pass the table of "
+            "milpscore.compare"
+        )
+    held_out = "cv_accuracy" in frame and bool(frame["cv_accuracy"].notna().any())
+    records: list[Any] = frame.to_dict("records")
+    rows = [_comparison_row(row, held_out) for row in records]
+    heads = ["Program", "Kind", "Claim", "Objective", "Bound", "Gap", "Terms", "Right",
+             *(["Right, held out"] if held_out else []), "Seconds"]  # fmt: skip
+    body = table("Exact programs, their relaxations, and rounded cards", heads, rows, words=3)
+    notes = [
+        f"{row['formulation']}: {row['message']}"
+        for row in records
+        if row["claim"] == "none" and row.get("message")
+    ]
+    return body + "".join(f'<p class="note">{_text(note)}</p>\n' for note in notes)
+
+
+def _comparison_row(row: dict[str, Any], held_out: bool) -> list[str]:
+    """One program as text; an LP has a bound, and no claim about cards."""
+    relaxed = row["kind"] == "relaxed"
+    return [
+        str(row["formulation"]).replace("_", "-"),
+        _KINDS.get(str(row["kind"]), str(row["kind"])),
+        "bound only" if relaxed else str(row["claim"]),
+        figure(row["objective"], "{:.5f}"),
+        figure(row["bound"], "{:.5f}"),
+        "" if relaxed else figure(row["gap"], "{:.1%}"),
+        figure(row["terms"], "{:.0f}"),
+        figure(row["train_accuracy"], "{:.1%}"),
+        *([figure(row["cv_accuracy"], "{:.1%}")] if held_out else []),
+        figure(row["solve_seconds"], "{:.2f}"),
+    ]
+
+
+def pool_table(pool: Any) -> str:
+    """Ranges of points and reliance over a pool of cards.
+
+    Parameters
+    ----------
+    pool : object
+        With ``importance``, a DataFrame with one row a column; a pool of :mod:`milpscore.pools`.
+
+    Raises
+    ------
+    NotApplicableError
+        Where it has none.
+    """
+    ranges = getattr(pool, "importance", None)
+    wanted = {"share": "Cards that use it", "min_points": "Least points",
+              "max_points": "Most points", "min_reliance": "Least reliance",
+              "max_reliance": "Most reliance"}  # fmt: skip
+    if not isinstance(ranges, DataFrame) or not set(wanted) <= set(ranges.columns):
+        raise NotApplicableError("this is no pool of cards: pass what milpscore.pools.pool returns")
+    used = ranges[ranges["share"] > 0]
+    rows = [
+        (
+            str(name),
+            f"{row['share']:.0%}",
+            signed(str(int(row["min_points"]))),
+            signed(str(int(row["max_points"]))),
+            f"{row['min_reliance']:.4f}",
+            f"{row['max_reliance']:.4f}",
+        )
+        for name, row in zip(used.index, used.to_dict("records"), strict=True)
+    ][:_MOST_ROWS]
+    unused = len(ranges) - len(used)
+    note = f"; {unused} columns have points in none" if unused else ""
+    return table(f"Ranges over the pool{note}", ["Column", *wanted.values()], rows)
+
+
+def checks_table(checks: Checks, subject: Subject) -> str:
+    """The data checks as lines of a table."""
+    negative, positive = (printable(str(label)) for label in subject.card.classes)
+    least = f"{checks.least_wrong:.2%}"
+    if checks.least_errors is not None:
+        least = f"{checks.least_errors} ({least})"
+    rows = [
+        (
+            "Rows",
+            str(checks.rows) + (f", {checks.weightless} of weight 0" * bool(checks.weightless)),
+        ),
+        ("Columns", str(checks.columns)),
+        (f"Class {positive}", f"{checks.positives} ({_share(checks, subject)})"),
+        (f"Class {negative}", str(checks.negatives)),
+        ("Rows that repeat an earlier one", str(checks.repeats)),
+        ("Different rows of values", str(checks.patterns)),
+        ("Rows with the values of a row of the other class", str(checks.contradicted)),
+        ("Least errors of any rule on these columns", least),
+        ("Constant columns", _names(checks.constant)),
+        ("Missing values", _missing(checks)),
+    ]
+    return table("Data checks", ("Check", "Found"), rows, words=2)
+
+
+def _share(checks: Checks, subject: Subject) -> str:
+    """The share of positives."""
+    share = f"{checks.positive_share:.1%}"
+    return f"{share} of the weight" if subject.weighted else share
+
+
+def _missing(checks: Checks) -> str:
+    """Missing values by feature."""
+    if checks.missing is None:
+        return "cannot be told from a design"
+    return _names(tuple(f"{name} ({count})" for name, count in checks.missing.items()))
+
+
+def _names(names: Sequence[str], most: int = 8) -> str:
+    """Some names, and how many more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(names[:most]) + more) or "none"
+
+
+def figure(value: Any, form: str) -> str:
+    """A number in its form, a dash where there is none."""
+    if value is None or not np.isscalar(value) or isinstance(value, str):
+        return DASH
+    number_ = float(value)  # type: ignore[arg-type]
+    return signed(form.format(number_)) if math.isfinite(number_) else DASH
