@@ -11,10 +11,10 @@ ARGS ?=
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types bench clean
+.PHONY: help venv demo test lint format types bench notebooks docs docs-check clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-demo  ## install, then certify a score on the breast-cancer data
 	@$(VENV)/bin/milpscore demo $(ARGS)
@@ -37,10 +37,23 @@ types: $(VENV)/.installed-dev  ## static types (mypy, strict)
 bench: $(VENV)/.installed-tests  ## run the benchmarks
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(VENV)/bin/python "$$f" $(ARGS); done
 
+notebooks: $(VENV)/.installed-docs  ## execute every notebook, results in build/notebooks
+	@$(VENV)/bin/python notebooks/execute.py $(ARGS)
+
+docs: $(VENV)/.installed-docs  ## build the site in build/site, with the notebooks executed before
+	@$(VENV)/bin/python -m sphinx -q -b html docs build/site
+	@echo "open build/site/index.html"
+
+# Warnings are errors, and every link inside the site must lead somewhere.
+docs-check: $(VENV)/.installed-docs  ## build the site from nothing, and check it
+	@rm -rf build/site docs/_generated
+	@$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs build/site
+	@$(VENV)/bin/python docs/check_site.py build/site
+
 venv: $(VENV)/.installed-dev  ## the developer's environment, everything installed
 
 clean:  ## remove the environment and every built or cached file
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Some systems ship Python without ensurepip; pip then fills the environment from outside.
@@ -54,6 +67,7 @@ $(VENV)/.created:
 $(VENV)/.installed-demo: EXTRAS = ecos
 $(VENV)/.installed-tests: EXTRAS = ecos,fast,tests
 $(VENV)/.installed-dev: EXTRAS = ecos,dev
+$(VENV)/.installed-docs: EXTRAS = ecos,fast,docs,distributed
 $(VENV)/.installed-%: $(VENV)/.created pyproject.toml
 	@echo "installing milpscore[$(EXTRAS)] into $(VENV) (about a minute the first time)"
 	@$(PIP) install -e '.[$(EXTRAS)]'

@@ -1,0 +1,171 @@
+"""The documentation site: ``make docs``; warnings are errors there."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import milpscore
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+GENERATED = HERE / "_generated"
+
+project = "milpscore"
+author = "milpscore contributors"
+copyright = "milpscore contributors"
+version = release = milpscore.__version__
+
+extensions = [
+    "matplotlib.sphinxext.plot_directive",
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["_build"]
+nitpicky = False
+
+html_theme = "furo"
+html_title = f"milpscore {release}"
+html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+
+# The notebooks are executed by `make notebooks`; the site shows what they printed there.
+nb_execution_mode = "off"
+nb_merge_streams = True
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"  # numpydoc shows the types that the docstrings name
+autodoc_inherit_docstrings = True
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+plot_include_source = True
+plot_html_show_formats = False
+plot_html_show_source_link = False
+plot_formats = [("png", 110)]
+plot_rcparams = {"figure.figsize": (7, 4), "savefig.bbox": "tight"}
+plot_apply_rcparams = True
+
+PACKAGES = (
+    "milpscore",
+    "milpscore.data",
+    "milpscore.formulations",
+    "milpscore.solvers",
+    "milpscore.rounding",
+    "milpscore.constraints",
+    "milpscore.verify",
+    "milpscore.certificate",
+    "milpscore.comparison",
+    "milpscore.pools",
+    "milpscore.scorecard",
+    "milpscore.report",
+    "milpscore.estimators",
+    "milpscore.losses",
+    "milpscore.penalties",
+    "milpscore.proximal",
+    "milpscore.sequence",
+    "milpscore.metrics",
+    "milpscore.study",
+    "milpscore.plots",
+    "milpscore.core.program",
+    "milpscore.core.result",
+    "milpscore.core.card",
+    "milpscore.core.design",
+    "milpscore.core.errors",
+)
+"""What the reference covers, from the top down; the names are those of each ``__all__``."""
+
+
+def _names(module: object) -> list[str]:
+    """The public names of a module that have a docstring of their own."""
+    listed = getattr(module, "__all__", None)
+    if listed is None:
+        listed = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        ]
+    documented = [name for name in sorted(listed) if not name.startswith("__")]
+    return [name for name in documented if callable(getattr(module, name))]
+
+
+def _own_names(package: str) -> list[str]:
+    """The public names of a package, without those the top level only passes on."""
+    names = _names(importlib.import_module(package))
+    if package != "milpscore":
+        return names
+    below = {name for other in PACKAGES[1:] for name in _names(importlib.import_module(other))}
+    return [name for name in names if name not in below]
+
+
+def write_reference() -> None:
+    """One page a package, a table of its names on each."""
+    folder = GENERATED / "api"
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        summary = (module.__doc__ or "").strip()
+        lines = [f"``{package}``", "=" * (len(package) + 4), "", summary, ""]
+        lines += [f".. currentmodule:: {package}", "", ".. autosummary::", "   :toctree: names", ""]
+        lines += [f"   {name}" for name in _own_names(package)]
+        (folder / f"{package}.rst").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def copy_results() -> None:
+    """The measured tables as the benchmarks wrote them, one page each."""
+    folder = GENERATED / "measured"
+    folder.mkdir(parents=True, exist_ok=True)
+    for page in sorted((ROOT / "benchmarks" / "results").glob("*.md")):
+        shutil.copy(page, folder / page.name)
+
+
+def copy_notebooks() -> None:
+    """The executed notebooks, where `make notebooks` has made them, else their sources."""
+    folder = GENERATED / "notebooks"
+    folder.mkdir(parents=True, exist_ok=True)
+    executed = ROOT / "build" / "notebooks"
+    for page in sorted(executed.glob("[0-9]*.ipynb")):
+        shutil.copy(page, folder / page.name)
+
+
+_FOREIGN = re.compile(r":(?:ref|term):`~?([^`<]+?)(?:\s*<[^`>]*>)?`")
+_LITERAL = re.compile(r"(``.+?``|:\w+:`.+?`)")
+
+
+def tidy_docstring(*event: Any) -> None:
+    """Let |w| be an absolute value, not a substitution; unlink scikit-learn's own labels."""
+    lines: list[str] = event[-1]
+    block: int | None = None  # the indent of a directive or literal block that we are inside
+    for i, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if block is not None and line.strip() and indent <= block:
+            block = None
+        if block is None:
+            parts = _LITERAL.split(_FOREIGN.sub(r"\1", line))
+            parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+            lines[i] = "".join(parts)
+            if line.lstrip().startswith((".. math", ".. code")) or line.rstrip().endswith("::"):
+                block = indent
+
+
+def setup(app: Any) -> None:
+    """After numpydoc has turned the docstring into reStructuredText."""
+    app.connect("autodoc-process-docstring", tidy_docstring, priority=900)
+
+
+shutil.rmtree(GENERATED, ignore_errors=True)
+write_reference()
+copy_results()
+copy_notebooks()

@@ -1,0 +1,71 @@
+"""Execute the notebooks, two at a time, each within its seconds: ``make notebooks``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+import jupytext
+import nbclient
+import nbformat
+from joblib import Parallel, delayed
+
+HERE = Path(__file__).parent
+OUT = HERE.parent / "build" / "notebooks"
+
+
+def execute(source: Path, limit: float) -> tuple[str, float, str]:
+    """Run one notebook and keep it with its outputs; what went wrong, or nothing."""
+    notebook = jupytext.read(source)
+    notebook.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
+    begun = time.perf_counter()
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=int(10 * limit),
+        kernel_name="python3",
+        resources={"metadata": {"path": HERE}},
+        # a kernel's notes on its own ports are not a notebook's output
+        extra_arguments=["--log-level=40"],
+    )
+    trouble = ""
+    try:
+        client.execute()
+    except (nbclient.exceptions.CellExecutionError, nbclient.exceptions.CellTimeoutError) as error:
+        trouble = str(error)
+    nbformat.write(notebook, OUT / source.with_suffix(".ipynb").name)
+    return source.name, time.perf_counter() - begun, trouble
+
+
+def main() -> int:
+    """Execute all, or those named; 1 where one fails or takes too long."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="default: every notebook")
+    parser.add_argument("--seconds", type=float, default=60.0, help="allowed for each")
+    parser.add_argument("--jobs", type=int, default=2)
+    asked = parser.parse_args()
+    sources = [HERE / name for name in asked.names] or sorted(HERE.glob("[0-9]*.py"))
+    OUT.mkdir(parents=True, exist_ok=True)
+    # one thread a kernel, or two notebooks wait for each other's cores
+    os.environ.update(OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore::DeprecationWarning")
+    jobs = Parallel(n_jobs=asked.jobs, return_as="generator")
+    failed = 0
+    for name, seconds, trouble in jobs(
+        delayed(execute)(source, asked.seconds) for source in sources
+    ):
+        slow = seconds > asked.seconds
+        failed += bool(trouble) or slow
+        verdict = "failed" if trouble else "too slow" if slow else "ran"
+        sys.stdout.write(f"{name:<40} {verdict:<8} {seconds:6.1f} s\n{trouble}")
+        sys.stdout.flush()
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
