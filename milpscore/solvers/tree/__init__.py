@@ -24,12 +24,16 @@ from typing import TYPE_CHECKING
 from milpscore._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from milpscore.solvers.tree._all_cards import AllAnswer, Found, search_all
     from milpscore.solvers.tree._problem import Point, Step, TreeAnswer, TreeProblem
     from milpscore.solvers.tree._search import search
+    from milpscore.solvers.tree._zero_one_all_cards import search_all_zero_one
     from milpscore.solvers.tree._zero_one_problem import ZeroOneAnswer, ZeroOneProblem
     from milpscore.solvers.tree._zero_one_search import search_zero_one
 
 __all__ = [
+    "AllAnswer",
+    "Found",
     "Point",
     "Step",
     "TreeAnswer",
@@ -37,10 +41,14 @@ __all__ = [
     "ZeroOneAnswer",
     "ZeroOneProblem",
     "search",
+    "search_all",
+    "search_all_zero_one",
     "search_zero_one",
 ]
 
 _EXPORTS = {
+    "AllAnswer": "milpscore.solvers.tree._all_cards",
+    "Found": "milpscore.solvers.tree._all_cards",
     "Point": "milpscore.solvers.tree._problem",
     "Step": "milpscore.solvers.tree._problem",
     "TreeAnswer": "milpscore.solvers.tree._problem",
@@ -48,6 +56,8 @@ _EXPORTS = {
     "ZeroOneAnswer": "milpscore.solvers.tree._zero_one_problem",
     "ZeroOneProblem": "milpscore.solvers.tree._zero_one_problem",
     "search": "milpscore.solvers.tree._search",
+    "search_all": "milpscore.solvers.tree._all_cards",
+    "search_all_zero_one": "milpscore.solvers.tree._zero_one_all_cards",
     "search_zero_one": "milpscore.solvers.tree._zero_one_search",
 }
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

@@ -1,0 +1,166 @@
+"""What a pool says of the features, and loss against terms."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.plots._shared import PALETTE, axes, short, spaced, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from milpscore.pools import Front, Pool
+
+_CLAIMS = {"optimal": ("o", "proved"), "gap": ("D", "gap"), "feasible": ("s", "nothing proved")}
+
+
+def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
+    """The best objective of every size, and down to where each is proved.
+
+    Filled markers are cards that no smaller card equals, hollow ones are dominated; their shape is
+    the claim. The dashed line is the bound, the band what is still open.
+
+    Parameters
+    ----------
+    front : Front
+        Of :func:`milpscore.pools.pareto`.
+    ax : Axes, optional
+        Default: the current one.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    NotApplicableError
+        Where no size has a card.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    table = front.table
+    table = table[table["claim"] != "none"]
+    if not len(table):
+        raise NotApplicableError("no size has a card to draw: raise the time limit")
+    ax = axes(ax)
+    colour = PALETTE[0]
+    sizes, best = table["max_terms"].to_numpy(), table["objective"].to_numpy()
+    proved = np.where(np.isfinite(table["bound"]), table["bound"], 0.0)
+    ax.step(sizes, best, where="post", color=colour, linewidth=1.6, label="best card")
+    ax.step(
+        sizes, proved, where="post", color=colour, linewidth=1.4, linestyle="--",
+        label="proven bound",
+    )  # fmt: skip
+    ax.fill_between(sizes, proved, best, step="post", color=colour, alpha=0.12, linewidth=0)
+    for claim, (marker, words) in _CLAIMS.items():
+        for dominated, fill in ((False, colour), (True, "white")):
+            part = table[(table["claim"] == claim) & (table["dominated"] == dominated)]
+            if len(part):
+                ax.plot(
+                    part["max_terms"], part["objective"], marker=marker, markersize=6,
+                    color=colour, markerfacecolor=fill, linestyle="none", zorder=3,
+                    label=words + (", dominated" if dominated else ""),
+                )  # fmt: skip
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlabel("terms allowed")
+    ax.set_ylabel("objective")
+    name = next(iter(front.results.values())).formulation
+    ax.set_title(f"{spaced(name)}: the best card of every size", loc="left")
+    ax.legend(frameon=False, fontsize="small")
+    tidy(ax)
+    return ax
+
+
+def points_over_pool(
+    pool: Pool,
+    ax: Axes | None = None,
+    *,
+    by: Literal["column", "feature"] = "column",
+    max_columns: int = 15,
+) -> Axes:
+    """The points each column has over the cards of a pool.
+
+    A bar runs from the least to the most points, its shade is the share of cards that use the
+    column, and the dot is the best card's points.
+
+    Parameters
+    ----------
+    pool : Pool
+        Of :func:`milpscore.pools.pool`.
+    ax : Axes, optional
+        Default: the current one.
+    by : {"column", "feature"}
+        A bar for each design column, or one for all columns of a raw feature (without the dot).
+    max_columns : int
+        Only so many are drawn, those that most cards use; the axis counts the others.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    OptionError
+    NotApplicableError
+        For a pool without cards.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if by not in ("column", "feature"):
+        raise OptionError(f"by must be 'column' or 'feature', got {by!r}")
+    if max_columns < 1:
+        raise OptionError(f"max_columns must be at least 1, got {max_columns!r}")
+    if not pool.cards:
+        raise NotApplicableError(f"there is no card to draw: {pool.missing}")
+    ax = axes(ax)
+    ranges = pool.importance if by == "column" else pool.feature_importance
+    ranges = ranges.assign(best=pool.points[0] if by == "column" else np.nan)
+    used = ranges[ranges["share"] > 0].sort_values("share", ascending=False, kind="stable")
+    shown = used.head(max_columns)
+    at = np.arange(len(shown))
+    for row, (_, values) in zip(at, shown.iterrows(), strict=True):
+        low, high = values["min_points"], values["max_points"]
+        ax.barh(
+            row, high - low, left=low, height=0.55, color=PALETTE[0],
+            alpha=0.15 + 0.6 * values["share"], linewidth=0,
+        )  # fmt: skip
+        ax.vlines([low, high], row - 0.275, row + 0.275, color=PALETTE[0], linewidth=1.6)
+        ax.annotate(
+            _percent(values["share"]), (1.0, row), xycoords=("axes fraction", "data"),
+            xytext=(4, 0), textcoords="offset points", va="center", fontsize="small",
+        )  # fmt: skip
+    if by == "column" and len(shown):
+        ax.plot(
+            shown["best"], at, marker="o", markersize=5, color=PALETTE[1], linestyle="none",
+            label="best card",
+        )  # fmt: skip
+        ax.legend(
+            frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0),
+            borderaxespad=0.2, borderpad=0.0,
+        )  # fmt: skip
+    ax.axvline(0, color="0.3", linewidth=0.8, zorder=0)
+    low, high = shown["min_points"].min(), shown["max_points"].max()
+    if len(shown):
+        ax.set_xlim(min(low, 0) - 0.5, max(high, 0) + 0.5)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_yticks(at, [short(str(label)) for label in shown.index])
+    ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
+    more = len(used) - len(shown)
+    ax.set_xlabel("points; at the right: share of the cards that use it"
+                  + (f"\n{more} more not shown" if more else ""))  # fmt: skip
+    known = "all" if pool.complete else "some of the"
+    ax.set_title(f"Points over {known} {len(pool)} cards within {pool.epsilon:.3g}", loc="left")
+    if not len(shown):
+        ax.set_xlim(-1, 1)
+        ax.text(0.05, 0.0, "no card has points", va="center")
+    tidy(ax)
+    return ax
+
+
+def _percent(share: float) -> str:
+    """A share above 0 in percent: 100 % means every card."""
+    return "<1%" if share < 0.01 else f"{math.floor(100 * share + 1e-9)}%"
