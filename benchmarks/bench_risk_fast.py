@@ -19,14 +19,11 @@ for name in THREADS:  # before NumPy is loaded, here and in the children
     os.environ[name] = "1"
 
 import argparse  # noqa: E402
-import json  # noqa: E402
-import subprocess  # noqa: E402
 import time  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
-from _common import DATA, HERE, SETS, Report, arguments, in_child, median, present  # noqa: E402
-from scipy.optimize import minimize  # noqa: E402
+from _common import DATA, SETS, Report, arguments, in_child, median, present  # noqa: E402
 
 TERMS, REACH = 5, 5
 RIVALS = {"imodels": "3.0.4", "fasterrisk": "0.1.10"}
@@ -97,22 +94,35 @@ def rival_records(
     report: Report, rival: str, python: str | None, names: list[str], runs: int, limit: float
 ) -> list[dict[str, Any]]:
     """A rival's cards on all sets, or a note why there are none."""
+    from milpscore.data import make_design
+    from milpscore.study import fit_rival
+
     if not python:
         report.note(f"skipped: {rival}, no environment of its own was named (--{rival})")
         return []
-    script = str(HERE / "_rivals_risk.py")
-    given = [script, rival, str(DATA), str(TERMS), str(REACH), str(runs), *names]
-    done = subprocess.run(
-        [python, *given], capture_output=True, text=True, timeout=limit, check=False
-    )
-    if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
-        report.note(f"skipped: {rival} ended with {done.returncode}: {reason[0]}")
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    for line in lines:
-        if line["version"] != RIVALS[rival]:
-            report.note(f"{rival} is {line['version']}, not {RIVALS[rival]}")
-    return [{**line, "by": rival} for line in lines]
+    records = []
+    for name in names:
+        card = fit_rival(
+            make_design(*rows_of(name)), rival=rival, python=python, max_terms=TERMS, reach=REACH,
+            fits=runs + 1, time_limit=limit,
+        )  # fmt: skip
+        if card.error:
+            report.note(f"skipped: {rival} on {name}: {card.error}")
+            continue
+        if card.version != RIVALS[rival]:
+            report.note(f"{rival} is {card.version}, not {RIVALS[rival]}")
+        records.append(
+            {
+                "set": name,
+                "by": rival,
+                "version": card.version,
+                "times": card.times,
+                "points": card.points.tolist(),
+                "slope": card.slope,
+                "shift": card.shift,
+            }
+        )
+    return records
 
 
 def rows_of(name: str) -> tuple[Any, Any]:
@@ -125,42 +135,21 @@ def rows_of(name: str) -> tuple[Any, Any]:
 
 def judged(record: dict[str, Any]) -> dict[str, Any]:
     """Losses of a card, own and re-calibrated, and the medians of its times."""
+    from milpscore.study._rivals import mean_logistic, recalibrated_loss
+
     X, y = rows_of(record["set"])
     points = np.array(record["points"])
     if np.count_nonzero(points) > TERMS or np.abs(points).max(initial=0) > REACH:
         raise RuntimeError(f"{record['by']}, {record['set']}: the card breaks the limits")
-    totals, signs = X @ points, np.where(y > 0, 1.0, -1.0)
+    totals, signs = X @ points, np.where(y > 0, 1, -1)
     first, *warm = record["times"]
     return {
-        "own loss": mean_loss(record["slope"] * totals + record["shift"], signs),
-        "re-calibrated": recalibrated(totals, signs),
+        "own loss": mean_logistic(record["slope"] * totals + record["shift"], signs),
+        "re-calibrated": recalibrated_loss(totals, signs),
         "CPU ms": 1e3 * median([cpu for cpu, _ in warm]),
         "ms": 1e3 * median([wall for _, wall in warm]),
         "first fit s": first[1],
     }
-
-
-def mean_loss(scores: Any, signs: Any) -> float:
-    """Mean logistic loss."""
-    return float(np.logaddexp(0.0, -signs * scores).mean())
-
-
-def recalibrated(totals: Any, signs: Any) -> float:
-    """The least mean logistic loss of a real slope and intercept on the totals."""
-    up, down = totals[signs > 0], totals[signs < 0]
-    if up.min() > down.max() or up.max() < down.min():
-        return 0.0
-    spread = np.ptp(totals) or 1.0
-    scaled = (totals - totals.mean()) / spread
-
-    def loss(at: Any) -> tuple[float, Any]:
-        z = at[0] * scaled + at[1]
-        row = -signs / (1.0 + np.exp(np.clip(signs * z, -700, 700)))
-        return mean_loss(z, signs), np.array([(row * scaled).mean(), row.mean()])
-
-    fits = [minimize(loss, [start, 0.0], jac=True, method="BFGS", options={"gtol": 1e-10})
-            for start in (1.0, -1.0)]  # fmt: skip
-    return float(min(fit.fun for fit in fits))
 
 
 def card_row(record: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Experiments in runs: the store resumes, repairs and refuses; findings follow from the runs."""
+"""Experiments in runs: the store resumes and refuses; findings follow from the runs."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,15 @@ from milpscore.cli._app import app
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.data import make_known_share_sweep, make_random_groups
 from milpscore.metrics import auc, credibility_by_group, gini
-from milpscore.study import Protocol, RunStore, _figure2, _figure4, _table2, finish_runs
+from milpscore.study import (
+    Protocol,
+    RunStore,
+    StudyError,
+    _figure2,
+    _figure4,
+    _table2,
+    finish_runs,
+)
 from milpscore.study._protocol import METHODS, choose, split_rows
 from milpscore.study._summary import PAPER, differences
 
@@ -36,61 +45,60 @@ def square(run: int) -> dict[str, Any]:
     return {"value": run**2}
 
 
+def kept(file: Path) -> dict[int, Any]:
+    """The finished runs of a file."""
+    with sqlite3.connect(file) as connection:
+        rows = connection.execute("SELECT number, result FROM solves ORDER BY number").fetchall()
+    connection.close()
+    return {number: json.loads(text) for number, text in rows}
+
+
 def forbidden(run: int) -> dict[str, Any]:
     raise AssertionError(f"run {run} was done again")
 
 
 def test_finished_runs_are_not_done_again(tmp_path: Path) -> None:
-    file = tmp_path / "runs.jsonl"
+    file = tmp_path / "runs.sqlite"
     store = RunStore(file, "squares", {"a": (1, 2)})
     seen: list[tuple[int, int]] = []
     found = finish_runs(store, square, 3, progress=lambda *counts: seen.append(counts))
     assert found == {0: {"value": 0}, 1: {"value": 1}, 2: {"value": 4}}
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [line["run"] for line in lines] == [0, 1, 2]
-    assert lines[0]["settings"] == {"a": [1, 2]}
-    assert lines[0]["versions"].keys() >= {"milpscore", "numpy"}
+    assert kept(file) == {0: {"value": 0}, 1: {"value": 1}, 2: {"value": 4}}
+    assert study.read_study(file).settings == {"a": [1, 2]}
+    assert study.study_table(file)["milpscore"].nunique() == 1
 
     again = RunStore(file, "squares", {"a": (1, 2)})
     assert finish_runs(again, forbidden, 2) == {0: {"value": 0}, 1: {"value": 1}}
     more = finish_runs(again, square, 5)
     assert list(more) == [0, 1, 2, 3, 4]
-    assert len(file.read_text().splitlines()) == 5
+    assert list(kept(file)) == [0, 1, 2, 3, 4]
 
 
 def test_several_processes_finish_the_same_runs(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.jsonl", "squares", {})
+    store = RunStore(tmp_path / "runs.sqlite", "squares", {})
     found = finish_runs(store, square, 4, n_jobs=2)
     assert found == {run: square(run) for run in range(4)}
     assert list(found) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("cut", [1, 20, -1])
-def test_a_line_cut_off_by_a_crash_is_repaired(tmp_path: Path, cut: int) -> None:
-    file = tmp_path / "runs.jsonl"
-    finish_runs(RunStore(file, "squares", {}), square, 3)
-    whole = file.read_bytes()
-    last = whole.splitlines(keepends=True)[-1]
-    file.write_bytes(whole[: -len(last)] + last[:cut])
-    store = RunStore(file, "squares", {})
-    assert store.missing(3) == [2]
-    finish_runs(store, square, 3)
-    assert file.read_bytes() == whole
+def test_a_failed_run_is_kept_as_such_and_tried_again(tmp_path: Path) -> None:
+    def fails(run: int) -> dict[str, Any]:
+        if run == 1:
+            raise ValueError("no luck")
+        return square(run)
 
-
-def test_a_broken_line_that_is_not_the_last_is_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "runs.jsonl"
-    finish_runs(RunStore(file, "squares", {}), square, 2)
-    first, second = file.read_text().splitlines()
-    for broken in (first[:30], "[]", '{"run": 1}'):
-        file.write_text(f"{broken}\n{second}\n")
-        with pytest.raises(DataError, match="line 1 of"):
-            RunStore(file, "squares", {})
+    file = tmp_path / "runs.sqlite"
+    with pytest.raises(StudyError, match=r"1 of 3 runs failed, run 1 with ValueError: no luck"):
+        finish_runs(RunStore(file, "squares", {}), fails, 3)
+    table = study.study_table(file)
+    assert table["status"].tolist() == ["done", "failed", "done"]
+    found = finish_runs(RunStore(file, "squares", {}), square, 3)
+    assert found == {run: square(run) for run in range(3)}
 
 
 def test_other_settings_are_refused_not_mixed(tmp_path: Path) -> None:
-    file = tmp_path / "runs.jsonl"
+    file = tmp_path / "runs.sqlite"
     finish_runs(RunStore(file, "squares", {"a": 1, "b": 2}), square, 1)
     before = file.read_bytes()
     with pytest.raises(OptionError, match=r"a=1 \(now 3\), c=None \(now 4\)"):
@@ -108,7 +116,7 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
             raise KeyboardInterrupt
         return square(run)
 
-    file = tmp_path / "runs.jsonl"
+    file = tmp_path / "runs.sqlite"
     with pytest.raises(KeyboardInterrupt):
         finish_runs(RunStore(file, "squares", {}), interrupted, 4)
     assert RunStore(file, "squares", {}).missing(4) == [2, 3]
@@ -152,29 +160,29 @@ def table() -> study.EyeTable:
 
 
 def test_table2_measures_the_models_of_its_runs(tmp_path: Path, table: study.EyeTable) -> None:
-    file = tmp_path / "table2.jsonl"
+    file = tmp_path / "table2.sqlite"
     found = study.eye_table2(3, out=file, n_samples=300, protocol=TINY, random_state=5)
     pd.testing.assert_frame_equal(
         found.runs.drop(columns="cpu_seconds"), table.runs.drop(columns="cpu_seconds")
     )
-    line = json.loads(file.read_text().splitlines()[1])
+    result = kept(file)[1]
     drawing, _ = np.random.SeedSequence([5, 1]).spawn(2)
     data = make_random_groups(300, correlation=0.95, random_state=drawing)
-    assert line["result"]["expert"] == data.expert.tolist()
+    assert result["expert"] == data.expert.tolist()
     rows = table.runs[table.runs["run"] == 1].set_index("method")
     for method in METHODS:
-        kept = line["result"]["methods"][method]
-        w = np.array(kept["coefficients"])
+        chosen = result["methods"][method]
+        w = np.array(chosen["coefficients"])
         each = credibility_by_group(w, data.expert, data.groups, eps=0.01)
         assert rows.loc[method, "sym_kl"] == pytest.approx(each.sum())
         assert rows.loc[method, "gini"] == pytest.approx(gini(w))
-        scores = data.X[225:] @ w + kept["intercept"]
+        scores = data.X[225:] @ w + chosen["intercept"]
         assert rows.loc[method, "auc"] == pytest.approx(auc(data.y[225:], scores), abs=1e-3)
 
     # another smoothing of the same file needs no run
     other = study.eye_table2(3, out=file, n_samples=300, protocol=TINY, random_state=5, eps=0.1)
     assert (other.runs["sym_kl"] < found.runs["sym_kl"] + 1e-12).all()
-    assert len(file.read_text().splitlines()) == 3
+    assert len(kept(file)) == 3
     with pytest.raises(OptionError, match="n_samples=300"):
         study.eye_table2(3, out=file, n_samples=301, protocol=TINY, random_state=5)
 
@@ -284,17 +292,16 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same commands on tiny data."""
     for module in (_table2, _figure4):
         monkeypatch.setattr(module, "Protocol", lambda: TINY)
-    for name, function in (
-        ("eye_table2", _table2.eye_table2),
-        ("eye_figure4b", _figure4.eye_figure4b),
-    ):
+    for module, name in ((_table2, "eye_table2"), (_figure4, "eye_figure4b")):
+        function = getattr(module, name)
         monkeypatch.setattr(
-            study, name, lambda runs, *, run=function, **extra: run(runs, n_samples=300, **extra)
+            module, name, lambda runs, *, run=function, **extra: run(runs, n_samples=300, **extra)
         )
+    figure = _figure2.eye_figure2
     monkeypatch.setattr(
-        study,
+        _figure2,
         "eye_figure2",
-        lambda runs, **extra: _figure2.eye_figure2(runs, betas=(0.5,), lams=(1.0, 0.1), **extra),
+        lambda runs, **extra: figure(runs, betas=(0.5,), lams=(1.0, 0.1), **extra),
     )
 
 
@@ -303,7 +310,7 @@ def invoke(*arguments: object) -> Any:
 
 
 def test_the_command_runs_resumes_and_draws(tmp_path: Path, small: None) -> None:
-    file, figure = tmp_path / "runs.jsonl", tmp_path / "figure.png"
+    file, figure = tmp_path / "runs.sqlite", tmp_path / "figure.png"
     done = invoke("eye-table2", "--runs", 1, "--out", file, "--seed", 3)
     assert done.exit_code == 0, done.output
     assert "2.483±0.440" in done.stdout
@@ -315,7 +322,7 @@ def test_the_command_runs_resumes_and_draws(tmp_path: Path, small: None) -> None
     assert [row["method"] for row in report["summary"]] == list(METHODS)
     assert "1 of 2 runs" in done.stderr
     assert figure.stat().st_size > 10_000
-    assert len(file.read_text().splitlines()) == 2
+    assert len(kept(file)) == 2
 
     refused = invoke("eye-table2", "--runs", 2, "--out", file, "--seed", 4)
     assert refused.exit_code == 2
@@ -334,7 +341,7 @@ def test_the_other_commands_print_a_table(name: str, small: None) -> None:
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
     for arguments, words in (
         (("eye-table3",), "eye-table2"),
-        (("eye-table2", "--out", tmp_path / "none" / "x.jsonl"), "no folder"),
+        (("eye-table2", "--out", tmp_path / "none" / "x.sqlite"), "no folder"),
         (("eye-table2", "--plot", "figure.txt"), "must end in"),
     ):
         done = invoke(*arguments)
@@ -350,8 +357,8 @@ def test_ctrl_c_ends_with_its_code(
     def interrupted(*args: Any, **extra: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(study, "eye_table2", interrupted)
-    where = ["--out", tmp_path / "runs.jsonl"] if keep else []
+    monkeypatch.setattr(_table2, "eye_table2", interrupted)
+    where = ["--out", tmp_path / "runs.sqlite"] if keep else []
     done = invoke("eye-table2", *where)
     assert done.exit_code == 130
     assert ("goes on from there" if keep else "nothing is kept") in done.stderr

@@ -11,13 +11,17 @@ from typer.core import TyperGroup
 from milpscore._version import __version__
 from milpscore.cli._common import complain
 from milpscore.cli._compare import compare_command
+from milpscore.cli._crf import crf_app
 from milpscore.cli._demo import demo_command
 from milpscore.cli._experiment import experiment_command
 from milpscore.cli._export import export_command
 from milpscore.cli._fit import fit_command
 from milpscore.cli._list import list_command
 from milpscore.cli._path import path_command
+from milpscore.cli._pool import pool_command
 from milpscore.cli._predict import predict_command
+from milpscore.cli._report_page import report_command
+from milpscore.cli._study import study_app
 from milpscore.cli._verify import verify_command
 from milpscore.core.errors import MilpscoreError
 
@@ -93,9 +97,13 @@ def milpscore(
 app.command("fit")(fit_command)
 app.command("compare")(compare_command)
 app.command("path")(path_command)
+app.command("pool")(pool_command)
 app.command("experiment")(experiment_command)
+app.add_typer(study_app, name="study")
 app.command("export")(export_command)
 app.command("predict")(predict_command)
 app.command("verify")(verify_command)
+app.command("report")(report_command)
+app.add_typer(crf_app, name="crf")
 app.command("list")(list_command)
 app.command("demo")(demo_command)

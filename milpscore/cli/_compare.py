@@ -19,6 +19,7 @@ from milpscore.cli._common import (
     parse_setting,
     print_json,
     read_data,
+    require_folder,
     require_known,
     say,
     settable,
@@ -91,6 +92,14 @@ Plot = Annotated[
         rich_help_panel=options.OUTPUT_PANEL,
     ),
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write an HTML page: the card of the first formulation, its proof, and the table.",
+        rich_help_panel=options.OUTPUT_PANEL,
+    ),
+]
 
 
 def compare_command(
@@ -117,6 +126,7 @@ def compare_command(
     node_limit: options.NodeLimit = None,
     seed: options.Seed = 0,
     plot: Plot = None,
+    report: Report = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -133,6 +143,7 @@ def compare_command(
     )
     common |= constraints_of(constraints)
     require_drawable(plot)
+    require_folder(report)
     table = read_data(
         data,
         target,
@@ -169,6 +180,10 @@ def compare_command(
 
         save_figure(comparison_figure(frame), plot)
         say(f"The figure was saved in {plot}.")
+    if report is not None:
+        from milpscore.cli._report_page import comparison_page
+
+        comparison_page(frame, table, common, own, report, seed, target)
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
     if (frame["claim"] == "none").all():

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from enum import StrEnum
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from milpscore.cli import _options as options
-from milpscore.cli._common import INTERRUPTED, print_json, require_folder, say
+from milpscore.cli._common import (
+    INTERRUPTED,
+    noting_interrupts,
+    print_json,
+    require_folder,
+    say,
+)
+from milpscore.cli._counting import counting
 from milpscore.cli._figures import require_drawable, save_figure
 from milpscore.cli._frame_table import frame_table
+from milpscore.cli._study import Jobs, Scheduler
+from milpscore.study._registry import EXPERIMENTS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-class Experiment(StrEnum):
-    """What can be repeated."""
-
-    eye_figure2 = "eye-figure2"
-    eye_figure4a = "eye-figure4a"
-    eye_figure4b = "eye-figure4b"
-    eye_table2 = "eye-table2"
-
-
 Name = Annotated[
-    Experiment,
+    str,
     typer.Argument(
         metavar="EXPERIMENT",
-        help=f"One of {', '.join(Experiment)}.",
+        help=f"One of {', '.join(EXPERIMENTS)}.",
         show_default=False,
     ),
 ]
@@ -42,15 +39,15 @@ Runs = Annotated[
     typer.Option(
         metavar="N",
         min=1,
-        help="Draws of the data (default 100 for eye-table2, else 10).",
+        help="Draws of the data (default: the experiment's own).",
         rich_help_panel=options.SOLVE_PANEL,
     ),
 ]
 Out = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE.jsonl",
-        help="Keep each finished run as a line of this file; runs it holds are not done again.",
+        metavar="FILE.sqlite",
+        help="Commit each finished run to this file; runs it holds are not done again.",
         rich_help_panel=options.OUTPUT_PANEL,
     ),
 ]
@@ -62,14 +59,6 @@ Plot = Annotated[
         rich_help_panel=options.OUTPUT_PANEL,
     ),
 ]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        metavar="N", help="Processes; -1 for all cores.", rich_help_panel=options.SOLVE_PANEL
-    ),
-]
-
-
 _OTHERS = ("average_precision", "gini", "near_zero_share")
 
 
@@ -79,6 +68,7 @@ def experiment_command(
     out: Out = None,
     plot: Plot = None,
     jobs: Jobs = 1,
+    dask: Scheduler = None,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -90,47 +80,41 @@ def experiment_command(
     """
     require_folder(out)
     require_drawable(plot)
-    from milpscore import study
+    from milpscore.study import experiment_function, run_experiment
+    from milpscore.study._experiments import default_runs
 
-    function: Callable[..., Any] = getattr(study, name.name)
-    count = runs or (100 if name is Experiment.eye_table2 else 10)
+    experiment_function(name)
+    count = runs or default_runs(name)
+    settings = {"random_state": seed} | ({} if count is None else {"runs": count})
     try:
-        with _counting(name, quiet) as progress:
-            found = function(count, out=out, n_jobs=jobs, random_state=seed, progress=progress)
+        with noting_interrupts(), counting(name, "runs", quiet) as tell:
+            progress = None if tell is None else lambda done, total: tell(done, 0, total)
+            found = run_experiment(name, settings, out, jobs=jobs, dask=dask, progress=progress)
     except KeyboardInterrupt:
         kept = f"the finished runs are in {out}, and the same command goes on from there."
-        say(f"Interrupted: {kept if out else 'nothing is kept without --out FILE.jsonl.'}")
+        say(f"Interrupted: {kept if out else 'nothing is kept without --out FILE.sqlite.'}")
         raise typer.Exit(INTERRUPTED) from None
     if json:
-        print_json({"experiment": name.value, "runs": count, "seed": seed, **_tables(found)})
+        print_json({"experiment": name, "runs": count, "seed": seed, **_tables(found)})
     else:
         _print(found)
     if plot is not None:
         from milpscore import plots
 
-        save_figure(plots.credibility_figure(found), plot)
+        save_figure(plots.finding_figure(found), plot)
         say(f"The figure was saved in {plot}.")
 
 
-@contextmanager
-def _counting(name: Experiment, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A live count of runs on standard error; a line a run where that is no terminal."""
-    if quiet:
-        yield None
-        return
-    if not sys.stderr.isatty():
-        yield lambda done, total: say(f"{name}: {done} of {total} runs")
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{name}") as status:
-        yield lambda done, total: status.update(f"{name}: {done} of {total} runs")
-
-
 def _frames(found: Any) -> dict[str, DataFrame]:
-    """The tables of a finding that a person reads."""
-    names = ("summary", "differences", "sensitivity")
-    return {name: getattr(found, name) for name in names if hasattr(found, name)}
+    """The tables of a finding that a person reads: all but the single runs."""
+    from pandas import DataFrame
+
+    content = {field.name: getattr(found, field.name) for field in fields(found)}
+    return {
+        name: value
+        for name, value in content.items()
+        if isinstance(value, DataFrame) and name != "runs"
+    }
 
 
 def _tables(found: Any) -> dict[str, Any]:
@@ -151,9 +135,9 @@ def _print(found: Any) -> None:
 
 def _printed(frames: dict[str, DataFrame]) -> dict[str, DataFrame]:
     """The same, a summary too wide for a terminal in two parts."""
-    summary = frames["summary"]
-    others = [name for name in _OTHERS if name in summary]
-    if not others:
+    summary = frames.get("summary")
+    others = [] if summary is None else [name for name in _OTHERS if name in summary]
+    if summary is None or not others:
         return frames
     return {
         **frames,

@@ -40,6 +40,15 @@ Out = Annotated[
         rich_help_panel=options.OUTPUT_PANEL,
     ),
 ]
+Heuristic = Annotated[
+    bool,
+    typer.Option(
+        "--heuristic",
+        help="Fast mode: no solver runs, nothing is proved; the card is the best of a search of "
+        "seconds or less, re-checked. Not for rounded formulations.",
+        rich_help_panel=options.SOLVE_PANEL,
+    ),
+]
 CertificateFile = Annotated[
     Path | None,
     typer.Option(
@@ -71,6 +80,7 @@ def fit_command(
     mip_gap: options.MipGap = 0.0,
     node_limit: options.NodeLimit = None,
     seed: options.Seed = 0,
+    heuristic: Heuristic = False,
     out: Out = None,
     certificate: CertificateFile = None,
     json: options.Json = False,
@@ -105,6 +115,7 @@ def fit_command(
         "time_limit": time_limit,
         "random_state": seed,
         "options": {"mip_gap": mip_gap, "node_limit": node_limit},
+        "heuristic": heuristic,
     }
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
@@ -143,7 +154,7 @@ def solve_design(
     try:
         program, result = fit_card(design, formulation, progress=progress, **limits, **arguments)
     except KeyboardInterrupt:
-        limits = {**limits, "time_limit": 0}
+        limits = {**limits, "time_limit": 0, "heuristic": False}
         program, result = fit_card(
             design, formulation, progress=False, warm_start=False, **limits, **arguments
         )

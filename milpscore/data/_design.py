@@ -138,11 +138,14 @@ def _constant(values: FloatArray, names: Sequence[str]) -> list[str]:
 
 def _duplicates(values: FloatArray, names: Sequence[str]) -> list[str]:
     """Name the columns that repeat an earlier one."""
-    by_column = np.ascontiguousarray(values.T) + 0.0  # -0.0 and 0.0 are one value
+    # sums of bits wrap round exactly in any order: only columns that share one can be equal
+    bits = (values + 0.0).view(np.uint64)  # -0.0 and 0.0 are one value
+    _, group, size = np.unique(bits.sum(axis=0), return_inverse=True, return_counts=True)
     first: dict[bytes, str] = {}
     pairs: list[str] = []
-    for name, column in zip(names, by_column, strict=True):
-        original = first.setdefault(hashlib.blake2b(column.tobytes()).digest(), name)
+    for j in np.flatnonzero(size[group] > 1).tolist():
+        name = names[j]
+        original = first.setdefault(hashlib.blake2b(bits[:, j].tobytes()).digest(), name)
         if original is not name:
             pairs.append(f"{name!r} equals {original!r}")
     if not pairs:

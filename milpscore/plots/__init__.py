@@ -1,4 +1,4 @@
-"""Figures: a comparison, a path, a grid of Facets models, penalties, a card's calibration.
+"""Figures: a comparison, a path, a grid of Facets models, a pool, penalties, a calibration.
 
 Each function takes an Axes and gives it back; those that draw several take and give a Figure.
 """
@@ -25,41 +25,58 @@ if TYPE_CHECKING:
     from milpscore.plots._level_sets import level_sets
     from milpscore.plots._path import regularisation_path
     from milpscore.plots._points import coefficients
+    from milpscore.plots._pool import loss_against_terms, points_over_pool
+    from milpscore.plots._profiles import bound_curves, performance_profile
     from milpscore.plots._prox_curves import prox_curves
+    from milpscore.plots._study import accuracy_over_terms, finding_figure, study_figure
 
 __all__ = [
+    "accuracy_over_terms",
+    "bound_curves",
     "bounds_over_time",
     "calibration",
     "coefficients",
     "comparison_figure",
     "credibility_figure",
     "facets_heat_maps",
+    "finding_figure",
     "group_credibility",
     "heat_map",
     "level_sets",
     "log_ratios",
+    "loss_against_terms",
     "method_auc",
     "method_credibility",
+    "performance_profile",
+    "points_over_pool",
     "prox_curves",
     "regularisation_path",
+    "study_figure",
     "twin_accuracy",
 ]
 
 _EXPORTS = {
+    "accuracy_over_terms": "milpscore.plots._study",
+    "bound_curves": "milpscore.plots._profiles",
     "bounds_over_time": "milpscore.plots._bounds",
     "calibration": "milpscore.plots._calibration",
     "coefficients": "milpscore.plots._points",
     "comparison_figure": "milpscore.plots._comparison",
     "credibility_figure": "milpscore.plots._credibility",
     "facets_heat_maps": "milpscore.plots._heat_maps",
+    "finding_figure": "milpscore.plots._study",
     "group_credibility": "milpscore.plots._credibility",
     "heat_map": "milpscore.plots._heat_maps",
     "level_sets": "milpscore.plots._level_sets",
     "log_ratios": "milpscore.plots._credibility",
+    "loss_against_terms": "milpscore.plots._pool",
     "method_auc": "milpscore.plots._credibility",
     "method_credibility": "milpscore.plots._credibility",
+    "performance_profile": "milpscore.plots._profiles",
+    "points_over_pool": "milpscore.plots._pool",
     "prox_curves": "milpscore.plots._prox_curves",
     "regularisation_path": "milpscore.plots._path",
+    "study_figure": "milpscore.plots._study",
     "twin_accuracy": "milpscore.plots._credibility",
 }
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

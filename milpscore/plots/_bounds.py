@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 from milpscore.plots._shared import PALETTE, Results, axes, results_of, spaced, tidy
+from milpscore.study._bound_curves import EARLIEST, bound_steps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
 _MARKERS = {"randomised": ("D", 7), "nearest": ("v", 9), "proximal": ("P", 9)}
-_EARLIEST = 1e-3
 
 
 def bounds_over_time(results: DataFrame | Results | Result, ax: Axes | None = None) -> Axes:
@@ -70,25 +69,15 @@ def bounds_over_time(results: DataFrame | Results | Result, ax: Axes | None = No
 
 def _draw_solve(ax: Axes, name: str, result: Result, colour: str) -> bool:
     """Incumbent and bound of one solve as steps; False where there is neither."""
-    points = sorted(result.trace, key=lambda point: point.seconds)
-    end = max(result.solve_seconds, _EARLIEST)
-    seconds = np.array([*(max(p.seconds, _EARLIEST) for p in points), end])
-    best = _best_so_far([*(p.objective for p in points), result.objective], np.fmin)
-    bound = _best_so_far([*(p.dual_bound for p in points), result.dual_bound], np.fmax)
+    seconds, best, bound = bound_steps(result)
+    end = seconds[-1]
     if np.isnan(best).all() and np.isnan(bound).all():
         return False
-    seconds = np.minimum(seconds, end)
     ax.step(seconds, best, where="post", color=colour, linewidth=2.0)
     ax.step(seconds, bound, where="post", color=colour, linewidth=1.6, linestyle="--")
     ax.fill_between(seconds, bound, best, step="post", color=colour, alpha=0.10, linewidth=0)
     ax.plot(end, result.objective, marker="o", markersize=5, color=colour)
     return True
-
-
-def _best_so_far(values: list[float], better: Any) -> FloatArray:
-    """Running best; NaN until there is a finite value."""
-    finite = np.where(np.isfinite(values), values, np.nan)
-    return np.asarray(better.accumulate(finite), dtype=np.float64)
 
 
 def _draw_roundings(ax: Axes, known: Results, name: str, colour: str) -> bool:
@@ -97,7 +86,7 @@ def _draw_roundings(ax: Axes, known: Results, name: str, colour: str) -> bool:
     for kind, (marker, size) in _MARKERS.items():
         result = known.get((name, kind))
         if result is not None and result.card is not None:
-            seconds = max(result.solve_seconds, _EARLIEST)
+            seconds = max(result.solve_seconds, EARLIEST)
             ax.plot(
                 seconds, result.objective, marker=marker, markersize=size, color=colour,
                 markeredgecolor="white", linestyle="none", zorder=3,

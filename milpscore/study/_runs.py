@@ -1,35 +1,33 @@
-"""A file of finished runs, one JSON line each: what is there is not run again."""
+"""Runs of an experiment, kept in a file of results: what is there is not run again."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing, nullcontext
 from typing import Any, TypeAlias
 
-from milpscore._version import __version__
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import OptionError
+from milpscore.study._engines import Answer, answers
+from milpscore.study._errors import StudyError
+from milpscore.study._store import Row, Store, parsed
 
 Progress: TypeAlias = Callable[[int, int], None]
 Results: TypeAlias = dict[int, dict[str, Any]]
 
-_KEYS = {"experiment", "run", "settings", "versions", "result"}
 
-
-class RunStore:
+class RunStore(Store):
     """The finished runs of one experiment with one set of settings.
 
     Runs are counted from 0; a run's seed follows from its number and the settings' random_state,
-    so that it is the same run however many there are. Every line holds the settings and the
-    versions of milpscore, NumPy, SciPy and Python it was made with. Versions may differ between
-    lines, settings may not.
+    so that it is the same run however many there are.
 
     Parameters
     ----------
     path : path-like or None
-        The file; made with the first run. None keeps the runs in memory only.
+        A SQLite file; made with the first run. None keeps the runs in memory only.
     experiment : str
     settings : mapping
         Whatever a run depends on besides its number, as JSON can hold it.
@@ -39,20 +37,14 @@ class RunStore:
     OptionError
         The file holds runs of another experiment or with other settings.
     DataError
-        A line that is not the last cannot be read. A last line that a crash cut off is dropped
-        from the file.
+        The file is no file of results, or damaged.
     """
 
     def __init__(
         self, path: str | os.PathLike[str] | None, experiment: str, settings: Mapping[str, Any]
     ) -> None:
-        self.path = None if path is None else Path(path)
-        self.experiment = experiment
-        # through JSON once, so that tuples compare with the lists that are read back
-        self.settings: dict[str, Any] = json.loads(json.dumps(dict(settings), allow_nan=False))
         self.results: Results = {}
-        if self.path is not None and self.path.exists():
-            self._read(self.path)
+        super().__init__(path, experiment, settings)
 
     def append(self, run: int, result: Mapping[str, Any]) -> None:
         """Keep a finished run, and write it to the disk before returning.
@@ -62,21 +54,20 @@ class RunStore:
         run : int
         result : mapping
             As JSON can hold it, without infinities and NaN.
+
+        Raises
+        ------
+        StudyError
+            Another process is writing to the file, or there is no room.
         """
-        line = {
-            "experiment": self.experiment,
-            "run": run,
-            "settings": self.settings,
-            "versions": versions(),
-            "result": dict(result),
-        }
-        text = json.dumps(line, allow_nan=False)
-        if self.path is not None:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-        self.results[run] = json.loads(text)["result"]
+        with self.writing() if self._writer is None else nullcontext():
+            self.commit(Row(str(run), run, "done", result))
+
+    def commit(self, row: Row) -> None:
+        """As :meth:`Store.commit`."""
+        super().commit(row)
+        if row.status == "done":
+            self.results[row.number] = json.loads(json.dumps(row.result, allow_nan=False))
 
     def missing(self, runs: int) -> list[int]:
         """Numbers below ``runs`` that are not finished."""
@@ -86,37 +77,11 @@ class RunStore:
         """The results of the runs below ``runs``, in order."""
         return {run: self.results[run] for run in range(runs) if run in self.results}
 
-    def _read(self, path: Path) -> None:
-        content = path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            with path.open("r+b") as file:
-                file.truncate(len(whole))
-        for number, text in enumerate(whole.splitlines(), start=1):
-            line = _parsed(text)
-            if line is None:
-                raise DataError(
-                    f"line {number} of {str(path)!r} is no finished run: remove that line, or name "
-                    "another file"
-                )
-            self._check(line, path)
-            self.results[int(line["run"])] = line["result"]
-
-    def _check(self, line: Mapping[str, Any], path: Path) -> None:
-        """Refuse to mix."""
-        if line["experiment"] != self.experiment:
-            raise OptionError(
-                f"{str(path)!r} holds runs of {line['experiment']}, not of {self.experiment}: name "
-                "another file"
-            )
-        old, new = line["settings"], self.settings
-        changed = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
-        if changed:
-            what = ", ".join(f"{key}={old.get(key)!r} (now {new.get(key)!r})" for key in changed)
-            raise OptionError(
-                f"{str(path)!r} holds runs with other settings, {what}: name another file, or use "
-                "those settings"
-            )
+    def _load(self, connection: sqlite3.Connection) -> None:
+        super()._load(connection)
+        found = connection.execute("SELECT number, result FROM solves WHERE status = 'done'")
+        assert self.path is not None
+        self.results = {number: parsed(text, self.path) for number, text in found}
 
 
 def finish_runs(
@@ -128,6 +93,9 @@ def finish_runs(
     progress: Progress | None = None,
 ) -> Results:
     """Do the runs below ``runs`` that a store lacks, and keep each one when it is finished.
+
+    A run that fails is kept as such, with its traceback; the others are done all the same. The
+    next call tries it again.
 
     Parameters
     ----------
@@ -149,59 +117,42 @@ def finish_runs(
     ------
     OptionError
         ``runs`` is below 1.
+    StudyError
+        Some runs failed, another process is writing to the file, or there is no room.
     """
     if runs < 1:
         raise OptionError(f"runs={runs}; use at least 1.")
-    missing = store.missing(runs)
-    done = runs - len(missing)
-    if progress is not None:
-        progress(done, runs)
-    for run, result in _finished(function, missing, n_jobs):
-        store.append(run, result)
-        done += 1
+    store.planned = runs
+    failures = []
+    # a file that has all of them is read even while another process writes to it
+    with store.writing() if store.missing(runs) else nullcontext():
+        missing = store.missing(runs)
+        done = runs - len(missing)
         if progress is not None:
             progress(done, runs)
+        # closed at once on Ctrl-C or a full disk: nothing more is handed to the workers
+        with closing(answers(function, missing, n_jobs)) as finished:
+            for answer in finished:
+                store.commit(_row(answer))
+                if answer.content is None:
+                    failures.append(answer)
+                    continue
+                done += 1
+                if progress is not None:
+                    progress(done, runs)
+    if failures:
+        first = min(failures, key=lambda answer: int(answer.item))
+        raise StudyError(
+            f"{len(failures)} of {runs} runs failed, run {first.item} with {first.error}; the "
+            "others are kept, and the same call tries the failed ones again"
+        )
     return store.first(runs)
 
 
-def versions() -> dict[str, str]:
-    """What a run's numbers may depend on."""
-    import numpy
-    import scipy
-
-    return {
-        "milpscore": __version__,
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-    }
-
-
-def _finished(
-    function: Callable[[int], Mapping[str, Any]], missing: list[int], n_jobs: int
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Runs as they end."""
-    if n_jobs == 1 or len(missing) < 2:
-        for run in missing:
-            yield run, function(run)
-        return
-    from joblib import Parallel, delayed
-
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    yield from parallel(delayed(_numbered)(function, run) for run in missing)
-
-
-def _numbered(
-    function: Callable[[int], Mapping[str, Any]], run: int
-) -> tuple[int, Mapping[str, Any]]:
-    """A run's number and result."""
-    return run, function(run)
-
-
-def _parsed(text: bytes) -> dict[str, Any] | None:
-    """A line as a run, or None."""
-    try:
-        line = json.loads(text)
-    except ValueError:
-        return None
-    return line if isinstance(line, dict) and line.keys() >= _KEYS else None
+def _row(answer: Answer) -> Row:
+    """A run as it is kept."""
+    return Row(
+        str(answer.item), answer.item, "done" if answer.content is not None else "failed",
+        answer.content, error=answer.error, traceback=answer.traceback,
+        seconds=answer.seconds, versions=answer.versions,
+    )  # fmt: skip

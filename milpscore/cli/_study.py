@@ -1,0 +1,209 @@
+"""``milpscore study``: many solves from one TOML file, kept in a file of results, resumable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from milpscore.cli import _options as options
+from milpscore.cli._common import (
+    INTERRUPTED,
+    NO_CARD,
+    noting_interrupts,
+    print_json,
+    require_folder,
+    say,
+)
+from milpscore.cli._counting import Tell, counting
+from milpscore.cli._figures import require_drawable, save_figure
+from milpscore.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from milpscore.study import Counts, StudyReport
+
+_SHOWN = 5
+"""Errors that status prints."""
+
+File = Annotated[
+    Path, typer.Argument(metavar="STUDY.toml", help="What to solve.", show_default=False)
+]
+Results = Annotated[
+    Path, typer.Argument(metavar="RESULTS.sqlite", help="A file of results.", show_default=False)
+]
+Out = Annotated[
+    Path,
+    typer.Option(
+        metavar="RESULTS.sqlite",
+        help="Each finished solve is committed to this file; solves it holds are not done again.",
+        rich_help_panel=options.OUTPUT_PANEL,
+        show_default=False,
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        metavar="N", help="Processes; -1 for all cores.", rich_help_panel=options.SOLVE_PANEL
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="tcp://HOST:PORT",
+        help="Solve on the workers of this Dask scheduler instead.",
+        rich_help_panel=options.SOLVE_PANEL,
+    ),
+]
+Retry = Annotated[
+    bool,
+    typer.Option(
+        "--retry-failed", help="Do the failed solves again.", rich_help_panel=options.SOLVE_PANEL
+    ),
+]
+Format = Annotated[
+    str,
+    typer.Option(metavar="csv|parquet", help="The format.", rich_help_panel=options.OUTPUT_PANEL),
+]
+Table = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="The file to write.",
+        rich_help_panel=options.OUTPUT_PANEL,
+        show_default=False,
+    ),
+]
+Figure = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="The figure to write (png, pdf or svg).",
+        rich_help_panel=options.OUTPUT_PANEL,
+        show_default=False,
+    ),
+]
+
+study_app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+@study_app.callback()
+def study_command() -> None:
+    """Run many solves from one file, and look at what came of them.
+
+    A study lists data sets, models with grids of parameters, folds,
+    seeds and limits. A run that is killed goes on where it was.
+    """
+
+
+@study_app.command("run")
+def run_command(
+    file: File,
+    out: Out,
+    jobs: Jobs = 1,
+    dask: Scheduler = None,
+    retry_failed: Retry = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Do the solves of a study that the file of results lacks.
+
+    Exit codes: 0 all is done, 1 some solves failed, 2 bad input,
+    another writer or a full disk, 130 Ctrl-C.
+    """
+    require_folder(out)
+    if dask is not None and jobs != 1:
+        raise OptionError("--jobs and --dask: the workers of the scheduler do the solves, keep one")
+    from milpscore.study import run_study
+
+    try:
+        with noting_interrupts(), counting(file.stem, "solves", quiet) as tell:
+            report = run_study(
+                file,
+                out,
+                jobs=jobs,
+                dask=dask,
+                retry_failed=retry_failed,
+                progress=None if tell is None else _telling(tell),
+            )
+    except KeyboardInterrupt:
+        say(f"Interrupted: the finished solves are in {out}, the same command goes on from there.")
+        raise typer.Exit(INTERRUPTED) from None
+    if not quiet:
+        say(_sentence(report))
+    if report.failed:
+        say(f"'milpscore study status {out}' shows the errors; --retry-failed tries them again.")
+        raise typer.Exit(NO_CARD)
+
+
+@study_app.command("status")
+def status_command(results: Results, json: options.Json = False) -> None:
+    """Say how far a study is; also while it runs."""
+    from milpscore.study import read_study
+
+    report = read_study(results)
+    table = report.table()
+    failures = table[table["status"] == "failed"]
+    if json:
+        counts = {"done": report.done, "failed": report.failed, "left": report.left}
+        errors = failures[["key", "error"]].to_dict("records")
+        about = {"experiment": report.experiment, "planned": report.planned}
+        print_json({**about, **counts, "created": report.created, "errors": errors})
+        return
+    typer.echo(_sentence(report))
+    if "model" in table.columns:
+        _print_by_model(table)
+    for error, rows in list(failures.groupby("error", sort=False))[:_SHOWN]:
+        typer.echo(f"{len(rows)} failed: {' '.join(str(error).split())}")
+
+
+@study_app.command("export")
+def export_command(results: Results, out: Table, format: Format = "csv") -> None:
+    """Write one row a solve as CSV or Parquet."""
+    require_folder(out)
+    from milpscore.study import export_study
+
+    export_study(results, out, format)
+    say(f"The table was saved in {out}.")
+
+
+@study_app.command("plot")
+def plot_command(results: Results, out: Figure) -> None:
+    """Draw what came of a study: accuracy over terms, or a paper's own figure."""
+    require_drawable(out)
+    from milpscore.plots import finding_figure, study_figure
+    from milpscore.study import read_study
+    from milpscore.study._experiments import finding_of
+
+    report = read_study(results)
+    is_study = report.experiment == "study"
+    figure = study_figure(report.table()) if is_study else finding_figure(finding_of(report))
+    save_figure(figure, out)
+    say(f"The figure was saved in {out}.")
+
+
+def _telling(tell: Tell) -> Any:
+    """A study's counts for the bar."""
+
+    def progress(counts: Counts) -> None:
+        tell(counts.done, counts.failed, counts.total)
+
+    return progress
+
+
+def _sentence(report: StudyReport) -> str:
+    """How far a study is, in one line."""
+    planned = "" if report.planned is None else f" of {report.planned}"
+    left = f", {report.left} left" if report.left else ""
+    failed = f", {report.failed} failed" if report.failed else ""
+    return f"{report.path.name} ({report.experiment}): {report.done}{planned} done{failed}{left}"
+
+
+def _print_by_model(table: Any) -> None:
+    """Counts of each data set and model."""
+    from milpscore.cli._frame_table import frame_table
+    from milpscore.cli._table import output
+
+    counts = table.groupby(["data", "model", "status"], sort=False).size().unstack(fill_value=0)
+    output().print(frame_table(counts.reset_index().rename_axis(columns=None)))

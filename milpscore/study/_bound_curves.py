@@ -1,0 +1,260 @@
+"""How fast cards and bounds come: gaps over time and their integrals, over several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Key: TypeAlias = tuple[str, str, int]
+"""Set, formulation (or any name of what is compared), seed."""
+
+EARLIEST = 1e-3
+"""Seconds before which nothing is told apart."""
+
+_PLACES = 80
+
+
+@dataclass(frozen=True, eq=False)
+class BoundCurves:
+    """Gaps over time of many solves.
+
+    Attributes
+    ----------
+    runs : DataFrame
+        One row a solve: set, formulation, seed, objective, bound, reference, seconds, and the
+        integrals over the horizon in seconds: primal_integral, dual_integral, gap_integral. A
+        method that holds its final answer from the start has 0, one that never has any the
+        horizon.
+    summary : DataFrame
+        One row a set and formulation: median, least and greatest of each integral over the seeds.
+    curves : DataFrame
+        One row a set, formulation and moment: seconds, then median, low and high over the seeds
+        of the best objective (``objective``...) and of the bound (``bound``...). The objective is
+        infinite where a seed has no card yet.
+    horizon : float
+        Seconds.
+    """
+
+    runs: pd.DataFrame
+    summary: pd.DataFrame
+    curves: pd.DataFrame
+    horizon: float
+
+
+def bound_steps(result: Result) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Best objective and bound of a solve as step functions, to be drawn with "post" steps.
+
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    seconds, objective, bound : ndarrays of shape (m,)
+        Ascending seconds up to the end of the solve; the best so far, NaN until there is any.
+    """
+    points = sorted(result.trace, key=lambda point: point.seconds)
+    end = max(result.solve_seconds, EARLIEST)
+    seconds = np.array([*(max(p.seconds, EARLIEST) for p in points), end])
+    best = _best_so_far([*(p.objective for p in points), result.objective], np.fmin)
+    bound = _best_so_far([*(p.dual_bound for p in points), result.dual_bound], np.fmax)
+    return np.minimum(seconds, end), best, bound
+
+
+def seconds_to_gap(result: Result, gap: float) -> float:
+    """Seconds until the relative gap between best objective and bound was first so small.
+
+    Parameters
+    ----------
+    result : Result
+    gap : float
+        As :attr:`Result.gap`.
+
+    Returns
+    -------
+    float
+        Infinite where it never was.
+    """
+    seconds, best, bound = bound_steps(result)
+    reached = np.flatnonzero(best - bound <= gap * np.maximum(np.abs(best), 1e-10))
+    return float(seconds[reached[0]]) if len(reached) else np.inf
+
+
+def bound_curves(
+    results: Mapping[Key, Result],
+    *,
+    horizon: float | None = None,
+    reference: Mapping[str, float] | None = None,
+    same_statement: bool = True,
+) -> BoundCurves:
+    r"""Gaps over time and their integrals, over sets, formulations and seeds.
+
+    With the best known objective :math:`f^*`, the best objective so far :math:`f(t)` and the bound
+    :math:`g(t)`, the gap between two numbers is :math:`\gamma(a, b) = |a - b| / \max(|a|, |b|)`, 0
+    where they are equal and 1 where one is missing or their signs differ;
+
+    .. math::
+
+        P = \int_0^T \gamma(f(t), f^*)\,dt, \quad D = \int_0^T \gamma(g(t), f^*)\,dt, \quad
+        G = \int_0^T \gamma(f(t), g(t))\,dt.
+
+    Parameters
+    ----------
+    results : mapping from (set, formulation, seed) to Result
+    horizon : float, optional
+        T in seconds, the time limit all had; default: the longest solve. A solve that ended sooner
+        keeps its last answer.
+    reference : mapping from set to float, optional
+        Best known objectives; default: the best of the results.
+    same_statement : bool
+        All formulations of a set minimise the same over the same cards, and the best of all is
+        everybody's reference. False: each formulation has its own.
+
+    Returns
+    -------
+    BoundCurves
+
+    Raises
+    ------
+    NotApplicableError
+        There are no results, or a set without any card and without a reference.
+    OptionError
+        The horizon is not positive, or a reference is given where every formulation has its own.
+
+    References
+    ----------
+    Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41 (2013),
+    eqs. 1 and 2: the primal integral. The other two put the bound in the place of the incumbent,
+    and of the optimum.
+    """
+    if not results:
+        raise NotApplicableError("there are no results: solve something first")
+    if reference is not None and not same_statement:
+        raise OptionError("reference holds one objective a set: leave it out, or same_statement")
+    longest = max(result.solve_seconds for result in results.values())
+    end = max(longest, EARLIEST) if horizon is None else float(horizon)
+    if not (np.isfinite(end) and end > 0):
+        raise OptionError(f"horizon={horizon!r}; use a positive number of seconds.")
+    known = _references(results, reference or {}, same_statement)
+    runs = _runs(results, known, end)
+    return BoundCurves(runs, _summary(runs), _curves(results, end), end)
+
+
+def _best_so_far(values: list[float], better: Any) -> FloatArray:
+    """Running best; NaN until there is a finite value."""
+    finite = np.where(np.isfinite(values), values, np.nan)
+    return np.asarray(better.accumulate(finite), dtype=np.float64)
+
+
+def _references(
+    results: Mapping[Key, Result], given: Mapping[str, float], same: bool
+) -> dict[Key, float]:
+    """The best known objective that each result is measured by."""
+    best: dict[tuple[str, str], float] = {}
+    for (data, formulation, _), result in results.items():
+        place = (data, "" if same else formulation)
+        best.setdefault(place, float(given.get(data, np.inf)))
+        if result.verified:
+            best[place] = min(best[place], result.objective)
+    for (data, formulation), value in best.items():
+        if not np.isfinite(value):
+            what = " ".join(filter(None, [data, formulation]))
+            raise NotApplicableError(
+                f"{what}: no result has a card, so there is no objective to measure by: raise the "
+                "time limit, or pass reference"
+            )
+    return {key: best[key[0], "" if same else key[1]] for key in results}
+
+
+def relative_distance(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
+    """Gap in [0, 1] between numbers: 1 where one is missing (NaN) or their signs differ."""
+    first, second = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+    size = np.maximum(np.abs(first), np.abs(second))
+    gap = np.abs(first - second) / np.where(size > 0, size, 1.0)
+    return np.where(np.isnan(gap) | (first * second < 0), 1.0, gap)
+
+
+def _integral(seconds: FloatArray, gap: FloatArray, end: float) -> float:
+    """Of a step function that is 1 before its first step and keeps its last value."""
+    times = np.minimum(np.r_[0.0, seconds, end], end)
+    return float(np.diff(times) @ np.r_[1.0, gap])
+
+
+def _runs(results: Mapping[Key, Result], known: Mapping[Key, float], end: float) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = []
+    for key, result in results.items():
+        seconds, best, bound = bound_steps(result)
+        best_known = known[key]
+        gaps = {
+            "primal_integral": relative_distance(best, best_known),
+            "dual_integral": relative_distance(bound, best_known),
+            "gap_integral": relative_distance(best, bound),
+        }
+        rows.append(
+            {
+                "set": key[0],
+                "formulation": key[1],
+                "seed": key[2],
+                "objective": result.objective,
+                "bound": result.dual_bound,
+                "reference": best_known,
+                "seconds": result.solve_seconds,
+                **{name: _integral(seconds, gap, end) for name, gap in gaps.items()},
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _summary(runs: pd.DataFrame) -> pd.DataFrame:
+    integrals = [name for name in runs.columns if name.endswith("_integral")]
+    grouped = runs.groupby(["set", "formulation"], sort=False)[integrals]
+    table = grouped.agg(["median", "min", "max"])
+    table.columns = ["_".join(parts) for parts in table.columns]
+    return table.assign(seeds=grouped.size()).reset_index()
+
+
+def _curves(results: Mapping[Key, Result], end: float) -> pd.DataFrame:
+    """Every formulation's steps, read off at common moments."""
+    import pandas as pd
+
+    moments = np.geomspace(min(EARLIEST, end / 2), end, _PLACES)
+    values: dict[tuple[str, str], list[FloatArray]] = {}
+    for (data, formulation, _), result in results.items():
+        seconds, best, bound = bound_steps(result)
+        at = np.searchsorted(seconds, moments, side="right") - 1
+        read = [
+            np.where((at >= 0) & ~np.isnan(steps[at]), steps[at], missing)
+            for steps, missing in ((best, np.inf), (bound, -np.inf))
+        ]
+        values.setdefault((data, formulation), []).append(np.stack(read))
+    tables = []
+    for (data, formulation), seeds in values.items():
+        objective, bound = np.stack(seeds, axis=1)
+        columns = {
+            f"{name}{suffix}": of(each, axis=0)
+            for name, each in (("objective", objective), ("bound", bound))
+            for suffix, of in (("", _median), ("_low", np.min), ("_high", np.max))
+        }
+        frame = pd.DataFrame({"seconds": moments, **columns})
+        tables.append(frame.assign(set=data, formulation=formulation))
+    whole = pd.concat(tables, ignore_index=True)
+    return whole[["set", "formulation", *whole.columns[:-2]]]
+
+
+def _median(values: FloatArray, axis: int) -> FloatArray:
+    """The median; of an even number the lower one, as the mean with an infinity says nothing."""
+    ordered = np.sort(values, axis=axis)
+    return np.asarray(np.take(ordered, (values.shape[axis] - 1) // 2, axis=axis))

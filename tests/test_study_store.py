@@ -1,0 +1,260 @@
+"""The file of results: commits, one writer, other people's files, full disks, killed processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sqlite3
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from study_cases import started, wait_until
+
+from milpscore.core.errors import DataError, OptionError
+from milpscore.study import RunStore, StudyError, _sqlite, finish_runs, read_study, study_table
+
+SLOW = """
+import sys, time
+from milpscore.study import RunStore, finish_runs
+
+def slow(run):
+    time.sleep(0.02)
+    return {"value": run}
+
+finish_runs(RunStore(sys.argv[1], "slow", {}), slow, 10_000)
+"""
+
+
+def value(run: int) -> dict[str, Any]:
+    return {"value": run}
+
+
+def rows(file: Path) -> dict[int, tuple[str, str]]:
+    """What is finished, and when."""
+    connection = sqlite3.connect(file)
+    found = connection.execute("SELECT number, result, finished FROM solves").fetchall()
+    connection.close()
+    return {number: (result, finished) for number, result, finished in found}
+
+
+def small(file: Path) -> Path:
+    """A file with three runs."""
+    finish_runs(RunStore(file, "slow", {}), value, 3)
+    return file
+
+
+def test_killed_at_any_moment_the_finished_runs_stay_and_a_dead_writer_does_not_hold_the_file(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "runs.sqlite"
+    seen: dict[int, tuple[str, str]] = {}
+    for _ in range(2):
+        child = started("-c", SLOW, str(file))
+        try:
+            wait_until(lambda: file.exists() and file.stat().st_size and _has_table(file))
+            before = len(rows(file))
+            wait_until(lambda enough=before + 5: len(rows(file)) >= enough)
+            with pytest.raises(StudyError, match=rf"process {child.pid} on this machine is writ"):
+                finish_runs(RunStore(file, "slow", {}), value, 10_000)
+            found = rows(file)
+        finally:
+            child.send_signal(signal.SIGKILL)
+        # it is not waited for yet: a zombie is no writer
+        wait_until(partial(_is_zombie, child.pid))
+        after = rows(file)
+        assert found.items() <= after.items()
+        assert seen.items() <= after.items()
+        assert sorted(after) == list(range(len(after)))
+        seen = after
+        total = len(after) + 3
+        finished = finish_runs(RunStore(file, "slow", {}), value, total)
+        assert finished == {run: value(run) for run in range(total)}
+        assert seen.items() <= rows(file).items()
+        seen = rows(file)
+        child.communicate()
+    # what is left is one plain file
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.sqlite"]
+    assert study_table(file)["key"].is_unique
+
+
+def _is_zombie(process: int) -> bool:
+    """Whether a process is dead and not waited for; only Linux tells."""
+    state = Path(f"/proc/{process}/stat")
+    return not state.parent.exists() or ") Z " in state.read_text()
+
+
+def _has_table(file: Path) -> bool:
+    """Whether the file is laid out."""
+    connection = sqlite3.connect(file)
+    try:
+        return bool(
+            connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'lease'").fetchone()
+        )
+    finally:
+        connection.close()
+
+
+def lease(file: Path, host: str, silent: float) -> None:
+    """Write a lease of another writer."""
+    connection = sqlite3.connect(file)
+    row = ("other", host, 4_000_000, None, time.time() - silent)
+    connection.execute("REPLACE INTO lease VALUES (1, ?, ?, ?, ?, ?)", row)
+    connection.commit()
+    connection.close()
+
+
+def test_a_lease_of_another_machine_ends_with_its_signs_of_life(tmp_path: Path) -> None:
+    file = small(tmp_path / "runs.sqlite")
+    lease(file, "elsewhere", 50)
+    with pytest.raises(StudyError, match="process 4000000 on elsewhere is writing"):
+        finish_runs(RunStore(file, "slow", {}), value, 4)
+    assert finish_runs(RunStore(file, "slow", {}), value, 3)[2] == value(2)  # nothing to write
+    lease(file, "elsewhere", 70)
+    assert len(finish_runs(RunStore(file, "slow", {}), value, 4)) == 4
+    lease(file, socket.gethostname(), 0)  # there is no such process here
+    assert len(finish_runs(RunStore(file, "slow", {}), value, 5)) == 5
+
+
+def test_a_reused_process_number_holds_no_lease(tmp_path: Path) -> None:
+    file = small(tmp_path / "runs.sqlite")
+    connection = sqlite3.connect(file)
+    row = ("other", socket.gethostname(), os.getppid(), "1", time.time())
+    connection.execute("REPLACE INTO lease VALUES (1, ?, ?, ?, ?, ?)", row)
+    connection.commit()
+    connection.close()
+    assert len(finish_runs(RunStore(file, "slow", {}), value, 4)) == 4
+
+
+def test_one_process_writes_once_at_a_time(tmp_path: Path) -> None:
+    file = small(tmp_path / "runs.sqlite")
+    store = RunStore(file, "slow", {})
+    with store.writing():
+        with pytest.raises(StudyError, match=f"process {os.getpid()} on this machine is writing"):
+            finish_runs(RunStore(file, "slow", {}), value, 4)
+        store.append(3, value(3))
+    assert sorted(rows(file)) == [0, 1, 2, 3]
+
+
+def test_a_writer_that_lost_its_lease_writes_no_more(tmp_path: Path) -> None:
+    file = small(tmp_path / "runs.sqlite")
+
+    def robbed(run: int) -> dict[str, Any]:
+        if run == 4:
+            lease(file, "elsewhere", 0)
+        return value(run)
+
+    with pytest.raises(StudyError, match="another process has taken"):
+        finish_runs(RunStore(file, "slow", {}), robbed, 10)
+    assert sorted(rows(file)) == [0, 1, 2, 3]
+    store = RunStore(file, "slow", {})
+    with pytest.raises(StudyError, match="on elsewhere is writing"), store.writing():
+        pass
+
+
+def test_a_row_is_never_written_twice(tmp_path: Path) -> None:
+    store = RunStore(small(tmp_path / "runs.sqlite"), "slow", {})
+    with store.writing(), pytest.raises(sqlite3.IntegrityError, match=r"UNIQUE .*solves\.key"):
+        store.append(1, {"value": 7})
+    assert rows(tmp_path / "runs.sqlite")[1][0] == '{"value": 1}'
+
+
+def test_a_full_disk_keeps_the_rows_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = small(tmp_path / "runs.sqlite")
+    connect = _sqlite.connect
+
+    def with_quota(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.execute("PRAGMA max_page_count = 20")
+        return connection
+
+    def long(run: int) -> dict[str, Any]:
+        return {"value": "x" * 3000}
+
+    monkeypatch.setattr(_sqlite, "connect", with_quota)
+    with pytest.raises(StudyError, match=r"no room for .*database or disk is full"):
+        finish_runs(RunStore(file, "slow", {}), long, 100)
+    monkeypatch.undo()
+    there = len(rows(file))
+    assert 3 < there < 20
+    assert len(finish_runs(RunStore(file, "slow", {}), long, 100)) == 100
+    assert len(rows(file)) == 100
+
+
+def test_a_study_is_read_while_it_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "runs.sqlite"
+    counts = []
+
+    def looked_at(run: int) -> dict[str, Any]:
+        counts.append(read_study(file).done)
+        return value(run)
+
+    finish_runs(RunStore(file, "slow", {}), looked_at, 4)
+    assert counts == [0, 1, 2, 3]
+    report = read_study(file)
+    assert (report.done, report.failed, report.left, report.planned) == (4, 0, 0, 4)
+
+
+def test_other_files_are_refused_and_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "runs.sqlite"
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE mine (a)")
+    connection.commit()
+    connection.close()
+    lines = tmp_path / "old.jsonl"
+    lines.write_text('{"experiment": "eye-table2", "run": 0}\n')
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database")
+    for path, words in (
+        (file, r"SQLite database of another program \(application_id 0\)"),
+        (lines, r"lines of JSON.*name another file, say old\.sqlite"),
+        (text, "is no SQLite file"),
+    ):
+        before = path.read_bytes()
+        for read in (
+            lambda path=path: RunStore(path, "slow", {}),
+            lambda path=path: read_study(path),
+        ):
+            with pytest.raises(DataError, match=words):
+                read()
+        assert path.read_bytes() == before
+    with pytest.raises(DataError, match="there is no file"):
+        read_study(tmp_path / "none.sqlite")
+    (tmp_path / "empty.sqlite").touch()
+    with pytest.raises(DataError, match="is empty: run the study first"):
+        read_study(tmp_path / "empty.sqlite")
+
+
+def test_a_later_layout_and_damage_are_told(tmp_path: Path) -> None:
+    file = small(tmp_path / "runs.sqlite")
+    whole = file.read_bytes()
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(DataError, match="has layout 99, this milpscore reads layout 1"):
+        RunStore(file, "slow", {})
+    page = 4096
+    for start in range(page, len(whole), page):
+        file.write_bytes(whole[:start] + b"\xff" * page + whole[start + page :])
+        with pytest.raises(DataError, match=r"is damaged \(.*restore a copy"):
+            RunStore(file, "slow", {})
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="is damaged"):
+        read_study(file)
+    file.write_bytes(whole)
+    assert read_study(file).done == 3
+
+
+def test_settings_nested_in_tables_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "runs.sqlite"
+    settings = {"a": [{"b": 1, "c": [1, 2]}], "d": {"e": None}}
+    finish_runs(RunStore(file, "slow", settings), value, 1)
+    RunStore(file, "slow", {"d": {}, "f": None, "a": [{"c": [1, 2], "b": 1}]})
+    with pytest.raises(OptionError, match=r"a\[0\]\.b=1 \(now 3\), d\.e=None \(now 2\): name"):
+        RunStore(file, "slow", {"a": [{"b": 3, "c": [1, 2]}], "d": {"e": 2}})
+    many = {f"k{k}": k for k in range(9)}
+    with pytest.raises(OptionError, match="and 6 more"):
+        RunStore(file, "slow", many)
