@@ -14,6 +14,10 @@ EXPERIMENTS: dict[str, str] = {
     "eye-figure4a": "milpscore.study._figure4:eye_figure4a",
     "eye-figure4b": "milpscore.study._figure4:eye_figure4b",
     "eye-table2": "milpscore.study._table2:eye_table2",
+    "facets-figure3": "milpscore.study._facets_grid_study:facets_figure3",
+    "facets-table1": "milpscore.study._facets_table1:facets_table1",
+    "facets-table2": "milpscore.study._facets_grid_study:facets_table2",
+    "ternary-figures": "milpscore.study._ternary:ternary_figures",
 }
 """Name -> module:function.
 
