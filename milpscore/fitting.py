@@ -111,7 +111,8 @@ def heuristic_result(program: Program, options: Options) -> Result:
         )
     started = time.perf_counter()
     start = start_card(program, max_work=work_within(options.time_limit))
-    candidates = (start, *_fast_cards(program.statement), program.statement.empty_card())
+    empty = program.statement.empty_card()
+    candidates = (start, *_fast_cards(program.statement), empty)
     cards = [card for card in candidates if card is not None]
     checked = [(card, check(program, card)) for card in cards]
     sound = [(card, figures) for card, figures in checked if figures.feasible]
@@ -148,7 +149,7 @@ def heuristic_result(program: Program, options: Options) -> Result:
         coefficients=card.coefficients.astype(np.float64),
         intercept=float(card.intercept),
         terms=program.statement.design.count_terms(card.coefficients),
-        origin="empty card" if card is not start else "heuristic",
+        origin="empty card" if card is empty else "heuristic",
     )
 
 

@@ -210,6 +210,24 @@ def test_time_limit_zero_is_a_feasible_empty_card(data: Path) -> None:
         assert report["termination"] == "time_limit"
 
 
+@pytest.mark.parametrize("formulation", ["slim", "risk-score"])
+def test_a_heuristic_card_is_verified_and_claims_no_proof(data: Path, formulation: str) -> None:
+    asked = ["--formulation", formulation, "--max-terms", "2"]
+    quick, proved = fit(data, *asked, "--heuristic"), fit(data, *asked)
+    assert quick["claim"] == "feasible"
+    assert quick["verified"]
+    assert quick["bound"] is None
+    assert quick["gap"] is None
+    assert quick["terms"] <= 2
+    assert quick["objective"] >= proved["objective"] - 1e-9
+    assert quick["objective"] < fit(data, *asked, "--time-limit", "0")["objective"]
+    said = run("fit", data, "--target", "ill", *asked, "--heuristic").stdout
+    assert "no solver ran, nothing is proved" in said
+    refused = error("fit", data, "--target", "ill", "--formulation", "convex-rounding",
+                    "--heuristic")  # fmt: skip
+    assert "leave heuristic out" in refused
+
+
 def test_no_card_exits_with_one_and_still_prints_json(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "card.json"
     done = run(

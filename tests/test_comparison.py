@@ -15,9 +15,11 @@ from sklearn.model_selection import StratifiedKFold
 import milpscore
 from milpscore import formulations, metrics, rounding
 from milpscore.comparison import COLUMNS, KINDS
+from milpscore.constraints import AtLeast
 from milpscore.core.errors import DataError, FormulationError, OptionError
 from milpscore.core.result import Termination
 from milpscore.data import Binner, make_design, make_planted_score
+from milpscore.fitting import fit_card
 from milpscore.solvers import solve
 
 ALL = ("slim", "hinge", "convex_rounding", "sparse_rounding", "fused_lasso")
@@ -265,7 +267,7 @@ def test_after_an_interrupt_the_rows_so_far_are_returned(monkeypatch: pytest.Mon
         result = solve(*args, **kwargs)
         return replace(result, termination=Termination.INTERRUPTED) if len(calls) == 2 else result
 
-    monkeypatch.setattr("milpscore.comparison._compare.solve", interrupted)
+    monkeypatch.setattr("milpscore.comparison._family.solve", interrupted)
     X, y = planted(30)
     found = milpscore.compare(X, y, cv=3, time_limit=5)
     assert len(calls) == 2
@@ -280,7 +282,7 @@ def test_the_lp_bound_counts_for_the_exact_program(monkeypatch: pytest.MonkeyPat
         limit = 0 if kwargs["warm_start"] is not None else kwargs["time_limit"]
         return solve(*args, **{**kwargs, "time_limit": limit})
 
-    monkeypatch.setattr("milpscore.comparison._compare.solve", stopped)
+    monkeypatch.setattr("milpscore.comparison._family.solve", stopped)
     X, y = planted()
     found = milpscore.compare(X, y, formulations=["hinge"], cv=None).set_index("kind")
     assert found.loc["exact", "bound"] == found.loc["relaxed", "bound"] > 0
@@ -309,3 +311,19 @@ def test_bad_arguments_are_refused(
     X, y = planted(30)
     with pytest.raises(error, match=match):
         milpscore.compare(X, y, **arguments)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_under_constraints_the_best_rounded_card_is_the_one_a_fit_returns(seed: int) -> None:
+    X, y, _ = make_planted_score(60, 5, n_terms=3, max_points=3, noise=0.15, random_state=seed)
+    rules = [AtLeast(2, ["x2", "x4", "x5"])]
+    asked: dict[str, Any] = {"n_draws": 3, "constraints": rules, "random_state": 0}
+    _, fitted = fit_card(make_design(X, y), "convex_rounding", progress=False, **asked)
+    found = milpscore.compare(X, y, formulations=["convex_rounding"], cv=None, **asked)
+    results = found.attrs["results"]
+    rounded = [results["convex_rounding", kind] for kind in ("randomised", "nearest")]
+    assert fitted.origin == "repaired"
+    best = min((r for r in rounded if r.verified), key=lambda r: r.objective)
+    assert best.origin == "repaired"
+    assert best.card == fitted.card
+    assert results["convex_rounding", "exact"].objective <= best.objective + 1e-9

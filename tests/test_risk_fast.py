@@ -14,11 +14,12 @@ import pytest
 from designs import design
 from scipy.optimize import minimize
 
-from milpscore.constraints import AtMost, Include, MaxFPR
+from milpscore.constraints import AtLeast, AtMost, EitherOr, Implies, Include, MaxFPR
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.data import make_design
 from milpscore.formulations import hinge, risk_score
 from milpscore.rounding import FastRisk, coordinate_descent, fast_risk_card
+from milpscore.rounding._risk_supports import SupportRules
 from milpscore.verify import evaluate
 
 
@@ -196,6 +197,47 @@ def test_constraints_are_kept(scale: Any) -> None:
             if v[3] and not (v[0] and v[1])
         )
         assert best - 1e-7 <= found.recalibrated <= best + 0.01
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        (AtLeast(4, [f"x{j}" for j in range(5, 11)]),),
+        (Implies("x0", ["x7", "x8"]), Implies("x3", ["x9", "x10"]), AtLeast(2, ["x0", "x1", "x3"])),
+        (*(EitherOr(f"x{j}", f"x{j + 5}") for j in range(4)), Include("x11")),
+        (AtLeast(2, ["x4", "x5", "x6"]), AtLeast(2, ["x8", "x9"]), MaxFPR(0.5)),
+    ],
+    ids=["so many of a group", "hierarchy", "either or", "with a limit on errors"],
+)
+def test_columns_that_lower_no_loss_are_taken_where_constraints_ask(rules: Any) -> None:
+    """The beam alone follows the loss, and the loss leads away from every allowed card."""
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 3, (150, 12)).astype(float)
+    y = np.where(X[:, :4] @ [2, -1, 1, 1] + rng.normal(0, 1.5, 150) > 2, 1, -1)
+    limits: Any = {"max_terms": 5, "coef_min": -3, "coef_max": 3}
+    free = fast_risk_card(risk_score(design(X, y), **limits).statement)
+    statement = risk_score(design(X, y), constraints=rules, **limits).statement
+    assert statement.violations(free.card)
+    found = fast_risk_card(statement)
+    assert not statement.violations(found.card)
+    # what is demanded is paid for, what is left free is still used to lower the loss
+    nothing = evaluate(statement, statement.empty_card())
+    assert not nothing.feasible
+    assert found.objective <= nothing.objective - 0.01
+    assert found.objective >= free.objective - 1e-9
+
+
+def test_supports_that_constraints_rule_out_are_known_before_points() -> None:
+    X, y = random_instance(6)
+    kept = (Include("x3"), AtMost(1, ["x0", "x1"]))
+    rules = SupportRules(risk_score(design(X, y), constraints=kept).statement, 2)
+    assert rules.demanded() == (3,)
+    assert rules.grows((0,))
+    assert not rules.grows((0, 1))
+    assert not rules.grows((0, 2))  # full, and the demanded column is missing
+    assert rules.grows((0, 3))
+    assert rules.holds((0, 1, 3))  # one of them may end up with 0 points
+    assert not rules.holds((0, 1))
 
 
 def test_a_limit_on_errors_is_kept() -> None:

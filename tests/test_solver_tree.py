@@ -136,6 +136,39 @@ def test_weights_changed_in_place_are_those_of_the_search() -> None:
     assert solve(made, "tree").objective == pytest.approx(solve(fresh, "tree").objective)
 
 
+@pytest.mark.parametrize("rules", [[], [AtMost(1, ["x1", "x2"])]], ids=["free", "constrained"])
+def test_processes_find_the_same_card(rules: list[Any]) -> None:
+    made = program(3, max_terms=3, penalty="l2", lam=0.01, constraints=rules)
+    alone = solve(made, "tree")
+    shared, again = (solve(made, "tree", threads=2) for _ in range(2))
+    assert alone.claim is shared.claim is Claim.OPTIMAL
+    assert shared.card == alone.card
+    assert shared.objective == alone.objective
+    assert (again.card, again.dual_bound, again.nodes) == (
+        shared.card,
+        shared.dual_bound,
+        shared.nodes,
+    )
+
+
+def test_the_zero_one_tree_says_that_it_searches_alone() -> None:
+    made = slim(*table(), max_terms=2)
+    result = solve(made, "tree", threads=2)
+    assert "one process" in result.message
+    assert result.card == solve(made, "tree").card
+
+
+def test_the_zero_one_tree_stops_at_the_gap_asked_for() -> None:
+    X, y = table(5, n=200)
+    made = slim(X, np.random.default_rng(0).permutation(y), coef_min=-4, coef_max=4)
+    whole, part = solve(made, "tree"), solve(made, "tree", mip_gap=0.4)
+    assert whole.claim is Claim.OPTIMAL
+    assert part.nodes < whole.nodes
+    assert part.claim is Claim.GAP
+    assert 0 < part.gap <= 0.4
+    assert part.dual_bound <= whole.objective <= part.objective
+
+
 def test_interrupts_keep_the_best_card() -> None:
     def stop(point: Any) -> None:
         raise KeyboardInterrupt

@@ -287,6 +287,31 @@ def test_node_limit_leaves_a_valid_bound() -> None:
         assert answer.bound < optimal.objective
 
 
+@pytest.mark.parametrize("gap", [1e-4, 0.1, 0.5, 2.0])
+def test_a_gap_ends_the_search_within_it(gap: float) -> None:
+    """The bound stays below the optimum, and the gap reached is the one asked for or less."""
+    for seed in range(60):
+        problem = random_problem(seed)
+        best, answer = optimum(problem), search_zero_one(problem, gap_rel=gap)
+        if answer.w is None:
+            assert math.isinf(best)
+            continue
+        assert answer.termination is Termination.COMPLETED
+        assert answer.bound <= best + ROUNDING
+        assert answer.objective >= best - ROUNDING
+        assert answer.objective - answer.bound <= gap * abs(answer.objective) + ROUNDING
+        assert all(point.dual_bound <= best + ROUNDING for point in answer.trace)
+
+
+def test_a_gap_saves_work() -> None:
+    whole, part = search_zero_one(planted()), search_zero_one(planted(), gap_rel=0.3)
+    assert part.nodes < whole.nodes
+    assert part.bound < whole.objective
+    assert part.gap <= 0.3
+    with pytest.raises(OptionError, match="gap_rel"):
+        search_zero_one(planted(), gap_rel=-0.1)
+
+
 def test_no_time_gives_the_empty_card_or_the_start() -> None:
     problem = planted()
     empty = search_zero_one(problem, time_limit=0)

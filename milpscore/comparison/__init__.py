@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from milpscore._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from milpscore.comparison._compare import COLUMNS, KINDS, PROXIMAL, PROXIMAL_COLUMNS, compare
+    from milpscore.comparison._compare import COLUMNS, PROXIMAL_COLUMNS, compare
+    from milpscore.comparison._family import KINDS, PROXIMAL
     from milpscore.comparison._realisations import REALISATION_COLUMNS, compare_realisations
 
 __all__ = [
@@ -22,8 +23,8 @@ __all__ = [
 
 _EXPORTS = {
     "COLUMNS": "milpscore.comparison._compare",
-    "KINDS": "milpscore.comparison._compare",
-    "PROXIMAL": "milpscore.comparison._compare",
+    "KINDS": "milpscore.comparison._family",
+    "PROXIMAL": "milpscore.comparison._family",
     "PROXIMAL_COLUMNS": "milpscore.comparison._compare",
     "REALISATION_COLUMNS": "milpscore.comparison._realisations",
     "compare": "milpscore.comparison._compare",

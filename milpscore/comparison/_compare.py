@@ -4,40 +4,27 @@ from __future__ import annotations
 
 import inspect
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from milpscore import metrics
-from milpscore.core.card import Card
+from milpscore.comparison._family import Family, Run, Seconds, exact_program, solve_family
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
-from milpscore.core.result import Result, Termination, claim_of, relative_gap
+from milpscore.core.result import Result, relative_gap
 from milpscore.core.rule import DecisionRule, as_fraction
 from milpscore.data._folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.formulations import FORMULATIONS, builder
-from milpscore.rounding import start_card
-from milpscore.rounding._both import round_both_ways, round_from_path
 from milpscore.rounding._savings import savings_table
-from milpscore.rounding._start import work_within
-from milpscore.solvers import load, solve
-from milpscore.verify import evaluate
-
-KINDS = ("exact", "relaxed", "randomised", "nearest")
-"""The rows of each formulation, in this order."""
-
-PROXIMAL = "proximal"
-"""The row that ``compare(..., proximal=True)`` adds to each formulation, after the others."""
 
 PROXIMAL_COLUMNS = (
     "surrogate", "surrogate_lam", "surrogate_objective", "surrogate_loss", "surrogate_gap",
 )  # fmt: skip
-"""The columns it adds: figures of the smooth model behind its card, of no other row's problem."""
+"""The row "proximal" adds them: figures of the smooth model behind its card, of no other row's."""
 
 COLUMNS = (
     "formulation", "kind", "claim", "verified",
@@ -54,8 +41,6 @@ COLUMNS = (
 _TEXTS = ("bound_source", "solver", "termination", "origin", "message", "caveat")
 _COUNTS = ("terms", "rows", "columns", "integers", "nonzeros", "nodes", "random_state")
 _DATA = ("X", "y", "sample_weight", "class_weight", "positive")
-_CV_SHARE = 0.5
-"""Share of the seconds that goes to cross-validation."""
 
 
 def compare(
@@ -154,8 +139,8 @@ def compare(
         X, y, binner, sample_weight=sample_weight, class_weight=class_weight, positive=positive
     )
     splits = stratified_splits(design, cv, random_state)
-    seconds = _Seconds.shared(time_limit, len(names), len(splits))
-    run = _Run(n_draws, random_state, solver, progress, dict(options or {}), proximal)
+    seconds = Seconds.shared(time_limit, len(names), len(splits))
+    run = Run(n_draws, random_state, solver, progress, dict(options or {}), proximal)
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
     refusals: list[FormulationError] = []
@@ -165,13 +150,13 @@ def compare(
             rows.append(_no_answer(name, "not run: interrupted"))
             continue
         try:
-            program = _exact_program(name, design, chosen[name])
+            program = exact_program(name, design, chosen[name])
         except FormulationError as error:
             refusals.append(error)
             rows.append(_no_answer(name, f"not stated: {error}"))
             continue
         programs[name] = program
-        family = _solve_family(program, run, seconds.whole)
+        family = solve_family(program, run, seconds.whole)
         folds = folds_of(design, splits, X, binner, sample_weight)
         held_out, failure = _cross_validate(name, chosen[name], folds, run, seconds.fold)
         for kind in run.kinds:
@@ -191,52 +176,6 @@ def compare(
             programs, savings, seconds.whole, solver=solver, **run.options
         )
     return table
-
-
-@dataclass
-class _Run:
-    """What every solve of the table shares, and whether one of them was interrupted."""
-
-    n_draws: int
-    random_state: int
-    solver: str
-    progress: bool | None
-    options: dict[str, Any]
-    proximal: bool = False
-    interrupted: bool = False
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The rows of each formulation."""
-        return (*KINDS, PROXIMAL) if self.proximal else KINDS
-
-
-@dataclass(frozen=True)
-class _Seconds:
-    """Seconds of solving for one formulation on all rows, and in one fold."""
-
-    whole: float
-    fold: float
-
-    @classmethod
-    def shared(cls, time_limit: float, formulations: int, folds: int) -> _Seconds:
-        """The shares of a total."""
-        if isinstance(time_limit, bool) or not time_limit >= 0:
-            raise OptionError(f"time_limit must be a number of seconds >= 0, got {time_limit!r}")
-        share = time_limit / max(formulations, 1)
-        if not folds:
-            return cls(share, 0.0)
-        return cls(share * (1 - _CV_SHARE), share * _CV_SHARE / folds)
-
-
-@dataclass(frozen=True)
-class _Family:
-    """The four answers to one statement, the size of its program, and the rounding figures."""
-
-    program: Program
-    results: dict[str, Result]
-    size: dict[str, int]
-    rounding: dict[str, dict[str, Any]]
 
 
 def _arguments(
@@ -265,73 +204,6 @@ def _arguments(
     return {name: {**shared[name], **own.get(name, {})} for name in names}
 
 
-def _exact_program(name: str, design: Design, arguments: Mapping[str, Any]) -> Program:
-    program = builder(name)(design, **arguments)
-    return program if program.kind == "exact" else program.exact()
-
-
-def _solve_family(program: Program, run: _Run, seconds: float) -> _Family:
-    """The LP, its roundings, and the exact solve that starts from the best card so far."""
-    deadline = time.perf_counter() + seconds
-
-    def left() -> float:
-        return 0.0 if run.interrupted else max(deadline - time.perf_counter(), 0.0)
-
-    def answer(warm_start: Card | None = None) -> Result:
-        result = solve(
-            session,
-            run.solver,
-            warm_start=warm_start,
-            progress=run.progress,
-            time_limit=left(),
-            random_state=run.random_state,
-            **run.options,
-        )
-        run.interrupted |= result.termination is Termination.INTERRUPTED
-        return result
-
-    session = load(program)
-    rows, columns = session.matrix.shape
-    size = {"rows": rows, "columns": columns, "nonzeros": int(session.matrix.nnz),
-            "integers": int(session.integral.sum())}  # fmt: skip
-    session.relax()
-    relaxed = answer()
-    session.restore()
-    rounded, figures = round_both_ways(
-        program, relaxed, n_draws=run.n_draws, random_state=run.random_state, patience=left()
-    )
-    if run.proximal:
-        rounded[PROXIMAL], figures[PROXIMAL] = round_from_path(
-            program, relaxed, max_work=work_within(seconds)
-        )
-    heuristic = start_card(program, max_work=work_within(seconds))
-    start = _best_card(program, [heuristic, *(r.card for r in rounded.values())])
-    exact = _with_bound_of(relaxed, answer(start))
-    return _Family(program, {"exact": exact, "relaxed": relaxed, **rounded}, size, figures)
-
-
-def _with_bound_of(relaxed: Result, exact: Result) -> Result:
-    """The exact result with the LP's bound where that is the better one.
-
-    A solve that stops before its root relaxation is done knows less than the LP solved before.
-    """
-    if not exact.verified or not exact.dual_bound < relaxed.dual_bound <= exact.objective:
-        return exact
-    bound = relaxed.dual_bound
-    return replace(
-        exact,
-        dual_bound=bound,
-        bound_source=relaxed.bound_source,
-        claim=claim_of(True, exact.objective, bound, trivial=0.0),
-    )
-
-
-def _best_card(program: Program, cards: Iterable[Card | None]) -> Card | None:
-    """The card of least objective, None where there is none."""
-    present = [card for card in cards if card is not None]
-    return min(present, key=lambda c: evaluate(program.statement, c).objective, default=None)
-
-
 def _no_answer(name: str, message: str) -> dict[str, Any]:
     """The one row of a formulation that was not solved."""
     return {
@@ -343,7 +215,7 @@ def _no_answer(name: str, message: str) -> dict[str, Any]:
     }
 
 
-def _row(name: str, kind: str, family: _Family, design: Design) -> dict[str, Any]:
+def _row(name: str, kind: str, family: Family, design: Design) -> dict[str, Any]:
     """One row of the table, cross-validation left out."""
     result = family.results[kind]
     figures = result.summary()
@@ -385,7 +257,7 @@ def _cross_validate(
     name: str,
     arguments: Mapping[str, Any],
     folds: Iterable[Fold],
-    run: _Run,
+    run: Run,
     seconds: float,
 ) -> tuple[dict[str, dict[str, float]], str]:
     """Mean accuracy and AUC over the folds by kind, or none and why.
@@ -398,10 +270,10 @@ def _cross_validate(
         if run.interrupted:
             return {}, "not cross-validated: interrupted"
         try:
-            program = _exact_program(name, fold.train, arguments)
+            program = exact_program(name, fold.train, arguments)
         except FormulationError as error:
             return {}, f"not cross-validated: on the training rows of a fold, {error}"
-        for kind, result in _solve_family(program, run, seconds).results.items():
+        for kind, result in solve_family(program, run, seconds).results.items():
             scores[kind].append(
                 _judge(result, fold.train.step, fold.X, fold.y, fold.weight)
                 if result.coefficients.size

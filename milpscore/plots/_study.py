@@ -16,6 +16,9 @@ FINDINGS: dict[str, str] = {
     "EyeFigure2": "milpscore.plots._credibility:credibility_figure",
     "EyeFigure4": "milpscore.plots._credibility:credibility_figure",
     "EyeTable": "milpscore.plots._credibility:credibility_figure",
+    "FacetsFigure3": "milpscore.plots._facets_study:facets_figure",
+    "FacetsTable2": "milpscore.plots._facets_study:facets_table2_figure",
+    "TernaryFigures": "milpscore.plots._ternary:ternary_figure",
 }
 """Class of an experiment's finding -> module:function that draws it; a new one is one line."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import attrgetter
 
 import numpy as np
@@ -11,8 +12,7 @@ import numpy.typing as npt
 
 from milpscore.core.design import FloatArray
 from milpscore.rounding._risk_columns import Columns, Groups
-
-Support = tuple[int, ...]
+from milpscore.rounding._risk_supports import Support, SupportRules
 
 _ENOUGH = 1e-4
 _STEPS = 12
@@ -62,6 +62,8 @@ class Beam:
         Supports kept of each size.
     tried : int
         Columns whose addition to a support is refitted, of those that promise most.
+    rules : SupportRules
+        Supports they rule out are not refitted.
     """
 
     columns: Columns
@@ -73,6 +75,7 @@ class Beam:
     limit: int
     width: int
     tried: int
+    rules: SupportRules
     known: dict[Support, Known] = field(default_factory=dict)
     refits: int = 0
 
@@ -125,9 +128,10 @@ class Beam:
         gains[~self.usable] = 0.0
         gains[[*model.order, *([without] if without >= 0 else [])]] = 0.0
         # a stable order, so that equal columns do not change places
-        ranked = np.argsort(-gains, kind="stable")[: self.tried]
-        ranked = ranked[gains[ranked] > 1e-12].tolist()
-        keys = {j: tuple(sorted((*model.order, j))) for j in ranked}
+        ranked = np.argsort(-gains, kind="stable")
+        promising = ranked[gains[ranked] > 1e-12].tolist()
+        keyed = ((j, tuple(sorted((*model.order, j)))) for j in promising)
+        keys = dict(islice((pair for pair in keyed if self.rules.grows(pair[1])), self.tried))
         new = [j for j, key in keys.items() if key not in self.known]
         if new:
             bounds = np.array([[*model.order, j] for j in new])

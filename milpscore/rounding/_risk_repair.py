@@ -8,6 +8,7 @@ import numpy as np
 
 from milpscore.core.design import IntArray
 from milpscore.core.statement import Statement
+from milpscore.rounding._repair import repaired_points
 from milpscore.rounding._risk_allowed import AllowedPoints
 
 _BETTER = 1e-9
@@ -59,6 +60,27 @@ def allowed_descent(
         best = found
         stops.append(best)
     return [(value, np.array(w, dtype=np.int64)) for value, w in reversed(stops)]
+
+
+def mended_points(statement: Statement, starts: Iterable[IntArray]) -> list[IntArray]:
+    """The allowed points nearest to each start, as far as one change at a time leads to them.
+
+    Parameters
+    ----------
+    statement : Statement
+    starts : ndarrays of int64, shape (p,)
+
+    Returns
+    -------
+    list of ndarrays of int64, shape (p,)
+        Each once, in the order of the starts.
+    """
+    found: dict[tuple[int, ...], IntArray] = {}
+    for start in starts:
+        w = repaired_points(statement, start)
+        if w is not None and statement.allows(w[None, :])[0]:
+            found.setdefault(tuple(w.tolist()), w)
+    return list(found.values())
 
 
 def _moves(w: IntArray, allowed: AllowedPoints) -> IntArray:

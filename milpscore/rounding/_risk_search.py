@@ -16,10 +16,11 @@ from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Logistic, RiskLoss
 from milpscore.penalties import L0
 from milpscore.rounding._risk_allowed import AllowedPoints
-from milpscore.rounding._risk_beam import Beam, Model, Support
+from milpscore.rounding._risk_beam import Beam, Model
 from milpscore.rounding._risk_columns import Columns
 from milpscore.rounding._risk_final import FastRisk, Finish, rescaled
-from milpscore.rounding._risk_repair import allowed_descent
+from milpscore.rounding._risk_repair import allowed_descent, mended_points
+from milpscore.rounding._risk_supports import Support, SupportRules
 
 Scale: TypeAlias = float | Literal["free"]
 
@@ -27,6 +28,8 @@ _CANDIDATES = 12
 _DESCENTS = 2
 _SLACK = 1e-10
 _MOST_TERMS = 30
+_MENDED = 8
+"""Points found, and supports, from which allowed ones are sought where none was allowed."""
 
 
 def fast_risk_card(
@@ -175,7 +178,8 @@ class _Search:
         self.allowed = AllowedPoints.of(statement)
         lower, upper = self.allowed.real_bounds(scale)
         limit = len(lower) if statement.max_terms is None else statement.max_terms
-        forced = self.allowed.forced
+        self.rules = SupportRules(statement, min(limit, _MOST_TERMS))
+        forced = tuple(sorted({*self.allowed.forced, *self.rules.demanded()}))
         if len(forced) > limit:
             raise FormulationError(
                 f"{len(forced)} columns cannot have 0 points, but at most {limit} terms are "
@@ -191,6 +195,7 @@ class _Search:
             limit=max(len(forced), min(limit, _MOST_TERMS)),
             width=beam,
             tried=tried,
+            rules=self.rules,
         )
         rule = statement.intercept
         self.rule = np.array([float(rule.lower), float(rule.upper), float(rule.step or 0)])
@@ -199,6 +204,7 @@ class _Search:
         weights = self.columns.weights.sum(axis=0)
         self.parted = 0.0 if scale else math.log(2.0) * float(weights.min())
         self.found: dict[tuple[int, ...], float] = {}
+        self.barred: set[tuple[int, ...]] = set()
         self.done: set[Support] = set()
         self.least = math.inf
 
@@ -214,8 +220,10 @@ class _Search:
             self.beam.exchange(key)
             exchanged.add(key)
         self._round(self.n_rounded)
+        if self.least == math.inf and self.statement.constraints:
+            self._mend()
         for _ in range(3 if self.found else 0):
-            best = min(self.found, key=lambda w: (self.found[w], w))
+            best = min(self.found, key=lambda w: (w in self.barred, self.found[w], w))
             key = tuple(np.flatnonzero(best).tolist())
             if key in exchanged or key not in self.beam.known or self.least <= 0.0:
                 return
@@ -240,6 +248,8 @@ class _Search:
                 continue
             if self.beam.known[key].floor >= self.least:
                 return  # no points of this support, nor of any after it, can be better
+            if not self.rules.holds(key):
+                continue
             self._points(self.beam.remembered(key))
             self.done.add(key)
             most -= 1
@@ -260,8 +270,37 @@ class _Search:
             if objective < math.inf:
                 w = np.zeros(len(self.allowed.counts), dtype=np.int64)
                 w[order] = self.allowed.values[order, index].astype(np.int64)
-                self.found[tuple(w.tolist())] = float(objective)
-                self.least = min(self.least, float(objective))
+                self._keep(w, float(objective))
+
+    def _keep(self, w: IntArray, objective: float) -> None:
+        """Remember points; those the constraints do not allow are no card to beat."""
+        key = tuple(w.tolist())
+        self.found[key] = objective
+        if self.statement.constraints and not self.statement.allows(w[None, :])[0]:
+            self.barred.add(key)
+        else:
+            self.least = min(self.least, objective)
+
+    def _mend(self) -> None:
+        """Search the supports of the nearest allowed points to what was found, and of the least."""
+        ranked = sorted(self.found, key=lambda w: (self.found[w], w))[:_MENDED]
+        starts = [np.array(w, dtype=np.int64) for w in ranked]
+        starts += [self._signs(key) for key in self._ranked()[:_MENDED]]
+        starts.append(np.zeros(len(self.allowed.counts), dtype=np.int64))
+        for w in mended_points(self.statement, starts):
+            key = tuple(np.flatnonzero(w).tolist())
+            self._keep(w, self.finish.objective(w))
+            if key and key not in self.done:
+                self.beam.known.setdefault(key, self.beam.model(key))
+                self._points(self.beam.remembered(key))
+                self.done.add(key)
+
+    def _signs(self, key: Support) -> IntArray:
+        """Points 1 and -1 by the signs of a support's real weights."""
+        w = np.zeros(len(self.allowed.counts), dtype=np.int64)
+        known = self.beam.known[key]
+        w[list(known.order)] = np.where(known.weights < 0, -1, 1)
+        return w
 
     def best(self) -> FastRisk:
         """The best card found that meets every requirement, or the empty one if that is better."""

@@ -8,20 +8,16 @@ from typing import Any
 
 import highspy
 import numpy as np
-from scipy import sparse
 
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import SolverError
 from milpscore.solvers._highs_run import Watch, run_watched
+from milpscore.solvers._master_rows import TOLERANCE, handed_over, linking_rows
 from milpscore.solvers._options import Options
-from milpscore.solvers._session import Session, configure, set_option
+from milpscore.solvers._session import Session, set_option
 from milpscore.solvers._tangents import Curve, LossCurve, NormCurve, Tangent
 
 SCALED_OBJECTIVE = 512.0
 """HiGHS's tolerances are absolute: the master's objective is scaled to about this size."""
-
-TOLERANCE = 1e-6
-"""What HiGHS's tolerances can hide of a bound, in the scaled objective."""
 
 KEPT = ("point", "support")
 """Tangents that stay whatever happens: those at whole points, and at the best of a support."""
@@ -30,20 +26,6 @@ _HALVINGS = 30
 
 _STATUS = highspy.HighsModelStatus
 _UNSOLVED = (_STATUS.kTimeLimit, _STATUS.kInterrupt, _STATUS.kIterationLimit)
-
-
-_MIP_OPTIONS: dict[str, Any] = {
-    "mip_rel_gap": 0.0,
-    "presolve": "off",  # the ranges are tightened here; a round in presolve gains nothing more
-    # cards are polished here, and a round ends in a proof or in points: HiGHS's own heuristics,
-    # and cuts below the root, cost half of a round and spare no other (measured on mammo)
-    "mip_heuristic_effort": 0.0,
-    "mip_heuristic_run_feasibility_jump": False,
-    "mip_heuristic_run_rins": False,
-    "mip_heuristic_run_rens": False,
-    "mip_heuristic_run_root_reduced_cost": False,
-    "mip_allow_cut_separation_at_nodes": False,
-}
 
 
 class TimeIsUpError(Exception):
@@ -135,52 +117,9 @@ class Master:
             cost = session.cost[top] * self.factor
             self.unit[top] = 1.0 / 2.0 ** round(math.log2(cost)) if cost > 0 else 1.0
         self.cost = session.cost * self.factor * self.unit
-        self.highs = self._handed_over()
+        self.highs = handed_over(session, options, self.unit, self.cost, self.factor)
         self.rows = session.matrix.shape[0] + 1  # the cutoff row is the last that is no tangent
-        self._links = self._linking_rows()
-
-    def _handed_over(self) -> Any:
-        """The scaled rows and the cutoff row in HiGHS."""
-        session = self.session
-        columns = len(session.columns)
-        matrix = sparse.csc_array(
-            sparse.vstack([session.matrix * self.unit[None, :], self.cost[None, :]])
-        )
-        lp = highspy.HighsLp()
-        lp.num_row_, lp.num_col_ = matrix.shape[0], columns
-        lp.col_cost_, lp.offset_ = self.cost, session.offset * self.factor
-        lp.col_lower_, lp.col_upper_ = session.col_lower / self.unit, session.col_upper / self.unit
-        lp.row_lower_ = np.append(session.row_lower, -np.inf)
-        lp.row_upper_ = np.append(session.row_upper, np.inf)
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
-        lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
-        lp.a_matrix_.value_ = matrix.data
-        highs = highspy.Highs()
-        set_option(highs, "output_flag", False)
-        if highs.passModel(lp) == highspy.HighsStatus.kError:
-            raise SolverError("HiGHS refused the master: write it with program.write and look")
-        configure(highs, self.options, 0.1 * TOLERANCE)
-        if self.options.log_file is not None:
-            set_option(highs, "output_flag", True)
-            set_option(highs, "log_file", self.options.log_file)
-        for name, value in _MIP_OPTIONS.items():
-            set_option(highs, name, value)
-        return highs
-
-    def _linking_rows(self) -> list[tuple[int, int, int, int]]:
-        """(row, alpha's column, coefficient's position, side) of the rows l a <= w <= u a."""
-        model = self.session.program.model
-        if model.component("alpha") is None:
-            return []
-        row_of = {id(row.constraint): i for i, row in enumerate(self.session.rows)}
-        found = []
-        for rows, side in ((model.used_above, 1), (model.used_below, -1)):
-            for j in model.J:
-                row = row_of.get(id(rows[j]))
-                if row is not None and self.where[j] >= 0 and not model.alpha[j].fixed:
-                    found.append((row, self.session.position(model.alpha[j]), j, side))
-        return found
+        self._links = linking_rows(session, self.where)
 
     @property
     def level(self) -> float:

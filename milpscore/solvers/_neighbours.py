@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
 from milpscore.solvers._tangents import LossCurve
@@ -38,6 +39,17 @@ class Neighbourhood:
         for j, values in self.sorted.items():
             whole[j] = values[int(np.abs(values - w[j]).argmin())]
         return whole
+
+    def whole(self, v: FloatArray) -> FloatArray:
+        """(w, b), shape (p + 1,), with whole coefficients and an intercept on its grid."""
+        rule = self.statement.intercept
+        last = float(rule.nearest(float(v[-1]))) if rule.step is not None else v[-1]
+        return np.append(np.rint(v[:-1]) + 0.0, last)
+
+    def card(self, v: FloatArray) -> Card:
+        """The card of (w, b), shape (p + 1,)."""
+        intercept = self.statement.intercept.nearest(float(v[-1]))
+        return Card(np.rint(v[:-1]).astype(np.int64), intercept)
 
     def with_intercepts(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(w, b) with the best intercept of each row of ``points``, and the objectives.
@@ -129,13 +141,15 @@ class Neighbourhood:
         return np.vstack(parts)
 
     def _allowed(self, w: FloatArray, moves: FloatArray) -> FloatArray:
-        """The moves that keep to the ranges, sets and number of terms."""
+        """The moves that keep to ranges, sets, terms, and constraints but limits on errors."""
         points = w + moves
         fine = np.all((points >= self.low) & (points <= self.high), axis=1)
         for j, values in self.sorted.items():
             fine &= np.isin(points[:, j], values)
         if self.statement.max_terms is not None:
             fine &= np.count_nonzero(points, axis=1) <= self.statement.max_terms
+        if self.statement.constraints and fine.any():
+            fine[fine] = self.statement.allows(np.rint(points[fine]).astype(np.int64))
         return np.asarray(moves[fine])
 
 

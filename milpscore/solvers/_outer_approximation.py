@@ -24,10 +24,12 @@ from milpscore.solvers._finish import exact_result, start_vector
 from milpscore.solvers._hand_back import hand_back
 from milpscore.solvers._highs import nothing_run, relaxed_result
 from milpscore.solvers._highs_run import Outcome, run
-from milpscore.solvers._master import TOLERANCE, Master, Round, TimeIsUpError
+from milpscore.solvers._master import Master, Round, TimeIsUpError
+from milpscore.solvers._master_rows import TOLERANCE
 from milpscore.solvers._neighbours import Neighbourhood
 from milpscore.solvers._options import Options
 from milpscore.solvers._planes import (
+    anchor,
     cutting_planes,
     greedy_support,
     ranges_of,
@@ -142,7 +144,7 @@ class _Search:
         termination = Termination.COMPLETED
         center: FloatArray | None = None
         try:
-            self._anchor()
+            anchor(self.master)
             center, _, _ = cutting_planes(
                 self.master, 1e-9 * max(1.0, self.master.ceiling), 5 * _PLANES, self.remaining
             )
@@ -165,7 +167,7 @@ class _Search:
         """Rounds of the master until nothing better than the incumbent is left."""
         termination = Termination.COMPLETED
         try:
-            self._anchor()
+            anchor(self.master)
             self._first_cards(start)
             _, _, value = cutting_planes(
                 self.master, 1e-3 * self.master.ceiling, _PLANES, self.remaining
@@ -205,18 +207,6 @@ class _Search:
         )
 
     # -- before the rounds -----------------------------------------------------------------------
-
-    def _anchor(self) -> None:
-        """The continuous optimum within the ranges, and tangents on the way to it."""
-        master = self.master
-        constant = np.zeros(len(master.low))
-        constant[-1] = float(self.statement.empty_card().intercept)
-        start = np.clip(constant, master.low, master.high)
-        master.anchor = master.loss.minimiser(master.low, master.high, start)
-        level = master.loss.value(start)
-        master.ceiling = level if math.isfinite(level) else math.inf
-        for share in (1.0, 0.5, 0.0):
-            master.add(master.anchor + (1.0 - share) * (start - master.anchor), "support")
 
     def _first_cards(self, start: Card | None) -> None:
         """The start, the empty card, the rounded continuous optimum, and a greedy card."""
@@ -287,13 +277,16 @@ class _Search:
             self._nothing_left()
             return
         self._raise_bound(found.bound)
-        distinct = {self._whole(x).tobytes(): x for x in found.points}
+        whole = self.neighbourhood.whole
+        distinct = {whole(self.master.point(x)).tobytes(): x for x in found.points}
         centres = []
         for x in distinct.values():
-            v = self._whole(x)
+            v = whole(self.master.point(x))
             self._touch(v)
             self.session.load_values(x)
-            self._consider(self.session.program.card())
+            card = self.session.program.card()
+            self.refused.discard(card)  # variables a user added may have better values here
+            self._consider(card)
             self._best_of(tuple(np.flatnonzero(v[:-1]).tolist()))
             centres += [v, self._look_at(v[:-1])]
         self._around(centres)
@@ -305,18 +298,11 @@ class _Search:
             self.bound = max(self.bound, self.best - self._gap_allowed)
         self.infeasible = True
 
-    def _whole(self, x: FloatArray) -> FloatArray:
-        """(w, b) of a master's point with whole coefficients."""
-        v = self.master.point(x)
-        rule = self.statement.intercept
-        last = float(rule.nearest(float(v[-1]))) if rule.step is not None else v[-1]
-        return np.append(np.rint(v[:-1]) + 0.0, last)
-
     def _look_at(self, w: FloatArray) -> FloatArray:
         """Polish the coefficients nearest to w; the card found is considered, its tangent added."""
         v, _ = self.neighbourhood.polish(self.neighbourhood.nearest(w))
         self._touch(v)
-        self._consider(self._card(v))
+        self._consider(self.neighbourhood.card(v))
         return v
 
     def _touch(self, v: FloatArray) -> bool:
@@ -326,11 +312,6 @@ class _Search:
             return False
         self.seen.add(key)
         return self.master.add(v, "point") > 0
-
-    def _card(self, v: FloatArray) -> Card:
-        """The card of (w, b)."""
-        intercept = self.statement.intercept.nearest(float(v[-1]))
-        return Card(np.rint(v[:-1]).astype(np.int64), intercept)
 
     def _around(self, centres: list[FloatArray]) -> None:
         """Tangents at neighbours the master still rates below the cutoff, and at theirs."""
@@ -361,7 +342,7 @@ class _Search:
     def _consider_if_better(self, v: FloatArray) -> None:
         """Consider a whole point whose loss over the merged rows beats the incumbent."""
         if self.master.loss.value(v) + self.statement.penalty(v[:-1]) < self.best:
-            self._consider(self._card(v))
+            self._consider(self.neighbourhood.card(v))
 
     def _consider(self, card: Card) -> None:
         """Take a card as the incumbent where its re-check says it is better."""

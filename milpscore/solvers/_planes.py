@@ -8,7 +8,20 @@ from collections.abc import Callable
 import numpy as np
 
 from milpscore.core.design import FloatArray
-from milpscore.solvers._master import TOLERANCE, Master
+from milpscore.solvers._master import Master
+from milpscore.solvers._master_rows import TOLERANCE
+
+
+def anchor(master: Master) -> None:
+    """Set the master's anchor, the continuous optimum within the ranges, and its first tangents."""
+    constant = np.zeros(len(master.low))
+    constant[-1] = float(master.session.program.statement.empty_card().intercept)
+    start = np.clip(constant, master.low, master.high)
+    master.anchor = master.loss.minimiser(master.low, master.high, start)
+    level = master.loss.value(start)
+    master.ceiling = level if math.isfinite(level) else math.inf
+    for share in (1.0, 0.5, 0.0):
+        master.add(master.anchor + (1.0 - share) * (start - master.anchor), "support")
 
 
 def cutting_planes(

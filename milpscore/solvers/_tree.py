@@ -43,7 +43,8 @@ def solve_program(
         Under a smooth loss (:func:`milpscore.formulations.risk_score`), or under the 0-1 loss of
         data on a grid (:func:`milpscore.formulations.slim`).
     options : Options
-        ``node_limit`` counts nodes.
+        ``node_limit`` counts nodes; ``threads`` are processes that share the open nodes, under
+        a smooth loss only.
     start : Card or None
     progress : bool or None
     callback : callable or None
@@ -70,6 +71,9 @@ def solve_program(
         outcome, own = _search(program.statement, options, start, receivers)
     outcome = replace(outcome, seconds=time.perf_counter() - started)
     result = card_result(Direct(program), options, outcome, own, start, note, "tree")
+    if options.threads > 1 and isinstance(program.statement.loss, ZeroOne):
+        alone = "the 0-1 tree searches in one process, whatever threads says"
+        result = replace(result, message="; ".join(filter(None, [result.message, alone])))
     return replace(result, bound_source="evidence")
 
 
@@ -151,6 +155,7 @@ def _smooth(
         start=None if start is None else (start.coefficients, float(start.intercept)),
         gap_abs=absolute_gap(statement),
         gap_rel=options.mip_gap,
+        jobs=options.threads,
         **limits,
     )
     if answer.w is None or answer.b is None:
@@ -170,7 +175,11 @@ def _zero_one(
     if start is not None:
         given = (start.coefficients, math.ceil(start.threshold / step))
     answer = search_zero_one(
-        zero_one_problem(statement), start=given, random_state=options.random_state, **limits
+        zero_one_problem(statement),
+        start=given,
+        gap_rel=options.mip_gap,
+        random_state=options.random_state,
+        **limits,
     )
     if answer.w is None or answer.threshold is None:
         return answer, None

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     )
     from milpscore.study._errors import StudyError
     from milpscore.study._experiments import run_experiment
+    from milpscore.study._facets_grid_study import (
+        FacetsFigure3,
+        FacetsTable2,
+        facets_figure3,
+        facets_table2,
+    )
     from milpscore.study._facets_table1 import FacetsTable1, facets_table1
     from milpscore.study._figure2 import EyeFigure2, eye_figure2
     from milpscore.study._figure4 import EyeFigure4, eye_figure4a, eye_figure4b
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from milpscore.study._sqlite import FIGURES
     from milpscore.study._study import Counts, run_study
     from milpscore.study._table2 import EyeTable, eye_table2
+    from milpscore.study._ternary import TernaryFigures, ternary_figures
 
 __all__ = [
     "EXPERIMENTS",
@@ -56,7 +63,9 @@ __all__ = [
     "EyeFigure4",
     "EyeTable",
     "Facets",
+    "FacetsFigure3",
     "FacetsTable1",
+    "FacetsTable2",
     "Learner",
     "LinearModel",
     "NestedCV",
@@ -70,6 +79,7 @@ __all__ = [
     "Study",
     "StudyError",
     "StudyReport",
+    "TernaryFigures",
     "bound_curves",
     "data_profile",
     "default_learners",
@@ -79,7 +89,9 @@ __all__ = [
     "eye_figure4a",
     "eye_figure4b",
     "eye_table2",
+    "facets_figure3",
     "facets_table1",
+    "facets_table2",
     "finish_runs",
     "fit_rival",
     "lasso",
@@ -97,6 +109,7 @@ __all__ = [
     "slim_program",
     "slim_strength",
     "study_table",
+    "ternary_figures",
 ]
 
 _EXPORTS = {
@@ -110,7 +123,9 @@ _EXPORTS = {
     "EyeTable": "milpscore.study._table2",
     "FIGURES": "milpscore.study._sqlite",
     "Facets": "milpscore.study._learners",
+    "FacetsFigure3": "milpscore.study._facets_grid_study",
     "FacetsTable1": "milpscore.study._facets_table1",
+    "FacetsTable2": "milpscore.study._facets_grid_study",
     "Learner": "milpscore.study._learners",
     "LinearModel": "milpscore.study._learners",
     "NestedCV": "milpscore.study._nested_cv",
@@ -126,6 +141,7 @@ _EXPORTS = {
     "Study": "milpscore.study._spec",
     "StudyError": "milpscore.study._errors",
     "StudyReport": "milpscore.study._report",
+    "TernaryFigures": "milpscore.study._ternary",
     "bound_curves": "milpscore.study._bound_curves",
     "data_profile": "milpscore.study._profiles",
     "default_learners": "milpscore.study._card_learners",
@@ -135,7 +151,9 @@ _EXPORTS = {
     "eye_figure4a": "milpscore.study._figure4",
     "eye_figure4b": "milpscore.study._figure4",
     "eye_table2": "milpscore.study._table2",
+    "facets_figure3": "milpscore.study._facets_grid_study",
     "facets_table1": "milpscore.study._facets_table1",
+    "facets_table2": "milpscore.study._facets_grid_study",
     "finish_runs": "milpscore.study._runs",
     "fit_rival": "milpscore.study._rivals",
     "lasso": "milpscore.study._learners",
@@ -153,5 +171,6 @@ _EXPORTS = {
     "slim_program": "milpscore.study._slim_strength",
     "slim_strength": "milpscore.study._slim_strength",
     "study_table": "milpscore.study._report",
+    "ternary_figures": "milpscore.study._ternary",
 }
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

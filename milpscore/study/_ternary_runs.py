@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from milpscore.data import make_design, make_ternary
 from milpscore.formulations import convex_rounding, hinge
 from milpscore.rounding import derandomised, hill_climbing, local_search, nearest, randomised
 from milpscore.rounding._allowed import neighbours
+from milpscore.rounding._randomised import held_losses
 from milpscore.solvers import load, solve
 from milpscore.solvers._session import set_option
 from milpscore.verify import evaluate
@@ -142,7 +145,7 @@ def in_order(objectives: dict[str, float], bound: float) -> bool:
     exact = objectives["exact"]
     rounded = min(objectives[name] for name in METHODS if name not in ("relaxed", "exact"))
     steps = (objectives["relaxed"], bound, exact, rounded)
-    return all(low <= high + ORDER for low, high in zip(steps, steps[1:], strict=False))
+    return all(low <= high + ORDER for low, high in pairwise(steps))
 
 
 def count_binary(weights: Sequence[float] | FloatArray, point: str) -> int:
@@ -183,17 +186,13 @@ def _draws(statement: Statement, w: FloatArray, n_draws: int, seed: int) -> IntA
 
 def _losses(statement: Statement, points: IntArray) -> FloatArray:
     """Mean hinge loss of each row of points, the intercept being 0."""
-    from milpscore.rounding._randomised import held_losses
-
     return held_losses(statement, points, 0.0)
 
 
 def _errors(design: Design, points: FloatArray | IntArray) -> FloatArray:
     """Share of wrong answers on the training rows; a total of 0 is positive."""
-    from fractions import Fraction
-
     rule = DecisionRule(Fraction(0), design.step)
     wrong = [
         rule.positive(rule.totals(design.X, row)) != (design.y > 0) for row in np.asarray(points)
     ]
-    return np.array(wrong, dtype=np.float64).mean(axis=1)
+    return np.asarray(np.array(wrong, dtype=np.float64).mean(axis=1))

@@ -35,6 +35,9 @@ _SURELY = 1e-9
 _SHAVED = 1e-12
 """Of a bound, against sums that round differently by the order of their terms."""
 
+_HAIR = 0.999
+"""The search ends a little within the gap, so that rounding never leaves it just beyond."""
+
 _TRIFLE = 1e-3
 """Bounds risen by less, relatively, are not worth a line of the trace."""
 
@@ -48,6 +51,7 @@ def search_zero_one(
     start: tuple[IntArray, int] | None = None,
     time_limit: float = math.inf,
     node_limit: int | None = None,
+    gap_rel: float = 0.0,
     callback: Callback | None = None,
     random_state: int = 0,
     most_open: int = 200_000,
@@ -68,6 +72,8 @@ def search_zero_one(
         Seconds; looked at every few hundredths of one.
     node_limit : int, optional
         Partial and complete weight vectors bounded.
+    gap_rel : float
+        The search ends once objective - bound <= gap_rel |objective|; 0 asks for the proof.
     callback : callable, optional
         Called with (seconds, objective, bound, nodes) whenever the objective or the bound has
         moved, and every second; a KeyboardInterrupt from it ends the search, as Ctrl-C does.
@@ -83,11 +89,11 @@ def search_zero_one(
     Raises
     ------
     OptionError
-        A negative limit, or a start that is no card of the problem.
+        A negative limit or gap, or a start that is no card of the problem.
     """
-    if min(time_limit, node_limit or 0) < 0 or most_open < 1:
-        raise OptionError("time_limit and node_limit must be >= 0, most_open >= 1")
-    search = _Search(problem, callback, most_open, time_limit, node_limit)
+    if min(time_limit, node_limit or 0, gap_rel) < 0 or most_open < 1:
+        raise OptionError("time_limit, node_limit and gap_rel must be >= 0, most_open >= 1")
+    search = _Search(problem, callback, most_open, time_limit, node_limit, gap_rel)
     if start is not None:
         search.cards.take_start(*start)
     return search.run(random_state)
@@ -103,10 +109,11 @@ class _Search:
         most_open: int,
         time_limit: float,
         node_limit: int | None,
+        gap_rel: float,
     ) -> None:
         self.started = time.perf_counter()
         self.problem, self.callback, self.most_open = problem, callback, most_open
-        self.time_limit, self.node_limit = time_limit, node_limit
+        self.time_limit, self.node_limit, self.gap_rel = time_limit, node_limit, gap_rel
         self.patterns = Patterns(problem)
         self.cards = Cards(self.patterns)
         self.supports = Supports(self.patterns)
@@ -129,14 +136,18 @@ class _Search:
         """The least bound over the supports unseen, open or being walked."""
         return min(self.supports.floor, self.active[0], self.open[0][0] if self.open else math.inf)
 
+    @property
+    def _limit(self) -> float:
+        """What reaches it is given up: the best card, less the gap asked for. Never rises."""
+        lowest = self.cards.best.lowest
+        return lowest - _HAIR * self.gap_rel * abs(lowest) if math.isfinite(lowest) else lowest
+
     def _prove(self) -> float:
         """No accepted card is below it; never falls."""
-        best = self.cards.best
+        most = min(self._limit, self.cards.best.objective)
         if self._unfinished():
-            shaved = self._pending - _SHAVED * abs(self._pending)
-            self.proved = max(self.proved, min(shaved, best.objective))
-        else:
-            self.proved = min(best.lowest, best.objective)
+            most = min(most, self._pending - _SHAVED * abs(self._pending))
+        self.proved = max(self.proved, most)
         return self.proved
 
     def run(self, random_state: int) -> ZeroOneAnswer:
@@ -181,7 +192,7 @@ class _Search:
 
     def _unfinished(self) -> bool:
         """Whether anything left could beat the best card."""
-        return self._pending < self.cards.best.lowest - _SURELY * self.patterns.unit
+        return self._pending < self._limit - _SURELY * self.patterns.unit
 
     def _step(self) -> None:
         """Walk on, see more supports, or open the most promising one."""
@@ -189,11 +200,11 @@ class _Search:
             self._walk_on(self.active[1])
             return
         best = self.open[0][0] if self.open else math.inf
-        lowest, floor = self.cards.best.lowest, self.supports.floor
-        if floor <= best and (len(self.open) < self.most_open or best >= lowest):
-            if best >= lowest:
+        limit, floor = self._limit, self.supports.floor
+        if floor <= best and (len(self.open) < self.most_open or best >= limit):
+            if best >= limit:
                 self.open = []
-            for item in self.supports.more(lowest):
+            for item in self.supports.more(limit):
                 heapq.heappush(self.open, item)
             self.supports.commit()
             return
@@ -209,7 +220,7 @@ class _Search:
 
         most = _ALL if self.node_limit is None else self.node_limit - self.walked
         slice_ = _WALK if has_numba() else _WALK // _SLOWER
-        status = walk.run(self.cards.best.lowest, slice_, most)
+        status = walk.run(self._limit, slice_, most)
         if status == FOUND:
             self.cards.offer(walk.w)
         elif status == FINISHED:
