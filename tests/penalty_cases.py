@@ -27,6 +27,8 @@ FORMS: dict[str, list[Callable[[np.random.Generator], dict[str, Any]]]] = {
     "eye": [lambda rng: {"expert": rng.integers(0, 2, 8)},
             lambda rng: {"expert": np.r_[0.0, 0.5, 1.0, rng.uniform(0, 1, 5)]}],
     "facets": [lambda rng: {}, lambda rng: {"gamma": 0.3}],
+    "group_l1": [lambda rng: {"blocks": BLOCKS},
+                 lambda rng: {"blocks": BLOCKS, "weights": rng.uniform(0.3, 2, 4)}],
     "l1": [lambda rng: {}],
     "l2": [lambda rng: {}],
     "naive_credibility": [lambda rng: {"expert": rng.uniform(0, 1, 8), "beta": 0.6}],

@@ -327,3 +327,19 @@ def test_under_constraints_the_best_rounded_card_is_the_one_a_fit_returns(seed: 
     assert best.origin == "repaired"
     assert best.card == fitted.card
     assert results["convex_rounding", "exact"].objective <= best.objective + 1e-9
+
+
+def test_more_roundings_become_rows() -> None:
+    X, y = make_planted_score(80, 4, n_terms=2, noise=0.1, random_state=1)[:2]
+    names = ["derandomised", "local-search", "hill_climbing", "rounded_logistic"]
+    table = milpscore.compare(
+        X, y, formulations=["hinge"], roundings=names, cv=None, coef_min=-1, coef_max=1
+    )
+    by_kind = table.set_index("kind")
+    for name in names:
+        row = by_kind.loc[name.replace("-", "_")]
+        assert row["verified"]
+        assert row["objective"] >= by_kind.loc["exact", "objective"] - 1e-9
+        assert row["objective"] >= by_kind.loc["relaxed", "objective"] - 1e-9
+    with pytest.raises(OptionError, match="derandomised"):
+        milpscore.compare(X, y, roundings=["sideways"])

@@ -356,6 +356,20 @@ def test_an_interrupt_at_any_report_leaves_a_valid_answer() -> None:
     assert stopped >= 2
 
 
+def test_an_interrupt_that_compiled_code_wrapped_is_one() -> None:
+    # what numba raises where Ctrl-C comes as a kernel returns
+    def interrupt(*_: float) -> None:
+        raise SystemError("wrapped") from KeyboardInterrupt()
+
+    assert search_zero_one(planted(), callback=interrupt).termination is Termination.INTERRUPTED
+
+    def fail(*_: float) -> None:
+        raise SystemError("not an interrupt")
+
+    with pytest.raises(SystemError, match="not an interrupt"):
+        search_zero_one(planted(), callback=fail)
+
+
 def test_other_exceptions_of_a_callback_are_not_swallowed() -> None:
     def fail(*_: float) -> None:
         raise RuntimeError("mine")

@@ -84,6 +84,14 @@ Proximal = Annotated[
         rich_help_panel=options.SOLVE_PANEL,
     ),
 ]
+Roundings = Annotated[
+    str,
+    typer.Option(
+        metavar="LIST",
+        help="More roundings, a row each: derandomised, local_search, hill_climbing, golovin, ...",
+        rich_help_panel=options.SOLVE_PANEL,
+    ),
+]
 Plot = Annotated[
     Path | None,
     typer.Option(
@@ -122,6 +130,7 @@ def compare_command(
     cv: Folds = 5,
     draws: Draws = 100,
     proximal: Proximal = False,
+    roundings: Roundings = "",
     mip_gap: options.MipGap = 0.0,
     node_limit: options.NodeLimit = None,
     seed: options.Seed = 0,
@@ -168,6 +177,7 @@ def compare_command(
             n_draws=draws,
             cv=cv,
             proximal=proximal,
+            roundings=[name.strip() for name in roundings.split(",") if name.strip()],
             random_state=seed,
             progress=False if quiet else None,
             options={"mip_gap": mip_gap, "node_limit": node_limit},

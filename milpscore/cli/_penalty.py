@@ -125,7 +125,7 @@ def _known_columns(design: Design, expert: str) -> list[float]:
 
 
 def _blocks(name: str, design: Design, weighted: bool, binned: bool) -> dict[str, Any]:
-    """Blocks of the design, with weights from the rows in each bin unless there are some."""
+    """Blocks of the design; binarsity's weights from the rows in each bin unless there are some."""
     if not binned or not design.blocks:
         raise OptionError(f"{spelt(name)} needs bins: add --bins N or --thresholds FILE")
     if sum(map(len, design.blocks)) != design.shape[1]:
@@ -135,7 +135,7 @@ def _blocks(name: str, design: Design, weighted: bool, binned: bool) -> dict[str
             f"{spelt(name)} needs every feature in one-hot bins, and {outside.feature!r} is not: "
             "use --bins N, without --encoding cumulative and --missing bin"
         )
-    if weighted:
+    if weighted or spelt(name) != "binarsity":
         return {"blocks": design.blocks}
     from milpscore.penalties import data_driven_weights
 

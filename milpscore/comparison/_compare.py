@@ -19,6 +19,7 @@ from milpscore.core.result import Result, relative_gap
 from milpscore.core.rule import DecisionRule, as_fraction
 from milpscore.data._folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.formulations import FORMULATIONS, builder
+from milpscore.rounding import rounding_function
 from milpscore.rounding._savings import savings_table
 
 PROXIMAL_COLUMNS = (
@@ -60,6 +61,7 @@ def compare(
     solver: str = "auto",
     progress: bool | None = None,
     proximal: bool = False,
+    roundings: Sequence[str] = (),
     savings: Sequence[int] = (),
     options: Mapping[str, Any] | None = None,
     **common: Any,
@@ -102,6 +104,11 @@ def compare(
         (:func:`milpscore.rounding.find_start`), judged by the statement's own objective and the
         LP's bound. The columns :data:`PROXIMAL_COLUMNS` hold the smooth model's figures, which
         bound nothing.
+    roundings : sequence of str
+        Names of :data:`milpscore.rounding.ROUNDINGS`, such as "derandomised" or "local_search": a
+        row each, judged as the other roundings are, and one more card the exact solve may start
+        from. One that does not apply to a statement becomes a row with claim ``none`` and the
+        reason.
     savings : sequence of int
         Seeds. For each, every exact program is solved twice more, in the seconds of its exact row:
         with and without a proximal start. ``attrs["savings"]`` then holds what
@@ -140,7 +147,10 @@ def compare(
     )
     splits = stratified_splits(design, cv, random_state)
     seconds = Seconds.shared(time_limit, len(names), len(splits))
-    run = Run(n_draws, random_state, solver, progress, dict(options or {}), proximal)
+    more = tuple(name.replace("-", "_") for name in roundings)
+    for name in more:
+        rounding_function(name)
+    run = Run(n_draws, random_state, solver, progress, dict(options or {}), proximal, more)
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
     refusals: list[FormulationError] = []

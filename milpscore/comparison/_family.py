@@ -14,7 +14,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of
 from milpscore.formulations import builder
 from milpscore.rounding import start_card
-from milpscore.rounding._both import round_both_ways, round_from_path
+from milpscore.rounding._both import round_both_ways, round_by_name, round_from_path
 from milpscore.rounding._start import work_within
 from milpscore.solvers import load, solve
 from milpscore.verify import evaluate
@@ -39,12 +39,13 @@ class Run:
     progress: bool | None
     options: dict[str, Any]
     proximal: bool = False
+    roundings: tuple[str, ...] = ()
     interrupted: bool = False
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The rows of each formulation."""
-        return (*KINDS, PROXIMAL) if self.proximal else KINDS
+        return (*KINDS, *self.roundings, *((PROXIMAL,) if self.proximal else ()))
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,16 @@ def solve_family(program: Program, run: Run, seconds: float) -> Family:
     rounded, figures = round_both_ways(
         program, relaxed, n_draws=run.n_draws, random_state=run.random_state, patience=left()
     )
+    named, proved = round_by_name(
+        program,
+        relaxed,
+        run.roundings,
+        n_draws=run.n_draws,
+        random_state=run.random_state,
+        max_work=work_within(seconds),
+    )
+    rounded |= named
+    figures |= proved
     if run.proximal:
         rounded[PROXIMAL], figures[PROXIMAL] = round_from_path(
             program, relaxed, max_work=work_within(seconds)

@@ -54,3 +54,10 @@ def compiled(kernel: Kernel) -> Kernel:
     compile_kernel: Any = njit(cache=True, nogil=True)
     fast: Kernel = compile_kernel(kernel)
     return fast
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an exception is Ctrl-C: one that comes while compiled code returns is wrapped."""
+    return isinstance(error, KeyboardInterrupt) or (
+        isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)
+    )

@@ -54,7 +54,7 @@ class _Binarsity(PenalisedModel):
                     f"feature {columns[0].feature!r} has {len(block)} bins, more than the"
                     f" {MAX_BINS} a code of one byte tells apart; use fewer, or merge modalities."
                 )
-            codes[:, f] = _codes(columns, frame[[columns[0].feature]], self.unseen)
+            codes[:, f] = bin_codes(columns, frame[[columns[0].feature]], self.unseen)
         return BinnedDesign(codes, tuple(len(block) for block in self._blocks))
 
     def _maker(self, design: Any, weight: FloatArray) -> Maker:
@@ -70,7 +70,7 @@ class _Binarsity(PenalisedModel):
         return sum(int(np.count_nonzero(jump)) for jump in jumps)
 
 
-def _codes(columns: Sequence[Column], frame: pd.DataFrame, unseen: Unseen) -> npt.NDArray[Any]:
+def bin_codes(columns: Sequence[Column], frame: pd.DataFrame, unseen: Unseen) -> npt.NDArray[Any]:
     """The bin of each row in one feature; the number of bins where a row lies in none."""
     series = frame.iloc[:, 0]
     if all(column.kind == "interval" for column in columns):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from milpscore.penalties._elastic_net import ElasticNet
     from milpscore.penalties._eye import EYE
     from milpscore.penalties._facets import Facets
+    from milpscore.penalties._group_l1 import GroupL1
     from milpscore.penalties._integer_facets import IntegerFacets
     from milpscore.penalties._l0 import L0
     from milpscore.penalties._l1 import L1
@@ -43,6 +44,7 @@ __all__ = [
     "Box",
     "ElasticNet",
     "Facets",
+    "GroupL1",
     "IntegerFacets",
     "NaiveCredibility",
     "PointPenalty",
@@ -65,6 +67,7 @@ _EXPORTS = {
     "EYE": "milpscore.penalties._eye",
     "ElasticNet": "milpscore.penalties._elastic_net",
     "Facets": "milpscore.penalties._facets",
+    "GroupL1": "milpscore.penalties._group_l1",
     "IntegerFacets": "milpscore.penalties._integer_facets",
     "L0": "milpscore.penalties._l0",
     "L1": "milpscore.penalties._l1",

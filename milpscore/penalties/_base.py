@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -110,6 +111,24 @@ def check_vector(
         raise OptionError(f"{name}[{at}] is {vector[at]}: every entry must be {limits}")
     vector.setflags(write=False)
     return vector
+
+
+def check_blocks(blocks: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """The blocks as tuples, where they part the columns 0, ..., p - 1.
+
+    Raises
+    ------
+    OptionError
+        A column is missing or stands twice, or a block is empty.
+    """
+    found = tuple(tuple(int(column) for column in block) for block in blocks)
+    columns = sorted(column for block in found for column in block)
+    if not columns or not all(found) or columns != list(range(len(columns))):
+        raise OptionError(
+            "blocks must hold each column 0, 1, ..., p - 1 exactly once, and no block may be "
+            "empty: the penalty is defined for designs whose columns all lie in blocks"
+        )
+    return found
 
 
 def check_length(w: Vector, wanted: int, what: str) -> None:

@@ -14,6 +14,7 @@ from milpscore.core.errors import OptionError
 from milpscore.penalties._base import (
     Term,
     Vector,
+    check_blocks,
     check_length,
     check_vector,
     prox_arguments,
@@ -54,19 +55,14 @@ class Binarsity(Term):
     is_norm: ClassVar[bool] = False
 
     def _check(self) -> None:
-        blocks = tuple(tuple(int(column) for column in block) for block in self.blocks)
+        blocks = check_blocks(self.blocks)
+        columns = sum(len(block) for block in blocks)
         self._store("blocks", blocks)
-        columns = sorted(column for block in blocks for column in block)
-        if not columns or not all(blocks) or columns != list(range(len(columns))):
-            raise OptionError(
-                "blocks must hold each column 0, 1, ..., p - 1 exactly once, and no block may be "
-                "empty: binarsity is defined for designs of one-hot blocks only"
-            )
         if self.weights is not None:
             weights = check_vector("weights", self.weights)
-            if len(weights) != len(columns):
+            if len(weights) != columns:
                 raise OptionError(
-                    f"weights has {len(weights)} entries for {len(columns)} columns: give one a "
+                    f"weights has {len(weights)} entries for {columns} columns: give one a "
                     "column (that of a block's first is not used)"
                 )
             self._store("weights", weights)

@@ -14,6 +14,7 @@ PENALTIES: dict[str, str] = {
     "elastic_net": "milpscore.penalties._elastic_net",
     "eye": "milpscore.penalties._eye",
     "facets": "milpscore.penalties._facets",
+    "group_l1": "milpscore.penalties._group_l1",
     "l1": "milpscore.penalties._l1",
     "l2": "milpscore.penalties._l2",
     "naive_credibility": "milpscore.penalties._naive_credibility",

@@ -217,7 +217,7 @@ def pareto(
     OptionError
         For sizes or a time limit that make no sense.
     """
-    from milpscore.solvers.tree._all_cards import is_interrupt
+    from milpscore.core.jit import is_interrupt
 
     _refuse(program)
     sizes = _sizes(program, max_terms)

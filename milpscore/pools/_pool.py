@@ -121,7 +121,7 @@ def _optimum(
     program: Program, time_limit: float, node_limit: int | None, progress: bool | None
 ) -> Result:
     """The best card; after an interrupt outside the search the verified empty one."""
-    from milpscore.solvers.tree._all_cards import is_interrupt
+    from milpscore.core.jit import is_interrupt
 
     try:
         return solve(
@@ -143,8 +143,8 @@ def _search(
     node_limit: int | None,
 ) -> AllAnswer:
     """Every card up to the cutoff; none but the best is looked for after an interrupt."""
+    from milpscore.core.jit import is_interrupt
     from milpscore.solvers.tree import AllAnswer
-    from milpscore.solvers.tree._all_cards import is_interrupt
 
     nothing = AllAnswer([], -math.inf, 0, "interrupted")
     if best.termination is Termination.INTERRUPTED:

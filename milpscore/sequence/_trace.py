@@ -12,6 +12,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.jit import is_interrupt
 from milpscore.sequence._data import SequenceData
 from milpscore.sequence._prepared import Prepared, prepare
 from milpscore.sequence._stopping import Objective, Status
@@ -289,8 +290,8 @@ def train_by(
     recorder = Recorder(Objective(ready, options.rho1, options.rho2), options)
     try:
         status = algorithm(recorder.objective, start, recorder)
-    except KeyboardInterrupt:
-        if recorder.best is None:
+    except (KeyboardInterrupt, SystemError) as error:
+        if recorder.best is None or not is_interrupt(error):
             raise
         status = Status.INTERRUPTED
     return recorder.result(status)

@@ -44,9 +44,10 @@ class FacetsTable2:
         One row a set: points of the grid, null, integral, optimal and accuracies, means over the
         repetitions, beside the paper's counts (missing where it has none).
     readings : DataFrame
-        One row a set: integral models that are optimal by three readings: of the best
-        cross-validated accuracy, of the same to two digits (as the paper prints accuracies), and of
-        the best accuracy on the training rows.
+        One row a set: integral models that are optimal by four readings: of the best
+        cross-validated accuracy; of the best accuracy on one fold, fitted to the rows of the
+        others, mean over the folds; of the best cross-validated accuracy to two digits, as the
+        paper prints them; of the best accuracy on the training rows.
     notes : DataFrame
         Columns about and note: sets left out, where the axes come from, and for every count that
         differs from the print what is known about why.

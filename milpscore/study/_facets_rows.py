@@ -75,13 +75,17 @@ class FacetsRows:
             "gap": cards["gap"].tolist(),
             "accuracy": _accuracies(grid, _scaled(X, X), y),
         }
-        accuracies, shares = [], []
+        accuracies, shares, whole = [], [], []
         for train, test in stratified_splits(design, self.folds, self.random_state + repetition):
             held = self._fitted(X[train], y[train], alpha)
             accuracies.append(_accuracies(held, _scaled(X[train], X[test]), y[test]))
             shares.append(held.table["integrity"].to_numpy()[::-1])
+            whole.append(held.table["integral"].tolist()[::-1])
         answers["cv_accuracy"] = np.mean(accuracies, axis=0).tolist()
         answers["cv_integrity"] = np.mean(shares, axis=0).tolist()
+        # models by folds, for what holds on one fold only
+        answers["fold_accuracy"] = np.transpose(accuracies).tolist()
+        answers["fold_integral"] = np.transpose(whole).tolist()
         if self.keep:
             in_units = grid.coefficients[0] / grid.gammas[:, None]
             answers["coefficients"] = in_units[::-1].tolist()

@@ -12,6 +12,7 @@ import numpy as np
 
 from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
+from milpscore.core.jit import is_interrupt
 from milpscore.core.result import Termination
 from milpscore.solvers.tree._branching import split
 from milpscore.solvers.tree._cards import best_intercept
@@ -111,13 +112,6 @@ def search_all(
         raise OptionError("time_limit, node_limit and most_open must be >= 0, most_cards >= 1")
     tree = _AllCards(problem, cutoff, most_cards, most_open)
     return tree.collect(time_limit, math.inf if node_limit is None else node_limit)
-
-
-def is_interrupt(error: BaseException) -> bool:
-    """Whether an exception is Ctrl-C: one that comes while compiled code returns is wrapped."""
-    return isinstance(error, KeyboardInterrupt) or (
-        isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)
-    )
 
 
 class _AllCards(Tree):

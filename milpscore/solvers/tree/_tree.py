@@ -11,6 +11,7 @@ import numpy as np
 
 from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
+from milpscore.core.jit import is_interrupt
 from milpscore.core.result import Termination, TracePoint
 from milpscore.solvers.tree._arrays import Arrays
 from milpscore.solvers.tree._branching import split
@@ -134,7 +135,9 @@ class Tree:
             with np.errstate(over="ignore", invalid="ignore"):
                 self._begin()
                 termination = self.drain(math.inf) if jobs == 1 else self._share(jobs)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            if not is_interrupt(error):
+                raise
             termination = Termination.INTERRUPTED
         return self._answer(termination)
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
+from milpscore.core.jit import is_interrupt
 from milpscore.core.result import Termination
-from milpscore.solvers.tree._all_cards import STOPPED, AllAnswer, Found, is_interrupt
+from milpscore.solvers.tree._all_cards import STOPPED, AllAnswer, Found
 from milpscore.solvers.tree._zero_one_cards import Best, Cards
 from milpscore.solvers.tree._zero_one_patterns import Patterns
 from milpscore.solvers.tree._zero_one_problem import ZeroOneProblem

@@ -11,7 +11,7 @@ import numpy as np
 
 from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.jit import has_numba
+from milpscore.core.jit import has_numba, is_interrupt
 from milpscore.core.result import Termination, TracePoint
 from milpscore.solvers.tree._zero_one_cards import Cards
 from milpscore.solvers.tree._zero_one_patterns import Patterns
@@ -158,7 +158,9 @@ class _Search:
             while self._unfinished() and not self._stopped():
                 self._step()
                 self._report()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            if not is_interrupt(error):
+                raise
             self.termination = Termination.INTERRUPTED
         return self._answer()
 
