@@ -606,3 +606,16 @@ def test_bad_input_in_a_child_is_one_line_and_no_traceback(data: Path) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == "Error: there is no column 'il'; did you mean 'ill'?\n"
+
+
+def test_the_shell_completes_commands() -> None:
+    asked = {"_MILPSCORE_COMPLETE": "complete_bash", "COMP_WORDS": "milpscore p", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv[0] = 'milpscore'; from milpscore.cli import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.split() == ["path", "pool", "predict"]

@@ -64,7 +64,6 @@ def _show_version(wanted: bool) -> None:
 app = typer.Typer(
     name="milpscore",
     cls=OneLineErrors,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     # An unexpected error is a bug: its plain traceback is what a report needs.
     pretty_exceptions_enable=False,
