@@ -16,7 +16,6 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, relative_gap
-from milpscore.core.rule import DecisionRule, as_fraction
 from milpscore.data._folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.formulations import FORMULATIONS, builder
 from milpscore.rounding import rounding_function
@@ -252,10 +251,7 @@ def _judge(
     result: Result, step: Any, X: FloatArray, y: IntArray, weight: FloatArray
 ) -> tuple[float, float]:
     """Accuracy and AUC of an answer, a card by its exact rule, a relaxation by w.x + b >= 0."""
-    if result.card is not None:
-        rule = DecisionRule(result.card.threshold, step)
-    else:
-        rule = DecisionRule(as_fraction(-result.intercept), None)
+    rule = result.rule(step)
     totals = rule.totals(X, result.coefficients)
     return (
         metrics.accuracy(y > 0, rule.positive(totals), weight),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
+from milpscore.core.rule import DecisionRule, as_fraction
 
 ResultKind = Literal["exact", "relaxed", "rounded"]
 
@@ -197,6 +199,18 @@ class Result:
         if not np.isfinite(self.objective) or not np.isfinite(self.dual_bound):
             return float("inf")
         return relative_gap(self.objective, self.dual_bound)
+
+    def rule(self, step: Fraction | None) -> DecisionRule:
+        """How the answer decides: a card by its threshold, real coefficients by w.x + b >= 0.
+
+        Parameters
+        ----------
+        step : Fraction or None
+            Of the data's grid (:attr:`milpscore.core.design.Design.step`); read for a card only.
+        """
+        if self.card is not None:
+            return DecisionRule(self.card.threshold, step)
+        return DecisionRule(as_fraction(-self.intercept), None)
 
     def summary(self) -> dict[str, Any]:
         """The certificate as a flat mapping with the names used in JSON and tables."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from milpscore import metrics
-from milpscore.core.rule import DecisionRule, as_fraction
 from milpscore.study._data_sets import DataSet
 from milpscore.study._spec import Limits, ModelSpec, Study, Task
 from milpscore.study._sqlite import FIGURES
@@ -145,11 +144,8 @@ def _figures(result: Result) -> dict[str, Any]:
 
 def _judged(result: Result, part: Part) -> dict[str, Any]:
     """How an answer does: a card by its exact rule, real coefficients by w.x + b >= 0."""
-    if result.card is not None:
-        rule = DecisionRule(result.card.threshold, part.train.step)
-    else:
-        rule = DecisionRule(as_fraction(-result.intercept), None)
     design = part.train
+    rule = result.rule(design.step)
     found: dict[str, Any] = {}
     rows = {"train": (design.X, design.y, design.weight)}
     if part.test is not None:
