@@ -21,9 +21,10 @@ malignant = (target == 0).map({True: "malignant", False: "benign"})
 # %% [markdown]
 # ## From measurements to lines of a card
 #
-# A person applies thresholds, not decimals. `Binner` cuts each measurement at its tertiles; each cut
-# becomes a column that asks one question, such as "worst radius at least 16.82?". Rows that answer
-# all questions alike, and agree on the outcome, are merged: the program needs only distinct ones.
+# A person applies thresholds, not decimals. `Binner` cuts each measurement at its tertiles; each
+# cut becomes a column that asks one question, such as "worst radius at least 16.82?". Rows that
+# answer all questions alike, and agree on the outcome, are merged: the program needs only
+# distinct ones.
 
 # %%
 design = Binner(n_bins=3, encoding="cumulative").fit_design(table, malignant, positive="malignant")
