@@ -76,7 +76,8 @@ def experiment_command(
     """Repeat an experiment of a paper on data drawn anew.
 
     eye-figure2, eye-figure4a, eye-figure4b and eye-table2 are those of
-    Wang et al., "Learning credible models" (2018).
+    Wang et al., "Learning credible models" (2018); ternary-figures is of Chevaleyre et al. (2013);
+    facets-table1, facets-table2 and facets-figure3 are of Belahcene et al. (2020).
     """
     require_folder(out)
     require_drawable(plot)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 _SPREAD = "_stdev"
+_SENTENCE = 40
 
 
 def frame_table(frame: DataFrame) -> Table:
@@ -24,11 +25,13 @@ def frame_table(frame: DataFrame) -> Table:
     for name in names:
         number = frame[name].dtype.kind in "fiu"
         head = name.replace("_", " ")
-        # heads may fold, what stands below them may not
+        longest = max((len(cell) for cell in cells[name]), default=0)
+        # heads may fold, and sentences; names and numbers below them may not
         table.add_column(
             head,
             justify="right" if number else "left",
-            min_width=max(len(cell) for cell in cells[name]),
+            min_width=longest if number else min(longest, _SENTENCE),
+            overflow="fold",
         )
     for row in zip(*(cells[name] for name in names), strict=True):
         table.add_row(*row)

@@ -144,7 +144,8 @@ def _axis_notes(rows: FacetsRows) -> list[tuple[str, str]]:
         (
             "beta",
             "100 points from 0.01 to 10 in geometric progression: the paper prints no range; of "
-            "those between whole powers of ten this one comes nearest to its numbers of integral "
-            "models, which are no independent check of it",
+            "the five between whole powers of ten that were tried this one comes nearest to its "
+            "numbers of integral models, which are no independent check of it (ends between powers "
+            "of ten come nearer still)",
         ),
     ]
