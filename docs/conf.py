@@ -29,6 +29,7 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 nitpicky = False
 
 html_theme = "furo"
@@ -142,6 +143,7 @@ def copy_notebooks() -> None:
 
 _FOREIGN = re.compile(r":(?:ref|term):`~?([^`<]+?)(?:\s*<[^`>]*>)?`")
 _LITERAL = re.compile(r"(``.+?``|:\w+:`.+?`)")
+_TRAILING = re.compile(r"(?<=\w)_(?![\w`])")  # n_features_ is an attribute, not a link
 
 
 def tidy_docstring(*event: Any) -> None:
@@ -154,15 +156,46 @@ def tidy_docstring(*event: Any) -> None:
             block = None
         if block is None:
             parts = _LITERAL.split(_FOREIGN.sub(r"\1", line))
-            parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+            parts[::2] = [_TRAILING.sub(r"\_", part.replace("|", r"\|")) for part in parts[::2]]
             lines[i] = "".join(parts)
             if line.lstrip().startswith((".. math", ".. code")) or line.rstrip().endswith("::"):
                 block = indent
 
 
+_SIDEBARS: dict[tuple[str, str], str] = {}
+
+
+def _sidebar_of(page: str) -> tuple[str, str]:
+    """What a page's sidebar depends on: its own place or, for a name or a source, its folder's."""
+    folder, _, name = page.rpartition("/")
+    if folder == "_generated/api/names":
+        return folder, max((p for p in PACKAGES if name.startswith(f"{p}.")), key=len, default="")
+    return (folder, "source") if page.startswith("_modules/") else (page, "")
+
+
+def share_sidebars(*event: Any) -> None:
+    """End the sidebar at the packages, and make it once a package: else it takes minutes.
+
+    Sphinx goes through all names for each page of a name. Such a page is reached from its
+    package's table.
+    """
+    page: str = event[1]
+    context: dict[str, Any] = event[3]
+    whole, key = context.get("toctree"), _sidebar_of(page)
+
+    def sidebar(**options: Any) -> str:
+        if key not in _SIDEBARS:
+            _SIDEBARS[key] = whole(**{**options, "maxdepth": 2})
+        return _SIDEBARS[key]
+
+    if whole is not None:
+        context["toctree"] = sidebar
+
+
 def setup(app: Any) -> None:
-    """After numpydoc has turned the docstring into reStructuredText."""
+    """After numpydoc has turned the docstring into reStructuredText, and before the theme."""
     app.connect("autodoc-process-docstring", tidy_docstring, priority=900)
+    app.connect("html-page-context", share_sidebars, priority=400)
 
 
 shutil.rmtree(GENERATED, ignore_errors=True)
