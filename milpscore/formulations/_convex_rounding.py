@@ -40,7 +40,8 @@ def convex_rounding(
     X : array, DataFrame of shape (n, p), or Design
     y : array of shape (n,), two labels; None with a Design
     margin : float
-        The paper's gamma, > 0. The larger it is, the more weights are whole already.
+        The paper's gamma, > 0. At a vertex no more weights are fractional than rows lie exactly
+        at the margin; large ones leave few such rows, without falling step by step.
     weights : {"ternary", "binary"}
     intercept : {"integer", "zero", "real"}
         The intercept of the rounded card; in the LP it is real within its bounds.

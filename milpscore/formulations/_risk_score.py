@@ -119,6 +119,10 @@ def risk_score(
 
     Notes
     -----
+    Without integrality ``penalty="l2"`` charges the chords of w^2/2 between whole points, which is
+    more than ridge does and a better bound. The model has no tangents of the loss until a solver
+    adds them, so ``size`` lacks the intercept before.
+
     Reference: Ustun & Rudin, "Learning optimized risk scores", JMLR 20 (2019), whose program this
     is for logistic loss, scale 1 and an L0 penalty.
     """
