@@ -151,7 +151,8 @@ class ConicProgram(Program):
             raise NotApplicableError(
                 f"{self.formulation} under the {self.statement.loss.name} loss has no integer "
                 "program here: facets, and binarsity and weighted_fused_lasso of a binned Design, "
-                "have one under the hinge loss"
+                "have one under the hinge loss; risk_score(penalty=...) states those of L1, L2, "
+                "Facets and EYE under smooth losses"
             )
         if self.added:
             raise NotApplicableError(
