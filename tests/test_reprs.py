@@ -112,3 +112,11 @@ def test_algebra_is_read_block_by_block():
     """
     assert algebra_in(text) == ("a \\\\\nb", "c")
     assert algebra_in("no formula") == algebra_in(None) == ()
+
+
+def test_a_card_is_short_where_only_its_repr_is_shown():
+    from milpscore.scorecard import certified_card
+
+    program = slim(X, Y, max_terms=1)
+    card = certified_card(program.statement.design, solve(program, time_limit=20), title="Ill?")
+    assert repr(card) == f"<Scorecard 'Ill?': 1 lines, positive from {card.threshold}>"

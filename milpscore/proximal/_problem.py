@@ -182,6 +182,12 @@ def prepare(
     )
 
 
+_NEEDED = (
+    "name", "separable", "is_norm", "value", "prox", "conjugate", "dual_scale", "subdiff_distance",
+)  # fmt: skip
+"""What a fit reads of a penalty, see :class:`milpscore.core.terms.ProxPenalty`."""
+
+
 def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:
     """The penalty for coefficients of the problem's shape; tried once, so that lengths agree.
 
@@ -190,9 +196,11 @@ def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:
     OptionError
         The penalty has no prox, or was made for another number of columns.
     """
-    if not hasattr(penalty, "prox") or not hasattr(penalty, "conjugate"):
+    lacking = [name for name in _NEEDED if not hasattr(penalty, name)]
+    if lacking:
         raise OptionError(
-            f"{penalty!r} is no penalty with a prox; use one of milpscore.penalties, say L1(lam)."
+            f"{penalty!r} is no penalty with a prox and a gap (it lacks {', '.join(lacking)}); use "
+            "one of milpscore.penalties, say L1(lam), or derive from one."
         )
     made = penalty
     if smooth.n_classes:

@@ -29,7 +29,7 @@ from milpscore.scorecard._rows import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scorecard(CardOutput):
     """Whole-number points for features, and the total from which the answer is positive.
 

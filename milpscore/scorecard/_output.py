@@ -25,6 +25,12 @@ class CardOutput:
         """Itself: only a Scorecard is made of this part."""
         return cast("Scorecard", self)
 
+    def __repr__(self) -> str:
+        """Title and size; :meth:`to_text` shows the card."""
+        card = self._scorecard()
+        used = sum(1 for points in card.points if points)
+        return f"<Scorecard {card.title!r}: {used} lines, positive from {card.threshold}>"
+
     def __str__(self) -> str:
         return self.to_text()
 

@@ -200,7 +200,7 @@ def make_letters_to_phonemes(
     sounds_read = np.char.add("p", np.char.zfill(labels.astype(str), 2))
     cuts = offsets[1:-1]
     return GeneratedSequences(
-        rows=[[[name] for name in word] for word in np.split(names, cuts)],
+        rows=[[[name] for name in word.tolist()] for word in np.split(names, cuts)],
         labels=[word.tolist() for word in np.split(sounds_read, cuts)],
         data=replace(data, labels=labels),
         theta=theta,
