@@ -22,6 +22,7 @@ NEEDS = {
     "adaptive-l1": ["--set", "initial=[1,0.5,2]"],
     "alpha-facets": ["--set", "alpha=[1,2]"],
     "binarsity": ["--bins", "3"],
+    "group-l1": ["--bins", "3"],
     "elastic-net": ["--set", "l1_ratio=0.5"],
     "eye": ["--expert-features", "age,marker"],
     "l2": ["--lams", "0.1,1"],

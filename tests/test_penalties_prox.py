@@ -336,6 +336,13 @@ def stated(  # noqa: PLR0911, PLR0912 a table of formulas
         jumps = [weights[b] * cp.abs(w[b] - w[a]) for block in penalty.blocks
                  for a, b in pairwise(block)]  # fmt: skip
         return lam * sum(jumps), [cp.sum(w[list(block)]) == 0 for block in penalty.blocks]
+    if name == "group_l1":
+        sizes = [len(block) for block in penalty.blocks]
+        weights = np.sqrt(sizes) if penalty.weights is None else penalty.weights
+        return lam * sum(
+            weight * cp.norm2(w[list(block)])
+            for weight, block in zip(weights, penalty.blocks, strict=True)
+        ), []
     if name == "box":
         sides = [(w >= penalty.lower, penalty.lower), (w <= penalty.upper, penalty.upper)]
         held = [row if np.all(np.isfinite(side)) else None for row, side in sides]

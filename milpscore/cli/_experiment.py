@@ -77,7 +77,9 @@ def experiment_command(
 
     eye-figure2, eye-figure4a, eye-figure4b and eye-table2 are those of
     Wang et al., "Learning credible models" (2018); ternary-figures is of Chevaleyre et al. (2013);
-    facets-table1, facets-table2 and facets-figure3 are of Belahcene et al. (2020).
+    facets-table1, facets-table2 and facets-figure3 are of Belahcene et al. (2020);
+    binarsity-toys and binarsity-comparison of Alaya's seminar (2018); score-learning and
+    diarem-recovery of Sokolovska, Chevaleyre & Zucker.
     """
     require_folder(out)
     require_drawable(plot)

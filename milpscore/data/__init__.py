@@ -18,21 +18,27 @@ if TYPE_CHECKING:
         make_twins,
     )
     from milpscore.data._design import make_design
+    from milpscore.data._diabetes import DiabetesTruth, make_diabetes_cohort
     from milpscore.data._doubling import double_features, undouble
     from milpscore.data._generators import make_planted_score, make_ternary
     from milpscore.data._labels import encode_labels
     from milpscore.data._reading import read_frame, read_table
+    from milpscore.data._steps import StepFunctions, make_additive_steps
     from milpscore.data._thresholds import read_thresholds
 
 __all__ = [
     "BinnedDesign",
     "Binner",
     "CredibleData",
+    "DiabetesTruth",
+    "StepFunctions",
     "apply_columns",
     "double_features",
     "encode_labels",
+    "make_additive_steps",
     "make_collinearity_sweep",
     "make_design",
+    "make_diabetes_cohort",
     "make_known_share_sweep",
     "make_planted_score",
     "make_random_groups",
@@ -48,11 +54,15 @@ _EXPORTS = {
     "BinnedDesign": "milpscore.data._binned",
     "Binner": "milpscore.data._binning",
     "CredibleData": "milpscore.data._credible",
+    "DiabetesTruth": "milpscore.data._diabetes",
+    "StepFunctions": "milpscore.data._steps",
     "apply_columns": "milpscore.data._applying",
     "double_features": "milpscore.data._doubling",
     "encode_labels": "milpscore.data._labels",
+    "make_additive_steps": "milpscore.data._steps",
     "make_collinearity_sweep": "milpscore.data._credible",
     "make_design": "milpscore.data._design",
+    "make_diabetes_cohort": "milpscore.data._diabetes",
     "make_known_share_sweep": "milpscore.data._credible",
     "make_planted_score": "milpscore.data._generators",
     "make_random_groups": "milpscore.data._credible",

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 from milpscore._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from milpscore.plots._binarsity import (
+        binarsity_figure,
+        method_values,
+        recovered_signal,
+        recovered_steps,
+    )
     from milpscore.plots._bounds import bounds_over_time
     from milpscore.plots._calibration import calibration
     from milpscore.plots._comparison import comparison_figure
@@ -35,6 +41,12 @@ if TYPE_CHECKING:
     from milpscore.plots._pool import loss_against_terms, points_over_pool
     from milpscore.plots._profiles import bound_curves, performance_profile
     from milpscore.plots._prox_curves import prox_curves
+    from milpscore.plots._scores import (
+        recovered_points,
+        recovery_by_size,
+        score_figure,
+        score_histogram,
+    )
     from milpscore.plots._study import accuracy_over_terms, finding_figure, study_figure
     from milpscore.plots._ternary import (
         binary_weights,
@@ -46,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "accuracy_over_terms",
+    "binarsity_figure",
     "binary_weights",
     "bound_curves",
     "bounds_over_time",
@@ -66,11 +79,18 @@ __all__ = [
     "measure_map",
     "method_auc",
     "method_credibility",
+    "method_values",
     "performance_profile",
     "points_over_pool",
     "prox_curves",
+    "recovered_points",
+    "recovered_signal",
+    "recovered_steps",
+    "recovery_by_size",
     "regularisation_path",
     "rounding_errors",
+    "score_figure",
+    "score_histogram",
     "search_errors",
     "set_counts",
     "study_figure",
@@ -81,6 +101,7 @@ __all__ = [
 
 _EXPORTS = {
     "accuracy_over_terms": "milpscore.plots._study",
+    "binarsity_figure": "milpscore.plots._binarsity",
     "binary_weights": "milpscore.plots._ternary",
     "bound_curves": "milpscore.plots._profiles",
     "bounds_over_time": "milpscore.plots._bounds",
@@ -101,11 +122,18 @@ _EXPORTS = {
     "measure_map": "milpscore.plots._facets_study",
     "method_auc": "milpscore.plots._credibility",
     "method_credibility": "milpscore.plots._credibility",
+    "method_values": "milpscore.plots._binarsity",
     "performance_profile": "milpscore.plots._profiles",
     "points_over_pool": "milpscore.plots._pool",
     "prox_curves": "milpscore.plots._prox_curves",
+    "recovered_points": "milpscore.plots._scores",
+    "recovered_signal": "milpscore.plots._binarsity",
+    "recovered_steps": "milpscore.plots._binarsity",
+    "recovery_by_size": "milpscore.plots._scores",
     "regularisation_path": "milpscore.plots._path",
     "rounding_errors": "milpscore.plots._ternary",
+    "score_figure": "milpscore.plots._scores",
+    "score_histogram": "milpscore.plots._scores",
     "search_errors": "milpscore.plots._ternary",
     "set_counts": "milpscore.plots._facets_study",
     "study_figure": "milpscore.plots._study",

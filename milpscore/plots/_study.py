@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FINDINGS: dict[str, str] = {
+    "BinarsityComparison": "milpscore.plots._binarsity:binarsity_figure",
+    "BinarsityToys": "milpscore.plots._binarsity:binarsity_figure",
+    "DiaremRecovery": "milpscore.plots._scores:score_figure",
     "EyeFigure2": "milpscore.plots._credibility:credibility_figure",
     "EyeFigure4": "milpscore.plots._credibility:credibility_figure",
     "EyeTable": "milpscore.plots._credibility:credibility_figure",
     "FacetsFigure3": "milpscore.plots._facets_study:facets_figure",
     "FacetsTable2": "milpscore.plots._facets_study:facets_table2_figure",
+    "ScoreLearning": "milpscore.plots._scores:score_figure",
     "TernaryFigures": "milpscore.plots._ternary:ternary_figure",
 }
 """Class of an experiment's finding -> module:function that draws it; a new one is one line."""

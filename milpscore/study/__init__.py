@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from milpscore._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from milpscore.study._binarsity_comparison import BinarsityComparison, binarsity_comparison
+    from milpscore.study._binarsity_models import PathOptions
+    from milpscore.study._binarsity_toys import BinarsityToys, binarsity_toys
     from milpscore.study._bound_curves import BoundCurves, bound_curves, seconds_to_gap
     from milpscore.study._card_learners import (
         ConvexRounding,
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
         Slim,
         default_learners,
     )
+    from milpscore.study._diarem_recovery import DiaremRecovery, diarem_recovery
     from milpscore.study._errors import StudyError
     from milpscore.study._experiments import run_experiment
     from milpscore.study._facets_grid_study import (
@@ -43,6 +47,8 @@ if TYPE_CHECKING:
     from milpscore.study._report import StudyReport, export_study, read_study, study_table
     from milpscore.study._rivals import RIVALS, RivalCard, fit_rival, recalibrated_loss, rival_rows
     from milpscore.study._runs import RunStore, finish_runs
+    from milpscore.study._score_fits import FusedLassoOptions
+    from milpscore.study._score_learning import ScoreLearning, score_learning
     from milpscore.study._slim_strength import STRENGTHS, slim_program, slim_strength
     from milpscore.study._spec import ExperimentStudy, Study
     from milpscore.study._sqlite import FIGURES
@@ -55,9 +61,12 @@ __all__ = [
     "FIGURES",
     "RIVALS",
     "STRENGTHS",
+    "BinarsityComparison",
+    "BinarsityToys",
     "BoundCurves",
     "ConvexRounding",
     "Counts",
+    "DiaremRecovery",
     "ExperimentStudy",
     "EyeFigure2",
     "EyeFigure4",
@@ -66,23 +75,29 @@ __all__ = [
     "FacetsFigure3",
     "FacetsTable1",
     "FacetsTable2",
+    "FusedLassoOptions",
     "Learner",
     "LinearModel",
     "NestedCV",
+    "PathOptions",
     "Penalised",
     "Protocol",
     "RiskScore",
     "RivalCard",
     "Rounded",
     "RunStore",
+    "ScoreLearning",
     "Slim",
     "Study",
     "StudyError",
     "StudyReport",
     "TernaryFigures",
+    "binarsity_comparison",
+    "binarsity_toys",
     "bound_curves",
     "data_profile",
     "default_learners",
+    "diarem_recovery",
     "experiment_function",
     "export_study",
     "eye_figure2",
@@ -105,6 +120,7 @@ __all__ = [
     "rival_rows",
     "run_experiment",
     "run_study",
+    "score_learning",
     "seconds_to_gap",
     "slim_program",
     "slim_strength",
@@ -113,9 +129,12 @@ __all__ = [
 ]
 
 _EXPORTS = {
+    "BinarsityComparison": "milpscore.study._binarsity_comparison",
+    "BinarsityToys": "milpscore.study._binarsity_toys",
     "BoundCurves": "milpscore.study._bound_curves",
     "ConvexRounding": "milpscore.study._card_learners",
     "Counts": "milpscore.study._study",
+    "DiaremRecovery": "milpscore.study._diarem_recovery",
     "EXPERIMENTS": "milpscore.study._registry",
     "ExperimentStudy": "milpscore.study._spec",
     "EyeFigure2": "milpscore.study._figure2",
@@ -126,9 +145,11 @@ _EXPORTS = {
     "FacetsFigure3": "milpscore.study._facets_grid_study",
     "FacetsTable1": "milpscore.study._facets_table1",
     "FacetsTable2": "milpscore.study._facets_grid_study",
+    "FusedLassoOptions": "milpscore.study._score_fits",
     "Learner": "milpscore.study._learners",
     "LinearModel": "milpscore.study._learners",
     "NestedCV": "milpscore.study._nested_cv",
+    "PathOptions": "milpscore.study._binarsity_models",
     "Penalised": "milpscore.study._learners",
     "Protocol": "milpscore.study._protocol",
     "RIVALS": "milpscore.study._rivals",
@@ -137,14 +158,18 @@ _EXPORTS = {
     "Rounded": "milpscore.study._card_learners",
     "RunStore": "milpscore.study._runs",
     "STRENGTHS": "milpscore.study._slim_strength",
+    "ScoreLearning": "milpscore.study._score_learning",
     "Slim": "milpscore.study._card_learners",
     "Study": "milpscore.study._spec",
     "StudyError": "milpscore.study._errors",
     "StudyReport": "milpscore.study._report",
     "TernaryFigures": "milpscore.study._ternary",
+    "binarsity_comparison": "milpscore.study._binarsity_comparison",
+    "binarsity_toys": "milpscore.study._binarsity_toys",
     "bound_curves": "milpscore.study._bound_curves",
     "data_profile": "milpscore.study._profiles",
     "default_learners": "milpscore.study._card_learners",
+    "diarem_recovery": "milpscore.study._diarem_recovery",
     "experiment_function": "milpscore.study._registry",
     "export_study": "milpscore.study._report",
     "eye_figure2": "milpscore.study._figure2",
@@ -167,6 +192,7 @@ _EXPORTS = {
     "rival_rows": "milpscore.study._rivals",
     "run_experiment": "milpscore.study._experiments",
     "run_study": "milpscore.study._study",
+    "score_learning": "milpscore.study._score_learning",
     "seconds_to_gap": "milpscore.study._bound_curves",
     "slim_program": "milpscore.study._slim_strength",
     "slim_strength": "milpscore.study._slim_strength",

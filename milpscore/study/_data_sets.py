@@ -19,7 +19,9 @@ BUNDLED = ("breast_cancer", "digits", "iris", "wine")
 """Sets that come with scikit-learn."""
 
 GENERATORS: dict[str, str] = {
+    "additive_steps": "make_additive_steps",
     "collinearity_sweep": "make_collinearity_sweep",
+    "diabetes_cohort": "make_diabetes_cohort",
     "known_share_sweep": "make_known_share_sweep",
     "planted_score": "make_planted_score",
     "random_groups": "make_random_groups",

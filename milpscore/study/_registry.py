@@ -10,6 +10,9 @@ from typing import Any
 from milpscore.core.errors import OptionError
 
 EXPERIMENTS: dict[str, str] = {
+    "binarsity-comparison": "milpscore.study._binarsity_comparison:binarsity_comparison",
+    "binarsity-toys": "milpscore.study._binarsity_toys:binarsity_toys",
+    "diarem-recovery": "milpscore.study._diarem_recovery:diarem_recovery",
     "eye-figure2": "milpscore.study._figure2:eye_figure2",
     "eye-figure4a": "milpscore.study._figure4:eye_figure4a",
     "eye-figure4b": "milpscore.study._figure4:eye_figure4b",
@@ -17,6 +20,7 @@ EXPERIMENTS: dict[str, str] = {
     "facets-figure3": "milpscore.study._facets_grid_study:facets_figure3",
     "facets-table1": "milpscore.study._facets_table1:facets_table1",
     "facets-table2": "milpscore.study._facets_grid_study:facets_table2",
+    "score-learning": "milpscore.study._score_learning:score_learning",
     "ternary-figures": "milpscore.study._ternary:ternary_figures",
 }
 """Name -> module:function.
