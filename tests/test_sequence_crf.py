@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import zipfile
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -425,6 +426,7 @@ def test_damaged_and_newer_files(fitted: SparseCRF, tmp_path: Path) -> None:
     for change, message in (
         ({"format_version": FORMAT_VERSION + 1}, "this milpscore reads 1: use the milpscore that"),
         ({"active": [10**9], "weights": [1.0]}, "is damaged"),
+        ({"active": [10**300], "weights": [1.0]}, "is damaged"),
         ({"labels": [1, 2]}, "is damaged"),
         ({"about": {}}, "is damaged"),
     ):
@@ -433,6 +435,33 @@ def test_damaged_and_newer_files(fitted: SparseCRF, tmp_path: Path) -> None:
             SparseCRF.load(path)
     with pytest.raises(DataError, match="cannot read"):
         SparseCRF.load(tmp_path / "none.npz")
+
+
+def test_a_flipped_byte_of_an_archive_is_told(fitted: SparseCRF, tmp_path: Path) -> None:
+    path = tmp_path / "m.npz"
+    fitted.save(path)
+    raw = path.read_bytes()
+    directory = raw.index(b"PK\x01\x02")
+    # version, flags and method of the first entry: zipfile answers with NotImplementedError
+    for at, value in ((6, 99), (8, 0x40), (10, 77)):
+        damaged = bytearray(raw)
+        damaged[directory + at] = value
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match="is no CRF model, or is damaged"):
+            SparseCRF.load(path)
+
+
+def test_an_array_header_that_is_no_python_is_told(fitted: SparseCRF, tmp_path: Path) -> None:
+    path = tmp_path / "m.npz"
+    fitted.save(path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["active.npy"] = parts["active.npy"].replace(b"}", b" ", 1)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    with pytest.raises(DataError, match="is no CRF model, or is damaged"):
+        SparseCRF.load(path)
 
 
 def test_dump_is_sorted_by_weight(fitted: SparseCRF) -> None:

@@ -60,6 +60,16 @@ def test_round_trip(separator: str, tmp_path: Path) -> None:
     assert read_sequences(path) == (X, y)
 
 
+def test_empty_columns_go_there_and_back_between_tabs(tmp_path: Path) -> None:
+    X, y = [[("New York", "", "N"), ("", "", "x")], [("", "b", "")]], [["A", "B"], [""]]
+    path = tmp_path / "again.txt"
+    write_sequences(path, X, y)
+    assert read_sequences(path, separator="\t") == (X, y)
+    for nothing in ("", " "):
+        with pytest.raises(DataError, match="sequence 1: a position of empty columns alone"):
+            write_sequences(path, [["a"], [(nothing, "")]])
+
+
 def test_columns_are_added_at_the_right() -> None:
     stream = io.StringIO()
     write_sequences(stream, [["a", "b"], ["c"]], [["A", "B"], ["C"]], [["1", "2"], ["3"]])
@@ -88,7 +98,7 @@ def test_more_errors(tmp_path: Path) -> None:
         read_sequences(written(tmp_path, TEXT), separator=",")
     for token in ("a b", "", "a\n"):
         with pytest.raises(DataError, match="cannot be written as one column"):
-            write_sequences(io.StringIO(), [[token]], separator=" ")
+            write_sequences(io.StringIO(), [[(token, "b")]], separator=" ")
     with pytest.raises(DataError, match="sequence 0 has 1 positions and other numbers"):
         write_sequences(io.StringIO(), [["a"]], [["A", "B"]])
     with pytest.raises(OptionError, match="separator=';'"):

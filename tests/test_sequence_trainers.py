@@ -28,6 +28,8 @@ from milpscore.sequence import (
 from milpscore.sequence._stopping import least_subgradient
 
 PENALTIES = [(0.5, 0.0), (0.3, 0.2), (0.0, 0.5)]
+# SGD comes near the optimum, not to it: test_sequence_sgd.py says how near
+EXACT = sorted(set(TRAINERS) - {"sgd"})
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def problem():
 
 
 @pytest.mark.parametrize(("rho1", "rho2"), PENALTIES)
-@pytest.mark.parametrize("name", sorted(TRAINERS))
+@pytest.mark.parametrize("name", EXACT)
 def test_zero_lies_in_the_subdifferential(problem, name, rho1, rho2):
     result = trainer(name)(problem, TrainOptions(rho1=rho1, rho2=rho2, tol=1e-5))
     assert result.status == "converged"
@@ -93,7 +95,7 @@ def test_objective_falls_and_the_trace_is_a_table(problem):
     assert Status.CONVERGED.sentence in result.summary()
 
 
-@pytest.mark.parametrize("name", sorted(TRAINERS))
+@pytest.mark.parametrize("name", EXACT)
 def test_warm_start(problem, name):
     first = trainer(name)(problem, TrainOptions(rho1=0.5, tol=1e-5))
     again = trainer(name)(problem, TrainOptions(rho1=0.5, tol=1e-4, start=first.theta))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         value_and_gradient,
     )
     from milpscore.sequence._owlqn import owlqn
+    from milpscore.sequence._path import CrfPath, crf_path, rho1_max
     from milpscore.sequence._patterns import (
         Pattern,
         default_patterns,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from milpscore.sequence._prepared import Prepared, prepare
     from milpscore.sequence._proximal import train_penalised
     from milpscore.sequence._reading import read_sequences, write_sequences
+    from milpscore.sequence._sbcd import sbcd
+    from milpscore.sequence._sgd import sgd
     from milpscore.sequence._stopping import Objective, Status
     from milpscore.sequence._trace import TraceRow, TrainOptions, TrainResult, decoding_errors
     from milpscore.sequence._trainers import TRAINERS, trainer
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TRAINERS",
+    "CrfPath",
     "GeneratedSequences",
     "Labelling",
     "Layout",
@@ -62,6 +66,7 @@ __all__ = [
     "TrainOptions",
     "TrainResult",
     "Vocabulary",
+    "crf_path",
     "decoding_errors",
     "default_patterns",
     "lbfgs",
@@ -79,8 +84,11 @@ __all__ = [
     "read_patterns",
     "read_sequences",
     "report",
+    "rho1_max",
     "sample_labels",
+    "sbcd",
     "sequence_accuracy",
+    "sgd",
     "span_scores",
     "spans",
     "token_accuracy",
@@ -93,6 +101,7 @@ __all__ = [
 
 _EXPORTS = {
     "TRAINERS": "milpscore.sequence._trainers",
+    "CrfPath": "milpscore.sequence._path",
     "GeneratedSequences": "milpscore.sequence._generators",
     "Labelling": "milpscore.sequence._viterbi",
     "Layout": "milpscore.sequence._data",
@@ -106,6 +115,7 @@ _EXPORTS = {
     "TrainOptions": "milpscore.sequence._trace",
     "TrainResult": "milpscore.sequence._trace",
     "Vocabulary": "milpscore.sequence._vocabulary",
+    "crf_path": "milpscore.sequence._path",
     "decoding_errors": "milpscore.sequence._trace",
     "default_patterns": "milpscore.sequence._patterns",
     "lbfgs": "milpscore.sequence._lbfgs",
@@ -123,8 +133,11 @@ _EXPORTS = {
     "read_patterns": "milpscore.sequence._patterns",
     "read_sequences": "milpscore.sequence._reading",
     "report": "milpscore.sequence._measures",
+    "rho1_max": "milpscore.sequence._path",
     "sample_labels": "milpscore.sequence._generators",
+    "sbcd": "milpscore.sequence._sbcd",
     "sequence_accuracy": "milpscore.sequence._measures",
+    "sgd": "milpscore.sequence._sgd",
     "span_scores": "milpscore.sequence._measures",
     "spans": "milpscore.sequence._measures",
     "token_accuracy": "milpscore.sequence._measures",

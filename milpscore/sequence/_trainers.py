@@ -9,6 +9,8 @@ from milpscore.sequence._data import SequenceData
 from milpscore.sequence._lbfgs import train_lbfgs
 from milpscore.sequence._owlqn import train_owlqn
 from milpscore.sequence._prepared import Prepared
+from milpscore.sequence._sbcd import train_sbcd
+from milpscore.sequence._sgd import train_sgd
 from milpscore.sequence._trace import TrainOptions, TrainResult
 
 Trainer = Callable[[SequenceData | Prepared, TrainOptions], TrainResult]
@@ -16,6 +18,8 @@ Trainer = Callable[[SequenceData | Prepared, TrainOptions], TrainResult]
 TRAINERS: dict[str, Trainer] = {
     "lbfgs": train_lbfgs,
     "owlqn": train_owlqn,
+    "sbcd": train_sbcd,
+    "sgd": train_sgd,
 }
 
 
