@@ -142,6 +142,31 @@ def test_tabs_leave_blanks_in_tokens(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["token_accuracy"] == 1.0
 
 
+def test_tags_are_put_beside_empty_columns(tmp_path: Path) -> None:
+    data, model = tmp_path / "d.txt", tmp_path / "m.npz"
+    data.write_text("a\t\tX\nc\td\tY\n", encoding="utf-8")
+    assert run("train", data, "--model", model, "--tab", "--quiet").exit_code == 0
+    done = run("tag", model, data, "--tab")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "a\t\tX\tX\nc\td\tY\tY\n\n"
+
+
+def test_the_model_is_saved_though_nobody_reads_the_summary(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.npz"
+    command = [sys.executable, "-m", "milpscore", "crf", "train", folder / "train.txt", "--model"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(milpscore.__file__).parents[1])}
+    child = subprocess.Popen(
+        list(map(str, [*command, model, "--quiet", "--json"])),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+    assert child.stdout is not None
+    child.stdout.close()
+    assert child.wait(timeout=60) == 1
+    assert SparseCRF.load(model).status_ == "converged"
+
+
 def test_bad_input_is_one_line(folder: Path, tmp_path: Path) -> None:
     model, train = folder / "m.npz", folder / "train.txt"
     out = ("--model", tmp_path / "m.npz")
@@ -155,7 +180,7 @@ def test_bad_input_is_one_line(folder: Path, tmp_path: Path) -> None:
     assert "bad.txt, line 2: 'z' begins with 'z'" in error("train", train, *out, "--patterns", bad)
     assert "is no CRF model" in error("tag", train, train)
     bad.write_text("word\n", encoding="utf-8")
-    assert "has 1 columns, the model reads 2" in error("tag", model, bad)
+    assert "has 1 column, the model reads 2" in error("tag", model, bad)
     assert "no label to compare with" in error("eval", model, folder / "plain.txt")
     assert "exclude each other" in error("tag", model, train, "--posterior", "--n-best", 2)
     assert not (tmp_path / "m.npz").exists()

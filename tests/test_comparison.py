@@ -341,5 +341,11 @@ def test_more_roundings_become_rows() -> None:
         assert row["verified"]
         assert row["objective"] >= by_kind.loc["exact", "objective"] - 1e-9
         assert row["objective"] >= by_kind.loc["relaxed", "objective"] - 1e-9
+    wide = milpscore.compare(X, y, formulations=["hinge"], roundings=["local_search"], cv=None)
+    none = wide.set_index("kind").loc["local_search"]
+    assert (none["claim"], pd.isna(none["terms"])) == ("none", True)
+    assert none["message"].endswith("take hill_climbing or coordinate_descent")
     with pytest.raises(OptionError, match="derandomised"):
         milpscore.compare(X, y, roundings=["sideways"])
+    with pytest.raises(OptionError, match="local_search is given twice"):
+        milpscore.compare(X, y, roundings=["local_search", "local-search"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sqlite3
 import sys
@@ -110,6 +111,43 @@ def test_dask_that_is_absent_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_no_scheduler_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_dask, "CONNECT_SECONDS", 0.5)
     with pytest.raises(StudyError, match=r"there is no Dask scheduler at 'tcp://127\.0\.0\.1:1'"):
+        run_study(written(tmp_path, MANY), tmp_path / "out.sqlite", dask="tcp://127.0.0.1:1")
+
+
+@needs_dask
+@pytest.mark.parametrize("address", ["nonsense", "foo://127.0.0.1:1", "tcp://127.0.0.1"])
+def test_an_address_that_is_none_makes_no_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    import distributed
+
+    # a client of such an address waits 20 s when it is collected, and ends in a traceback
+    monkeypatch.setattr(distributed, "Client", None)
+    with pytest.raises(StudyError, match=f"there is no Dask scheduler at '{address}'"):
+        run_study(written(tmp_path, MANY), tmp_path / "out.sqlite", dask=address)
+
+
+@needs_dask
+def test_a_scheduler_lost_before_the_first_solve_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import distributed
+
+    class Lost(contextlib.AbstractContextManager[Any]):
+        """A client whose scheduler ends once the work was handed over."""
+
+        def __exit__(self, *error: object) -> None:
+            """Nothing to close."""
+
+        def wait_for_workers(self, count: int, timeout: float) -> None:
+            """There are some."""
+
+        def nthreads(self) -> None:
+            raise OSError("Timed out trying to connect")
+
+    monkeypatch.setattr(distributed, "Client", lambda *_, **__: Lost())
+    monkeypatch.setattr(_dask, "_handed_over", lambda *_: None)
+    with pytest.raises(StudyError, match=r"tcp://127\.0\.0\.1:1 is gone \(Timed out .*again"):
         run_study(written(tmp_path, MANY), tmp_path / "out.sqlite", dask="tcp://127.0.0.1:1")
 
 

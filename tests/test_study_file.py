@@ -148,6 +148,8 @@ def test_every_kind_of_data_and_model(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
+        ("[[models]]", "[[modles]]", r"small\.toml: no key 'modles'; did you mean 'models'"),
+        ("[[data]]", "[data]", r"data: must be a list of tables in double brackets, got \{"),
         ("seeds", "seedz", r"small\.toml: no key 'seedz'; did you mean 'seeds'\? known are"),
         ("seeds = [0, 1]", "seeds = [0, 0]", r"small\.toml, seeds: must be a list of distinct"),
         ("seeds = [0, 1]", "seeds = 0", r"small\.toml, seeds: must be a list, got 0"),
@@ -156,7 +158,11 @@ def test_every_kind_of_data_and_model(tmp_path: Path, monkeypatch: pytest.Monkey
         ("number = 2", "numbr = 2", r"folds: no key 'numbr'; did you mean 'number'"),
         ("number = 2", "whole = false", r"number = 0 and whole = false leave nothing"),
         ("time_limit = 5", "time_limit = -1", r"limits, time_limit: must be at least 0, got -1"),
-        ("time_limit = 5", "time_limit = nan", r"limits, time_limit: must be at least 0, got nan"),
+        (
+            "time_limit = 5",
+            "time_limit = nan",
+            r"limits, time_limit: must be a finite number, got nan",
+        ),
         ("time_limit = 5", "threads = 1.5", r"limits, threads: must be a whole number, got 1\.5"),
         ('"planted_score"', '"planted"', r"data 1, generator: 'planted'; did you mean 'planted_s"),
         ("n_samples = 40, ", "", r"data 1, arguments: n_samples is missing"),
@@ -184,6 +190,8 @@ def test_every_kind_of_data_and_model(tmp_path: Path, monkeypatch: pytest.Monkey
         ('proximal = "l1"', 'estimator = "SlimClasifier"', r"did you mean 'SlimClassifier'"),
         ('"l1"', '"l1"\nloss = "logistc"', r"models 1, loss: 'logistc'; did you mean 'logistic'"),
         ('"l1"', '"l1"\narguments = {lam = 1}', r"lam stands in arguments and in grid: keep one"),
+        ("[0.01, 0.1]", "[0.01, nan]", r"models 1, grid, lam: must be a finite number, got nan"),
+        ('"l1"', '"l1"\ntol = inf', r"models 1, tol: must be a finite number, got inf"),
         ("[0.01, 0.1]", "0.1", r"models 1, grid, lam: must be a list of values, got 0\.1"),
         (
             'proximal = "l1"',

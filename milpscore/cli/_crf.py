@@ -190,12 +190,10 @@ def train_command(
         except KeyboardInterrupt:
             say("Interrupted before there was a model.")
             raise typer.Exit(INTERRUPTED) from None
-    about = _about(estimator)
-    if json:
-        print_json(about)
-    else:
-        typer.echo(_as_text(about))
+    # before anything is printed: the reader of a pipe may be gone
     estimator.save(model)
+    about = _about(estimator)
+    print_json(about) if json else typer.echo(_as_text(about))
     say(f"The model was saved in {model}.")
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
@@ -321,8 +319,8 @@ def _loaded(model: Path, data: Path, tab: bool) -> tuple[SparseCRF, Any, Any, An
     width = len(rows[0][0])
     if width not in (wanted, wanted + 1):
         raise DataError(
-            f"{str(data)!r} has {width} columns, the model reads {wanted}: give these, with or "
-            "without the label as one more"
+            f"{str(data)!r} has {width} column{'s' * (width > 1)}, the model reads {wanted}: give "
+            "these, with or without the label as one more"
         )
     if width == wanted:
         return estimator, rows, rows, None

@@ -76,7 +76,8 @@ def print_pool(pool: Pool) -> None:
     """How many cards and what is proved, the best of them, and what they say of the features."""
     console = output()
     if not pool.cards:
-        console.print(f"No card: {pool.missing}.", markup=False)
+        advice = ": loosen the constraints, the ranges or --max-terms" if pool.complete else ""
+        console.print(f"No card: {pool.missing}{advice}.", markup=False)
         return
     names, total = pool.statement.design.names, len(pool)
     kinds = int(pool.table["decisions"].nunique())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from milpscore.cli._options import spelt
@@ -20,14 +20,8 @@ LEGEND = (
     "'right' is the share of rows answered rightly, 'whole' that of coefficients that are integers."
 )
 
-_ROWS = {
-    "exact": "exact",
-    "relaxed": "LP relaxation",
-    "randomised": "randomised",
-    "nearest": "nearest",
-    "proximal": "proximal",
-}
-_CARD_KINDS = ("exact", "randomised", "nearest", "proximal")
+_RELAXED = "relaxed"
+"""The one kind of row that is no card."""
 
 
 def output() -> Console:
@@ -80,16 +74,25 @@ def labelled(lines: Iterable[tuple[str, str]]) -> Table:
 
 
 def notes(frame: DataFrame) -> Sequence[str]:
-    """Why a formulation has no card, one sentence each."""
-    without = frame[(frame["claim"] == "none") & (frame["kind"] == "exact")]
-    return [f"{spelt(row['formulation'])}: {row['message']}" for row in without.to_dict("records")]
+    """Why a formulation has no card, or a rounding that was asked for by name."""
+    from milpscore.comparison import KINDS
+
+    told = (frame["kind"] == "exact") | ~frame["kind"].isin(KINDS)
+    without = frame[(frame["claim"] == "none") & told & (frame["message"] != "")]
+    return [f"{_place(row)}: {row['message']}" for row in without.to_dict("records")]
+
+
+def _place(row: Mapping[Any, Any]) -> str:
+    """A row's formulation, and its rounding where it is one."""
+    name = spelt(row["formulation"])
+    return name if row["kind"] == "exact" else f"{name}, {spelt(row['kind'])}"
 
 
 def _cells(row: dict[str, Any], cross_validated: bool) -> list[str]:
     """One row of the frame as text."""
-    is_card = row["kind"] in _CARD_KINDS
+    is_card = row["kind"] != _RELAXED
     cells = [
-        f"  {_ROWS[row['kind']]}",
+        f"  {spelt(row['kind']) if is_card else 'LP relaxation'}",
         str(row["claim"]) if is_card else "bound",
         _figure(row["objective"], "{:.5f}"),
         _figure(row["bound"], "{:.5f}"),

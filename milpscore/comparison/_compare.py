@@ -146,9 +146,7 @@ def compare(
     )
     splits = stratified_splits(design, cv, random_state)
     seconds = Seconds.shared(time_limit, len(names), len(splits))
-    more = tuple(name.replace("-", "_") for name in roundings)
-    for name in more:
-        rounding_function(name)
+    more = _roundings(roundings)
     run = Run(n_draws, random_state, solver, progress, dict(options or {}), proximal, more)
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
@@ -185,6 +183,16 @@ def compare(
             programs, savings, seconds.whole, solver=solver, **run.options
         )
     return table
+
+
+def _roundings(given: Sequence[str]) -> tuple[str, ...]:
+    """Names of roundings as the registry has them, each there and given once."""
+    names = tuple(name.replace("-", "_") for name in given)
+    for name in names:
+        rounding_function(name)
+        if names.count(name) > 1:
+            raise OptionError(f"the rounding {name} is given twice: each makes one row")
+    return names
 
 
 def _arguments(
@@ -244,6 +252,8 @@ def _row(name: str, kind: str, family: Family, design: Design) -> dict[str, Any]
             "train_accuracy": accuracy,
             "train_auc": area,
         }
+    else:
+        del row["terms"]  # no card is not the card without terms
     return row
 
 

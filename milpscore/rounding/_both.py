@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from milpscore.core.program import Program
@@ -157,6 +158,8 @@ def round_by_name(
         began = time.perf_counter()
         found, why = attempt(program.statement, function, request)
         cards = found.cards if found is not None else ()
-        results[name] = rounded_result(program, relaxed, {name: cards}, message=why, started=began)
+        result = rounded_result(program, relaxed, {name: cards}, message=why, started=began)
+        # a method that does not apply refuses no card: more draws would not help
+        results[name] = result if found is not None else replace(result, message=why)
         figures[name] = found.figures if found is not None else {}
     return results, figures

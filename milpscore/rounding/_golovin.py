@@ -106,7 +106,7 @@ def golovin(
     References
     ----------
     Golovin, Sculley, McMahan & Young, "Large-scale learning with less RAM via randomization",
-    ICML 2013: Algorithm 1 and sec. 3.2 (named in Belahcene et al. 2020, sec. 1).
+    ICML 2013 (named in Belahcene et al. 2020, sec. 1).
     """
     _refuse(n_passes, learning_rate, resolution, base, radius)
     generator = np.random.default_rng(random_state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tokenize
 import warnings
 import zipfile
 import zlib
@@ -25,6 +26,19 @@ FORMAT_VERSION = 1
 _KIND = "milpscore.sequence"
 _TEXTS = ("header", "unigrams", "bigrams")
 _AGAIN = "give a file written by SparseCRF.save() or 'milpscore crf train'"
+
+_DAMAGES = (
+    ValueError,
+    KeyError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    # zipfile's word for a flag, method or version it does not know, as a flipped byte leaves them
+    NotImplementedError,
+    # NumPy reads an array's header with the tokenizer
+    tokenize.TokenError,
+)
+"""What the readers below raise where a file is broken."""
 
 
 def save_weights(path: str | os.PathLike[str], weights: Weights, about: Mapping[str, Any]) -> None:
@@ -91,7 +105,7 @@ def load_weights(path: str | os.PathLike[str]) -> tuple[Weights, dict[str, Any]]
         content = _from_npz(source) if raw[:2] == b"PK" else _from_json(source)
     except OSError as error:
         raise DataError(f"cannot read {str(path)!r}: {error.strerror}. Check the path.") from error
-    except (ValueError, KeyError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except _DAMAGES as error:
         raise DataError(f"{str(path)!r} is no CRF model, or is damaged; {_AGAIN}") from error
     if not isinstance(content, dict) or content.get("kind") != _KIND:
         raise DataError(f"{str(path)!r} is no CRF model; {_AGAIN}")
@@ -103,7 +117,7 @@ def load_weights(path: str | os.PathLike[str]) -> tuple[Weights, dict[str, Any]]
         )
     try:
         return _weights(content), dict(content["about"])
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise DataError(
             f"{str(path)!r} is damaged ({type(error).__name__}: {error}); {_AGAIN}"
         ) from error

@@ -97,7 +97,7 @@ def write_sequences(
     *labels: Sequence[Sequence[str]],
     separator: str = "\t",
 ) -> None:
-    """Write sequences so that :func:`read_sequences` reads them back.
+    """Write sequences so that :func:`read_sequences` with this separator reads them back.
 
     Parameters
     ----------
@@ -107,12 +107,13 @@ def write_sequences(
     *labels : lists of lists of str
         Columns to add at the right, say the labels.
     separator : str
-        A tab or a blank.
+        A tab, or a blank: then a column may not be empty.
 
     Raises
     ------
     DataError
-        A token is empty or holds the separator or a line break, or lengths differ.
+        A token holds the separator or a line break, columns are empty where that cannot be read
+        back, or lengths differ.
     OptionError
         ``separator`` is neither of the two.
     """
@@ -141,14 +142,26 @@ def _lines(
             ) from error
         for token, *more in together:
             row = [*([token] if isinstance(token, str) else token), *more]
+            line = separator.join(row)
+            if not line.strip(" \t"):
+                raise DataError(
+                    f"sequence {number}: a position of empty columns alone would be read as the "
+                    "end of the sequence: write some text in one of them"
+                )
             for field in row:
-                if not field or separator in field or "\n" in field or "\r" in field:
-                    raise DataError(
-                        f"sequence {number}: {field!r} cannot be written as one column parted by "
-                        f"{separator!r}: it must be a text without it and without line breaks"
-                    )
-            yield separator.join(row) + "\n"
+                _require_column(field, separator, number)
+            yield line + "\n"
         yield "\n"
+
+
+def _require_column(field: str, separator: str, number: int) -> None:
+    """Refuse a text of sequence ``number`` that would not be read back as one column."""
+    lost = not field and separator == " "  # several blanks part as one does
+    if lost or separator in field or "\n" in field or "\r" in field:
+        raise DataError(
+            f"sequence {number}: {field!r} cannot be written as one column parted by "
+            f"{separator!r}: it must be a text without it and without line breaks"
+        )
 
 
 def _decoded(path: str | os.PathLike[str]) -> str:

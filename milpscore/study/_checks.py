@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +20,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "true or false": (bool,),
     "a table": (dict,),
     "a list": (list,),
+    "a list of tables in double brackets": (list,),
     "text, a number, or true or false": (str, int, float, bool),
 }
 
@@ -88,10 +90,27 @@ def checked_value(value: Any, key: Key, where: str) -> Any:
         raise OptionError(f"{where}: must be {key.kind}, got {value!r}")
     if key.choices and value not in key.choices:
         raise OptionError(f"{where}: {unknown(value, key.choices)}")
-    # not (value >= least) rather than value < least: NaN is refused as well
-    if key.least is not None and not value >= key.least:
+    if key.least is not None and value < key.least:
         raise OptionError(f"{where}: must be at least {key.least:g}, got {value!r}")
+    refuse_not_finite(value, where)
     return value
+
+
+def refuse_not_finite(value: Any, where: str) -> None:
+    """Refuse nan and inf, however deep: settings are kept as JSON, which has neither.
+
+    Raises
+    ------
+    OptionError
+    """
+    if isinstance(value, Mapping):
+        for name, entry in value.items():
+            refuse_not_finite(entry, f"{where}, {name}")
+    elif isinstance(value, list):
+        for at, entry in enumerate(value, start=1):
+            refuse_not_finite(entry, f"{where} {at}" if isinstance(entry, Mapping) else where)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise OptionError(f"{where}: must be a finite number, got {value!r}")
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:

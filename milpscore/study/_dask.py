@@ -83,6 +83,8 @@ def _client(address: str) -> Iterator[Any]:
     """A connection to a scheduler that has a worker."""
     distributed = _distributed()
     try:
+        # asked first: a client that fails on a malformed address waits 20 s when it is collected
+        import_module("distributed.comm").resolve_address(address)
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise StudyError(
@@ -97,7 +99,10 @@ def _client(address: str) -> Iterator[Any]:
                 f"the scheduler at {address} has no workers: start some with 'dask worker "
                 f"{address}'"
             ) from error
-        yield client
+        try:
+            yield client
+        except OSError as error:
+            raise _gone(address, error) from error
 
 
 def _distributed() -> Any:
@@ -136,9 +141,14 @@ def _answer(address: str, future: Any, result: Any, item: Any) -> Answer:
         _, error, _ = result
         text = f"{type(error).__name__}: {error}"
         return Answer(item, None, versions(), text, f"(on a worker of Dask's)\n{text}")
-    raise StudyError(
-        f"the Dask scheduler at {address} is gone ({future.status}); the finished rows are kept: "
-        "start it again, and run the same again"
+    raise _gone(address, future.status)
+
+
+def _gone(address: str, why: Any) -> StudyError:
+    """What is said of a scheduler that answers no more."""
+    return StudyError(
+        f"the Dask scheduler at {address} is gone ({why}); the finished rows are kept: start it "
+        "again, and run the same again"
     )
 
 

@@ -33,8 +33,8 @@ from milpscore.study._spec import (
 )
 
 _TOP = {
-    "data": Key("a list", REQUIRED),
-    "models": Key("a list", REQUIRED),
+    "data": Key("a list of tables in double brackets", REQUIRED),
+    "models": Key("a list of tables in double brackets", REQUIRED),
     "folds": Key("a table", {}),
     "seeds": Key("a list", [0]),
     "limits": Key("a table", {}),
