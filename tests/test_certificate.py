@@ -184,6 +184,15 @@ def test_a_raised_bound_is_rejected(kind: str, request: pytest.FixtureRequest) -
     assert verify_certificate(above, X, Y)["bound"].status == "refuted"
 
 
+def test_a_second_opinion_asks_the_next_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = certificate_of(slim(X, Y, max_terms=2, coef_min=-2, coef_max=2), "tree")
+    assert "by another engine (highs" in verify_certificate(made, X, Y)["bound"].sentence
+    monkeypatch.setattr("milpscore.certificate._opinion._FIRST", 0.0)
+    found = verify_certificate(made, X, Y)
+    assert found.proved
+    assert "with another seed (tree" in found["bound"].sentence
+
+
 def worse_card(made: Certificate, program: Program) -> Certificate:
     """A certificate that calls another card optimal, its figures true."""
     w = np.array(made.points.coefficients)
@@ -257,12 +266,40 @@ def test_a_split_cut_short_or_a_moved_point_is_rejected(leaves: Certificate) -> 
         [[0], [1.0], None, None],
         [[0], [1.0], 0.0, [7, 0]],
         [[0], [1.0], 0.0, ["x0", 0]],
+        [[0], [1.0], 0.0, {}],
+        [[0], [1.0], 0.0, [1e308, 0]],
         "leaf",
     ],
 )
 def test_damaged_nodes_are_rejected(node: Any, leaves: Certificate) -> None:
     forged = with_nodes(leaves, [node, *nodes_of(leaves)[1:]])
     assert failed(forged) == ("bound", "claim")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"name": True}, {"feature": ["x1"]}, {"feature": 1}, {"kind": "magic"}, {"category": 1.5}],
+)
+def test_damaged_columns_are_rejected(damage: dict[str, Any], leaves: Certificate) -> None:
+    first, *rest = leaves.data["columns"]
+    forged = changed(leaves, data={**leaves.data, "columns": [{**first, **damage}, *rest]})
+    with pytest.raises(DataError, match="columns are damaged"):
+        forged.columns  # noqa: B018
+    assert failed(forged) == ("data",)
+
+
+@pytest.mark.parametrize("block", [None, "x0", [0.5], [True]])
+def test_damaged_blocks_are_rejected(block: Any, leaves: Certificate, tmp_path: Path) -> None:
+    forged = changed(leaves, data={**leaves.data, "blocks": [block]})
+    with pytest.raises(DataError, match="data are damaged"):
+        Certificate.from_json(forged.to_json(tmp_path / "forged.json"))
+
+
+def test_another_negative_label_is_rejected(leaves: Certificate) -> None:
+    forged = changed(leaves, data={**leaves.data, "classes": ["healthy", "ill"]})
+    found = verify_certificate(forged, X, Y)
+    assert found.failed == ("data",)
+    assert "labels are ['well', 'ill'], not ['healthy', 'ill']" in found["data"].sentence
 
 
 def test_damaged_points_are_rejected(tangents: Certificate) -> None:

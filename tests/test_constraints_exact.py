@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from constraint_cases import FORMULATIONS, MAKERS, Rule, every_card
 
-from milpscore.constraints import CONSTRAINTS
+from milpscore.constraints import CONSTRAINTS, Include, MaxFPR
 from milpscore.core.card import Card
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result
+from milpscore.data import make_planted_score
 from milpscore.formulations import FORMULATIONS as REGISTERED
-from milpscore.formulations import builder
+from milpscore.formulations import builder, risk_score
 from milpscore.rounding import coordinate_descent, round_program, start_card
 from milpscore.solvers import solve
 from milpscore.verify import check, evaluate
@@ -205,3 +206,15 @@ def test_descent_keeps_to_the_rules(kind: str) -> None:
         found = coordinate_descent(program.statement, start)
         assert obeys(rules, program, found)
         assert not program.statement.violations(found)
+
+
+def test_the_tree_finds_a_card_that_obeys_at_once() -> None:
+    # its best cards break both rules: without mending 400 nodes end without any card
+    X, y, _ = make_planted_score(200, 8, n_terms=3, random_state=0)
+    rules = [MaxFPR(0.1), Include(["x4", "x5"])]
+    program = risk_score(X, y, max_terms=4, constraints=rules)
+    result = solve(program, "tree", node_limit=1)
+    assert result.card is not None
+    assert not program.statement.violations(result.card)
+    assert result.claim is Claim.GAP
+    assert 0 < result.dual_bound < result.objective

@@ -22,7 +22,7 @@ from milpscore.estimators import FusedLassoClassifier, SlimClassifier, SlimClass
 from milpscore.formulations import facets_hinge, hinge, risk_score, slim
 from milpscore.rounding import start_card
 from milpscore.rounding._proximal import find_start
-from milpscore.rounding._repair import repaired
+from milpscore.solvers._repair import repaired
 from milpscore.scorecard import certified_card
 from milpscore.solvers import solve
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tree_cases import TIGHT, hard_problem, random_problem, replay, value_at
 
+from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination
 from milpscore.losses import Logistic
@@ -30,6 +31,25 @@ def test_limits_leave_a_card_and_a_bound() -> None:
     assert none.w is not None
     assert not none.w.any()
     assert none.bound == -np.inf
+
+
+def test_what_mends_a_card_is_not_trusted() -> None:
+    problem = hard_problem()
+    odd = np.zeros(problem.X.shape[1], dtype=np.int64)
+    odd[:2] = problem.lower[0], problem.upper[1]
+
+    def accept(w: IntArray, b: float) -> bool:
+        return np.array_equal(w, odd)
+
+    limited = replace(problem, accept=accept)
+    assert search(limited, node_limit=0).w is None
+    for mended, found in ((odd, True), (-odd, False)):
+        offering = replace(limited, mend=lambda w, b, m=mended: (m, b))
+        assert (search(offering, node_limit=0).w is not None) is found
+    worse = replace(limited, mend=lambda w, b: (odd, b), descend=lambda w, b: (-w, b))
+    kept = search(worse, node_limit=0).w
+    assert kept is not None
+    assert np.array_equal(kept, odd)
 
 
 def test_depth_first_proves_the_same() -> None:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from milpscore.core.card import Card
-from milpscore.core.column import Column
+from milpscore.core.column import Column, ColumnKind
 from milpscore.core.errors import DataError, FormulationError
 
 VERSION = 1
@@ -107,10 +107,7 @@ class Certificate:
     def columns(self) -> tuple[Column, ...]:
         """The design's columns."""
         try:
-            return tuple(
-                Column(**{**entry, **{end: float(entry[end]) for end in ("lower", "upper")}})
-                for entry in self.data["columns"]
-            )
+            return tuple(_column(entry) for entry in self.data["columns"])
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"the certificate's columns are damaged ({error}): make it again"
@@ -187,7 +184,8 @@ class Certificate:
         if not isinstance(content["statement"].get("arguments"), dict):
             raise DataError("the certificate's statement is damaged: make it again")
         lists = [content["data"].get(name) for name in ("columns", "blocks", "classes")]
-        if not all(isinstance(each, list) for each in lists) or len(lists[2]) != 2:
+        sound = all(isinstance(each, list) for each in lists) and len(lists[2]) == 2
+        if not sound or not all(_is_block(block) for block in lists[1]):
             raise DataError("the certificate's data are damaged: make it again")
         return cls(**content)
 
@@ -198,6 +196,26 @@ def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
         {**asdict(column), "lower": repr(column.lower), "upper": repr(column.upper)}
         for column in columns
     ]
+
+
+def _column(entry: Mapping[str, Any]) -> Column:
+    """A column as :func:`plain_columns` wrote it.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        Where it is none.
+    """
+    column = Column(**{**entry, **{end: float(entry[end]) for end in ("lower", "upper")}})
+    texts = [column.name, column.feature, *([] if column.category is None else [column.category])]
+    if not all(isinstance(text, str) for text in texts) or column.kind not in get_args(ColumnKind):
+        raise ValueError(f"{column.name!r} has a name, feature, category or kind that is none")
+    return column
+
+
+def _is_block(block: Any) -> bool:
+    """Whether a block lists positions of columns."""
+    return isinstance(block, list) and all(type(j) is int for j in block)
 
 
 def plain_label(label: Any) -> Any:

@@ -125,7 +125,7 @@ def _split(split: Any, columns: int) -> tuple[int, float]:
     """Column and value of a split."""
     try:
         j, value = int(split[0]), float(split[1])
-    except (TypeError, ValueError, IndexError) as error:
+    except (TypeError, ValueError, LookupError, OverflowError) as error:
         raise DataError(f"the evidence is damaged ({error}): make the certificate again") from error
     if not INTERCEPT <= j < columns or not math.isfinite(value):
         raise DataError(f"the evidence is damaged (split {split!r}): make the certificate again")

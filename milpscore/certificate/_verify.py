@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from milpscore.certificate._certificate import Certificate
+from milpscore.certificate._certificate import Certificate, plain_label
 from milpscore.certificate._leaves import prove_by_leaves
 from milpscore.certificate._opinion import second_opinion
 from milpscore.certificate._restating import restate
@@ -169,8 +169,12 @@ def _design(
 
 def _data(certificate: Certificate, design: Design) -> Part:
     """Whether the data are those of the fingerprint."""
-    same = design.fingerprint == certificate.fingerprint
-    if same:
+    labels = [plain_label(label) for label in design.classes]
+    if design.fingerprint == certificate.fingerprint:
+        # the fingerprint tells positive rows from negative ones, not what they are called
+        if labels != list(certificate.data["classes"]):
+            said = certificate.data["classes"]
+            return Part("data", "refuted", f"their labels are {labels}, not {said}")
         rows, columns = design.shape
         return Part("data", "proved", f"{rows} rows x {columns} columns have the fingerprint")
     recorded = certificate.data.get("rows")

@@ -303,7 +303,8 @@ def refuse_missing(counts: dict[str, int]) -> None:
         more = f" and {len(counts) - 5} more" if len(counts) > 5 else ""
         raise DataError(
             f"missing values (NaN) in column(s) {shown}{more}. Fill or drop them, or bin the"
-            ' columns with missing="bin", which gives missing values a bin of their own.'
+            ' columns with missing="bin" (--missing bin), which gives missing values a bin of their'
+            " own."
         )
 
 

@@ -9,7 +9,6 @@ from milpscore._lazy import lazy_exports
 if TYPE_CHECKING:
     from milpscore.rounding._bounds import rounding_bounds
     from milpscore.rounding._combine import combine
-    from milpscore.rounding._coordinate_descent import coordinate_descent
     from milpscore.rounding._derandomised import Derandomised, derandomised
     from milpscore.rounding._expectation import expected_loss
     from milpscore.rounding._golovin import Golovin, golovin
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from milpscore.rounding._savings import warm_start_savings
     from milpscore.rounding._scaled import ScaledRounding, scaled_rounding
     from milpscore.rounding._start import start_card
+    from milpscore.solvers._coordinate_descent import coordinate_descent
 
 __all__ = [
     "ROUNDINGS",
@@ -77,7 +77,7 @@ _EXPORTS = {
     "Rounding": "milpscore.rounding._randomised",
     "ScaledRounding": "milpscore.rounding._scaled",
     "combine": "milpscore.rounding._combine",
-    "coordinate_descent": "milpscore.rounding._coordinate_descent",
+    "coordinate_descent": "milpscore.solvers._coordinate_descent",
     "derandomised": "milpscore.rounding._derandomised",
     "expected_loss": "milpscore.rounding._expectation",
     "fast_risk_card": "milpscore.rounding._risk_search",

@@ -14,8 +14,8 @@ from milpscore.core.statement import Statement
 from milpscore.rounding._allowed import limit_terms
 from milpscore.rounding._moves import Descent, HeldOrBest, MoveTable, descend
 from milpscore.rounding._outcome import RoundedCard, completed, read_only
-from milpscore.rounding._repair import repaired_points
 from milpscore.rounding._request import Request
+from milpscore.solvers._repair import repaired_points
 
 _WIDEST = 20
 """Of a wider range not every other value can be tried at every move."""

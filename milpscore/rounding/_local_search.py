@@ -13,8 +13,8 @@ from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import Statement
 from milpscore.rounding._moves import HeldOrBest, MoveTable, descend
 from milpscore.rounding._outcome import RoundedCard, completed
-from milpscore.rounding._repair import repaired_points
 from milpscore.rounding._request import Request
+from milpscore.solvers._repair import repaired_points
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement
 from milpscore.rounding._allowed import limit_terms
-from milpscore.rounding._repair import repaired_points
+from milpscore.solvers._repair import repaired_points
 from milpscore.verify import Evaluation, evaluate
 
 

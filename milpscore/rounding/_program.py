@@ -26,10 +26,10 @@ from milpscore.core.statement import Statement
 from milpscore.rounding._nearest import nearest, nearest_points
 from milpscore.rounding._randomised import randomised
 from milpscore.rounding._registry import attempt, rounding_function
-from milpscore.rounding._repair import repaired
 from milpscore.rounding._request import Request, work_within
 from milpscore.solvers import conflict, solve
 from milpscore.solvers._finish import CONFLICT_SECONDS, why_infeasible
+from milpscore.solvers._repair import repaired
 from milpscore.verify import Evaluation, check
 
 

@@ -18,9 +18,9 @@ from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.losses import Hinge, smooth_loss
 from milpscore.penalties import IntegerFacets
 from milpscore.rounding._allowed import limit_terms
-from milpscore.rounding._coordinate_descent import coordinate_descent
 from milpscore.rounding._nearest import nearest_points
-from milpscore.rounding._repair import repaired_points
+from milpscore.solvers._coordinate_descent import coordinate_descent
+from milpscore.solvers._repair import repaired_points
 from milpscore.verify import check, evaluate
 
 Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]

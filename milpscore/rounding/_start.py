@@ -6,10 +6,10 @@ import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.program import Program
-from milpscore.rounding._coordinate_descent import coordinate_descent
 from milpscore.rounding._proximal import find_start
-from milpscore.rounding._repair import repaired
 from milpscore.rounding._request import WORK_PER_SECOND, work_within
+from milpscore.solvers._coordinate_descent import coordinate_descent
+from milpscore.solvers._repair import repaired
 from milpscore.verify import evaluate
 
 __all__ = ["WORK_PER_SECOND", "start_card", "work_within"]

@@ -19,13 +19,18 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result, SolutionStatus, Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss, ZeroOne
+from milpscore.solvers._coordinate_descent import coordinate_descent
 from milpscore.solvers._finish import Direct, absolute_gap, card_result
 from milpscore.solvers._highs_run import Outcome
 from milpscore.solvers._options import Options
 from milpscore.solvers._progress import progress_line
+from milpscore.solvers._repair import repaired
 from milpscore.verify import check
 
 Callback = Callable[[TracePoint], None]
+
+_DESCENT = 1e6
+"""Row totals a descent from a mended card may compute."""
 
 
 def solve_program(
@@ -235,6 +240,16 @@ def tree_problem(statement: Statement) -> Any:
         out = np.flatnonzero((status < 0) | nothing).tolist()
         return all(c.allows_support((), out) for c in statement.constraints)
 
+    def mend(w: IntArray, b: float) -> tuple[IntArray, float] | None:
+        card = repaired(statement, w)
+        return None if card is None else (card.coefficients, float(card.intercept))
+
+    def descend(w: IntArray, b: float) -> tuple[IntArray, float]:
+        start = Card(w, rule.nearest(Fraction(b)))
+        card = coordinate_descent(statement, start, max_work=_DESCENT)
+        return card.coefficients, float(card.intercept)
+
+    limited = bool(statement.constraints)
     return TreeProblem(
         X=np.ascontiguousarray(rows.X),
         y=loss.answers(rows.y),
@@ -250,6 +265,8 @@ def tree_problem(statement: Statement) -> Any:
         b_lower=float(rule.lower),
         b_upper=float(rule.upper),
         b_step=None if rule.step is None else float(rule.step),
-        accept=accept if statement.constraints else None,
-        possible=possible if statement.constraints else None,
+        accept=accept if limited else None,
+        possible=possible if limited else None,
+        mend=mend if limited else None,
+        descend=descend if limited else None,
     )

@@ -16,6 +16,8 @@ _BEAM = 3
 _CANDIDATES = 8
 _MOVES = 60
 _MOST_TRIED = 100_000
+_MOST_MENDED = 500
+_DESCENTS = 8
 
 
 class Cards:
@@ -26,6 +28,8 @@ class Cards:
         # one tuple, so that an interrupt never leaves half a card
         self.best: tuple[float, IntArray | None, float | None] = (math.inf, None, None)
         self.tried: set[bytes] = set()
+        self.mended: set[bytes] = set()
+        self.descents = 0
         self.deadline = math.inf
 
     @property
@@ -44,6 +48,28 @@ class Cards:
         if objective < self.objective:
             self.best = objective, w.copy(), float(b)
         return True
+
+    def mend(self, w: IntArray, b: float) -> None:
+        """Offer an accepted card near one that was refused, and what a descent makes of it.
+
+        A refused card no better than the best one is left: what is near it is seldom better.
+        """
+        problem = self.arrays.problem
+        key = w.astype(np.int32).tobytes()
+        if problem.mend is None or key in self.mended or len(self.mended) >= _MOST_MENDED:
+            return
+        self.mended.add(key)
+        if self.arrays.objective(w, b) >= self.objective:
+            return
+        before, near = self.objective, problem.mend(w.copy(), b)
+        if near is None or not self.offer(*near) or problem.descend is None:
+            return
+        # descents end in different cards: the first ones are worth their time, later only the best
+        if self.descents < _DESCENTS or self.objective < before:
+            self.descents += 1
+            better = problem.descend(*near)
+            if better is not None:
+                self.offer(*better)
 
     def allowed(self, w: IntArray) -> bool:
         """Whether a card keeps the ranges, the sets and the number of terms."""
@@ -158,7 +184,8 @@ class Cards:
         at, b, _ = walk.run(at, node.b)
         w = np.zeros(a.p, np.int64)
         w[support] = a.points[support, at].astype(np.int64)
-        self.offer(w, b)
+        if not self.offer(w, b):
+            self.mend(w, b)
 
 
 class _Walk:

@@ -24,6 +24,9 @@ A feature "in" may still have 0 points, so only "out" is a promise: never answer
 many are in.
 """
 
+Mend = Callable[[IntArray, float], tuple[IntArray, float] | None]
+"""Another card that is accepted, made of one; None where none was found."""
+
 _MOST_POINTS = 2_000_000
 
 
@@ -80,6 +83,9 @@ class TreeProblem:
         it must not depend on a real intercept.
     possible : callable, optional
         Of partial decisions, see :data:`Possible`.
+    mend, descend : callables, optional
+        Of complete cards, see :data:`Mend`: near one that is not accepted, and better than one that
+        is. What they return is asked of ``accept`` like any other card.
 
     Raises
     ------
@@ -105,6 +111,8 @@ class TreeProblem:
     b_step: float | None = None
     accept: Accept | None = None
     possible: Possible | None = None
+    mend: Mend | None = None
+    descend: Mend | None = None
 
     def __post_init__(self) -> None:
         """Check everything once, so that the engine need not."""
