@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from milpscore.cli._table import output
@@ -81,11 +82,9 @@ def print_pool(pool: Pool) -> None:
         return
     names, total = pool.statement.design.names, len(pool)
     kinds = int(pool.table["decisions"].nunique())
-    console.print(
-        f"{total} cards within {100 * pool.epsilon:g} % of {pool.optimum:.6f} ({kinds} of them "
-        f"answer differently): {pool.missing}.\n",
-        markup=False,
-    )
+    many = "1 card" if total == 1 else f"{total} cards ({kinds} of them answer differently)"
+    near = f"within {100 * pool.epsilon:g} % of {pool.optimum:.6f}"
+    console.print(f"{many} {near}: {pool.missing}.\n", markup=False)
     cards = _table("objective", "loss", "terms", "intercept", "card")
     for card, row in zip(pool.cards[:_SHOWN], pool.table.to_dict("records"), strict=False):
         cards.add_row(
@@ -117,12 +116,18 @@ def print_front(front: Front) -> None:
     for k, result in front.results.items():
         card = "no card" if result.card is None else _points(result.card, names)
         table.add_row(
-            str(k), f"{result.objective:.6f}", f"{result.dual_bound:.6f}", f"{result.gap:.2%}",
-            str(result.claim), "dominated" if front.dominated[k] else card,
+            str(k), _figure(result.objective, ".6f"), _figure(result.dual_bound, ".6f"),
+            _figure(result.gap, ".2%"), str(result.claim),
+            "dominated" if front.dominated[k] else card,
         )  # fmt: skip
     console.print(table)
     left = "" if front.complete else " Interrupted: later sizes are missing."
     console.print(f"{front.seconds:.1f} s.{left}")
+
+
+def _figure(value: float, form: str) -> str:
+    """A number, a dash where there is none."""
+    return format(value, form) if math.isfinite(value) else "-"
 
 
 def _points(card: Card, names: Sequence[str]) -> str:
