@@ -22,9 +22,9 @@ from milpscore.estimators import FusedLassoClassifier, SlimClassifier, SlimClass
 from milpscore.formulations import facets_hinge, hinge, risk_score, slim
 from milpscore.rounding import start_card
 from milpscore.rounding._proximal import find_start
-from milpscore.solvers._repair import repaired
 from milpscore.scorecard import certified_card
 from milpscore.solvers import solve
+from milpscore.solvers._repair import repaired
 
 Y = np.array([0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 1])
 
