@@ -27,7 +27,7 @@ from milpscore.sequence import (
     value_and_gradient,
 )
 from milpscore.sequence._blocks import Blocks
-from milpscore.sequence._sbcd import BlockDescent, extrapolated
+from milpscore.sequence._sbcd import BlockDescent
 
 PENALTIES = [(0.5, 0.0), (0.3, 0.2), (0.0, 0.5)]
 
@@ -218,15 +218,25 @@ def test_strong_penalty_and_a_tol_out_of_reach(problem):
     assert stalled.distance < 1e-6
 
 
-def test_extrapolation_finds_the_limit_of_a_linear_map():
-    rng = np.random.default_rng(0)
-    A, limit = np.diag([0.9, 0.5, -0.3]), rng.normal(size=3)
-    seen = [np.zeros(3)]
+def test_joint_steps_lower_the_objective_and_keep_the_blocks_right(problem):
+    from milpscore.sequence._owlqn import Memory
+    from milpscore.sequence._sbcd import _joint_step
+
+    objective = Objective(problem, 0.5, 0.1)
+    start = np.random.default_rng(0).normal(size=problem.layout.n_parameters)
+    descent, memory = BlockDescent(objective, start), Memory()
     for _ in range(4):
-        seen.append(limit + A @ (seen[-1] - limit))
-    np.testing.assert_allclose(extrapolated(seen), limit, atol=1e-4)
-    assert extrapolated(seen[:2]) is None
-    assert extrapolated([seen[0]] * 4) is None
+        smooth, gradient = objective.smooth(descent.theta)
+        value = objective.penalised(descent.theta, smooth)
+        lower, _ = _joint_step(objective, descent, value, gradient, memory)
+        assert lower < value
+        _, gradient = objective.smooth(descent.theta)
+        working = descent.working(gradient)
+        # sweeps begin at the joint step's end: a kept vector from before it would mislead them
+        assert descent.descend(working, 1.0, 1)
+        descent.finish(working)
+        smooth, _ = objective.smooth(descent.theta)
+        assert objective.penalised(descent.theta, smooth) < lower
 
 
 @pytest.mark.parametrize("solver", ["sbcd", "owlqn"])

@@ -1,12 +1,27 @@
-"""SGD with the cumulative penalty: near the optimum, the same answer for a seed, penalties paid."""
+"""SGD with lazy penalties: near the optimum, the same answer for a seed, penalties paid."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from milpscore.sequence import Objective, Prepared, SequenceData, make_random_crf, owlqn, sgd
-from milpscore.sequence._sgd import _Epochs as Epochs
+from milpscore.sequence import (
+    Objective,
+    Prepared,
+    SequenceData,
+    Status,
+    make_chunking,
+    make_letters_to_phonemes,
+    make_random_crf,
+    owlqn,
+    sgd,
+)
+from milpscore.sequence._coding import Coding
+from milpscore.sequence._sgd import Epochs
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +61,55 @@ def test_an_interrupt_keeps_the_best(problem):
     assert result.objective == min(row.objective for row in result.trace)
 
 
-def test_a_step_is_the_gradient_of_a_sequence(problem):
+@pytest.mark.parametrize("rho1", [0.0, 0.2])
+def test_a_step_is_the_gradient_of_a_sequence(problem, rho1):
     data = problem.data.subset([7])
+    objective = Objective(Prepared(data), rho1, 0.0)
+    start = np.random.default_rng(0).normal(size=data.layout.n_parameters)
+    _, gradient = objective.smooth(start)
+    epochs = Epochs(objective, start, 0.25)
+    epochs.run(np.array([0]))
+    rates = 0.25 / np.sqrt(epochs.squares)
+    gradient[np.abs(gradient) < 1e-15] = 0.0
+    assert ((epochs.squares > 1.0) == (gradient != 0.0)).all()
+    stepped = start - rates * gradient
+    shrunk = np.sign(stepped) * np.maximum(np.abs(stepped) - rates * rho1, 0.0)
+    np.testing.assert_allclose(epochs.theta, shrunk, atol=1e-12)
+
+
+def test_rates_fall_with_the_squared_gradients():
+    # each symbol stands once in the sequence: an occurrence's gradient is the sequence's
+    data = SequenceData(
+        offsets=[0, 3],
+        unigram_ptr=[0, 1, 2, 3],
+        unigram_ids=[1, 0, 2],
+        bigram_ptr=[0, 0, 1, 2],
+        bigram_ids=[0, 1],
+        n_unigrams=3,
+        n_bigrams=2,
+        n_labels=2,
+        labels=[0, 1, 1],
+    )
     objective = Objective(Prepared(data), 0.0, 0.0)
-    theta = np.random.default_rng(0).normal(size=data.layout.n_parameters)
-    _, gradient = objective.smooth(theta)
-    after = Epochs(objective).run(theta, np.array([0]), np.array([0.25]))
-    np.testing.assert_allclose(after, theta - 0.25 * gradient, atol=1e-12)
+    epochs = Epochs(objective, data.layout.zeros(), 1.0)
+    squares = np.ones(data.layout.n_parameters)
+    for _ in range(3):
+        _, gradient = objective.smooth(epochs.theta)
+        epochs.run(np.array([0]))
+        squares += gradient**2
+        np.testing.assert_allclose(epochs.squares, squares, rtol=1e-12)
+
+
+def test_another_rate_leaves_the_parameters(problem):
+    from milpscore.sequence._kernels_sgd import settle
+
+    epochs = Epochs(Objective(problem, 1.0, 0.5), problem.layout.zeros(), 1.0)
+    epochs.run(epochs.full)
+    held = epochs.theta.copy()
+    assert 0 < np.count_nonzero(held) < len(held)
+    epochs.change_rate(0.3)
+    settle(epochs.theta, epochs.duals, epochs.squares, 0.3, *epochs.debts)
+    np.testing.assert_allclose(epochs.theta, held, atol=1e-12)
 
 
 def test_all_penalties_are_paid_at_the_end_of_an_epoch(problem):
@@ -61,18 +118,36 @@ def test_all_penalties_are_paid_at_the_end_of_an_epoch(problem):
     wide = SequenceData(
         **{**vars(data), "n_unigrams": data.n_unigrams + 2},
     )
-    objective = Objective(Prepared(wide), 3.0, 0.5)
-    epochs = Epochs(objective)
     theta = wide.layout.zeros()
     mu, _ = wide.layout.split(theta)
     mu[-2], mu[-1] = 0.01, 5.0
     mu[-1, 0] = -5.0
-    n = len(epochs.full)
-    after, _ = wide.layout.split(epochs.run(theta, epochs.full, np.full(n, 0.1)))
-    owed, faded = 3.0 * 0.1, np.exp(-0.5 * 0.1)
+    epochs = Epochs(Objective(Prepared(wide), 3.0, 0.5), theta, 0.1)
+    epochs.run(epochs.full)
+    after, _ = wide.layout.split(epochs.theta)
+    reached = (5.0 - 0.1 * 3.0) / (1.0 + 0.1 * 0.5)
     np.testing.assert_array_equal(after[-2], 0.0)
-    np.testing.assert_allclose(after[-1, 1:], 5.0 * faded - owed)
-    assert after[-1, 0] == pytest.approx(-5.0 * faded + owed)
+    np.testing.assert_allclose(after[-1, 1:], reached)
+    assert after[-1, 0] == pytest.approx(-reached)
+
+
+@pytest.mark.parametrize("name", ["chunking", "letters"])
+def test_thirty_epochs_on_generated_text(name):
+    if name == "chunking":
+        made = make_chunking(1500, 0)
+        problem = Prepared(Coding.learn(made.rows, made.labels, None, 1)[1])
+    else:
+        problem = Prepared(make_letters_to_phonemes(150, 0, n_observations=8, n_labels=26).data)
+    best = owlqn(problem, 0.5, tol=1e-4, max_iterations=150).objective
+    found = sgd(problem, 0.5, max_iterations=30, random_state=0)
+    assert found.objective <= 1.02 * best
+
+
+def test_says_where_epochs_are_no_more_use(problem):
+    found = sgd(problem, 1.0, tol=0.0, random_state=0)
+    assert found.status is Status.FLAT
+    assert found.trace[-1].iteration < 400
+    assert "twenty epochs" in found.summary()
 
 
 def test_short_and_empty_sequences():
@@ -91,3 +166,19 @@ def test_short_and_empty_sequences():
     found = sgd(data, 0.1, 0.1, max_iterations=200, random_state=0)
     assert found.objective == pytest.approx(best, rel=1e-2)
     assert sgd(data.subset([1]), 0.1).objective == 0.0
+
+
+def test_plain_python_takes_the_same_steps():
+    program = (
+        "from milpscore.sequence import make_random_crf, sgd\n"
+        "data, _ = make_random_crf(8, n_labels=3, scale=1.5, random_state=1)\n"
+        "print(repr(sgd(data, 0.3, 0.1, max_iterations=2, random_state=0).objective))"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "MILPSCORE_NUMBA": road},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for road in "01"
+    ]  # fmt: skip
+    assert float(told[0]) == pytest.approx(float(told[1]), rel=1e-10)

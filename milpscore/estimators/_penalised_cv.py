@@ -63,7 +63,8 @@ class PenalisedModelCV(BaseEstimator):
         Of all rows.
     cv_results_ : dict of arrays of shape (m,)
         As GridSearchCV's: param_lam, params, split*_test_score, mean_test_score, std_test_score,
-        rank_test_score, and mean_test_complexity (nonzero coefficients, or jumps between bins for binarsity).
+        rank_test_score, and mean_test_complexity (nonzero coefficients, or jumps between bins for
+        binarsity).
     score_floor_ : float
         The best mean score less one standard error: what the chosen lam at least has.
     coef_, intercept_, result_, n_iter_, n_features_in_, classes_ :

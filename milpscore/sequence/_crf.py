@@ -85,7 +85,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         With the penalties, of ``theta_`` on the training data.
     status_ : str
         Why training stopped: "converged", "iteration_limit", "time_limit", "stopped" (patience),
-        "stalled" or "interrupted".
+        "flat", "stalled" or "interrupted".
     n_iter_ : int
     seconds_ : float
         Of training, errors and reading left out.

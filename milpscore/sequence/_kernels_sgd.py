@@ -1,4 +1,4 @@
-"""Stochastic gradient steps compiled: one sequence at a time, the penalties paid when met.
+"""Stochastic gradient steps compiled: one sequence at a time, penalties paid when met.
 
 Import it where it is used; without numba the same loops run as plain Python.
 """
@@ -17,25 +17,32 @@ _STEEP = 300.0
 
 
 @compiled
-def pay(values: Any, paid: Any, faded: Any, owed: float, decay: float) -> None:
-    """Bring parameters up to the present penalties.
+def settle(theta: Any, duals: Any, squares: Any, rate: float, owed: float, decay: float) -> None:
+    """Bring parameters up to the gradients met and the penalties owed by now.
 
-    L2 as exp(-the decay since their last visit); then L1 by clipping at zero, up to what is owed in
-    all and was not paid yet (Tsuruoka et al. 2009, fig. 2).
+    The minimiser of dual w + owed |w| + (sqrt(squares) / rate + decay) w^2 / 2 (McMahan 2011,
+    theorem 6): all steps of L1 and L2 since the last visit in one, without a loop over them.
     """
-    for j in range(len(values)):
-        value = values[j]
-        if faded[j] != decay:
-            value *= np.exp(faded[j] - decay)
-            faded[j] = decay
-        if value > 0.0:
-            lower = max(0.0, value - (owed + paid[j]))
-        elif value < 0.0:
-            lower = min(0.0, value + (owed - paid[j]))
+    for j in range(len(theta)):
+        beyond = abs(duals[j]) - owed
+        if beyond <= 0.0:
+            theta[j] = 0.0
         else:
-            lower = 0.0
-        paid[j] += lower - value
-        values[j] = lower
+            value = beyond / (np.sqrt(squares[j]) / rate + decay)
+            theta[j] = -value if duals[j] > 0.0 else value
+
+
+@compiled
+def descend(theta: Any, duals: Any, squares: Any, slopes: Any, rate: float) -> None:
+    """Note the gradient at one occurrence: what is owed to it, and rates that fall with it."""
+    for j in range(len(theta)):
+        slope = slopes[j]
+        old = squares[j]
+        new = old + slope * slope
+        squares[j] = new
+        duals[j] += slope
+        if theta[j] != 0.0:
+            duals[j] -= (np.sqrt(new) - np.sqrt(old)) / rate * theta[j]
 
 
 @compiled
@@ -99,76 +106,71 @@ def sweep_sequence(length: int, E: Any, W: Any, ahead: Any, behind: Any, scale: 
 
 
 @compiled
-def pay_all(t: int, end: int, data: Any, theta: Any, paid: Any, faded: Any, debts: Any) -> None:
-    """:func:`pay` for the rows of all observations of a sequence."""
+def settle_all(t: int, end: int, data: Any, state: Any, rate: float, debts: Any) -> None:
+    """:func:`settle` for the rows of all observations of a sequence."""
+    theta, duals, squares = state
     unigram_ptr, unigram_ids, bigram_ptr, bigram_ids = data
     for k in range(unigram_ptr[t], unigram_ptr[end]):
         u = unigram_ids[k]
-        pay(theta[0][u], paid[0][u], faded[0][u], debts[0], debts[1])
+        settle(theta[0][u], duals[0][u], squares[0][u], rate, debts[0], debts[1])
     for k in range(bigram_ptr[t], bigram_ptr[end]):
         b = bigram_ids[k]
-        pay(theta[1][b], paid[1][b], faded[1][b], debts[0], debts[1])
+        settle(theta[1][b], duals[1][b], squares[1][b], rate, debts[0], debts[1])
 
 
 @compiled
 def take_step(
-    t: int, length: int, rate: float, labels: Any, data: Any, theta: Any, rooms: Any, pairs: Any
+    t: int, length: int, rate: float, labels: Any, data: Any, state: Any, rooms: Any, pairs: Any
 ) -> None:
-    """One step against the gradient of a sequence, whose vectors are in ``rooms``."""
-    mu, lam = theta
+    """Note the gradient of a sequence, whose vectors are in ``rooms``."""
+    theta, duals, squares = state
     unigram_ptr, unigram_ids, bigram_ptr, bigram_ids = data
     E, W, ahead, behind, scale = rooms
     L = W.shape[1]
     flat, singles = pairs.reshape(L * L), np.empty(L)
     for r in range(length):
         for y in range(L):
-            singles[y] = rate * ahead[r, y] * behind[r, y] * scale[r] / W[r, y]
-        singles[labels[t + r]] -= rate
+            singles[y] = ahead[r, y] * behind[r, y] * scale[r] / W[r, y]
+        singles[labels[t + r]] -= 1.0
         for k in range(unigram_ptr[t + r], unigram_ptr[t + r + 1]):
-            row = mu[unigram_ids[k]]
-            for y in range(L):
-                row[y] -= singles[y]
+            u = unigram_ids[k]
+            descend(theta[0][u], duals[0][u], squares[0][u], singles, rate)
         if bigram_ptr[t + r] == bigram_ptr[t + r + 1]:
             continue
         for y0 in range(L):
             for y in range(L):
-                pairs[y0, y] = rate * ahead[r - 1, y0] * E[r, y0, y] * behind[r, y]
-        pairs[labels[t + r - 1], labels[t + r]] -= rate
+                pairs[y0, y] = ahead[r - 1, y0] * E[r, y0, y] * behind[r, y]
+        pairs[labels[t + r - 1], labels[t + r]] -= 1.0
         for k in range(bigram_ptr[t + r], bigram_ptr[t + r + 1]):
-            row = lam[bigram_ids[k]]
-            for j in range(L * L):
-                row[j] -= flat[j]
+            b = bigram_ids[k]
+            descend(theta[1][b], duals[1][b], squares[1][b], flat, rate)
 
 
 @compiled
 def epoch(
     order: Any,
-    rates: Any,
-    rho1: float,
-    rho2: float,
+    rate: float,
+    rhos: Any,
     offsets: Any,
     labels: Any,
     data: Any,
-    theta: Any,
-    paid: Any,
-    faded: Any,
+    state: Any,
     debts: Any,
     rooms: Any,
 ) -> None:
-    """A step for each sequence of ``order``, with its rate of ``rates``.
+    """A step for each sequence of ``order``.
 
-    ``theta``, ``paid`` and ``faded`` are pairs of arrays like (mu, lambda by rows); ``debts`` holds
-    the L1 and the L2 penalty owed by now. A sequence bears rho / N of the penalties: both are given
-    so.
+    ``state`` is (theta, duals, squares), each a pair of arrays like (mu, lambda by rows); ``debts``
+    are the L1 and the L2 penalty owed by now. A sequence bears rho / N of the penalties: ``rhos``
+    are given so.
     """
     E, W, ahead, behind, scale = rooms
     pairs = np.empty((W.shape[1], W.shape[1]))
-    for n in range(len(order)):
-        t, end = offsets[order[n]], offsets[order[n] + 1]
-        pay_all(t, end, data, theta, paid, faded, debts)
-        fill_scores(t, end - t, data, theta, E, W)
+    for i in order:
+        t, end = offsets[i], offsets[i + 1]
+        settle_all(t, end, data, state, rate, debts)
+        fill_scores(t, end - t, data, state[0], E, W)
         sweep_sequence(end - t, E, W, ahead, behind, scale)
-        take_step(t, end - t, rates[n], labels, data, theta, rooms, pairs)
-        debts[0] += rates[n] * rho1
-        debts[1] += rates[n] * rho2
-        pay_all(t, end, data, theta, paid, faded, debts)
+        take_step(t, end - t, rate, labels, data, state, rooms, pairs)
+        debts[0] += rhos[0]
+        debts[1] += rhos[1]

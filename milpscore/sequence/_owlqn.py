@@ -136,17 +136,34 @@ def _run(objective: Objective, start: FloatArray, recorder: Recorder) -> Status:
         status = recorder.note(iteration, theta, value, objective.relative(slope))
         if status is not None:
             return status
-        at = memory.move_to((slope != 0.0) | (theta != 0.0))
-        found = _searched(objective, theta, value, slope[at], at, memory)
-        if found is None and memory.pairs:
-            memory.clear()
-            found = _searched(objective, theta, value, slope[at], at, memory)
+        found = quasi_newton_step(objective, theta, value, gradient, slope, memory)
         if found is None:
             return Status.STALLED
-        new, value, new_gradient = found
-        memory.add(new[at] - theta[at], new_gradient[at] - gradient[at])
-        theta, gradient = new, new_gradient
+        theta, value, gradient = found
         iteration += 1
+
+
+def quasi_newton_step(
+    objective: Objective,
+    theta: FloatArray,
+    value: float,
+    gradient: FloatArray,
+    slope: FloatArray,
+    memory: Memory,
+) -> tuple[FloatArray, float, FloatArray] | None:
+    """One step of OWL-QN, kept in ``memory``: the new parameters, objective and smooth gradient.
+
+    ``slope`` is the least subgradient at ``theta``. None where no step lowers the objective, one
+    without memory included.
+    """
+    at = memory.move_to((slope != 0.0) | (theta != 0.0))
+    found = _searched(objective, theta, value, slope[at], at, memory)
+    if found is None and memory.pairs:
+        memory.clear()
+        found = _searched(objective, theta, value, slope[at], at, memory)
+    if found is not None:
+        memory.add(found[0][at] - theta[at], found[2][at] - gradient[at])
+    return found
 
 
 def _searched(

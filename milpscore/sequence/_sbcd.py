@@ -9,14 +9,17 @@ import numpy as np
 from milpscore.core.design import FloatArray
 from milpscore.sequence._blocks import Blocks, Working
 from milpscore.sequence._data import SequenceData
+from milpscore.sequence._owlqn import Memory, quasi_newton_step
 from milpscore.sequence._prepared import Prepared
 from milpscore.sequence._stopping import Objective, Status, least_subgradient
 from milpscore.sequence._trace import Recorder, TrainOptions, TrainResult, train_by
 
 # Sweeps over the working parameters between two looks at all of them: no more than so many, and
 # none once the violation met has fallen to this share of the one at the last look.
-_SWEEPS = 5
+_SWEEPS = 2
 _ENOUGH = 0.2
+# Steps of all parameters together after the sweeps.
+_JOINT_STEPS = 2
 # Sums of losses are known to some such share of themselves.
 _ROUNDING = 1e-15
 
@@ -36,9 +39,10 @@ def sbcd(
     Only sequences that hold the symbol are touched, and of them only the positions between this
     step and the last one: forward and backward vectors are kept, and a step at a position leaves
     those before it, or those behind it, as they were. Between two looks at the whole gradient the
-    sweeps are over the parameters that are not zero or want to leave zero, five of them or fewer.
-    An iteration of the trace is such a look; it is also taken at the point the sweeps are bound for
-    (Anderson acceleration), and goes on from there where the objective is lower.
+    sweeps are over the parameters that are not zero or want to leave zero, two of them or fewer.
+    Blocks that hold at the same positions (a word and its part of speech) follow each other but
+    slowly: after the sweeps come two steps of OWL-QN, whose memory holds the sweeps too. An
+    iteration of the trace is all of these.
 
     Parameters
     ----------
@@ -65,7 +69,7 @@ def sbcd(
     Sokolovska (slides), "Blockwise Coordinate Descent" and "Sparse Forward-Backward"; Sokolovska,
     Lavergne, Cappe & Yvon, "Efficient learning of sparse conditional random fields" (2010). The
     line search, which is not there, is that of Tseng & Yun (2009): without it the step of a whole
-    block may diverge. The acceleration is that of Bertrand & Massias (2021).
+    block may diverge. The joint steps are those of Andrew & Gao (2007).
     """
     return train_sbcd(data, TrainOptions(rho1=rho1, rho2=rho2, **options))
 
@@ -120,8 +124,8 @@ class BlockDescent:
             at = np.flatnonzero((self.theta != 0.0) | (np.abs(gradient) > rho1))
         return Working(self.blocks, self.theta, at)
 
-    def descend(self, working: Working, violation: float, sweeps: int) -> list[FloatArray]:
-        """Sweep over the working parameters; their values before, and after each sweep.
+    def descend(self, working: Working, violation: float, sweeps: int) -> bool:
+        """Sweep over the working parameters; whether any step was made.
 
         Parameters
         ----------
@@ -146,7 +150,7 @@ class BlockDescent:
         wanted = _ENOUGH * violation
         quiet = (0.1 * wanted) ** 2 / max(len(working.order), 1)
         violations = np.full(self.lengths.shape, np.inf)
-        seen = [working.theta.copy()]
+        moved = False
         for _ in range(sweeps):
             met, fall = sweep_blocks(
                 working.order,
@@ -162,66 +166,61 @@ class BlockDescent:
             )
             if fall == 0.0:
                 break
-            seen.append(working.theta.copy())
+            moved = True
             if met <= wanted**2:
                 break
-        return seen
+        return moved
 
-    def move(self, working: Working, values: FloatArray) -> None:
-        """Go on from these values of the working parameters."""
+    def finish(self, working: Working) -> None:
+        """Take over the working parameters; the kept vectors are theirs."""
         self.theta = self.theta.copy()
-        self.theta[working.at] = values
-        if not np.array_equal(values, working.theta):
-            self.forget()
+        self.theta[working.at] = working.theta
 
-
-def extrapolated(seen: list[FloatArray]) -> FloatArray | None:
-    """Where a sequence of sweeps is bound for (Anderson acceleration); None where that is unclear.
-
-    The affine combination of the iterates whose steps cancel best.
-    """
-    if len(seen) < 3:
-        return None
-    steps = np.diff(np.array(seen), axis=0)
-    gram = steps @ steps.T
-    top = float(gram.diagonal().max())
-    gram[np.diag_indices(len(gram))] += 1e-12 * top
-    try:
-        shares = np.linalg.solve(gram, np.ones(len(gram)))
-    except np.linalg.LinAlgError:
-        return None
-    total = float(shares.sum())
-    if not (np.isfinite(total) and total > 0.0):
-        return None
-    return np.asarray(shares / total @ np.array(seen[1:]))
+    def go_to(self, theta: FloatArray) -> None:
+        """Go on from these parameters."""
+        self.theta = theta
+        self.forget()
 
 
 def _run(objective: Objective, start: FloatArray, recorder: Recorder) -> Status:
-    descent = BlockDescent(objective, start)
+    descent, memory = BlockDescent(objective, start), Memory()
     smooth, gradient = objective.smooth(start)
     value = objective.penalised(start, smooth)
     iteration = 0
     while True:
-        least = least_subgradient(descent.theta, gradient, objective.rho1)
-        status = recorder.note(iteration, descent.theta, value, objective.relative(least))
+        theta, before = descent.theta, value
+        least = least_subgradient(theta, gradient, objective.rho1)
+        status = recorder.note(iteration, theta, value, objective.relative(least))
         if status is not None:
             return status
         working = descent.working(gradient)
-        seen = descent.descend(working, float(np.linalg.norm(least)), _SWEEPS)
-        if len(seen) == 1:
+        if not descent.descend(working, float(np.linalg.norm(least)), _SWEEPS):
             return Status.STALLED
-        ahead, before = extrapolated(seen), value
-        descent.move(working, seen[-1])
-        smooth, gradient = objective.smooth(descent.theta)
+        descent.finish(working)
+        smooth, swept = objective.smooth(descent.theta)
         value = objective.penalised(descent.theta, smooth)
-        if ahead is not None:
-            descent.move(working, ahead)
-            smooth_ahead, gradient_ahead = objective.smooth(descent.theta)
-            value_ahead = objective.penalised(descent.theta, smooth_ahead)
-            if value_ahead < value:
-                value, gradient = value_ahead, gradient_ahead
-            else:
-                descent.move(working, seen[-1])
+        at = memory.move_to((theta != 0.0) | (descent.theta != 0.0))
+        memory.add((descent.theta - theta)[at], (swept - gradient)[at])
+        gradient = swept
+        for _ in range(_JOINT_STEPS):
+            found = _joint_step(objective, descent, value, gradient, memory)
+            if found is None:
+                break
+            value, gradient = found
         if before - value <= _ROUNDING * abs(before):
             return Status.STALLED
         iteration += 1
+
+
+def _joint_step(
+    objective: Objective, descent: BlockDescent, value: float, gradient: FloatArray, memory: Memory
+) -> tuple[float, FloatArray] | None:
+    """Move all parameters together by a step of OWL-QN: the new objective and smooth gradient."""
+    slope = least_subgradient(descent.theta, gradient, objective.rho1)
+    if not slope.any():
+        return None
+    found = quasi_newton_step(objective, descent.theta, value, gradient, slope, memory)
+    if found is None:
+        return None
+    descent.go_to(found[0])
+    return found[1], found[2]

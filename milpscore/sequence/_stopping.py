@@ -21,6 +21,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     STOPPED = "stopped"
     STALLED = "stalled"
+    FLAT = "flat"
 
     @property
     def sentence(self) -> str:
@@ -35,6 +36,8 @@ _SENTENCES = {
     Status.INTERRUPTED: "Interrupted from the keyboard; this is the best model until then.",
     Status.STOPPED: "The callback asked to stop; this is the best model until then.",
     Status.STALLED: "No step lowers the objective any more in floating point.",
+    Status.FLAT: "The last twenty epochs hardly lowered the objective; the distance is above tol. "
+    "Another trainer (owlqn, sbcd) started from here goes on.",
 }
 
 

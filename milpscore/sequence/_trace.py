@@ -120,7 +120,7 @@ class TrainResult:
     distance : float
         Relative distance of 0 to the subdifferential at ``theta``.
     status : Status
-        "converged", "iteration_limit", "time_limit", "interrupted", "stopped" or "stalled".
+        "converged", "iteration_limit", "time_limit", "interrupted", "stopped", "stalled" or "flat".
     trace : tuple of TraceRow
     seconds : float
     """

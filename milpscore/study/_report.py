@@ -241,7 +241,7 @@ def export_study(
         table.to_csv(out, index=False)
         return out
     try:
-        import pyarrow  # type: ignore[import-untyped]  # noqa: F401
+        import pyarrow  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             "parquet needs PyArrow (pip install pyarrow); the format csv needs nothing"
