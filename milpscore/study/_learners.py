@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -87,12 +88,12 @@ class Learner(Protocol):
 
 
 @dataclass(frozen=True)
-class OfGrid:
+class OfGrid(ABC):
     """A learner whose whole grid is fitted at once, from its data's own largest penalty."""
 
+    @abstractmethod
     def fit_grid(self, train: Design) -> Sequence[LinearModel]:
         """A model for each entry of the grid."""
-        raise NotImplementedError  # each learner's own
 
     def refit(self, train: Design, order: Sequence[int], seconds: float) -> tuple[int, LinearModel]:
         """The best entry's model."""
