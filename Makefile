@@ -65,9 +65,9 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed-demo: EXTRAS = ecos
-$(VENV)/.installed-tests: EXTRAS = ecos,fast,tests
+$(VENV)/.installed-tests: EXTRAS = ecos,tests
 $(VENV)/.installed-dev: EXTRAS = ecos,dev
-$(VENV)/.installed-docs: EXTRAS = ecos,fast,docs,distributed
+$(VENV)/.installed-docs: EXTRAS = ecos,docs,distributed
 $(VENV)/.installed-%: $(VENV)/.created pyproject.toml
 	@echo "installing milpscore[$(EXTRAS)] into $(VENV) (about a minute the first time)"
 	@$(PIP) install -e '.[$(EXTRAS)]'

@@ -1,33 +1,5 @@
 """Tables that lay answers side by side: formulations, and the realisations of one statement."""
 
-from __future__ import annotations
+import lazy_loader as lazy
 
-from typing import TYPE_CHECKING
-
-from milpscore._lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from milpscore.comparison._compare import COLUMNS, PROXIMAL_COLUMNS, compare
-    from milpscore.comparison._family import KINDS, PROXIMAL
-    from milpscore.comparison._realisations import REALISATION_COLUMNS, compare_realisations
-
-__all__ = [
-    "COLUMNS",
-    "KINDS",
-    "PROXIMAL",
-    "PROXIMAL_COLUMNS",
-    "REALISATION_COLUMNS",
-    "compare",
-    "compare_realisations",
-]
-
-_EXPORTS = {
-    "COLUMNS": "milpscore.comparison._compare",
-    "KINDS": "milpscore.comparison._family",
-    "PROXIMAL": "milpscore.comparison._family",
-    "PROXIMAL_COLUMNS": "milpscore.comparison._compare",
-    "REALISATION_COLUMNS": "milpscore.comparison._realisations",
-    "compare": "milpscore.comparison._compare",
-    "compare_realisations": "milpscore.comparison._realisations",
-}
-__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

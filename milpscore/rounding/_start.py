@@ -12,7 +12,7 @@ from milpscore.solvers._coordinate_descent import coordinate_descent
 from milpscore.solvers._repair import repaired
 from milpscore.verify import evaluate
 
-__all__ = ["WORK_PER_SECOND", "start_card", "work_within"]
+__all__ = ["WORK_PER_SECOND", "coordinate_descent", "start_card", "work_within"]
 
 
 def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:

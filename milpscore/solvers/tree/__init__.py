@@ -17,47 +17,6 @@ bounds. Frangioni & Gentile, "Perspective cuts for a class of convex 0-1 mixed i
 (2006): the envelope.
 """
 
-from __future__ import annotations
+import lazy_loader as lazy
 
-from typing import TYPE_CHECKING
-
-from milpscore._lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from milpscore.solvers.tree._all_cards import AllAnswer, Found, search_all
-    from milpscore.solvers.tree._problem import Point, Step, TreeAnswer, TreeProblem
-    from milpscore.solvers.tree._search import search
-    from milpscore.solvers.tree._zero_one_all_cards import search_all_zero_one
-    from milpscore.solvers.tree._zero_one_problem import ZeroOneAnswer, ZeroOneProblem
-    from milpscore.solvers.tree._zero_one_search import search_zero_one
-
-__all__ = [
-    "AllAnswer",
-    "Found",
-    "Point",
-    "Step",
-    "TreeAnswer",
-    "TreeProblem",
-    "ZeroOneAnswer",
-    "ZeroOneProblem",
-    "search",
-    "search_all",
-    "search_all_zero_one",
-    "search_zero_one",
-]
-
-_EXPORTS = {
-    "AllAnswer": "milpscore.solvers.tree._all_cards",
-    "Found": "milpscore.solvers.tree._all_cards",
-    "Point": "milpscore.solvers.tree._problem",
-    "Step": "milpscore.solvers.tree._problem",
-    "TreeAnswer": "milpscore.solvers.tree._problem",
-    "TreeProblem": "milpscore.solvers.tree._problem",
-    "ZeroOneAnswer": "milpscore.solvers.tree._zero_one_problem",
-    "ZeroOneProblem": "milpscore.solvers.tree._zero_one_problem",
-    "search": "milpscore.solvers.tree._search",
-    "search_all": "milpscore.solvers.tree._all_cards",
-    "search_all_zero_one": "milpscore.solvers.tree._zero_one_all_cards",
-    "search_zero_one": "milpscore.solvers.tree._zero_one_search",
-}
-__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

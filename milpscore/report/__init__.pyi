@@ -1,0 +1,1 @@
+from ._report import report as report
