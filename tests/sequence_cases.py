@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from milpscore.core.jit import has_numba
-from milpscore.sequence import SequenceData, make_random_crf
-from milpscore.sequence import _forward_backward as recursions
-from milpscore.sequence import _viterbi as decoding
+from milpscore.sequence import (
+    SequenceData,
+    _forward_backward as recursions,
+    _viterbi as decoding,
+    make_random_crf,
+)
 
 ROADS = [
     pytest.param(True, marks=pytest.mark.skipif(not has_numba(), reason="numba is absent")),

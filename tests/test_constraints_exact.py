@@ -15,8 +15,7 @@ from milpscore.core.card import Card
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result
 from milpscore.data import make_planted_score
-from milpscore.formulations import FORMULATIONS as REGISTERED
-from milpscore.formulations import builder, risk_score
+from milpscore.formulations import FORMULATIONS as REGISTERED, builder, risk_score
 from milpscore.rounding import coordinate_descent, round_program, start_card
 from milpscore.solvers import solve
 from milpscore.verify import check, evaluate

@@ -11,12 +11,12 @@ import pytest
 from milpscore.core.errors import OptionError
 from milpscore.data import (
     CredibleData,
+    _credible as module,
     make_collinearity_sweep,
     make_known_share_sweep,
     make_random_groups,
     make_twins,
 )
-from milpscore.data import _credible as module
 
 MAKERS: list[Callable[..., CredibleData]] = [
     make_twins,

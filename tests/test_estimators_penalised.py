@@ -28,8 +28,8 @@ from milpscore.estimators import (
     FacetsRegressor,
     PenalisedClassifier,
     PenalisedRegressor,
+    _binarsity as binarsity_module,
 )
-from milpscore.estimators import _binarsity as binarsity_module
 from milpscore.losses import Logistic, SmoothedHinge
 from milpscore.penalties import (
     EYE,

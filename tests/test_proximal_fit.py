@@ -11,8 +11,6 @@ from scipy.optimize import minimize
 from scipy.sparse import csc_matrix, csr_array
 from sklearn.linear_model import (
     ElasticNet as SkElasticNet,
-)
-from sklearn.linear_model import (
     Lasso,
     LogisticRegression,
     PoissonRegressor,

@@ -12,8 +12,12 @@ import pytest
 from milpscore.constraints import EitherOr
 from milpscore.core.errors import FormulationError, NotApplicableError, SizeError
 from milpscore.formulations import hinge, risk_score, slim
-from milpscore.rounding import _expectation as expectation_module
-from milpscore.rounding import expected_loss, randomised, rounding_bounds
+from milpscore.rounding import (
+    _expectation as expectation_module,
+    expected_loss,
+    randomised,
+    rounding_bounds,
+)
 from milpscore.rounding._randomised import held_losses
 
 

@@ -130,8 +130,7 @@ def test_what_has_no_objective_to_measure_by_is_refused() -> None:
 def test_figures_show_every_solver_and_every_set() -> None:
     import matplotlib.pyplot as plt
 
-    from milpscore.plots import bound_curves as draw_curves
-    from milpscore.plots import performance_profile as draw_profile
+    from milpscore.plots import bound_curves as draw_curves, performance_profile as draw_profile
 
     ax = draw_profile(performance_profile(TIMES), plt.figure().subplots())
     lines = {line.get_label(): line.get_ydata() for line in ax.get_lines()}

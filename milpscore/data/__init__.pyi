@@ -3,29 +3,16 @@ from ._binned import BinnedDesign as BinnedDesign
 from ._binning import Binner as Binner
 from ._credible import (
     CredibleData as CredibleData,
-)
-from ._credible import (
     make_collinearity_sweep as make_collinearity_sweep,
-)
-from ._credible import (
     make_known_share_sweep as make_known_share_sweep,
-)
-from ._credible import (
     make_random_groups as make_random_groups,
-)
-from ._credible import (
     make_twins as make_twins,
 )
 from ._design import make_design as make_design
-from ._diabetes import DiabetesTruth as DiabetesTruth
-from ._diabetes import make_diabetes_cohort as make_diabetes_cohort
-from ._doubling import double_features as double_features
-from ._doubling import undouble as undouble
-from ._generators import make_planted_score as make_planted_score
-from ._generators import make_ternary as make_ternary
+from ._diabetes import DiabetesTruth as DiabetesTruth, make_diabetes_cohort as make_diabetes_cohort
+from ._doubling import double_features as double_features, undouble as undouble
+from ._generators import make_planted_score as make_planted_score, make_ternary as make_ternary
 from ._labels import encode_labels as encode_labels
-from ._reading import read_frame as read_frame
-from ._reading import read_table as read_table
-from ._steps import StepFunctions as StepFunctions
-from ._steps import make_additive_steps as make_additive_steps
+from ._reading import read_frame as read_frame, read_table as read_table
+from ._steps import StepFunctions as StepFunctions, make_additive_steps as make_additive_steps
 from ._thresholds import read_thresholds as read_thresholds

@@ -6,8 +6,6 @@ from ._facets import facets as facets
 from ._facets_hinge import facets_hinge as facets_hinge
 from ._fused_lasso import (
     fused_lasso as fused_lasso,
-)
-from ._fused_lasso import (
     fused_lasso_by_feature as fused_lasso_by_feature,
 )
 from ._hinge import hinge as hinge
@@ -15,14 +13,8 @@ from ._naive_credibility import naive_credibility as naive_credibility
 from ._owl import owl as owl
 from ._registry import (
     CONIC_FORMULATIONS as CONIC_FORMULATIONS,
-)
-from ._registry import (
     FORMULATIONS as FORMULATIONS,
-)
-from ._registry import (
     builder as builder,
-)
-from ._registry import (
     conic_builder_of as conic_builder_of,
 )
 from ._risk_score import risk_score as risk_score

@@ -1,7 +1,6 @@
 from ._adaptive_l1 import AdaptiveL1 as AdaptiveL1
 from ._alpha_facets import AlphaFacets as AlphaFacets
-from ._binarsity import Binarsity as Binarsity
-from ._binarsity import data_driven_weights as data_driven_weights
+from ._binarsity import Binarsity as Binarsity, data_driven_weights as data_driven_weights
 from ._block_tv import BlockTV as BlockTV
 from ._box import Box as Box
 from ._elastic_net import ElasticNet as ElasticNet
@@ -15,8 +14,7 @@ from ._l2 import L2 as L2
 from ._naive_credibility import NaiveCredibility as NaiveCredibility
 from ._of_points import PointPenalty as PointPenalty
 from ._owl import OWL as OWL
-from ._registry import PENALTIES as PENALTIES
-from ._registry import penalty_class as penalty_class
+from ._registry import PENALTIES as PENALTIES, penalty_class as penalty_class
 from ._sparse_hull import SparseHull as SparseHull
 from ._strongly_convex_facets import StronglyConvexFacets as StronglyConvexFacets
 from ._weighted_l1 import WeightedL1 as WeightedL1

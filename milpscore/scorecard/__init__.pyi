@@ -3,11 +3,7 @@ from ._card import Scorecard as Scorecard
 from ._certified import certified_card as certified_card
 from ._diarem import (
     DIAREM_GROUPS as DIAREM_GROUPS,
-)
-from ._diarem import (
     RemissionGroup as RemissionGroup,
-)
-from ._diarem import (
     diarem as diarem,
 )
 from ._risk import RiskScale as RiskScale

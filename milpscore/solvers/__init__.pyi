@@ -1,8 +1,5 @@
-from ._conflict import Conflict as Conflict
-from ._conflict import conflict as conflict
+from ._conflict import Conflict as Conflict, conflict as conflict
 from ._options import Options as Options
 from ._self_test import self_test as self_test
 from ._session import Session as Session
-from ._solve import SOLVERS as SOLVERS
-from ._solve import load as load
-from ._solve import solve as solve
+from ._solve import SOLVERS as SOLVERS, load as load, solve as solve
