@@ -1,7 +1,8 @@
-"""numba where it is installed: sequential kernels are compiled once and kept on disk."""
+"""Kernels compiled by numba: once, kept on disk, and never without a word."""
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Callable
@@ -37,23 +38,52 @@ def has_numba() -> bool:
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """The kernel compiled by numba with its machine code cached on disk; itself without numba.
+    """The kernel compiled by numba at its first call (or by `prepare`), the machine code on disk.
 
     Importing numba takes half a second, so a module of kernels is imported where it is used, never
     at the top of another one.
-
-    Parameters
-    ----------
-    kernel : function
-        Of arrays and numbers, written so that it also runs as plain Python.
     """
     if not has_numba():
         return kernel
     from numba import njit
 
+    _listen()
     compile_kernel: Any = njit(cache=True, nogil=True)
     fast: Kernel = compile_kernel(kernel)
     return fast
+
+
+def prepare(kernel: Any, *example: Any) -> None:
+    """Have a kernel ready for arguments of these types, without running it.
+
+    An engine calls this before its clock starts, with the arguments of the call to come. Machine
+    code is taken from the disk; where there is none yet, a line of the log ``milpscore`` (on
+    standard error unless logging is set up) says once in a process that it is being made.
+    """
+    if has_numba():
+        kernel.compile(tuple(kernel.typeof_pyval(each) for each in example))
+
+
+@cache
+def _listen() -> None:
+    """Announce the first compilation of a kernel of ours; what comes from the disk is none."""
+    from numba.core import event
+
+    class Listener(event.Listener):  # type: ignore[misc]  # numba has no types
+        announced = False
+
+        def on_start(self, event: Any) -> None:
+            module = event.data["dispatcher"].py_func.__module__
+            if not self.announced and module.startswith("milpscore"):
+                self.announced = True
+                logging.getLogger("milpscore").warning(
+                    "milpscore: compiling its kernels once; they are kept on disk for later runs"
+                )
+
+        def on_end(self, event: Any) -> None:
+            """Nothing to say."""
+
+    event.register("numba:compile", Listener())
 
 
 def is_interrupt(error: BaseException) -> bool:
