@@ -176,7 +176,7 @@ def test_the_binner_is_fitted_again_inside_every_fold() -> None:
     assert not hasattr(binner, "columns_")
 
 
-def test_a_modality_only_a_test_row_has_scores_nothing() -> None:
+def test_a_category_only_a_test_row_has_scores_nothing() -> None:
     X, y = planted(30)
     X = X.assign(colour=["red"] * 15 + ["blue"] * 14 + ["green"])
     found = milpscore.compare(

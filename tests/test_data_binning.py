@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from milpscore.core.column import Column
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, apply_columns
-from milpscore.data._thresholds import quantile_cuts
+from milpscore.data._binning import quantile_cuts
 
 AGES = pd.DataFrame({"Age": [20, 30, 40, 45, 60], "Sex": ["m", "f", "f", "m", "f"]})
 CUTS = {"Age": [45, 30]}
@@ -243,7 +243,7 @@ def test_a_missing_number_is_never_read_as_zero() -> None:
     assert apply_columns(foreseen, X).tolist() == [[1, 0], [0, 1]]
 
 
-def test_unseen_modalities() -> None:
+def test_unseen_categories() -> None:
     binner = Binner(thresholds=CUTS).fit(AGES)
     new = AGES.assign(Sex=["m", "f", "x", "m", "y"])
     with pytest.raises(DataError, match=r"'Sex' holds 'x', 'y', unseen.*known: 'f', 'm'"):
@@ -252,7 +252,7 @@ def test_unseen_modalities() -> None:
     assert np.asarray(zero.transform(new))[:, 3:].sum(axis=1).tolist() == [1, 1, 0, 1, 0]
 
 
-def test_declared_modalities_may_be_absent() -> None:
+def test_declared_categories_may_be_absent() -> None:
     declared = pd.CategoricalDtype(["lo", "mid", "hi"], ordered=True)
     X = pd.DataFrame({"g": pd.Categorical(["hi", "lo"], dtype=declared)})
     binner = Binner().fit(X)
@@ -262,7 +262,7 @@ def test_declared_modalities_may_be_absent() -> None:
     assert np.asarray(binner.transform(pd.DataFrame({"g": ["mid"]}))).tolist() == [[0, 1, 0]]
 
 
-def test_modalities_read_alike_however_stored() -> None:
+def test_categories_read_alike_however_stored() -> None:
     columns = Binner().fit(pd.DataFrame({"g": pd.Categorical([1, 2])})).columns_
     for stored in ([1, 2], [1.0, 2.0], ["1", "2"], [1, "2"], pd.array([1, 2], dtype="Int64")):
         assert apply_columns(columns, pd.DataFrame({"g": stored})).tolist() == [[1, 0], [0, 1]]

@@ -13,7 +13,7 @@ from scipy import sparse
 from milpscore.core.column import Column
 from milpscore.core.errors import DataError, SizeError
 from milpscore.data import Binner, make_design
-from milpscore.data._checking import MAX_CELLS
+from milpscore.data.checking import MAX_CELLS
 
 Y = [0, 1]
 
@@ -67,7 +67,7 @@ def test_the_data_are_copied() -> None:
         (pd.Series([1, "a"], dtype=object), {"s = 1": [1, 0], "s = a": [0, 1]}),
     ],
 )
-def test_modalities_become_columns(series: Any, expected: dict[str, list[int]]) -> None:
+def test_categories_become_columns(series: Any, expected: dict[str, list[int]]) -> None:
     design = make_design(pd.DataFrame({"s": series, "n": [5, 6]}), Y)
     assert dict(zip(design.names, design.X.T.tolist(), strict=True)) == {**expected, "n": [5, 6]}
     assert {c.kind for c in design.columns[:-1]} == {"category"}

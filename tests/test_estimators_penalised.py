@@ -205,7 +205,7 @@ def test_codes_are_the_binners(labels: Any) -> None:
         BinarsityClassifier(n_bins=300).fit(rng.normal(size=(900, 1)), rng.random(900) < 0.5)
 
 
-def test_bins_without_rows_and_unseen_modalities(table: pd.DataFrame, labels: Any) -> None:
+def test_bins_without_rows_and_unseen_categories(table: pd.DataFrame, labels: Any) -> None:
     cuts = {"age": [0.0, 50.0, 60.0]}
     model = BinarsityClassifier(thresholds=cuts, unseen="zero", lam=0.2).fit(table, labels)
     assert np.isfinite(model.coef_).all()

@@ -16,7 +16,7 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, relative_gap
-from milpscore.data._folds import Fold, binned_design, folds_of, stratified_splits
+from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.formulations import FORMULATIONS, builder
 from milpscore.rounding import rounding_function
 from milpscore.rounding._savings import savings_table

@@ -164,7 +164,7 @@ class Monotone(Constraint):
             if kinds[j] == "category":
                 raise FormulationError(
                     f"Monotone: the values of {feature} have no order (column {design.names[j]}): "
-                    "give its modalities numbers, or leave it out"
+                    "give its categories numbers, or leave it out"
                 )
         signed = tuple(j for j in own if kinds[j] in ("numeric", "step"))
         bins = sorted((j for j in own if kinds[j] == "interval"), key=_lower_end(design))

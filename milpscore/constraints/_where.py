@@ -137,7 +137,7 @@ def _compared(design: Design, name: str, sign: str, value: str, argument: str) -
     columns = [design.columns[j] for j in own]
     kinds = {column.kind for column in columns}
     if "category" in kinds:
-        return _modality(design, own, sign, value, argument)
+        return _category(design, own, sign, value, argument)
     try:
         number = float(value)
     except ValueError:
@@ -153,8 +153,8 @@ def _compared(design: Design, name: str, sign: str, value: str, argument: str) -
     raise FormulationError(f"{argument}: the values of {name} are not known: pass a mask")
 
 
-def _modality(design: Design, own: list[int], sign: str, value: str, argument: str) -> BoolArray:
-    """The rows of one modality, or of any other."""
+def _category(design: Design, own: list[int], sign: str, value: str, argument: str) -> BoolArray:
+    """The rows of one category, or of any other."""
     text = value.strip("'\"")
     wanted = [j for j in own if design.columns[j].category == text]
     if sign not in ("==", "!=") or not wanted:

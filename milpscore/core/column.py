@@ -12,7 +12,7 @@ ColumnKind = Literal["numeric", "interval", "step", "category", "missing"]
 ``numeric``   the raw value itself;
 ``interval``  1 iff ``lower <= value < upper`` (a bin of a one-hot block);
 ``step``      1 iff ``value >= lower`` (a cumulative threshold, "age >= 40");
-``category``  1 iff the value equals ``category`` (one modality of text or boolean data);
+``category``  1 iff the value equals ``category`` (one category of text or boolean data);
 ``missing``   1 iff the value is missing.
 """
 
@@ -32,7 +32,7 @@ class Column:
     lower, upper : float
         Bounds of the interval, closed on the left and open on the right; infinite where open-ended.
     category : str | None
-        The modality of a ``category`` column, as text.
+        The category of a ``category`` column, as text.
     """
 
     name: str

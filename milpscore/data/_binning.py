@@ -1,4 +1,4 @@
-"""The Binner: numeric columns become bins or steps, all others one column a modality."""
+"""The Binner: numeric columns become bins or steps, all others one column a category."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from milpscore.core.column import Column
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.data._applying import Unseen, apply_columns
-from milpscore.data._checking import (
+from milpscore.data._design import make_design
+from milpscore.data.checking import (
     listing,
     missing_counts,
     near_matches,
@@ -27,8 +27,11 @@ from milpscore.data._checking import (
     refuse_missing,
     row_weights,
     to_numbers,
+    validated_frame,
 )
-from milpscore.data._columns import (
+from milpscore.data.columns import (
+    Unseen,
+    apply_columns,
     bin_columns,
     category_columns,
     missing_column,
@@ -37,9 +40,7 @@ from milpscore.data._columns import (
     renamed,
     step_columns,
 )
-from milpscore.data._design import make_design
-from milpscore.data._thresholds import check_thresholds, quantile_cuts
-from milpscore.data._validated import validated_frame
+from milpscore.data.cuts import check_thresholds, quantile_cuts
 
 _CHOICES = {
     "encoding": ("onehot", "cumulative"),
@@ -49,11 +50,11 @@ _CHOICES = {
 
 
 class Binner(TransformerMixin, BaseEstimator):
-    """Binarise a table: bins or steps of numeric columns, modalities of all others.
+    """Binarise a table: bins or steps of numeric columns, categories of all others.
 
     A bin is an interval, closed on the left and open on the right; the outer bins of a feature are
     unbounded, so every finite number lies in exactly one. With the one-hot encoding the bins of a
-    feature form a block, in ascending order (Alaya et al. 2019, section 2); the modalities of a
+    feature form a block, in ascending order (Alaya et al. 2019, section 2); the categories of a
     text, boolean or categorical feature form one too, sorted or in the order a categorical
     declares. With the cumulative encoding a cut c becomes the column "feature >= c".
 
@@ -73,7 +74,7 @@ class Binner(TransformerMixin, BaseEstimator):
         A numeric feature with at most this many distinct values is cut between all of them
         (0: always cut at quantiles).
     unseen : {"error", "zero"}
-        What ``transform`` does with a modality that ``fit`` never saw, or a missing value where
+        What ``transform`` does with a category that ``fit`` never saw, or a missing value where
         ``fit`` saw none: an error, or 0 in all columns of the feature.
 
     Attributes
@@ -118,7 +119,7 @@ class Binner(TransformerMixin, BaseEstimator):
         self.unseen = unseen
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Place the cuts and list the modalities.
+        """Place the cuts and list the categories.
 
         Parameters
         ----------
@@ -277,7 +278,7 @@ class Binner(TransformerMixin, BaseEstimator):
                 )
             if raw_kind(frame[feature]) != "numeric":
                 raise DataError(
-                    f"thresholds name {feature!r}, which is not numeric; its modalities become"
+                    f"thresholds name {feature!r}, which is not numeric; its categories become"
                     " columns without thresholds."
                 )
         return cuts

@@ -1,4 +1,4 @@
-"""Table and labels become a checked Design."""
+"""Table and labels become a checked Design; doubled features."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.column import Column
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import DataError
-from milpscore.data._applying import apply_columns
-from milpscore.data._checking import as_frame, check_size, listing, odd_text, row_weights
-from milpscore.data._columns import numeric_column, raw_columns, refuse_equal_names
-from milpscore.data._labels import class_weights, encode_labels
+from milpscore.data.checking import as_frame, check_size, listing, odd_text, row_weights
+from milpscore.data.columns import apply_columns, numeric_column, raw_columns, refuse_equal_names
+from milpscore.data.labels import class_weights, encode_labels
 
 
 def make_design(
@@ -31,7 +31,7 @@ def make_design(
     """Check a table with its labels and put it in the form the formulations read.
 
     Numeric columns are used as they are. Boolean, text and categorical columns become one column
-    a modality. Missing and infinite values are refused.
+    a category. Missing and infinite values are refused.
 
     Parameters
     ----------
@@ -152,3 +152,59 @@ def _duplicates(values: FloatArray, names: Sequence[str]) -> list[str]:
         return []
     more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
     return [f"duplicate column(s): {', '.join(pairs[:5])}{more}"]
+
+
+def double_features(X: npt.ArrayLike) -> FloatArray:
+    """Double every feature: (x_1, -x_1, ..., x_p, -x_p).
+
+    Chevaleyre, Koriche and Zucker (2013), section 2: a learner of weights in {0, 1} on the doubled
+    features learns weights in {-1, 0, 1} on the features; :func:`undouble` reads them back.
+
+    Parameters
+    ----------
+    X : array of numbers, shape (n, p)
+
+    Returns
+    -------
+    ndarray of float64, shape (n, 2p)
+
+    Raises
+    ------
+    DataError
+        X is not a matrix.
+    """
+    values: FloatArray = np.asarray(X, dtype=np.float64)
+    if values.ndim != 2:
+        raise DataError(f"X has {values.ndim} dimension(s), not 2; pass one row per sample.")
+    doubled = np.empty((values.shape[0], 2 * values.shape[1]))
+    doubled[:, 0::2] = values
+    doubled[:, 1::2] = -values
+    return doubled
+
+
+def undouble(weights: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Weights on the features from weights on the doubled features: c_i = c'_{2i-1} - c'_{2i}.
+
+    Parameters
+    ----------
+    weights : array of shape (2p,) or (..., 2p)
+
+    Returns
+    -------
+    ndarray of shape (p,) or (..., p)
+        Whole numbers stay whole.
+
+    Raises
+    ------
+    DataError
+        The last dimension is odd.
+    """
+    doubled = np.asarray(weights)
+    if doubled.ndim == 0 or doubled.shape[-1] % 2:
+        raise DataError(
+            f"weights have shape {doubled.shape}; their last dimension must be even,"
+            " two weights for each feature."
+        )
+    if doubled.dtype.kind in "bu":
+        doubled = doubled.astype(np.int64)  # unsigned differences would wrap around
+    return np.asarray(doubled[..., 0::2] - doubled[..., 1::2])

@@ -9,14 +9,14 @@ from typing import Any, Literal, overload
 import pandas as pd
 
 from milpscore.core.errors import DataError, OptionError
-from milpscore.data._checking import (
+from milpscore.data.checking import (
     as_frame,
     missing_counts,
     near_matches,
     refuse_missing,
     with_names,
 )
-from milpscore.data._labels import encode_labels
+from milpscore.data.labels import encode_labels
 
 Source = str | PathLike[str] | pd.DataFrame
 Missing = Literal["error", "bin"]

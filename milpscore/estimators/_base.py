@@ -16,8 +16,8 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError, SolverError
 from milpscore.core.result import Result
 from milpscore.data import Binner, apply_columns, encode_labels
-from milpscore.data._columns import renamed
-from milpscore.data._validated import validated_frame
+from milpscore.data.checking import validated_frame
+from milpscore.data.columns import renamed
 from milpscore.fitting import fit_card
 from milpscore.scorecard import Scorecard, certified_card
 
@@ -36,7 +36,7 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
     binner : Binner, optional
         Makes the design columns. It is cloned and fitted in each ``fit``, so that in a
         cross-validation every fold finds its own bins; its parameters are reached as
-        ``binner__n_bins`` and so on. None takes numbers as they are, and one column a modality of
+        ``binner__n_bins`` and so on. None takes numbers as they are, and one column a category of
         all other features.
     use_start : bool
         Exact programs only: hand the solver a card found by coordinate descent. (scikit-learn's

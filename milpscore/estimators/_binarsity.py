@@ -14,9 +14,9 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError
 from milpscore.core.terms import SmoothLoss
 from milpscore.data import BinnedDesign, Binner, apply_columns
-from milpscore.data._applying import Unseen
-from milpscore.data._binned import MAX_BINS
-from milpscore.data._checking import refuse_missing, to_numbers
+from milpscore.data.binned import MAX_BINS
+from milpscore.data.checking import refuse_missing, to_numbers
+from milpscore.data.columns import Unseen
 from milpscore.estimators._penalised import PenalisedModel
 from milpscore.estimators._penalised_cv import PenalisedClassifierCVBase, PenalisedRegressorCVBase
 from milpscore.estimators._penalised_tasks import PenalisedClassifierBase, PenalisedRegressorBase
@@ -52,7 +52,7 @@ class _Binarsity(PenalisedModel):
             if len(block) > MAX_BINS:
                 raise DataError(
                     f"feature {columns[0].feature!r} has {len(block)} bins, more than the"
-                    f" {MAX_BINS} a code of one byte tells apart; use fewer, or merge modalities."
+                    f" {MAX_BINS} a code of one byte tells apart; use fewer, or merge categories."
                 )
             codes[:, f] = bin_codes(columns, frame[[columns[0].feature]], self.unseen)
         return BinnedDesign(codes, tuple(len(block) for block in self._blocks))
@@ -99,7 +99,7 @@ class BinarsityClassifier(_Binarsity, PenalisedClassifierBase):
         The jumps' own weights are those of :func:`milpscore.penalties.data_driven_weights`.
     n_bins, thresholds, max_distinct, unseen :
         As in :class:`milpscore.data.Binner`; the bins are found anew in each ``fit``. Text,
-        boolean and categorical features have one bin a modality, in their order.
+        boolean and categorical features have one bin a category, in their order.
     loss, fit_intercept, tol, max_iter, algorithm :
         As in :class:`PenalisedModel`, where the attributes are listed too.
     class_weight :

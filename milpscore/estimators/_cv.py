@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
-from milpscore.data._checking import row_weights
-from milpscore.data._validated import validated_frame
+from milpscore.data.checking import row_weights, validated_frame
 from milpscore.estimators._base import CardClassifier, binary_labels
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from milpscore.core.design import FloatArray
 from milpscore.core.terms import SmoothLoss
 from milpscore.data import Binner
-from milpscore.data._expert import Expert, expert_vector
+from milpscore.data.columns import Expert, expert_vector
 from milpscore.estimators._penalised import PenalisedModel
 from milpscore.estimators._penalised_cv import PenalisedClassifierCVBase, PenalisedRegressorCVBase
 from milpscore.estimators._penalised_tasks import PenalisedClassifierBase, PenalisedRegressorBase

@@ -21,9 +21,8 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
 from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.data import Binner, apply_columns
-from milpscore.data._checking import row_weights
-from milpscore.data._columns import numeric_column, raw_columns, refuse_equal_names, renamed
-from milpscore.data._validated import validated_frame
+from milpscore.data.checking import row_weights, validated_frame
+from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_names, renamed
 from milpscore.proximal import ProximalPath, ProximalResult, fit_proximal, path
 from milpscore.proximal._fit import Algorithm
 from milpscore.proximal._path import Maker
@@ -64,7 +63,7 @@ class PenalisedModel(BaseEstimator):
         As for :func:`milpscore.proximal.fit_proximal`.
     binner : Binner, optional
         Makes the design columns; it is cloned and fitted in each ``fit``, so in every fold. None
-        takes numbers as they are, and one column a modality of all other features; a sparse X then
+        takes numbers as they are, and one column a category of all other features; a sparse X then
         stays sparse.
 
     Attributes

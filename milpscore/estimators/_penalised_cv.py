@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.data._checking import row_weights
+from milpscore.data.checking import row_weights
 from milpscore.estimators._cv import score_floor
 from milpscore.estimators._penalised import PenalisedModel, warn_of_gaps
 from milpscore.estimators._penalised_tasks import PenalisedClassifierBase, has_chances

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import encode_labels
-from milpscore.data._labels import class_weights
+from milpscore.data.labels import class_weights
 from milpscore.estimators._base import binary_labels
 from milpscore.estimators._penalised import PenalisedModel
 from milpscore.losses import smooth_loss

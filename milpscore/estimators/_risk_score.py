@@ -16,7 +16,7 @@ from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.terms import SmoothLoss
 from milpscore.data import Binner, apply_columns
-from milpscore.data._validated import validated_frame
+from milpscore.data.checking import validated_frame
 from milpscore.estimators._base import CardClassifier
 from milpscore.estimators._cv import CardClassifierCV
 from milpscore.losses import link_of

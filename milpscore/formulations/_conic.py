@@ -108,8 +108,8 @@ def conic_data(
 def _numbers(X: Any, y: Any, sample_weight: Any) -> tuple[WeightedRows, tuple[Column, ...]]:
     """Rows whose answers are numbers."""
     from milpscore.data import apply_columns
-    from milpscore.data._checking import as_frame, row_weights
-    from milpscore.data._columns import raw_columns, refuse_equal_names
+    from milpscore.data.checking import as_frame, row_weights
+    from milpscore.data.columns import raw_columns, refuse_equal_names
 
     frame = as_frame(X)
     columns = raw_columns(frame)

@@ -8,7 +8,7 @@ from typing import Any
 import cvxpy as cp
 
 from milpscore.core.conic import Cone, ConicProgram, RowLoss
-from milpscore.data._expert import expert_vector
+from milpscore.data.columns import expert_vector
 from milpscore.formulations._conic import (
     Arguments,
     ConicData,

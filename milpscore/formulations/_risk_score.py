@@ -177,7 +177,7 @@ def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, .
     if kind == "facets":
         return (IntegerFacets(lam),)
     if kind == "eye":
-        from milpscore.data._expert import expert_vector
+        from milpscore.data.columns import expert_vector
 
         features = tuple(dict.fromkeys(column.feature for column in design.columns))
         known = expert_vector(expert, design.columns, features)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError
-from milpscore.data._checking import row_weights
+from milpscore.data.checking import row_weights
 from milpscore.scorecard._card import Scorecard
 
 Z95 = 1.959963984540054

@@ -53,7 +53,7 @@ class Row:
     lower, upper : float
         The interval of an ``interval`` row, neighbouring bins of equal points merged.
     category : str
-        The modality of a ``category`` row, made printable.
+        The category of a ``category`` row, made printable.
     """
 
     feature: str

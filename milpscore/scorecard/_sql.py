@@ -221,7 +221,7 @@ class _Writer:
         return _case(branches, "0")
 
     def _categories(self, value: str, positions: Sequence[int], absolute: bool) -> str:
-        """One CASE over the modalities, zeros too: a modality not listed is unseen."""
+        """One CASE over the categories, zeros too: a category not listed is unseen."""
         known = [self.card.columns[j].category or "" for j in positions]
         logical = set(known) <= _TRUTH.keys()
         branches = []

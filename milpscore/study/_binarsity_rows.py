@@ -106,7 +106,7 @@ def _measures(chosen: Chosen, X: Any, y: IntArray) -> dict[str, Any]:
 def _standardised(every: tuple[Part, ...]) -> list[tuple[FloatArray, IntArray]]:
     """The columns themselves, text one-hot, with the training rows' means and deviations."""
     tables = [X for X, _ in every]
-    # all tables together: a modality may be missing from one of them
+    # all tables together: a category may be missing from one of them
     whole = make_design(pd.concat(tables, ignore_index=True), np.concatenate([y for _, y in every]))
     parts = np.split(whole.X, np.cumsum([len(table) for table in tables])[:-1])
     mean, spread = parts[0].mean(axis=0), parts[0].std(axis=0)

@@ -13,7 +13,7 @@ from milpscore.study._spec import DataSpec, FoldSpec
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
-    from milpscore.data._folds import Fold, Split
+    from milpscore.data.folds import Fold, Split
 
 BUNDLED = ("breast_cancer", "digits", "iris", "wine")
 """Sets that come with scikit-learn."""
@@ -66,7 +66,7 @@ class DataSet:
 
     def design(self) -> Design:
         """The design of all rows."""
-        from milpscore.data._folds import binned_design
+        from milpscore.data.folds import binned_design
 
         return binned_design(
             self.X, self.y, self.binner(),
@@ -78,7 +78,7 @@ class DataSet:
         """Training and test rows of each fold."""
         from sklearn.model_selection import KFold
 
-        from milpscore.data._folds import stratified_splits
+        from milpscore.data.folds import stratified_splits
 
         if folds.stratified:
             return stratified_splits(design, folds.number, folds.seed)
@@ -87,7 +87,7 @@ class DataSet:
 
     def fold(self, design: Design, split: Split) -> Fold:
         """The design of a fold's training rows, binned by them alone, and its test rows."""
-        from milpscore.data._folds import folds_of
+        from milpscore.data.folds import folds_of
 
         (found,) = folds_of(design, [split], self.X, self.binner(), self.sample_weight)
         return found

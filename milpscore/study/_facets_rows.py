@@ -11,7 +11,7 @@ import numpy as np
 
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.data import make_design
-from milpscore.data._folds import stratified_splits
+from milpscore.data.folds import stratified_splits
 from milpscore.penalties import StronglyConvexFacets
 from milpscore.proximal import FacetsGrid, facets_grid
 

@@ -150,7 +150,7 @@ def _of_columns(
     made: type, arguments: dict[str, Any], design: Design, expert: Any
 ) -> dict[str, Any]:
     """A penalty's arguments, those that speak of columns filled in from the design."""
-    from milpscore.data._expert import expert_vector
+    from milpscore.data.columns import expert_vector
 
     arguments = _with_expert(made, arguments, expert)
     if "expert" in arguments:

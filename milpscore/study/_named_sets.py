@@ -45,7 +45,7 @@ def named_set(folder: str, name: str) -> tuple[pd.DataFrame, Any]:
     """A set's table and its labels as 0 and 1 (1 the positive class), shape (n,).
 
     Columns FEATURE_eq_MODALITY of 0 and 1, as the mushroom file has them, are joined into one text
-    column a feature: its modalities are bins of one feature, not features.
+    column a feature: its categories are bins of one feature, not features.
     """
     if name == BUNDLED:
         from sklearn.datasets import load_breast_cancer
@@ -73,9 +73,9 @@ def joined(X: pd.DataFrame) -> pd.DataFrame:
 
 
 def _text(X: pd.DataFrame, feature: str, names: list[str]) -> Any:
-    """The modality of each row, "other" where no column has a 1."""
+    """The category of each row, "other" where no column has a 1."""
     labels = [name[len(feature) + len(_MODALITY) :] for name in names]
     ones = X[names].to_numpy() == 1
     text = np.where(ones.any(axis=1), np.array(labels, dtype=object)[ones.argmax(axis=1)], _OTHER)
-    # categorical: a modality called "1" is no number
+    # categorical: a category called "1" is no number
     return pd.Categorical(text)

@@ -11,7 +11,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.data._folds import Fold, binned_design, folds_of, stratified_splits
+from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.study._card_learners import default_learners
 from milpscore.study._learners import Learner, LinearModel
 

@@ -13,7 +13,7 @@ import numpy as np
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner
-from milpscore.data._folds import Fold, binned_design, folds_of, stratified_splits
+from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.metrics import accuracy, auc
 from milpscore.scorecard import Scorecard
 from milpscore.study._means import means_of
@@ -133,7 +133,7 @@ def score_learning(
     """Repeat the score learning: points and bins at once, feature by feature and jointly.
 
     Each feature's values are bins where there are at most ten, else ``n_bins`` quantile bins;
-    modalities of text are bins in alphabetical order, which the fused lasso then takes for an order
+    categories of text are bins in alphabetical order, which the fused lasso then takes for an order
     (the slides do not say how they treat the mushrooms). Points are whole and not negative, as
     printed. The slides sum the scores of all features and look for the best separator; the joint
     program has them in one objective.
@@ -207,7 +207,7 @@ def _held_out(learnt: Learnt, part: Fold) -> dict[str, Any]:
 def conditions(card: Scorecard) -> list[tuple[str, str, int]]:
     """(feature, condition, points) of every bin that is left after merging equal neighbours.
 
-    Neighbouring modalities merge as intervals do.
+    Neighbouring categories merge as intervals do.
     """
     found = []
     for rows in card.rows:

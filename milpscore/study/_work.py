@@ -20,7 +20,7 @@ from milpscore.study._sqlite import FIGURES
 if TYPE_CHECKING:
     from milpscore.core.design import Design
     from milpscore.core.result import Result
-    from milpscore.data._folds import Fold, Split
+    from milpscore.data.folds import Fold, Split
     from milpscore.study._fits import Fit
 
 _KEPT = 4
@@ -172,7 +172,7 @@ def _by_estimator(
     model: ModelSpec, task: Task, data: DataSet, part: Part, limits: Limits
 ) -> dict[str, Any]:
     """A scikit-learn estimator's answer: the raw rows in, its own binning inside."""
-    from milpscore.data._checking import as_frame
+    from milpscore.data.checking import as_frame
 
     table, design = as_frame(data.X), data.design()
     train = np.flatnonzero(design.weight > 0) if part.split is None else part.split[0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError
-from milpscore.data._checking import listing
+from milpscore.data.checking import listing
 
 
 def quantile_cuts(values: FloatArray, n_bins: int, weight: FloatArray | None = None) -> FloatArray:
@@ -23,17 +23,6 @@ def quantile_cuts(values: FloatArray, n_bins: int, weight: FloatArray | None = N
     A cut is a value that occurs, so that it prints as it was written and no bin is empty. Of all
     places between two neighbouring values, the one whose share below comes nearest to ``k/n_bins``
     is taken (the lower one of two equally near); places taken twice count once.
-
-    Parameters
-    ----------
-    values : ndarray of finite floats, shape (n,)
-    n_bins : int, at least 2
-    weight : ndarray of positive floats, shape (n,), optional
-
-    Returns
-    -------
-    ndarray, at most ``n_bins - 1`` ascending values; empty where all values are equal
-        A bin holds the values from a cut on, up to the next one exclusive.
     """
     distinct, inverse = np.unique(values + 0.0, return_inverse=True)
     if len(distinct) < 2:
@@ -49,21 +38,7 @@ def quantile_cuts(values: FloatArray, n_bins: int, weight: FloatArray | None = N
 
 
 def check_thresholds(thresholds: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Check cut points by feature: finite numbers, sorted, each once.
-
-    Parameters
-    ----------
-    thresholds : mapping of feature name to sequence of numbers
-
-    Returns
-    -------
-    dict of feature name to ascending cut points
-
-    Raises
-    ------
-    DataError
-        The mapping has another form, or a feature has no cut or one that is not a finite number.
-    """
+    """Check cut points by feature: finite numbers, sorted, each once."""
     if not isinstance(thresholds, Mapping):
         raise DataError("thresholds must map a feature to its cut points, as {'Age': [30, 45]}.")
     return {

@@ -1,4 +1,4 @@
-"""Two labels of any type become the classes -1 and +1."""
+"""Two labels of any type become the classes -1 and +1; class weights become row weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError
-from milpscore.data._checking import listing, modality_text
+from milpscore.data.checking import category_text, listing
 
 
 def encode_labels(y: Any, positive: Any = None) -> tuple[IntArray, tuple[Any, Any]]:
@@ -103,7 +103,7 @@ def _check_two(labels: list[Any], column: pd.Series[Any]) -> None:
 
 def _positive_label(labels: list[Any], positive: Any) -> int:
     """Position of the positive label among the two."""
-    texts = [modality_text(label) for label in labels]
+    texts = [category_text(label) for label in labels]
     if positive is not None:
         chosen = _find(positive, labels)
         if chosen is None:
@@ -123,8 +123,8 @@ def _find(wanted: Any, labels: Sequence[Any]) -> int | None:
     for k, label in enumerate(labels):
         if bool(label == wanted):
             return k
-    texts = [modality_text(label) for label in labels]
-    text = modality_text(wanted)
+    texts = [category_text(label) for label in labels]
+    text = category_text(wanted)
     return texts.index(text) if texts.count(text) == 1 else None
 
 
@@ -134,26 +134,7 @@ def class_weights(
     weight: FloatArray,
     classes: tuple[Any, Any],
 ) -> FloatArray:
-    """Multiply class weights into sample weights.
-
-    Parameters
-    ----------
-    class_weight : None, "balanced", or mapping of label to weight
-        ``"balanced"`` gives class c the weight ``n / (2 n_c)``, rows counted by their sample
-        weights (King and Zeng 2001, as in scikit-learn). A label not in the mapping keeps 1.
-    y : ndarray of shape (n,), values -1 or +1
-    weight : ndarray of shape (n,)
-    classes : (negative label, positive label)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Raises
-    ------
-    DataError
-        The argument has another form, names an unknown label, or a class is left with no weight.
-    """
+    """Multiply class weights into sample weights."""
     totals = np.array([weight[y < 0].sum(), weight[y > 0].sum()])
     if class_weight is None:
         factors = np.ones(2)

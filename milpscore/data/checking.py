@@ -1,4 +1,4 @@
-"""Whatever a user hands over becomes a checked table: names, kinds of columns, weights."""
+"""A table, its names, kinds of columns and weights, checked before anything else reads them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, SizeError
@@ -48,32 +49,7 @@ def as_frame(
     only: Collection[str] | None = None,
     min_rows: int = 1,
 ) -> pd.DataFrame:
-    """Read any table-like object as a DataFrame with clean names.
-
-    Parameters
-    ----------
-    X : DataFrame, array, scipy sparse matrix, or list of rows, shape (n, p)
-        A sparse matrix is made dense if it is small.
-    feature_names : sequence of str, optional
-        Names of the columns where X has none; ``x0, x1, ...`` by default.
-    only : collection of str, optional
-        Keep these columns only; the names of all others are not looked at.
-    min_rows : int
-        Refuse fewer rows.
-
-    Returns
-    -------
-    DataFrame
-        The values are not copied where this can be avoided. Names are text without blanks at
-        either end, unique and not empty.
-
-    Raises
-    ------
-    DataError
-        X is not a table, is too small, holds complex numbers, or its names cannot be used.
-    SizeError
-        A sparse X would not fit when made dense.
-    """
+    """Any table of shape (n, p) as a DataFrame with names that are text, unique and stripped."""
     if X is None:
         raise DataError("X is None; pass a table with one row per sample and one column a feature.")
     frame = X if isinstance(X, pd.DataFrame) else _from_array(X, feature_names)
@@ -217,13 +193,7 @@ def raw_kind(series: pd.Series[Any]) -> RawKind:
 
 
 def to_numbers(series: pd.Series[Any]) -> FloatArray:
-    """Read a column as floats, with NaN where a value is missing.
-
-    Raises
-    ------
-    DataError
-        The column holds text or infinite values.
-    """
+    """A column as floats, NaN where a value is missing; text and infinite values are refused."""
     if raw_kind(series) in {"text", "category"}:
         example = series.dropna().iloc[:1].tolist()
         raise DataError(
@@ -240,26 +210,18 @@ def to_numbers(series: pd.Series[Any]) -> FloatArray:
     return values
 
 
-def modality_text(value: Any) -> str:
-    """One modality as text; a whole number reads the same whether stored as int or float."""
+def category_text(value: Any) -> str:
+    """One category as text; a whole number reads the same whether stored as int or float."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)
 
 
-def modalities(series: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Code a column by its modalities.
-
-    Returns
-    -------
-    codes : ndarray of shape (n,)
-        Position of each row's modality, -1 where the value is missing.
-    texts : list of str
-        The modalities: of a categorical all declared ones in their order, else sorted.
-    """
+def categories_of(series: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Position of each row's category, -1 where missing, shape (n,); and the categories as text."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         codes, found = series.cat.codes.to_numpy(), list(series.cat.categories)
-        order: list[str] = list(dict.fromkeys(modality_text(value) for value in found))
+        order: list[str] = list(dict.fromkeys(category_text(value) for value in found))
     else:
         try:
             raw_codes, uniques = pd.factorize(series)
@@ -269,10 +231,10 @@ def modalities(series: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[str]
                 f" {error}. Convert or drop it."
             ) from error
         codes, found = raw_codes, list(uniques)
-        order = sorted({modality_text(value) for value in found})
+        order = sorted({category_text(value) for value in found})
     place = {text: k for k, text in enumerate(order)}
     # Different values can read alike (1 and "1"); the last entry serves the code -1.
-    recode = np.array([*(place[modality_text(value)] for value in found), -1], dtype=np.int64)
+    recode = np.array([*(place[category_text(value)] for value in found), -1], dtype=np.int64)
     return recode[codes], order
 
 
@@ -280,7 +242,7 @@ def odd_text(series: pd.Series[Any]) -> str | None:
     """Say what looks wrong with a text column, if anything does."""
     if raw_kind(series) != "text":
         return None
-    codes, texts = modalities(series)
+    codes, texts = categories_of(series)
     numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
     if numbers.any() and not numbers.all() and numbers.mean() >= 0.5:
         odd = [text for text, number in zip(texts, numbers, strict=True) if not number]
@@ -290,7 +252,7 @@ def odd_text(series: pd.Series[Any]) -> str | None:
         )
     if len(codes) >= 20 and 2 * len(texts) > len(codes):
         return (
-            f"column {series.name!r} is text with {len(texts)} modalities in {len(codes)} rows;"
+            f"column {series.name!r} is text with {len(texts)} categories in {len(codes)} rows;"
             " if it is an identifier, drop it."
         )
     return None
@@ -315,19 +277,7 @@ def missing_counts(frame: pd.DataFrame) -> dict[str, int]:
 
 
 def row_weights(sample_weight: Any, rows: int) -> FloatArray:
-    """Check sample weights; ones where there are none.
-
-    Parameters
-    ----------
-    sample_weight : array of shape (n,) or None
-        Finite and non-negative, not all zero.
-    rows : int
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        A copy.
-    """
+    """A copy of the weights, shape (n,): finite, non-negative, not all 0; ones where None."""
     if sample_weight is None:
         return np.ones(rows)
     try:
@@ -347,3 +297,16 @@ def row_weights(sample_weight: Any, rows: int) -> FloatArray:
     if not weight.any():
         raise DataError("every sample_weight is zero; give at least one row of each class weight.")
     return weight
+
+
+def validated_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
+    """The table under the names ``fit`` knew it by."""
+    frame = as_frame(X, min_rows=1 if reset else 0)
+    named: Any = X if hasattr(X, "shape") else frame.to_numpy()
+    if isinstance(X, pd.DataFrame):
+        named = frame  # its names are clean
+    validate_data(estimator, named, reset=reset, skip_check_array=True)
+    if reset:
+        return frame
+    names = getattr(estimator, "feature_names_in_", default_names(estimator.n_features_in_))
+    return frame.set_axis(pd.Index(list(names), dtype=object), axis=1)

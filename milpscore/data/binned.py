@@ -17,6 +17,7 @@ from milpscore.core.errors import DataError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+
 Codes = npt.NDArray[np.uint8]
 
 MAX_BINS = 255

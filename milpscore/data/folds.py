@@ -13,23 +13,15 @@ from sklearn.model_selection import StratifiedKFold
 
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.data._checking import as_frame
 from milpscore.data._design import make_design
+from milpscore.data.checking import as_frame
 
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
 class Fold:
-    """The design of the training rows, and the test rows in its columns.
-
-    Attributes
-    ----------
-    train : Design
-    X : ndarray of shape (m, p)
-    y : ndarray of shape (m,), values -1 or +1
-    weight : ndarray of shape (m,)
-    """
+    """The design of the training rows, and the test rows in its columns."""
 
     train: Design
     X: FloatArray
@@ -46,22 +38,7 @@ def binned_design(
     class_weight: Any = None,
     positive: Any = None,
 ) -> Design:
-    """The design itself, or one made from a table, binned where there is a binner.
-
-    Parameters
-    ----------
-    X : Design, or table of shape (n, q)
-    y : array of shape (n,), or None with a Design
-    binner : Binner or None
-        Is left unfitted.
-    sample_weight, class_weight, positive :
-        As in :func:`make_design`.
-
-    Raises
-    ------
-    DataError
-        Where labels, weights or a binner accompany a finished design, or the data cannot be used.
-    """
+    """The design itself, or one made from a table, binned where there is a binner."""
     weights = {"sample_weight": sample_weight, "class_weight": class_weight, "positive": positive}
     if isinstance(X, Design):
         if binner is not None:
@@ -78,20 +55,7 @@ def binned_design(
 
 
 def stratified_splits(design: Design, cv: Any, random_state: int) -> list[Split]:
-    """Training and test rows of each fold; rows of weight 0 are in none.
-
-    Parameters
-    ----------
-    design : Design
-    cv : int, scikit-learn splitter, or None
-        A number of stratified, shuffled folds; None or 0 for none.
-    random_state : int
-
-    Raises
-    ------
-    OptionError
-        For a number of folds below 2 or above the rows of the rarer class.
-    """
+    """Training and test rows of each fold; rows of weight 0 are in none."""
     if cv is None or cv == 0:
         return []
     rows = np.flatnonzero(design.weight > 0)
@@ -110,25 +74,13 @@ def stratified_splits(design: Design, cv: Any, random_state: int) -> list[Split]
 def folds_of(
     design: Design, splits: Sequence[Split], X: Any, binner: Any, sample_weight: Any = None
 ) -> Iterator[Fold]:
-    """The folds of a design; with a binner its cuts come from the training rows alone.
-
-    Parameters
-    ----------
-    design : Design
-        Over all rows; its class weights stay.
-    splits : sequence of (training rows, test rows)
-    X : table of shape (n, q)
-        What the design was made from; only read with a binner.
-    binner : Binner or None
-    sample_weight : array of shape (n,), optional
-        Weights of the rows in the binner's quantiles.
-    """
+    """The folds of a design; with a binner its cuts come from the training rows alone."""
     for train, test in splits:
         y, weight = design.y[train], design.weight[train]
         if binner is None:
             fitted, held_out = replace(design, X=design.X[train], y=y), design.X[test]
         else:
-            # a modality that only test rows have scores 0: no training row could give it points
+            # a category that only test rows have scores 0: no training row could give it points
             table, fold = as_frame(X), clone(binner).set_params(unseen="zero")
             counted = None if sample_weight is None else np.asarray(sample_weight)[train]
             fitted = fold.fit_design(table.iloc[train], y, sample_weight=counted)

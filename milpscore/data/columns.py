@@ -1,0 +1,258 @@
+"""Design columns: how they are made and named from a table, and their values on raw data."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from milpscore.core.column import Column
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import DataError, OptionError
+from milpscore.data.checking import (
+    as_frame,
+    categories_of,
+    category_text,
+    check_size,
+    listing,
+    near_matches,
+    raw_kind,
+    refuse_missing,
+    to_numbers,
+)
+
+
+def numeric_column(feature: str) -> Column:
+    """The raw value itself."""
+    return Column(feature, feature)
+
+
+def missing_column(feature: str) -> Column:
+    """1 where the value is missing."""
+    return _named(Column("", feature, "missing"))
+
+
+def category_columns(series: pd.Series[Any]) -> list[Column]:
+    """One column a category, in their order."""
+    feature = str(series.name)
+    _, texts = categories_of(series)
+    return [_named(Column("", feature, "category", category=text)) for text in texts]
+
+
+def bin_columns(feature: str, cuts: Sequence[float]) -> list[Column]:
+    """The intervals between ascending cuts, the outer ones unbounded: each value lies in one."""
+    edges = [-math.inf, *map(float, cuts), math.inf]
+    return [
+        _named(Column("", feature, "interval", lower=lower, upper=upper))
+        for lower, upper in pairwise(edges)
+    ]
+
+
+def step_columns(feature: str, cuts: Sequence[float]) -> list[Column]:
+    """One column a cut, 1 from the cut on."""
+    return [_named(Column("", feature, "step", lower=float(cut))) for cut in cuts]
+
+
+def raw_columns(frame: pd.DataFrame) -> list[Column]:
+    """Numbers as they are, text, categorical and boolean columns one-hot by category."""
+    columns: list[Column] = []
+    for name in frame.columns:
+        if raw_kind(frame[name]) == "numeric":
+            columns.append(numeric_column(str(name)))
+        else:
+            columns.extend(category_columns(frame[name]))
+    return columns
+
+
+def renamed(column: Column, feature: str) -> Column:
+    """The same column of a feature with another name."""
+    return _named(replace(column, feature=feature))
+
+
+def refuse_equal_names(columns: Iterable[Column]) -> None:
+    """Raise a DataError where two columns would print alike."""
+    counts = Counter(column.name for column in columns)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise DataError(
+            f"two design columns would both be called {listing(twice)}."
+            " Rename a feature so that no name reads like a condition on another feature."
+        )
+
+
+def _named(column: Column) -> Column:
+    """Name a column after what it says about its feature."""
+    feature, kind = column.feature, column.kind
+    lower, upper = category_text(column.lower), category_text(column.upper)
+    if kind == "numeric":
+        name = feature
+    elif kind == "missing":
+        name = f"{feature} missing"
+    elif kind == "category":
+        name = f"{feature} = {column.category}"
+    elif math.isinf(column.lower) and math.isinf(column.upper):
+        name = f"{feature} (any value)"
+    elif math.isinf(column.lower):
+        name = f"{feature} < {upper}"
+    elif math.isinf(column.upper):
+        name = f"{feature} >= {lower}"
+    else:
+        name = f"{lower} <= {feature} < {upper}"
+    return replace(column, name=name)
+
+
+Unseen = Literal["error", "zero"]
+
+
+def apply_columns(
+    columns: Sequence[Column],
+    X: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    unseen: Unseen = "error",
+) -> FloatArray:
+    """Evaluate design columns on raw data.
+
+    Parameters
+    ----------
+    columns : sequence of Column, length p
+        All columns of a design; a category is known only through its column.
+    X : DataFrame, array, sparse matrix or list of rows, n rows
+        Raw data. Columns that no design column reads are ignored; n may be 0.
+    feature_names : sequence of str, optional
+        Names of the raw columns where X has none; ``x0, x1, ...`` by default.
+    unseen : {"error", "zero"}
+        What a value means that no column foresees (a category without a column, or a missing
+        value where the feature has no ``missing`` column): an error, or 0 in every column of the
+        feature. A missing value of a feature used as a number is always an error.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, p)
+        Where a feature has a ``missing`` column, a missing value is 1 there and 0 in all other
+        columns of the feature.
+
+    Raises
+    ------
+    DataError
+        A feature is absent, or holds text where numbers are needed, infinite values, missing
+        values, or an unseen category.
+    """
+    if unseen not in {"error", "zero"}:
+        raise OptionError(f"unseen={unseen!r} is unknown; use 'error' or 'zero'.")
+    members: dict[str, list[int]] = {}
+    for j, column in enumerate(columns):
+        members.setdefault(column.feature, []).append(j)
+    frame = as_frame(X, feature_names, only=members, min_rows=0)
+    check_size(len(frame), len(columns), "the design")
+    values = np.zeros((len(frame), len(columns)), order="F")
+    missing: dict[str, int] = {}
+    for feature, places in members.items():
+        count = _fill(values, frame[feature], columns, places, unseen)
+        if count:
+            missing[feature] = count
+    refuse_missing(missing)
+    return np.ascontiguousarray(values)
+
+
+def _fill(
+    values: FloatArray,
+    series: pd.Series[Any],
+    columns: Sequence[Column],
+    places: Sequence[int],
+    unseen: Unseen,
+) -> int:
+    """Write the columns of one feature; return how many missing values have no stated result."""
+    kinds = {columns[j].kind for j in places}
+    if "category" in kinds and not kinds <= {"category", "missing"}:
+        raise DataError(
+            f"feature {series.name!r} has columns by category and columns by number;"
+            " use one or the other."
+        )
+    if "category" in kinds:
+        _fill_categories(values, series, columns, places, unseen)
+    elif kinds != {"missing"}:
+        _fill_numbers(values, series, columns, places)
+    absent = series.isna().to_numpy()
+    for j in places:
+        if columns[j].kind == "missing":
+            values[:, j] = absent
+    foreseen = "missing" in kinds or (unseen == "zero" and "numeric" not in kinds)
+    return 0 if foreseen else int(absent.sum())
+
+
+def _fill_numbers(
+    values: FloatArray, series: pd.Series[Any], columns: Sequence[Column], places: Sequence[int]
+) -> None:
+    numbers = to_numbers(series)
+    for j in places:
+        column = columns[j]
+        if column.kind == "numeric":
+            values[:, j] = np.where(np.isnan(numbers), 0.0, numbers)
+        elif column.kind in {"interval", "step"}:
+            # A step's upper bound is infinite; a missing value compares false with everything.
+            values[:, j] = (numbers >= column.lower) & (numbers < column.upper)
+
+
+def _fill_categories(
+    values: FloatArray,
+    series: pd.Series[Any],
+    columns: Sequence[Column],
+    places: Sequence[int],
+    unseen: Unseen,
+) -> None:
+    known = {columns[j].category: j for j in places if columns[j].kind == "category"}
+    codes, texts = categories_of(series)
+    strange = [k for k, text in enumerate(texts) if text not in known]
+    if strange and unseen == "error":
+        # A categorical may declare categories that do not occur.
+        present = [texts[k] for k in np.intersect1d(codes, strange)]
+        if present:
+            raise DataError(
+                f"column {series.name!r} holds {listing(present)}, unseen in fitting (known:"
+                f" {listing(known)}). Recode these rows, or let unseen values score nothing with"
+                ' unseen="zero".'
+            )
+    for k, text in enumerate(texts):
+        if text in known:
+            values[:, known[text]] = codes == k
+
+
+Expert: TypeAlias = "Sequence[str] | Mapping[str, float] | Sequence[float] | FloatArray | None"
+
+
+def expert_vector(expert: Expert, columns: Sequence[Column], features: Sequence[str]) -> FloatArray:
+    """What the expert knows of each design column, shape (p,); by name, by feature or by column."""
+    if expert is None:
+        return np.zeros(len(columns))
+    if isinstance(expert, str):
+        raise OptionError(f"expert={expert!r} is a single text; pass a list of names.")
+    if isinstance(expert, Mapping):
+        return _by_name({str(name): float(known) for name, known in expert.items()}, columns)
+    given = list(expert)
+    if any(isinstance(entry, str) for entry in given):
+        return _by_name(dict.fromkeys(map(str, given), 1.0), columns)
+    if len(given) == len(columns):
+        return np.asarray(given)
+    if len(given) == len(features):
+        by_feature = dict(zip(features, given, strict=True))
+        return np.array([by_feature[c.feature] for c in columns])
+    raise OptionError(
+        f"expert has {len(given)} numbers for {len(features)} features and {len(columns)} design"
+        " columns; give one a feature or one a column, or names."
+    )
+
+
+def _by_name(known: Mapping[str, float], columns: Sequence[Column]) -> FloatArray:
+    """A column's own name goes before that of its feature."""
+    names = {column.name for column in columns} | {column.feature for column in columns}
+    strange = [name for name in known if name not in names]
+    if strange:
+        raise DataError(f"expert names {strange[0]!r}; {near_matches(strange[0], sorted(names))}")
+    return np.array([known.get(c.name, known.get(c.feature, 0.0)) for c in columns])
