@@ -12,7 +12,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
-from milpscore.core.result import Claim, Result, SolutionStatus, Termination
+from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.statement import Statement
 from milpscore.formulations import builder
 from milpscore.losses import RiskLoss
@@ -132,7 +132,7 @@ def heuristic_result(program: Program, options: Options) -> Result:
         broken = "; ".join(dict.fromkeys(f.violations[0] for _, f in checked))
         message = f"the heuristic found no card that meets every constraint ({broken}): solve it"
         return Result(
-            **common, claim=Claim.NONE, solution=SolutionStatus.NONE, verified=False,
+            **common, claim=Claim.NONE, verified=False,
             message=message,
         )  # fmt: skip
     card, figures = min(sound, key=lambda pair: pair[1].objective)
@@ -140,7 +140,6 @@ def heuristic_result(program: Program, options: Options) -> Result:
     return Result(
         **common,
         claim=Claim.FEASIBLE,
-        solution=SolutionStatus.FEASIBLE,
         verified=True,
         objective=figures.objective,
         loss=figures.loss,

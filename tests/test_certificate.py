@@ -20,7 +20,7 @@ from milpscore.cli._app import app
 from milpscore.constraints import MaxFPR
 from milpscore.core.errors import DataError, FormulationError, NotApplicableError, OptionError
 from milpscore.core.program import Program
-from milpscore.core.result import Claim, Result, SolutionStatus, Termination
+from milpscore.core.result import Claim, Result, Termination
 from milpscore.fitting import fit_card
 from milpscore.formulations import convex_rounding, hinge, risk_score, slim
 from milpscore.solvers import solve
@@ -389,9 +389,7 @@ def test_refusals_say_what_to_do() -> None:
     result = solve(program, progress=False, time_limit=0)
     with pytest.raises(OptionError, match="evidence must be one of"):
         certify(program, result, evidence="magic")  # type: ignore[arg-type]
-    no_card = Result(
-        "slim", "exact", Claim.NONE, Termination.TIME_LIMIT, SolutionStatus.NONE, verified=False
-    )
+    no_card = Result("slim", "exact", Claim.NONE, Termination.TIME_LIMIT, verified=False)
     with pytest.raises(NotApplicableError, match="no card to certify"):
         certify(program, no_card)
     with pytest.raises(FormulationError, match="max_terms differs"):

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 import milpscore
 from milpscore import plots
 from milpscore.core.errors import NotApplicableError
-from milpscore.core.result import Claim, Result, SolutionStatus, Termination, TracePoint
+from milpscore.core.result import Claim, Result, Termination, TracePoint
 from milpscore.data import Binner, make_planted_score
 
 
@@ -40,7 +40,7 @@ def table() -> pd.DataFrame:
 def solved(**changes: Any) -> Result:
     fields: dict[str, Any] = {
         "formulation": "slim", "kind": "exact", "claim": Claim.GAP, "verified": True,
-        "termination": Termination.TIME_LIMIT, "solution": SolutionStatus.FEASIBLE,
+        "termination": Termination.TIME_LIMIT,
         "objective": 0.2, "dual_bound": 0.15, "solve_seconds": 4.0,
         "coefficients": np.array([0.0, -3.0, 2.0]),
         "trace": (

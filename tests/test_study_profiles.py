@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
-from milpscore.core.result import Claim, Result, SolutionStatus, Termination, TracePoint
+from milpscore.core.result import Claim, Result, Termination, TracePoint
 from milpscore.study import bound_curves, data_profile, performance_profile
 
 mpl.use("Agg")
@@ -63,7 +63,7 @@ def solve_like(
     _, objective, bound = points[-1]
     return Result(
         formulation="slim", kind="exact", claim=Claim.GAP, termination=Termination.TIME_LIMIT,
-        solution=SolutionStatus.FEASIBLE, verified=verified, objective=objective,
+        verified=verified, objective=objective,
         dual_bound=bound, solve_seconds=seconds, trace=trace,
     )  # fmt: skip
 

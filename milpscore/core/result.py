@@ -39,13 +39,18 @@ class _Explained(Enum):
 
 
 class Termination(_Explained):
-    """Why a solve stopped."""
+    """Why a solve, a fit or a search stopped: the one list for every engine."""
 
     COMPLETED = "completed", "The solver ran to its own end: nothing is left to search."
-    GAP_REACHED = "gap_reached", "The gap asked for was reached; a better card may exist."
+    GAP_REACHED = "gap_reached", "The gap asked for was reached; what is better lies within it."
+    CONVERGED = "converged", "0 lies within the tolerance of the subdifferential: an optimum."
     TIME_LIMIT = "time_limit", "The time limit was reached."
     NODE_LIMIT = "node_limit", "The node limit was reached."
     ITERATION_LIMIT = "iteration_limit", "The iteration limit was reached."
+    CARD_LIMIT = "card_limit", "As many cards as asked for were found."
+    STALLED = "stalled", "No step lowers the objective any more in floating point."
+    FLAT = "flat", "The last epochs hardly lowered the objective: another algorithm may go on."
+    STOPPED = "stopped", "The callback asked to stop: this is the best until then."
     HEURISTIC = "heuristic", "Only a heuristic was asked for: no solver ran, nothing is proved."
     INTERRUPTED = "interrupted", "The user interrupted the solve."
     INFEASIBLE = "infeasible", "The solver found that no point meets every constraint."
@@ -55,14 +60,6 @@ class Termination(_Explained):
         "The solver stopped short of its tolerances: a point, not an optimum.",
     )
     ERROR = "error", "The solver stopped with an error."
-
-
-class SolutionStatus(_Explained):
-    """What solution the solver holds."""
-
-    NONE = "none", "No point that meets every constraint."
-    FEASIBLE = "feasible", "A point that meets every constraint."
-    OPTIMAL = "optimal", "A point the solver calls optimal."
 
 
 class Claim(_Explained):
@@ -127,7 +124,6 @@ class Result:
     claim : Claim
         What is vouched for.
     termination : Termination
-    solution : SolutionStatus
     verified : bool
         Coefficients rounded, loss, objective and every constraint recomputed from the raw data.
     objective, loss, penalty : float
@@ -154,7 +150,6 @@ class Result:
     kind: ResultKind
     claim: Claim
     termination: Termination
-    solution: SolutionStatus
     verified: bool
     objective: float = float("nan")
     loss: float = float("nan")

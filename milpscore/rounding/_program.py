@@ -18,7 +18,6 @@ from milpscore.core.result import (
     CLAIM_TOLERANCE,
     Claim,
     Result,
-    SolutionStatus,
     Termination,
     claim_of,
 )
@@ -193,7 +192,6 @@ def rounded_result(
         relaxed,
         **common,
         claim=claim_of(True, figures.objective, bound, trivial=0.0),
-        solution=SolutionStatus.FEASIBLE,
         verified=True,
         objective=figures.objective,
         loss=figures.loss,
@@ -254,7 +252,6 @@ def _no_card(relaxed: Result) -> dict[str, Any]:
     infeasible = relaxed.termination is Termination.INFEASIBLE
     return {
         "claim": Claim.NONE,
-        "solution": SolutionStatus.NONE,
         "verified": False,
         "objective": nan,
         "loss": nan,

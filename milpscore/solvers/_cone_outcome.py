@@ -8,7 +8,7 @@ import numpy as np
 
 from milpscore.core.cone_form import ConeForm, cone_distance
 from milpscore.core.design import FloatArray
-from milpscore.core.result import SolutionStatus, Termination
+from milpscore.core.result import Termination
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +33,6 @@ class ConeOutcome:
     z: FloatArray | None = None
     iterations: int = 0
     seconds: float = 0.0
-
-    @property
-    def solution(self) -> SolutionStatus:
-        """What the solver holds, by its own word."""
-        if self.x is None or self.termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
-            return SolutionStatus.NONE
-        if self.termination is Termination.COMPLETED:
-            return SolutionStatus.OPTIMAL
-        return SolutionStatus.FEASIBLE
 
 
 def residuals(form: ConeForm, outcome: ConeOutcome) -> dict[str, float]:

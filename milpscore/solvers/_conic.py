@@ -20,7 +20,6 @@ from milpscore.core.result import (
     Claim,
     Result,
     SecondOpinion,
-    SolutionStatus,
     Termination,
     claim_of,
 )
@@ -351,7 +350,6 @@ def _common(
         "formulation": program.formulation,
         "kind": "relaxed",
         "termination": outcome.termination,
-        "solution": SolutionStatus.FEASIBLE if origin != "solver" else outcome.solution,
         "nodes": 0,
         "build_seconds": program.build_seconds,
         "handover_seconds": answer.compile_seconds,

@@ -262,7 +262,6 @@ def common_fields(
         "formulation": program.formulation,
         "kind": handed.kind,
         "termination": outcome.termination,
-        "solution": outcome.solution,
         "nodes": outcome.nodes,
         "build_seconds": program.build_seconds,
         "handover_seconds": handed.handover_seconds,

@@ -11,7 +11,6 @@ from milpscore.core.card import Card
 from milpscore.core.result import (
     Claim,
     Result,
-    SolutionStatus,
     Termination,
     TracePoint,
     claim_of,
@@ -80,7 +79,7 @@ def _all_of(receivers: list[Callback]) -> Callback | None:
 
 def nothing_run(termination: Termination) -> Outcome:
     """The outcome of a run that was not started."""
-    return Outcome(termination, SolutionStatus.NONE, None, None, None, -math.inf, 0, 0.0, False)
+    return Outcome(termination)
 
 
 def relaxed_result(

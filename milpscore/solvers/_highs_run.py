@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import highspy
 import numpy as np
 
 from milpscore.core.design import FloatArray
-from milpscore.core.result import SolutionStatus, Termination, TracePoint
+from milpscore.core.result import Termination, TracePoint
 from milpscore.solvers._options import Options
 from milpscore.solvers._session import Session
 
@@ -46,14 +47,13 @@ class Outcome:
     """
 
     termination: Termination
-    solution: SolutionStatus
-    values: FloatArray | None
-    row_dual: FloatArray | None
-    col_dual: FloatArray | None
-    dual_bound: float
-    nodes: int
-    seconds: float
-    start_taken: bool
+    values: FloatArray | None = None
+    row_dual: FloatArray | None = None
+    col_dual: FloatArray | None = None
+    dual_bound: float = -math.inf
+    nodes: int = 0
+    seconds: float = 0.0
+    start_taken: bool = False
     trace: list[TracePoint] = field(default_factory=list)
 
 
@@ -219,13 +219,6 @@ def _outcome(
         bound = session.dual_bound_of(np.asarray(answer.row_dual) / session.scale)
     return Outcome(
         termination=termination,
-        solution=(
-            SolutionStatus.OPTIMAL
-            if optimal
-            else SolutionStatus.FEASIBLE
-            if feasible
-            else SolutionStatus.NONE
-        ),
         values=np.asarray(answer.col_value, dtype=np.float64) if feasible else None,
         row_dual=np.asarray(answer.row_dual) / session.scale if with_duals else None,
         col_dual=np.asarray(answer.col_dual) / session.scale if with_duals else None,

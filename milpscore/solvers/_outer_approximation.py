@@ -19,7 +19,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
-from milpscore.core.result import CLAIM_TOLERANCE, Result, SolutionStatus, Termination, TracePoint
+from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, TracePoint
 from milpscore.solvers._finish import exact_result, start_vector
 from milpscore.solvers._hand_back import hand_back
 from milpscore.solvers._highs import nothing_run, relaxed_result
@@ -191,14 +191,9 @@ class _Search:
             1.0, abs(self.best)
         ):
             termination = Termination.GAP_REACHED
-        proved = termination is Termination.COMPLETED
-        status = SolutionStatus.OPTIMAL if proved else SolutionStatus.FEASIBLE
         return Outcome(
             termination=termination,
-            solution=SolutionStatus.NONE if self.values is None else status,
             values=self.values,
-            row_dual=None,
-            col_dual=None,
             dual_bound=self.bound,
             nodes=self.nodes,
             seconds=time.perf_counter() - self.started,

@@ -21,7 +21,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
-from milpscore.core.result import CLAIM_TOLERANCE, Result, SolutionStatus, Termination, TracePoint
+from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, TracePoint
 from milpscore.solvers._finish import absolute_gap, exact_result, start_vector
 from milpscore.solvers._highs_run import Outcome
 from milpscore.solvers._lazy_lp import LazyLP
@@ -297,13 +297,9 @@ class _Tree:
         """What the search found, in the form every engine answers."""
         done = self.termination is Termination.COMPLETED
         infeasible = done and not math.isfinite(self.best) and not math.isfinite(self.closed_bound)
-        status = SolutionStatus.OPTIMAL if done else SolutionStatus.FEASIBLE
         return Outcome(
             termination=Termination.INFEASIBLE if infeasible else self.termination,
-            solution=SolutionStatus.NONE if self.values is None else status,
             values=self.values,
-            row_dual=None,
-            col_dual=None,
             dual_bound=self.bound if math.isfinite(self.bound) else -math.inf,
             nodes=self.nodes,
             seconds=time.perf_counter() - self.started,

@@ -16,7 +16,7 @@ from milpscore.core.design import IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.grid import on_grid
 from milpscore.core.program import Program
-from milpscore.core.result import Result, SolutionStatus, Termination, TracePoint
+from milpscore.core.result import Result, Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.solvers._coordinate_descent import coordinate_descent
@@ -115,10 +115,7 @@ def _search(
 ) -> tuple[Outcome, Card | None]:
     """Run the tree on the merged rows."""
     if options.time_limit == 0:
-        nothing = Outcome(
-            Termination.TIME_LIMIT, SolutionStatus.NONE, None, None, None, -math.inf, 0, 0.0, False
-        )
-        return nothing, None
+        return Outcome(Termination.TIME_LIMIT), None
 
     def tell(seconds: float, objective: float, bound: float, nodes: int) -> None:
         for receive in receivers:
@@ -131,20 +128,12 @@ def _search(
     }
     of_loss = _zero_one if isinstance(statement.loss, ZeroOne) else _smooth
     answer, own = of_loss(statement, options, start, limits)
-    solution = SolutionStatus.NONE if own is None else SolutionStatus.FEASIBLE
-    if answer.termination is Termination.COMPLETED and own is not None:
-        solution = SolutionStatus.OPTIMAL
     outcome = Outcome(
         answer.termination,
-        solution,
-        None,
-        None,
-        None,
-        answer.bound,
-        answer.nodes,
-        0.0,
-        start is not None,
-        answer.trace,
+        dual_bound=answer.bound,
+        nodes=answer.nodes,
+        start_taken=start is not None,
+        trace=answer.trace,
     )
     return outcome, own
 

@@ -12,7 +12,7 @@ from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design
 from milpscore.core.errors import OptionError
 from milpscore.core.program import Program
-from milpscore.core.result import Result, SolutionStatus, Termination, claim_of
+from milpscore.core.result import Result, Termination, claim_of
 from milpscore.fitting import fit_card
 from milpscore.formulations import FORMULATIONS, builder
 from milpscore.formulations._registry import conic_builder_of
@@ -130,7 +130,6 @@ def _proximal(model: ModelSpec, arguments: dict[str, Any], design: Design, exper
         kind="relaxed",
         claim=claim_of(True, found.objective, found.dual_objective, trivial=0.0),
         termination=Termination.COMPLETED if stopped else Termination.ITERATION_LIMIT,
-        solution=SolutionStatus.OPTIMAL if stopped else SolutionStatus.FEASIBLE,
         verified=True,
         objective=found.objective,
         loss=found.loss,
