@@ -20,8 +20,7 @@ import numpy as np
 from _common import SEED, Report, arguments, in_child, median, peak_kb, resident_kb
 from _handover import METHODS, Clock
 
-from milpscore.core.column import Column
-from milpscore.core.design import Design
+from milpscore.core.design import Column, Design
 from milpscore.formulations import slim
 from milpscore.solvers import load
 

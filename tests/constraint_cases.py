@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from milpscore import constraints as c
-from milpscore.core.column import Column
-from milpscore.core.design import Design
+from milpscore.core.design import Column, Design
 
 Points = Callable[[Any], bool]
 Errors = Callable[[Any], Any]

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from milpscore.core.card import Card
-from milpscore.core.column import Column
-from milpscore.core.design import Design
+from milpscore.core.design import Column, Design
 from milpscore.data import make_design, make_planted_score
 
 

@@ -14,8 +14,7 @@ from designs import card_of, design
 from sklearn.base import clone
 
 from milpscore import constraints as c
-from milpscore.core.column import Column
-from milpscore.core.design import Design
+from milpscore.core.design import Column, Design
 from milpscore.core.errors import FormulationError
 from milpscore.data import Binner, make_design
 from milpscore.estimators import FusedLassoClassifier, SlimClassifier, SlimClassifierCV

@@ -7,8 +7,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from milpscore.core.column import Column
-from milpscore.core.design import Design, MergedRows, merge_rows
+from milpscore.core.design import Column, Design, MergedRows, merge_rows
 
 Key = tuple[tuple[float, ...], int]
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from milpscore.core.column import Column
+from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, apply_columns
 from milpscore.data._binning import quantile_cuts

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from milpscore.core.column import Column
+from milpscore.core.design import Column
 from milpscore.core.errors import DataError, SizeError
 from milpscore.data import Binner, make_design
 from milpscore.data.checking import MAX_CELLS

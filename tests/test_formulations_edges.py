@@ -16,8 +16,8 @@ from test_formulations_exact import random_design
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design
+from milpscore.core.grid import as_fraction
 from milpscore.core.result import Claim
-from milpscore.core.rule import as_fraction
 from milpscore.formulations import builder, hinge, slim
 from milpscore.solvers import load, solve
 from milpscore.verify import evaluate

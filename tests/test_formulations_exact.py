@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from milpscore.core.card import Card
-from milpscore.core.column import Column
-from milpscore.core.design import Design
+from milpscore.core.design import Column, Design
 from milpscore.core.errors import FormulationError
 from milpscore.core.result import Claim
 from milpscore.data import make_design

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from milpscore import Scorecard
-from milpscore.core.card import Card
-from milpscore.core.column import Column
-from milpscore.core.design import Design
+from milpscore.core.card import Card, DecisionRule
+from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError
-from milpscore.core.rule import DecisionRule, as_fraction
+from milpscore.core.grid import as_fraction
 
 
 def numeric(*names: str) -> tuple[Column, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from milpscore import Scorecard
-from milpscore.core.column import Column
+from milpscore.core.design import Column
 from milpscore.core.errors import DataError
 
 

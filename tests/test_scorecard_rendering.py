@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 
 from milpscore import Scorecard
-from milpscore.core.column import Column
+from milpscore.core.design import Column
 from milpscore.scorecard._latex import escape_latex
 from milpscore.scorecard._rows import printable
 from milpscore.scorecard._sentences import certificate_sentences

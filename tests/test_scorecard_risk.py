@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from designs import design
 
-from milpscore.core.column import Column
+from milpscore.core.design import Column
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card

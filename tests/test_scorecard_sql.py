@@ -14,7 +14,7 @@ import pytest
 
 from milpscore import Scorecard
 from milpscore.core.card import Card
-from milpscore.core.column import Column
+from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, make_design
 

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 
 from milpscore.core.card import Card
-from milpscore.core.column import Column, ColumnKind
+from milpscore.core.design import Column, ColumnKind
 from milpscore.core.errors import DataError, FormulationError
 
 VERSION = 1

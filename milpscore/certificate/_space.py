@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from milpscore.core.card import Card
-from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.requirement import BoolArray
+from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.statement import Statement
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -12,9 +12,8 @@ import numpy as np
 
 from milpscore.constraints._parts import Part, Points, Wrong
 from milpscore.core.card import Card
-from milpscore.core.design import Design, FloatArray, IntArray
+from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError
-from milpscore.core.requirement import BoolArray
 from milpscore.core.statement import Statement
 
 
@@ -63,7 +62,7 @@ class Constraint(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A constraint on a design; the :class:`milpscore.core.requirement.Requirement` of it.
+    """A constraint on a design; the :class:`milpscore.core.statement.Requirement` of it.
 
     Attributes
     ----------

@@ -12,11 +12,9 @@ import numpy as np
 from milpscore.constraints._base import Constraint, require_count
 from milpscore.constraints._parts import Part, Wrong
 from milpscore.constraints._where import Where, plain_where, rows_where, words
-from milpscore.core.design import Design
+from milpscore.core.design import BoolArray, Design
 from milpscore.core.errors import FormulationError
-from milpscore.core.grid import common_step, on_grid
-from milpscore.core.requirement import BoolArray
-from milpscore.core.rule import as_fraction
+from milpscore.core.grid import as_fraction, common_step, on_grid
 
 _EXACT = 2**52
 

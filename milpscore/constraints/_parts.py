@@ -10,8 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from milpscore.core.card import Card
-from milpscore.core.design import Design, FloatArray, IntArray
-from milpscore.core.requirement import BoolArray
+from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
 
 Group = tuple[int, ...]
 
@@ -203,7 +202,7 @@ class Wrong:
 
 def wrong_rows(design: Design, card: Card) -> BoolArray:
     """Whether the card errs on each raw row, counted as the 0-1 loss does; shape (n,)."""
-    from milpscore.core.totals import GridTotals, card_totals
+    from milpscore.core.card import GridTotals, card_totals
     from milpscore.losses import ZeroOne
 
     totals = card_totals(design.X, design.step, card)

@@ -13,8 +13,7 @@ from milpscore.constraints._names import feature_columns, features
 from milpscore.constraints._parts import Part, Totals
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
-from milpscore.core.grid import on_grid
-from milpscore.core.rule import as_fraction
+from milpscore.core.grid import as_fraction, on_grid
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from milpscore.constraints._names import known_names, nearest
-from milpscore.core.column import Column
-from milpscore.core.design import Design
+from milpscore.core.design import BoolArray, Column, Design
 from milpscore.core.errors import FormulationError
-from milpscore.core.requirement import BoolArray
 
 Where = str | Sequence[str] | Sequence[bool] | BoolArray | None
 

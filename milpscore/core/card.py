@@ -1,4 +1,4 @@
-"""The integer card: whole-number points and the intercept, nothing else."""
+"""The integer card, its exact totals on raw rows, and the rule that decides by them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import FormulationError
-from milpscore.core.rule import as_fraction
+from milpscore.core.grid import as_fraction, on_grid
 
 Exact = int | Fraction
 
@@ -68,3 +69,166 @@ class Card:
     def totals(self, X: FloatArray) -> FloatArray:
         """Totals w.x of the rows of X in floating point, shape (n,)."""
         return np.asarray(X, dtype=np.float64) @ self.coefficients.astype(np.float64)
+
+
+_EXACT_LIMIT = 2.0**53
+
+
+@dataclass(frozen=True)
+class GridTotals:
+    """Exact totals: row i's total is ``counts[i] * unit``.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (n,)
+    unit : Fraction
+        The grid step of the data.
+    """
+
+    counts: IntArray
+    unit: Fraction
+
+
+@dataclass(frozen=True)
+class FloatTotals:
+    """Totals in extended precision, for data on no usable grid.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+    error : float
+        A bound on the rounding error of any of them.
+    """
+
+    values: FloatArray
+    error: float
+
+
+Totals = GridTotals | FloatTotals
+
+
+def card_totals(X: FloatArray, step: Fraction | None, card: Card) -> Totals:
+    """Totals of a card on rows X.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    step : Fraction or None
+        Grid step of X (``Design.step``); None where there is no usable grid.
+    card : Card
+
+    Returns
+    -------
+    GridTotals or FloatTotals
+        Exact in the first case: every product and partial sum is a whole number below 2^53.
+    """
+    used = np.flatnonzero(card.coefficients)
+    w = card.coefficients[used]
+    if not len(used):  # no points: every total is exactly 0, whatever the data
+        return GridTotals(np.zeros(len(X), dtype=np.int64), step or Fraction(1))
+    if step is not None:
+        counts = on_grid(X[:, used], step)
+        reach = float(np.abs(counts).max(initial=0)) * float(np.abs(w).sum())
+        if reach < _EXACT_LIMIT:
+            exact = counts.astype(np.float64) @ w.astype(np.float64)
+            return GridTotals(exact.astype(np.int64), step)
+    extended = X[:, used].astype(np.longdouble) @ w.astype(np.longdouble)
+    magnitude = float((np.abs(X[:, used]) @ np.abs(w).astype(np.float64)).max(initial=0.0))
+    # float64 storage of the result dominates the error of the extended-precision sum.
+    return FloatTotals(extended.astype(np.float64), 2.0**-52 * (magnitude + 1.0))
+
+
+TIE_SHARE = Fraction(1, 1000)
+"""A total within this share of a step of a grid point is that grid point."""
+
+RELATIVE_ROUNDING = 1e-9
+"""Without a grid, a total this close to the threshold (relative to the summands) is a tie."""
+
+
+@dataclass(frozen=True)
+class DecisionRule:
+    """Positive iff the total reaches the threshold; a tie is positive.
+
+    Floating-point sums such as 0.1 + 0.1 + 0.1 miss the grid point they mean. Totals are therefore
+    put back on the grid of ``step`` where they lie within a thousandth of a step of it, and only
+    there: a row whose values are off the grid keeps its own total.
+
+    Attributes
+    ----------
+    threshold : Fraction
+        T; positive iff total >= T.
+    step : Fraction or None
+        The grid of the data. None where there is no usable one; a total within 1e-9 of the
+        threshold, relative to the size of its summands, then is a tie.
+    """
+
+    threshold: Fraction
+    step: Fraction | None
+
+    @property
+    def cut(self) -> Fraction:
+        """The number a computed total is compared with.
+
+        A thousandth of a step below the threshold, but above the last grid point below it (which
+        matters where the threshold itself lies off the grid). Without a grid, the threshold.
+        """
+        if self.step is None:
+            return self.threshold
+        rounding = TIE_SHARE * self.step
+        below = self.step * (-((-self.threshold) // self.step) - 1)
+        return max(self.threshold - rounding, below + rounding)
+
+    @property
+    def offset(self) -> float:
+        """What a tie scores in :meth:`decision`: step/2, or 1e-9 max(1, abs(T)) without a grid."""
+        if self.step is None:
+            return RELATIVE_ROUNDING * max(1.0, abs(float(self.threshold)))
+        return float(self.step / 2)
+
+    def totals(self, X: npt.ArrayLike, points: npt.ArrayLike) -> FloatArray:
+        """Totals w.x of the rows of X, put back on the grid where rounding left it.
+
+        Parameters
+        ----------
+        X : array of shape (n, p)
+        points : array of shape (p,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        values = np.asarray(X, dtype=np.float64)
+        weights = np.asarray(points, dtype=np.float64)
+        raw = values @ weights
+        if self.step is None:
+            target = float(self.threshold)
+            size = np.abs(values) @ np.abs(weights) + abs(target)
+            return np.where(np.abs(raw - target) <= RELATIVE_ROUNDING * size, target, raw)
+        multiple = np.rint(raw * (self.step.denominator / self.step.numerator))
+        nearest = multiple * self.step.numerator / self.step.denominator
+        return np.where(np.abs(raw - nearest) <= float(TIE_SHARE * self.step), nearest, raw)
+
+    def positive(self, totals: FloatArray) -> npt.NDArray[np.bool_]:
+        """Whether each total of :meth:`totals` is answered positive, shape (n,)."""
+        return np.asarray(totals, dtype=np.float64) >= float(self.cut)
+
+    def decision(self, totals: FloatArray) -> FloatArray:
+        """A value that is > 0 exactly where the total is positive, and never 0.
+
+        On the grid it is total - T + step/2. Off the grid a total between T - step/2 and T gets
+        half its (negative) distance to T instead, which keeps both the sign and the order.
+
+        Parameters
+        ----------
+        totals : ndarray of shape (n,), from :meth:`totals`
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        distance = np.asarray(totals, dtype=np.float64) - float(self.threshold)
+        shifted = distance + self.offset
+        # A threshold off the grid may lie above a total by less than floats can tell.
+        below_zero = -np.finfo(np.float64).tiny
+        negative = np.minimum(np.minimum(shifted, distance / 2), below_zero)
+        return np.where(self.positive(totals), shifted, negative)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,3 +99,19 @@ def on_grid(values: npt.ArrayLike, step: Fraction) -> npt.NDArray[np.int64]:
     array = np.asarray(values, dtype=np.float64)
     # The grid is bounded, so value * denominator / numerator is a few ulps from an integer.
     return np.rint(array * (step.denominator / step.numerator)).astype(np.int64)
+
+
+def as_fraction(value: Any) -> Fraction:
+    """An exact number: integers and fractions as they are, floats as the decimal they print as.
+
+    Parameters
+    ----------
+    value : int, Fraction, finite float, NumPy scalar, or text such as ``"3/10"``
+
+    Returns
+    -------
+    Fraction
+        ``Fraction(3, 10)`` for ``0.3``, not the binary number nearest to it.
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    return Fraction(repr(plain)) if isinstance(plain, float) else Fraction(plain)

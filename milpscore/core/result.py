@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from milpscore.core.card import Card
+from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import FloatArray
-from milpscore.core.rule import DecisionRule, as_fraction
+from milpscore.core.grid import as_fraction
 
 ResultKind = Literal["exact", "relaxed", "rounded"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol, TypeAlias
 
+from milpscore.core.card import FloatTotals, GridTotals, Totals
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.totals import FloatTotals, GridTotals, Totals
 
 LossTask: TypeAlias = Literal["classification", "regression", "count", "multinomial"]
 

@@ -14,8 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from milpscore.core.column import Column
-from milpscore.core.design import Design, FloatArray
+from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data._design import make_design
 from milpscore.data.checking import (

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.column import Column
-from milpscore.core.design import Design, FloatArray
+from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError
 from milpscore.data.checking import as_frame, check_size, listing, odd_text, row_weights
 from milpscore.data.columns import apply_columns, numeric_column, raw_columns, refuse_equal_names

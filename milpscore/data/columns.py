@@ -12,8 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from milpscore.core.column import Column
-from milpscore.core.design import FloatArray
+from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data.checking import (
     as_frame,

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.column import Column
-from milpscore.core.design import FloatArray
+from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError
 from milpscore.core.terms import SmoothLoss
 from milpscore.data import BinnedDesign, Binner, apply_columns

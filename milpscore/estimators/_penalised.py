@@ -16,8 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from milpscore.core.column import Column
-from milpscore.core.design import FloatArray
+from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import OptionError
 from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.data import Binner, apply_columns

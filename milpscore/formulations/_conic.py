@@ -11,7 +11,6 @@ from typing import Any, ParamSpec
 import cvxpy as cp
 import numpy as np
 
-from milpscore.core.column import Column
 from milpscore.core.conic import (
     Cone,
     ConicProgram,
@@ -20,7 +19,7 @@ from milpscore.core.conic import (
     RowLoss,
     WeightedRows,
 )
-from milpscore.core.design import Design
+from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError, FormulationError, MilpscoreError, OptionError
 from milpscore.core.html import algebra_in
 from milpscore.core.program import Layout

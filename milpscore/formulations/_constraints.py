@@ -14,13 +14,11 @@ import pyomo.environ as pyo
 from milpscore.constraints import Constraint, bind
 from milpscore.constraints._base import Bound
 from milpscore.constraints._parts import Ordered, Part, Points, Totals, Used, Wrong
-from milpscore.core.card import Card
+from milpscore.core.card import Card, GridTotals, card_totals
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Layout
-from milpscore.core.requirement import RULES
-from milpscore.core.statement import InterceptRule, Statement
-from milpscore.core.totals import GridTotals, card_totals
+from milpscore.core.statement import RULES, InterceptRule, Statement
 from milpscore.formulations._common import INTEGRALITY_TOLERANCE, linear, total_range
 from milpscore.losses import ZeroOne
 

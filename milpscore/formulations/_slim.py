@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from milpscore.core.card import Card
+from milpscore.core.card import RELATIVE_ROUNDING, Card
 from milpscore.core.design import Design, FloatArray, MergedRows
 from milpscore.core.errors import FormulationError
 from milpscore.core.grid import on_grid
 from milpscore.core.program import Layout, Program
-from milpscore.core.rule import RELATIVE_ROUNDING
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.formulations._common import (
     INTEGRALITY_TOLERANCE,

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from milpscore.core.card import FloatTotals, GridTotals, Totals
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.terms import InterceptRange, SmoothLoss
-from milpscore.core.totals import FloatTotals, GridTotals, Totals
 
 _STEPS = 60
 _TOLERANCE = 1e-13

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from milpscore.core.card import FloatTotals, GridTotals, Totals
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.terms import InterceptRange
-from milpscore.core.totals import FloatTotals, GridTotals, Totals
 
 
 @dataclass(frozen=True)

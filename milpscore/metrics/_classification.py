@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from milpscore.core.card import DecisionRule
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError
-from milpscore.core.grid import common_step
+from milpscore.core.grid import as_fraction, common_step
 from milpscore.core.result import relative_gap
-from milpscore.core.rule import DecisionRule, as_fraction
 from milpscore.metrics._coefficients import as_vector
 
 Weights = npt.ArrayLike | None

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.card import Card
-from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.requirement import BoolArray
+from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.statement import Statement
 from milpscore.losses import ZeroOne
 

@@ -14,8 +14,7 @@ import pandas as pd
 
 from milpscore.certificate import Certificate
 from milpscore.certificate._restating import restate
-from milpscore.core.column import Column
-from milpscore.core.design import Design, FloatArray
+from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.data import apply_columns, make_design

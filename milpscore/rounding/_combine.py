@@ -7,11 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from milpscore.core.card import Card
+from milpscore.core.card import Card, GridTotals, card_totals
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
 from milpscore.core.statement import InterceptRule
-from milpscore.core.totals import GridTotals, card_totals
 from milpscore.losses import ZeroOne
 
 

@@ -8,12 +8,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from milpscore.core.card import FloatTotals, GridTotals
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, SizeError
-from milpscore.core.grid import on_grid
-from milpscore.core.rule import as_fraction
+from milpscore.core.grid import as_fraction, on_grid
 from milpscore.core.statement import Statement
-from milpscore.core.totals import FloatTotals, GridTotals
 from milpscore.losses import Hinge
 from milpscore.rounding._allowed import neighbours
 

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.core.intercepts import best_losses
-from milpscore.core.rule import as_fraction
-from milpscore.core.statement import Statement
+from milpscore.core.grid import as_fraction
+from milpscore.core.statement import Statement, best_losses
 from milpscore.losses import Hinge
 from milpscore.penalties import L0, L1
 

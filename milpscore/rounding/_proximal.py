@@ -11,9 +11,8 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.intercepts import best_losses
 from milpscore.core.program import Program
-from milpscore.core.statement import Statement
+from milpscore.core.statement import Statement, best_losses
 from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.losses import Hinge, smooth_loss
 from milpscore.penalties import IntegerFacets

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.card import Card
+from milpscore.core.card import Card, FloatTotals
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.intercepts import best_losses
-from milpscore.core.rule import as_fraction
-from milpscore.core.statement import Statement
-from milpscore.core.totals import FloatTotals
+from milpscore.core.grid import as_fraction
+from milpscore.core.statement import Statement, best_losses
 from milpscore.losses import Hinge
 from milpscore.rounding._allowed import limit_terms, neighbours
 from milpscore.rounding._bounds import rounding_bounds

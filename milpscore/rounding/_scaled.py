@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import FormulationError, OptionError
-from milpscore.core.intercepts import best_losses
-from milpscore.core.statement import Statement
+from milpscore.core.statement import Statement, best_losses
 from milpscore.rounding._allowed import limit_terms
 from milpscore.rounding._nearest import nearest_points
 from milpscore.rounding._outcome import RoundedCard, completed, read_only

@@ -11,11 +11,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.card import Card
-from milpscore.core.column import Column
-from milpscore.core.design import Design, FloatArray
+from milpscore.core.card import Card, DecisionRule
+from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, NotApplicableError
-from milpscore.core.rule import DecisionRule, as_fraction
+from milpscore.core.grid import as_fraction
 from milpscore.scorecard._output import CardOutput
 from milpscore.scorecard._plain import plain_label, plain_points, plain_value
 from milpscore.scorecard._risk import RiskScale

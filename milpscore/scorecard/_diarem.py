@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from milpscore.core.column import Column
+from milpscore.core.design import Column
 from milpscore.data._diabetes import DIAREM_CUTS, DIAREM_POINTS, DIAREM_SEPARATOR
 from milpscore.data.columns import bin_columns
 from milpscore.scorecard._card import Scorecard

@@ -9,7 +9,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, get_args
 
-from milpscore.core.column import Column, ColumnKind
+from milpscore.core.design import Column, ColumnKind
 from milpscore.core.errors import DataError
 from milpscore.scorecard._risk import RiskScale
 

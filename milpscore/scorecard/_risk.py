@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from milpscore.core.card import DecisionRule
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError
-from milpscore.core.rule import DecisionRule, as_fraction
+from milpscore.core.grid import as_fraction
 from milpscore.losses import LINKS
 from milpscore.scorecard._rows import PLAIN, Style, number
 

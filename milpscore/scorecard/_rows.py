@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from milpscore.core.column import Column, ColumnKind
+from milpscore.core.design import Column, ColumnKind
 
 
 def printable(text: str) -> str:

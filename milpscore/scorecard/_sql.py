@@ -9,9 +9,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from milpscore.core.column import Column
+from milpscore.core.card import RELATIVE_ROUNDING
+from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
-from milpscore.core.rule import RELATIVE_ROUNDING
 from milpscore.scorecard._rows import Feature, printable
 from milpscore.scorecard._sentences import exact_number
 

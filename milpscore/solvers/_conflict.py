@@ -13,7 +13,7 @@ import numpy as np
 from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.program import Program
-from milpscore.core.requirement import RULES
+from milpscore.core.statement import RULES
 from milpscore.solvers._options import Options, is_number
 from milpscore.solvers._session import Session, configure, set_option
 

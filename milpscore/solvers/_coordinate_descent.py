@@ -6,8 +6,7 @@ import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.intercepts import best_losses
-from milpscore.core.statement import Statement
+from milpscore.core.statement import Statement, best_losses
 from milpscore.penalties import BlockTV
 from milpscore.verify import evaluate
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milpscore.core.card import Card
+from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.rule import DecisionRule
 from milpscore.data import make_design, make_ternary
 from milpscore.formulations import convex_rounding, hinge
 from milpscore.rounding import derandomised, hill_climbing, local_search, nearest, randomised

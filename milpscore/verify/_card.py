@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milpscore.core.card import Card
+from milpscore.core.card import Card, FloatTotals, GridTotals, card_totals
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
-from milpscore.core.totals import FloatTotals, GridTotals, card_totals
 
 if TYPE_CHECKING:
     from milpscore.core.program import Program
