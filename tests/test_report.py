@@ -32,7 +32,7 @@ from milpscore.report._proof import least_errors, proof_of
 from milpscore.report._style import STYLE
 from milpscore.report._subject import subject_of
 from milpscore.scorecard import Scorecard, certified_card
-from milpscore.scorecard._allowed import allowed_cards, most_penalty
+from milpscore.scorecard.certified import allowed_cards, most_penalty
 
 MINUS = "\u2212"
 QUICK: dict[str, Any] = {"time_limit": 20, "progress": False}

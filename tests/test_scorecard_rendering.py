@@ -13,9 +13,8 @@ import pytest
 
 from milpscore import Scorecard
 from milpscore.core.design import Column
-from milpscore.scorecard._latex import escape_latex
-from milpscore.scorecard._rows import printable
-from milpscore.scorecard._sentences import certificate_sentences
+from milpscore.scorecard.renderers import escape_latex
+from milpscore.scorecard.rows import certificate_sentences, printable
 
 NASTY = "<script>alert('&')</script> | a_b*c* \\ {x} $5 100% #1 ~^ `q` -- \"z\" [1]\n\x1b[2J"
 

@@ -22,9 +22,7 @@ from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card
 from milpscore.losses import Hinge, Logistic, RiskLoss, Squared, link_of
 from milpscore.scorecard import RiskScale, Scorecard, calibration_table, certified_card
-from milpscore.scorecard._calibration import wilson
-from milpscore.scorecard._risk import risk_lines
-from milpscore.scorecard._risk_groups import MAX_GROUPS, attainable, risk_scale
+from milpscore.scorecard.risks import MAX_GROUPS, attainable, risk_lines, risk_scale, wilson
 
 
 def sigmoid(z: Any) -> Any:

@@ -16,7 +16,7 @@ from milpscore.report._subject import Subject
 from milpscore.report._svg import BLUE, INK, ORANGE, Axis, Chart, linear, logarithmic
 from milpscore.report._words import MINUS, short
 from milpscore.scorecard import calibration_table
-from milpscore.scorecard._rows import number, printable
+from milpscore.scorecard.rows import number, printable
 
 _EARLIEST = 1e-3
 

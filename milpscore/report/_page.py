@@ -29,9 +29,9 @@ from milpscore.report._style import SCRIPT, STYLE
 from milpscore.report._subject import Subject
 from milpscore.report._svg import Chart
 from milpscore.report._words import DASH
-from milpscore.scorecard._html import card_sheet
-from milpscore.scorecard._risk import risk_columns
-from milpscore.scorecard._rows import printable
+from milpscore.scorecard.renderers import card_sheet
+from milpscore.scorecard.risks import risk_columns
+from milpscore.scorecard.rows import printable
 
 ONE_COLUMN, ONE_PAGE = 16, 34
 """Lines of a card and its risks that fit on a page at full size, and at a small one.

@@ -16,8 +16,7 @@ from milpscore.core.grid import common_step
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
 from milpscore.report._subject import Subject
 from milpscore.report._words import signed
-from milpscore.scorecard._rows import number, printable
-from milpscore.scorecard._sentences import rounded_down
+from milpscore.scorecard.rows import number, printable, rounded_down
 from milpscore.verify import evaluate
 
 Standing = Literal["optimal", "gap", "feasible", "none", "other data", "contradicted"]

@@ -19,8 +19,8 @@ from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.data import apply_columns, make_design
 from milpscore.scorecard import Scorecard
-from milpscore.scorecard._allowed import allowed_cards
-from milpscore.scorecard._risk_groups import risk_scale
+from milpscore.scorecard.certified import allowed_cards
+from milpscore.scorecard.risks import risk_scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,7 @@ from milpscore.report._checks import Checks
 from milpscore.report._curves import Cuts
 from milpscore.report._subject import Subject
 from milpscore.report._words import DASH, signed
-from milpscore.scorecard._rows import number, printable
-from milpscore.scorecard._sentences import exact_number
+from milpscore.scorecard.rows import exact_number, number, printable
 
 _KINDS = {
     "exact": "exact",

@@ -6,19 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.card import Card, DecisionRule
+from milpscore.core.card import Card, DecisionRule, as_fraction
 from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, NotApplicableError
-from milpscore.core.grid import as_fraction
-from milpscore.scorecard._output import CardOutput
-from milpscore.scorecard._plain import plain_label, plain_points, plain_value
-from milpscore.scorecard._risk import RiskScale
-from milpscore.scorecard._rows import (
+from milpscore.scorecard._saving import (
+    card_fields,
+    card_to_json,
+    plain_label,
+    plain_points,
+    plain_value,
+)
+from milpscore.scorecard._sql import card_sql
+from milpscore.scorecard.renderers import card_html, card_latex, card_markdown, card_text
+from milpscore.scorecard.risks import RiskScale
+from milpscore.scorecard.rows import (
     Feature,
     Row,
     card_features,
@@ -29,7 +36,7 @@ from milpscore.scorecard._rows import (
 
 
 @dataclass(frozen=True, repr=False)
-class Scorecard(CardOutput):
+class Scorecard:
     """Whole-number points for features, and the total from which the answer is positive.
 
     Applying a card is total: every row gets an answer, or a :class:`DataError` says which column
@@ -363,3 +370,116 @@ class Scorecard(CardOutput):
         """
         risk = self.risks(self.score(X, feature_names, unseen))
         return np.column_stack([1.0 - risk, risk])
+
+    # ---------------------------------------------------------------- showing and keeping it
+
+    def __repr__(self) -> str:
+        """Title and size; :meth:`to_text` shows the card."""
+        used = sum(1 for points in self.points if points)
+        return f"<Scorecard {self.title!r}: {used} lines, positive from {self.threshold}>"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """The card as plain text: table, decision rule, risks where it has them, certificate."""
+        return card_text(self)
+
+    def _repr_html_(self) -> str:
+        return card_html(self)
+
+    def to_html(self) -> str:
+        """The card as an HTML fragment in which everything is escaped."""
+        return card_html(self)
+
+    def to_markdown(self) -> str:
+        """The card as Markdown text with a pipe table."""
+        return card_markdown(self)
+
+    def to_latex(self) -> str:
+        """The card as a LaTeX ``table`` with horizontal rules; no package is needed."""
+        return card_latex(self)
+
+    def to_sql(
+        self,
+        table: str | Sequence[str] = "data",
+        dialect: str = "ansi",
+        keys: Sequence[str] = (),
+        unseen: Literal["null", "zero"] = "null",
+    ) -> str:
+        """One SELECT that computes ``total`` and ``prediction`` for every row of a table.
+
+        A card with logistic risks adds the column ``risk``; SQL has no normal distribution
+        function, so one with probit risks does not.
+
+        Where :meth:`predict` raises an error for a row, the statement answers NULL: for a NULL in
+        a used feature without a bin for missing values, and for a category the card does not
+        know. With ``unseen="zero"`` both score nothing, as they do in :meth:`predict`; a NULL
+        number that counts by the unit still makes the total NULL. Missing values must be NULL in
+        the table, not NaN. A result column is called ``card_total``, ``card_prediction`` or
+        ``card_risk`` where the data have a column of that name.
+
+        Parameters
+        ----------
+        table : str or sequence of str
+            Name of the table; a sequence is a qualified name such as ``("schema", "table")``.
+        dialect : {"ansi", "mysql"}
+            ``ansi`` suits SQLite, PostgreSQL, DuckDB, SQL Server and Snowflake, among others.
+        keys : sequence of str
+            Columns of the table to carry into the result.
+        unseen : {"null", "zero"}
+
+        Returns
+        -------
+        str
+            The statement, without a closing semicolon, headed by comments.
+
+        Raises
+        ------
+        OptionError
+            For an unknown dialect or value of ``unseen``.
+        DataError
+            For a name with a NUL character.
+        """
+        return card_sql(self, table, dialect, keys, unseen)
+
+    def to_json(self) -> str:
+        """The card as JSON text (``schema_version`` 1), read back by :meth:`from_json`."""
+        return card_to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The card written by :meth:`to_json`, equal to the original.
+
+        Raises
+        ------
+        DataError
+            If the text is no card, is damaged, or has another schema version.
+        """
+        return cls(**card_fields(text))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the JSON text to a file in UTF-8 and return its path."""
+        path = Path(path)
+        path.write_text(self.to_json() + "\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a card written by :meth:`save`.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        DataError
+            If the file holds no card.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{str(path)!r} is no UTF-8 text; give a file written by save() or "
+                "'milpscore fit --out'"
+            ) from error
+        return cls.from_json(text)

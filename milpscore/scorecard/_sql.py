@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from milpscore.core.card import RELATIVE_ROUNDING
 from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
-from milpscore.scorecard._rows import Feature, printable
-from milpscore.scorecard._sentences import exact_number
+from milpscore.scorecard.rows import Feature, exact_number, printable
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard

@@ -176,7 +176,7 @@ def _points(
     """The scaled points of every bin of the grid."""
     import pandas as pd
 
-    from milpscore.scorecard._rows import merged_bins
+    from milpscore.scorecard.rows import merged_bins
 
     some = cards[RECOVERY_METHODS[0]]
     # one bin at a time: nothing merges

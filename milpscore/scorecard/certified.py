@@ -1,17 +1,20 @@
-"""The scorecard of a solved program, its certificate inside."""
+"""The scorecard of a solved program, with the cards its bound speaks of."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from milpscore.core.design import Design
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss
-from milpscore.scorecard._allowed import allowed_cards
+from milpscore.penalties import L0, L1
 from milpscore.scorecard._card import Scorecard
-from milpscore.scorecard._risk_groups import risk_scale
+from milpscore.scorecard.risks import risk_scale
 from milpscore.verify import mean_loss
 
 
@@ -69,3 +72,35 @@ def certified_card(
     }
     scale = risk_scale(card, design, statement.loss)
     return replace(card, certificate=certificate, risk=scale)
+
+
+def allowed_cards(statement: Statement) -> dict[str, Any]:
+    """The cards a bound speaks of, in the terms a sentence about it needs."""
+    lower, upper = statement.ranges
+    alike = bool(np.all(lower == lower[:1]) and np.all(upper == upper[:1]))
+    return {
+        "loss": statement.loss.name,
+        "columns": len(lower),
+        "max_terms": statement.max_terms,
+        "coef_min": int(lower.min(initial=0)) if not alike else int(lower[0]),
+        "coef_max": int(upper.max(initial=0)) if not alike else int(upper[0]),
+        "uniform": alike and not statement.coef_sets,
+        "constraints": len(statement.constraints),
+        "most_penalty": most_penalty(statement),
+    }
+
+
+def most_penalty(statement: Statement) -> float | None:
+    """The most that penalties on terms and points can charge an allowed card."""
+    lower, upper = statement.ranges
+    largest = np.maximum(np.abs(lower), np.abs(upper)).astype(np.float64)
+    charge = np.zeros(len(largest))
+    for term in statement.penalties:
+        if isinstance(term, L0):
+            charge += term.lam * (largest > 0)
+        elif isinstance(term, L1):
+            charge += term.lam * largest
+        else:
+            return None
+    terms = len(charge) if statement.max_terms is None else statement.max_terms
+    return float(np.sort(charge)[::-1][:terms].sum())

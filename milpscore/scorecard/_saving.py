@@ -6,15 +6,62 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
+
 from milpscore.core.design import Column, ColumnKind
 from milpscore.core.errors import DataError
-from milpscore.scorecard._risk import RiskScale
+from milpscore.scorecard.risks import RiskScale
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
+
+
+def plain_label(label: Any) -> bool | int | float | str:
+    """A class label as a plain Python value."""
+    value = label.item() if isinstance(label, np.generic) else label
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise DataError(
+        f"a card cannot carry the label {label!r} of type {type(label).__name__}; "
+        "recode the target as text, whole numbers or true/false"
+    )
+
+
+def plain_points(points: Any) -> tuple[int, ...]:
+    """Points as Python integers."""
+    given = tuple(points)
+    try:
+        whole = tuple(int(value) for value in given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"points must be whole numbers: {error}") from error
+    if any(a != b for a, b in zip(whole, given, strict=True)):
+        raise DataError("points must be whole numbers; round the coefficients first")
+    return whole
+
+
+def plain_value(value: Any) -> Any:
+    """A certificate entry as plain Python: NumPy scalars and arrays, tuples and enums unpacked."""
+    if isinstance(value, np.generic):
+        return plain_value(value.item())
+    if isinstance(value, Enum):
+        return plain_value(value.value)
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain_value(entry) for entry in value]
+    if value is None or isinstance(value, bool | int | float | str | Fraction):
+        return value
+    raise DataError(
+        f"a certificate cannot carry a value of type {type(value).__name__}; "
+        "give it as a number, text, list or mapping"
+    )
+
 
 SCHEMA_VERSION = 1
 """Raised whenever a reader of the previous layout would misread a card."""
@@ -49,13 +96,7 @@ def card_to_json(card: Scorecard) -> str:
 
 
 def card_fields(text: str) -> dict[str, Any]:
-    """The arguments of ``Scorecard`` from the text of :func:`card_to_json`.
-
-    Raises
-    ------
-    DataError
-        If the text is not JSON, not a card, or of another schema version.
-    """
+    """The arguments of ``Scorecard`` from the text of :func:`card_to_json`."""
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:

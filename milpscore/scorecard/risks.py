@@ -1,0 +1,456 @@
+"""Risks: what a total means as a probability, the totals a card lists, and what was observed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from milpscore.core.card import DecisionRule, as_fraction
+from milpscore.core.design import Design, FloatArray
+from milpscore.core.errors import DataError
+from milpscore.data.checking import row_weights
+from milpscore.losses import LINKS, RiskLoss, link_of
+from milpscore.scorecard.rows import PLAIN, Feature, Style, number
+
+if TYPE_CHECKING:
+    from milpscore.scorecard._card import Scorecard
+
+
+_TINY = 0.0005
+
+
+@dataclass(frozen=True)
+class RiskScale:
+    """How totals become risks, and the groups of totals that are printed.
+
+    Group 0 holds the totals below the first edge, group k those from edge k - 1 to below edge k.
+
+    Attributes
+    ----------
+    link : str
+        A key of :data:`milpscore.losses.LINKS`: the risk of a total is link((total - T) / scale).
+    scale : float
+        Points in one unit of the score, > 0.
+    edges : tuple of Fraction, ascending
+    unit : Fraction or None
+        Totals are multiples of it; None where they lie on no grid.
+    least, most : Fraction or None
+        The smallest and the largest total a row can have; None where there is no limit.
+    rows : tuple of int
+        Training rows of positive weight in each group; empty if unknown.
+    shares : tuple of float or None
+        Weighted share of positive rows among them; None in a group without rows.
+
+    Raises
+    ------
+    DataError
+        If the parts do not fit together.
+    """
+
+    link: str = "logistic"
+    scale: float = 1.0
+    edges: tuple[Fraction, ...] = ()
+    unit: Fraction | None = Fraction(1)
+    least: Fraction | None = None
+    most: Fraction | None = None
+    rows: tuple[int, ...] = ()
+    shares: tuple[float | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        values = {
+            "scale": float(self.scale),
+            "edges": tuple(as_fraction(edge) for edge in self.edges),
+            "unit": None if self.unit is None else as_fraction(self.unit),
+            "least": None if self.least is None else as_fraction(self.least),
+            "most": None if self.most is None else as_fraction(self.most),
+            "rows": tuple(int(count) for count in self.rows),
+            "shares": tuple(None if share is None else float(share) for share in self.shares),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if self.link not in LINKS:
+            raise DataError(f"unknown link {self.link!r} of a risk; there are {sorted(LINKS)}")
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise DataError(f"the scale of a risk must be finite and > 0, not {self.scale!r}")
+        if any(a >= b for a, b in zip(self.edges, self.edges[1:], strict=False)):
+            raise DataError("the edges of a risk table must ascend")
+        if self.unit is not None and self.unit <= 0:
+            raise DataError(f"the unit of the totals must be positive, not {self.unit}")
+        for counted in (self.rows, self.shares):
+            if counted and len(counted) != len(self.edges) + 1:
+                raise DataError(
+                    f"{len(self.edges)} edges part totals into {len(self.edges) + 1} groups, not "
+                    f"{len(counted)}"
+                )
+
+    def risks(self, totals: FloatArray, rule: DecisionRule) -> FloatArray:
+        """The risk of each total, above 1/2 exactly where the answer is positive.
+
+        A tie has the risk 1/2; the next larger float is given for it, so that the more probable
+        class is the one answered.
+
+        Parameters
+        ----------
+        totals : ndarray of shape (n,)
+        rule : DecisionRule
+            The card's.
+
+        Returns
+        -------
+        ndarray of shape (n,), in [0, 1]
+        """
+        values = np.asarray(totals, dtype=np.float64)
+        risk = LINKS[self.link]((values - float(rule.threshold)) / self.scale)
+        above = np.maximum(risk, np.nextafter(0.5, 1.0))
+        return np.where(rule.positive(values), above, np.minimum(risk, 0.5))
+
+    def group(self, totals: FloatArray) -> npt.NDArray[np.intp]:
+        """The group of each total, shape (n,)."""
+        # half a unit below the edge: rounding must not move a total across it
+        shift = 0.0 if self.unit is None else float(self.unit) / 2
+        edges = np.array([float(edge) for edge in self.edges]) - shift
+        return np.searchsorted(edges, np.asarray(totals, dtype=np.float64), side="right")
+
+
+@dataclass(frozen=True)
+class RiskColumn:
+    """One printed column: totals, their risk, and what was observed, as text."""
+
+    totals: str
+    risk: str
+    observed: str
+    rows: str
+
+
+def risk_columns(card: Scorecard, style: Style = PLAIN) -> tuple[RiskColumn, ...]:
+    """The columns of the risk table, escaped for ``style``; empty for a card without risks."""
+    scale = card.risk
+    if scale is None:
+        return ()
+    bounds = (None, *scale.edges, None)
+    columns = []
+    for k in range(len(scale.edges) + 1):
+        lower, upper = _closed(scale, bounds[k], bounds[k + 1])
+        share = scale.shares[k] if scale.shares else None
+        columns.append(
+            RiskColumn(
+                totals=_totals_text(scale, lower, upper, style),
+                risk=_risk_text(scale, card.rule, lower, upper, style),
+                observed="-" if share is None else style.escape(f"{share:.1%}"),
+                rows=str(scale.rows[k]) if scale.rows else "-",
+            )
+        )
+    return tuple(columns)
+
+
+def risk_lines(card: Scorecard, style: Style = PLAIN) -> tuple[tuple[str, ...], ...]:
+    """The risk table line by line, each a label and its cells, escaped for ``style``."""
+    columns = risk_columns(card, style)
+    if card.risk is None:
+        return ()
+    lines = [
+        ("Total", *(column.totals for column in columns)),
+        ("Risk", *(column.risk for column in columns)),
+    ]
+    if card.risk.rows:
+        lines += [
+            ("Observed", *(column.observed for column in columns)),
+            ("Rows", *(column.rows for column in columns)),
+        ]
+    return tuple(lines)
+
+
+def _closed(
+    scale: RiskScale, lower: Fraction | None, upper: Fraction | None
+) -> tuple[Fraction | None, Fraction | None]:
+    """The first and the last total of a group; on no grid the last is its open end."""
+    if upper is not None and scale.unit is not None:
+        upper -= scale.unit
+    # a group at the end of what is possible that holds one total needs no "or less"
+    if lower is None and scale.least == (scale.most if upper is None else upper):
+        lower = scale.least
+    if upper is None and lower == scale.most:
+        upper = scale.most
+    return lower, upper
+
+
+def _totals_text(
+    scale: RiskScale, lower: Fraction | None, upper: Fraction | None, style: Style
+) -> str:
+    """The totals of a group in signs."""
+    low, high = (None if end is None else number(float(end)) for end in (lower, upper))
+    if low is None and high is None:
+        return "any"
+    if low is None:
+        return f"{style.less if scale.unit is None else style.at_most} {high}"
+    if high is None:
+        return f"{style.at_least} {low}"
+    if lower == upper:
+        return low
+    return f"{low} to {style.less} {high}" if scale.unit is None else f"{low} to {high}"
+
+
+def _risk_text(
+    scale: RiskScale,
+    rule: DecisionRule,
+    lower: Fraction | None,
+    upper: Fraction | None,
+    style: Style,
+) -> str:
+    """The risks of a group: one figure, two ends, or an open end."""
+    if lower is None and upper is None:
+        return "any"
+    if lower is None or upper is None:
+        risk = _risk_of(scale, rule, upper if lower is None else lower)
+        if risk < _TINY or risk >= 1 - _TINY:  # its figure says "less" or "more" by itself
+            return _percent(risk, style)
+        return f"{style.at_most if lower is None else style.at_least} {_percent(risk, style)}"
+    low, high = (_percent(_risk_of(scale, rule, end), style) for end in (lower, upper))
+    return low if low == high else f"{low.removesuffix(style.escape('%'))} to {high}"
+
+
+def _risk_of(scale: RiskScale, rule: DecisionRule, total: Fraction | None) -> float:
+    """The risk of one total; of none, where there is none."""
+    return math.nan if total is None else float(scale.risks(np.array([float(total)]), rule)[0])
+
+
+def _percent(risk: float, style: Style) -> str:
+    """A risk in per cent, never written as a certainty."""
+    if risk < _TINY:
+        return f"{style.less} " + style.escape("0.1%")
+    if risk >= 1 - _TINY:
+        return f"{style.more} " + style.escape("99.9%")
+    return style.escape(f"{risk:.1%}")
+
+
+MAX_GROUPS, MAX_RANGES = 12, 8
+"""So many columns fit on a page, of single totals and of ranges of them."""
+
+_TAIL = 0.01
+"""Where totals are many, risks below it and above 1 - it are not told apart."""
+
+
+def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
+    """The risks of a card and the totals to print.
+
+    One group for each total on the grid between the smallest and the largest that occur. Where
+    these are more than :data:`MAX_GROUPS`, the ends, which say little more than "no" and "yes",
+    are cut off at a risk of 1 %; where they still are, they are put into at most
+    :data:`MAX_RANGES` groups of equal width, with the threshold as an edge.
+    """
+    link = link_of(loss)
+    if link is None or not isinstance(loss, RiskLoss):
+        return None
+    least, most = attainable(card)
+    scale = RiskScale(link, loss.scale, unit=_unit(card), least=least, most=most)
+    counted = design.weight > 0
+    totals = card.score_design(design.X)[counted]
+    scale = replace(scale, edges=_edges(card, scale, totals))
+    return _observed(scale, totals, design.y[counted] > 0, design.weight[counted])
+
+
+def attainable(card: Scorecard) -> tuple[Fraction | None, Fraction | None]:
+    """The smallest and the largest total any row can have; None where a number is unlimited."""
+    if any(not column.is_indicator for column in _counting(card)):
+        return None, None
+    ends = [_feature_ends(card, feature) for feature in card.used_features]
+    return Fraction(sum(low for low, _ in ends)), Fraction(sum(high for _, high in ends))
+
+
+def _counting(card: Scorecard) -> list[Any]:
+    """The columns that have points."""
+    return [column for column, w in zip(card.columns, card.points, strict=True) if w]
+
+
+def _feature_ends(card: Scorecard, feature: Feature) -> tuple[int, int]:
+    """The least and the most points of one raw feature of indicators."""
+    low = high = 0
+    for block in feature.blocks:  # exactly one bin of a block applies
+        low += min(card.points[j] for j in block)
+        high += max(card.points[j] for j in block)
+    steps = [j for j in feature.outside if card.columns[j].kind == "step"]
+    reached = np.cumsum(
+        [card.points[j] for j in sorted(steps, key=lambda j: card.columns[j].lower)]
+    )
+    others = [card.points[j] for j in feature.outside if j not in steps]
+    choices = [0, *others, *reached.astype(int).tolist()]
+    return low + min(choices), high + max(choices)
+
+
+def _unit(card: Scorecard) -> Fraction | None:
+    """What totals are multiples of: the grid of the used columns times the points' divisor."""
+    counting = _counting(card)
+    if all(column.is_indicator for column in counting):
+        step: Fraction | None = Fraction(1)
+    else:
+        step = card.rule.step
+    return None if step is None else step * (math.gcd(*card.points) or 1)
+
+
+def _edges(card: Scorecard, scale: RiskScale, totals: FloatArray) -> tuple[Fraction, ...]:
+    """The edges of at most MAX_GROUPS groups of the totals that occur."""
+    low, high = float(totals.min()), float(totals.max())
+    if scale.least is not None and scale.least == scale.most:
+        return ()
+    if scale.unit is None:
+        return _even_edges(card, *_trimmed(card, scale, low, high))
+    unit = scale.unit
+    first, last = (round(Fraction(end) / unit) for end in (low, high))
+    if last - first >= MAX_GROUPS:
+        near, far = _trimmed(card, scale, low, high)
+        first = max(first, math.floor(Fraction(near) / unit))
+        last = min(last, math.ceil(Fraction(far) / unit))
+    last = max(last, first + 1)  # a single group would say nothing
+    width = 1
+    cut = math.ceil(card.threshold / unit)
+    while len(found := _grid_edges(first, last, cut, width)) >= (
+        MAX_GROUPS if width == 1 else MAX_RANGES
+    ):
+        width += 1
+    return tuple(k * unit for k in found)
+
+
+def _grid_edges(first: int, last: int, cut: int, width: int) -> list[int]:
+    """Multiples of the width from the cut on, above the first total and up to the last."""
+    start = first + 1 + (cut - first - 1) % width
+    return list(range(start, last + 1, width))
+
+
+def _trimmed(card: Scorecard, scale: RiskScale, low: float, high: float) -> tuple[float, float]:
+    """The range of totals without the ends whose risks are next to certain."""
+    reach = scale.scale * math.log((1 - _TAIL) / _TAIL)
+    if scale.link == "probit":
+        from scipy.special import ndtri
+
+        reach = scale.scale * float(ndtri(1 - _TAIL))
+    cut = float(card.threshold)
+    near = min(max(low, cut - reach), high)
+    return near, max(min(high, cut + reach), near)
+
+
+def _even_edges(card: Scorecard, low: float, high: float) -> tuple[Fraction, ...]:
+    """Edges at round distances from the threshold, for totals on no grid."""
+    if not high > low:
+        return (card.threshold,)
+    wide = (high - low) / (MAX_RANGES - 2)
+    power = Fraction(10) ** math.floor(math.log10(wide))
+    width = next(power * k for k in (1, 2, 5, 10) if float(power * k) >= wide * (1 - 1e-9))
+    cut = round(card.threshold / (width / 10)) * (width / 10)
+    start = cut + math.ceil((Fraction(low) - cut) / width) * width
+    count = math.floor((Fraction(high) - start) / width) + 1
+    return tuple(start + k * width for k in range(count)) or (cut,)
+
+
+def _observed(
+    scale: RiskScale, totals: FloatArray, positive: npt.NDArray[np.bool_], weight: FloatArray
+) -> RiskScale:
+    """The scale with the rows and the weighted share of positives of each group."""
+    where, groups = scale.group(totals), len(scale.edges) + 1
+    rows = np.bincount(where, minlength=groups)
+    mass = np.bincount(where, weights=weight, minlength=groups)
+    hits = np.bincount(where, weights=weight * positive, minlength=groups)
+    shares = [float(h / m) if m > 0 else None for h, m in zip(hits, mass, strict=True)]
+    return replace(scale, rows=tuple(rows.tolist()), shares=tuple(shares))
+
+
+Z95 = 1.959963984540054
+"""The normal quantile of a two-sided 95 % interval."""
+
+COLUMNS = ("total", "risk", "observed", "lower", "upper", "rows", "positives", "weight")
+
+
+def calibration_table(
+    card: Scorecard,
+    totals: npt.ArrayLike,
+    positive: npt.ArrayLike,
+    sample_weight: Any = None,
+    *,
+    min_rows: int = 1,
+) -> pd.DataFrame:
+    """The stated risk and the observed share of each total.
+
+    Parameters
+    ----------
+    card : Scorecard
+    totals : array of shape (n,)
+        Of :meth:`Scorecard.score`, of training rows or others.
+    positive : array of bool, shape (n,)
+        Whether each row is of the positive class.
+    sample_weight : array of shape (n,), optional
+        Rows of weight zero are left out.
+    min_rows : int
+        Neighbouring totals are put together until a line has so many rows; ``total`` and ``risk``
+        then are weighted means.
+
+    Returns
+    -------
+    DataFrame
+        Sorted by ``total``. ``risk`` is NaN for a card without risks; ``observed`` is the weighted
+        share of positive rows, ``lower`` and ``upper`` its 95 % interval (:func:`wilson`, with
+        (sum s)^2 / sum s^2 rows where weights differ), ``rows`` and ``positives`` count rows.
+
+    Raises
+    ------
+    DataError
+        If the arrays differ in length, or the weights cannot be used.
+    """
+    values = np.asarray(totals, dtype=np.float64)
+    hit = np.asarray(positive, dtype=bool)
+    if values.ndim != 1 or values.shape != hit.shape:
+        raise DataError(
+            f"totals and positive are vectors of one length, not {values.shape} and {hit.shape}"
+        )
+    weight = row_weights(sample_weight, len(values))
+    kept = weight > 0
+    values, hit, weight = values[kept], hit[kept], weight[kept]
+    risk = np.full(len(values), np.nan) if card.risk is None else card.risks(values)
+    line = _lines(values, min_rows)
+
+    def added(amount: FloatArray) -> FloatArray:
+        return np.bincount(line, weights=amount).astype(np.float64)
+
+    mass = added(weight)
+    share = added(weight * hit) / mass
+    lower, upper = wilson(share, mass**2 / added(weight**2))
+    rows = np.bincount(line)
+    return pd.DataFrame(
+        {
+            "total": np.where(rows == 1, added(values), added(weight * values) / mass),
+            "risk": added(weight * risk) / mass,
+            "observed": share,
+            "lower": lower,
+            "upper": upper,
+            "rows": rows,
+            "positives": np.bincount(line[hit], minlength=len(rows)),
+            "weight": mass,
+        },
+        columns=list(COLUMNS),
+    )
+
+
+def wilson(share: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Wilson's 95 % interval of a proportion."""
+    spread = Z95**2 / rows
+    centre = (share + spread / 2) / (1 + spread)
+    half = np.sqrt(np.maximum(share * (1 - share), 0.0) * spread + spread**2 / 4) / (1 + spread)
+    return np.clip(centre - half, 0.0, share), np.clip(centre + half, share, 1.0)
+
+
+def _lines(totals: FloatArray, min_rows: int) -> npt.NDArray[np.intp]:
+    """The line of each row: equal totals together, sparse ones with their neighbours."""
+    distinct, where, counts = np.unique(totals, return_inverse=True, return_counts=True)
+    line = np.zeros(len(distinct), dtype=np.intp)
+    current, held = 0, 0
+    for k, count in enumerate(counts.tolist()):
+        line[k], held = current, held + count
+        if held >= min_rows:
+            current, held = current + 1, 0
+    if held and current:  # too few rows are left over at the end: they join the line before
+        line[line == current] = current - 1
+    return np.asarray(line[where], dtype=np.intp)
