@@ -12,9 +12,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.card import Card, DecisionRule, as_fraction
+from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.core.grid import as_fraction
 from milpscore.scorecard._saving import (
     card_fields,
     card_to_json,

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.card import DecisionRule, as_fraction
+from milpscore.core.card import DecisionRule
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import DataError
+from milpscore.core.grid import as_fraction
 from milpscore.data.checking import row_weights
 from milpscore.losses import LINKS, RiskLoss, link_of
 from milpscore.scorecard.rows import PLAIN, Feature, Style, number
