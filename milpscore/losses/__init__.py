@@ -1,4 +1,4 @@
-"""Losses of the score s = w.x + b, one a file."""
+"""Losses of the score s = w.x + b: smooth ones, and those of integer cards."""
 
 import lazy_loader as lazy
 
