@@ -19,7 +19,6 @@ from milpscore.losses import (
     SmoothedHinge,
     Squared,
     SquaredHinge,
-    loss_class,
     smooth_loss,
 )
 
@@ -80,7 +79,7 @@ def test_fenchel_young(loss: Any) -> None:
     equal = loss.value(z, y) + loss.conjugate(u, y) - u * z
     np.testing.assert_allclose(equal / size, 0.0, atol=1e-13)
     # with any other allowed u it is an inequality
-    other = loss.project_dual(u + np.random.default_rng(1).normal(size=len(u)), y)
+    other = loss.gradient(np.random.default_rng(1).permutation(z), y)
     assert np.isfinite(loss.conjugate(other, y)).all()
     assert (loss.value(z, y) + loss.conjugate(other, y) - other * z >= -1e-12 * size).all()
     assert np.isfinite(loss.conjugate(0.3 * u, y)).all()  # the domain is convex and holds 0
@@ -110,7 +109,6 @@ def test_conjugate_is_infinite_outside_its_domain(loss: Any) -> None:
         assert np.isfinite(loss.conjugate(1e6 * y, y)).all()
         return
     assert np.isinf(loss.conjugate(outside, y)).all()
-    assert np.isfinite(loss.conjugate(loss.project_dual(outside, y), y)).all()
 
 
 @each
@@ -143,8 +141,8 @@ def test_values_are_those_of_scikit_learn() -> None:
     rng = np.random.default_rng(3)
     z = rng.normal(size=50)
     y = np.where(rng.random(50) < 0.5, -1.0, 1.0)
-    chance = 1 / (1 + np.exp(-z))
-    assert Logistic().value(z, y).mean() == pytest.approx(log_loss(y, chance), rel=1e-12)
+    probability = 1 / (1 + np.exp(-z))
+    assert Logistic().value(z, y).mean() == pytest.approx(log_loss(y, probability), rel=1e-12)
     probit = norm.cdf(z)
     assert Probit().value(z, y).mean() == pytest.approx(log_loss(y, probit), rel=1e-12)
     counts = 1.0 + rng.poisson(2, 50)
@@ -194,8 +192,6 @@ class TestMultinomial:
         u = self.loss.gradient(self.z, self.y)
         equal = self.loss.value(self.z, self.y) + self.loss.conjugate(u, self.y)
         np.testing.assert_allclose(equal, (u * self.z).sum(axis=1), atol=1e-12)
-        moved = self.loss.project_dual(u + 0.5, self.y)
-        assert np.isfinite(self.loss.conjugate(moved, self.y)).all()
         assert np.isinf(self.loss.conjugate(u + 0.5, self.y)).all()
 
     def test_two_classes_are_the_logistic_loss(self) -> None:
@@ -213,8 +209,8 @@ class TestMultinomial:
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_registry_names_agree(name: str) -> None:
-    assert loss_class(name)().name == name
-    assert loss_class(name.replace("_", "-")) is loss_class(name)
+    assert LOSSES[name]().name == name
+    assert LOSSES[name.replace("_", "-")] is LOSSES[name]
 
 
 def test_smooth_loss_reads_names_and_instances() -> None:

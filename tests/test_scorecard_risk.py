@@ -20,7 +20,8 @@ from milpscore.core.design import Column
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card
-from milpscore.losses import Hinge, Logistic, RiskLoss, Squared, link_of
+from milpscore.losses import Hinge, Logistic, RiskLoss, Squared
+from milpscore.losses.registry import link_of
 from milpscore.scorecard import RiskScale, Scorecard, calibration_table, certified_card
 from milpscore.scorecard.risks import MAX_GROUPS, attainable, risk_lines, risk_scale, wilson
 

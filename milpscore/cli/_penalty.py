@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from milpscore.cli._common import parse_setting
 from milpscore.cli._options import spelt
 from milpscore.core.errors import DataError, OptionError
-from milpscore.losses._registry import EXACT_ONLY, LOSSES as ALL_LOSSES
+from milpscore.losses.registry import EXACT_ONLY, LOSSES as ALL_LOSSES
 from milpscore.penalties._registry import PENALTIES, penalty_class
 
 if TYPE_CHECKING:

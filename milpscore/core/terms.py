@@ -104,10 +104,6 @@ class SmoothLoss(Protocol):
         """sup over z of <u, z> - value(z), shape (n,); infinite outside its domain."""
         ...
 
-    def project_dual(self, u: FloatArray, y: FloatArray) -> FloatArray:
-        """``u`` moved into the closed domain of the conjugate."""
-        ...
-
 
 @dataclass(frozen=True, eq=False)
 class Ramps:

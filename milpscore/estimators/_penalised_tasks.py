@@ -18,8 +18,7 @@ from milpscore.data import encode_labels
 from milpscore.data.labels import class_weights
 from milpscore.estimators._base import binary_labels
 from milpscore.estimators._penalised import PenalisedModel
-from milpscore.losses import smooth_loss
-from milpscore.losses._sigmoid import sigmoid
+from milpscore.losses import LINKS, smooth_loss
 from milpscore.proximal import ProximalResult
 
 _WITH_CHANCES = ("logistic", "multinomial", "probit")
@@ -102,11 +101,9 @@ class PenalisedClassifierBase(ClassifierMixin, PenalisedModel):
         if scores.ndim == 2:
             chance = np.exp(scores - scores.max(axis=1, keepdims=True))
             return np.asarray(chance / chance.sum(axis=1, keepdims=True))
-        if smooth_loss(self.loss).name == "probit":
-            from scipy.special import ndtr
-
-            return np.column_stack([ndtr(-scores), ndtr(scores)])
-        return np.column_stack([sigmoid(-scores), sigmoid(scores)])
+        loss = smooth_loss(self.loss).name
+        positive = LINKS[loss if loss in LINKS else "logistic"]
+        return np.column_stack([positive(-scores), positive(scores)])
 
     @available_if(has_chances)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:

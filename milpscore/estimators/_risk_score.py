@@ -19,7 +19,7 @@ from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import validated_frame
 from milpscore.estimators._base import CardClassifier
 from milpscore.estimators._cv import CardClassifierCV
-from milpscore.losses import link_of
+from milpscore.losses.registry import link_of
 from milpscore.scorecard import calibration_table
 
 

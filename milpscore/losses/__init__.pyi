@@ -1,13 +1,11 @@
-from ._cards import Hinge as Hinge
-from ._cards import RiskLoss as RiskLoss
-from ._cards import ZeroOne as ZeroOne
-from ._smooth import Logistic as Logistic
-from ._smooth import Multinomial as Multinomial
-from ._smooth import Poisson as Poisson
-from ._smooth import Probit as Probit
-from ._smooth import SmoothedHinge as SmoothedHinge
-from ._smooth import Squared as Squared
-from ._smooth import SquaredHinge as SquaredHinge
-from .registry import LINKS as LINKS
-from .registry import LOSSES as LOSSES
-from .registry import smooth_loss as smooth_loss
+from ._cards import Hinge as Hinge, RiskLoss as RiskLoss, ZeroOne as ZeroOne
+from ._smooth import (
+    Logistic as Logistic,
+    Multinomial as Multinomial,
+    Poisson as Poisson,
+    Probit as Probit,
+    SmoothedHinge as SmoothedHinge,
+    Squared as Squared,
+    SquaredHinge as SquaredHinge,
+)
+from .registry import LINKS as LINKS, LOSSES as LOSSES, smooth_loss as smooth_loss

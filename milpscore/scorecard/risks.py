@@ -16,7 +16,8 @@ from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import DataError
 from milpscore.core.grid import as_fraction
 from milpscore.data.checking import row_weights
-from milpscore.losses import LINKS, RiskLoss, link_of
+from milpscore.losses import LINKS, RiskLoss
+from milpscore.losses.registry import link_of
 from milpscore.scorecard.rows import PLAIN, Feature, Style, number
 
 if TYPE_CHECKING:

@@ -171,7 +171,7 @@ def _check_solver(formulation: str, solver: str, where: str) -> None:
 
 def _checked_loss(name: str, where: str) -> str:
     """A smooth loss of two classes."""
-    from milpscore.losses._registry import EXACT_ONLY, LOSSES
+    from milpscore.losses.registry import EXACT_ONLY, LOSSES
 
     key = name.replace("-", "_")
     every = [loss for loss in LOSSES if loss not in EXACT_ONLY | {"multinomial", "poisson"}]
