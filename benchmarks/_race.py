@@ -20,7 +20,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Design
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, relative_gap
-from milpscore.formulations import builder
+from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import start_card
 from milpscore.rounding._start import work_within
 from milpscore.solvers import SOLVERS, load, solve
@@ -97,9 +97,9 @@ def ours(
 ) -> dict[str, Any]:
     """The road of milpscore.fitting.fit_card, with the trace read off HiGHS."""
     design = _design(name)
-    load(builder(formulation)(_warm_up_design(), **arguments))
+    load(FORMULATIONS[formulation](_warm_up_design(), **arguments))
     trace = Trace()
-    program = builder(formulation)(design, **arguments)
+    program = FORMULATIONS[formulation](design, **arguments)
     start = start_card(program, max_work=work_within(limit))
     started = trace.seconds
     session = load(program)
@@ -199,7 +199,7 @@ def textbook(
         p = design.shape[1]
         values = np.rint(np.asarray(solution.col_value[: 2 * p + 1]))
         card = Card(values[:p].astype(np.int64), Fraction(int(values[2 * p])))
-        verdict = evaluate(builder(formulation)(design, **arguments).statement, card)
+        verdict = evaluate(FORMULATIONS[formulation](design, **arguments).statement, card)
         answer |= {
             "true_objective": verdict.objective,
             "true_loss": verdict.loss,

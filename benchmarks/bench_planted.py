@@ -44,7 +44,7 @@ def searched(
 ) -> dict[str, Any]:
     """The tree's card beside the planted one, on the rows it was searched on."""
     from milpscore.data import make_design, make_planted_score
-    from milpscore.formulations import builder
+    from milpscore.formulations import FORMULATIONS as BUILDERS
     from milpscore.rounding import start_card
     from milpscore.solvers import solve
     from milpscore.verify import evaluate
@@ -53,7 +53,7 @@ def searched(
     X, y, planted = make_planted_score(
         n, p, n_terms=terms, max_points=REACH, noise=noise, random_state=seed
     )
-    program = builder(formulation)(
+    program = BUILDERS[formulation](
         make_design(X, y), max_terms=terms, coef_min=-REACH, coef_max=REACH
     )
     begun = time.perf_counter()

@@ -20,10 +20,10 @@ def enumerated(name: str, formulation: str, terms: int, limit: float) -> dict[st
     """One pool; that of a small program first compiles what is compiled."""
     import numpy as np
 
-    from milpscore.formulations import builder
+    from milpscore.formulations import FORMULATIONS
     from milpscore.pools import pool
 
-    build = builder(formulation)
+    build = FORMULATIONS[formulation]
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, size=(40, 4))
     pool(build(X, X[:, 0] ^ (rng.random(40) < 0.2), max_terms=2), epsilon=0.1, progress=False)

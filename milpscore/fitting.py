@@ -14,7 +14,7 @@ from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.statement import Statement
-from milpscore.formulations import builder
+from milpscore.formulations import FORMULATIONS
 from milpscore.losses import RiskLoss
 from milpscore.rounding import fast_risk_card, round_program, start_card
 from milpscore.rounding._start import work_within
@@ -72,7 +72,7 @@ def fit_card(
     OptionError
         For ``heuristic`` with a relaxed program, or options that cannot be used.
     """
-    program = builder(formulation)(design, **arguments)
+    program = FORMULATIONS[formulation](design, **arguments)
     chosen = {"time_limit": time_limit, "random_state": random_state, **(options or {})}
     if heuristic:
         return program, heuristic_result(program, make_options(chosen))

@@ -273,11 +273,10 @@ def fill(m, statement, card):
 
 
 # %% [markdown]
-# The registry maps a name to the module that holds the function of that name. Moved to a file on
-# the path, the line would name that file; here it names this notebook.
+# The registry maps a name to a builder, or to where one lies as "module:attribute".
 
 # %%
-FORMULATIONS["priced_hinge"] = __name__
+FORMULATIONS.register("priced_hinge", priced_hinge)
 
 # %% [markdown]
 # ### Against brute force
@@ -375,9 +374,6 @@ ax.set_ylabel("mean hinge loss")
 ax.set_title("What a card costs and what it gives", loc="left")
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
-
-# %%
-del FORMULATIONS["priced_hinge"]
 
 # %% [markdown]
 # **What to try.** Give `priced_hinge` a `max_terms`: one constraint on `alpha`, and one argument of

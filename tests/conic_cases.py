@@ -8,7 +8,7 @@ import cvxpy as cp
 import numpy as np
 
 from milpscore.core.conic import ConicProgram
-from milpscore.formulations import conic_builder_of
+from milpscore.formulations import CONIC_FORMULATIONS
 
 ROWS, COLUMNS = 40, 6
 SMOOTH = ("logistic", "poisson", "squared")
@@ -63,7 +63,7 @@ def table(name: str = "eye", loss: str = "logistic", seed: int = 0) -> tuple[Any
 def make(name: str, loss: str = "logistic", **changes: Any) -> ConicProgram:
     """A program of the small table, lam = 0.05 unless said otherwise."""
     X, y = table(name, loss)
-    return conic_builder_of(name)(X, y, loss=loss, **{"lam": 0.05, **ARGUMENTS[name], **changes})
+    return CONIC_FORMULATIONS[name](X, y, loss=loss, **{"lam": 0.05, **ARGUMENTS[name], **changes})
 
 
 def stated_value(program: ConicProgram, w: Any, b: float) -> float:

@@ -17,7 +17,6 @@ from milpscore.core.program import Program
 from milpscore.data import make_design
 from milpscore.formulations import (
     FORMULATIONS,
-    builder,
     convex_rounding,
     facets_hinge,
     fused_lasso,
@@ -269,7 +268,7 @@ def test_fused_lasso_needs_bins() -> None:
 
 @pytest.mark.parametrize("name", BUILDERS)
 def test_too_large_comes_with_an_estimate(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("milpscore.formulations._common.MAX_NONZEROS", 10)
+    monkeypatch.setattr("milpscore.formulations.building.MAX_NONZEROS", 10)
     made = binned()
     with pytest.raises(SizeError, match=r"distinct rows x \d+ columns .* s and .* GB.*bin the col"):
         BUILDERS[name](made)
@@ -303,4 +302,4 @@ def test_errors_are_also_built_in_ones() -> None:
 
 def test_an_unknown_argument_is_an_error() -> None:
     with pytest.raises(TypeError, match="max_term"):
-        builder("slim")(X, Y, max_term=3)
+        FORMULATIONS["slim"](X, Y, max_term=3)

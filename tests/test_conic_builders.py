@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 
 from milpscore.core.errors import DataError, FormulationError, OptionError
 from milpscore.core.result import Claim
-from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS, binarsity, conic_builder_of
+from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS, binarsity
 from milpscore.solvers import solve
 from milpscore.verify._conic import check_conic
 
@@ -42,9 +42,9 @@ def test_every_registered_formulation_is_tested() -> None:
 
 
 def test_the_registry_finds_builders_by_name() -> None:
-    assert conic_builder_of("weighted-l1") is conic_builder_of("weighted_l1")
+    assert CONIC_FORMULATIONS["weighted-l1"] is CONIC_FORMULATIONS["weighted_l1"]
     with pytest.raises(FormulationError, match="no conic formulation 'slim'; there are binarsity"):
-        conic_builder_of("slim")
+        CONIC_FORMULATIONS["slim"]
 
 
 # ------------------------------------------------------------------ what is stated
@@ -76,7 +76,7 @@ def test_the_model_states_the_loss_plus_the_penalty(name: str, loss: str) -> Non
 def test_weights_on_rows_and_equal_rows_state_the_same_mean(name: str) -> None:
     X, y = table(name, "squared")
     arguments = {"lam": 0.05, **ARGUMENTS[name]}
-    build: Any = conic_builder_of(name)
+    build: Any = CONIC_FORMULATIONS[name]
     twice = build(np.vstack([X, X[:7]]), np.append(y, y[:7]), loss="squared", **arguments)
     weights = np.ones(len(y))
     weights[:7] = 2.0
@@ -257,7 +257,7 @@ def test_binarsity_takes_the_blocks_of_a_design() -> None:
 def test_a_chain_needs_two_columns() -> None:
     _, y = table()
     with pytest.raises(FormulationError, match="two columns or more"):
-        conic_builder_of("weighted_fused_lasso")(np.arange(40.0)[:, None], y)
+        CONIC_FORMULATIONS["weighted_fused_lasso"](np.arange(40.0)[:, None], y)
 
 
 # ------------------------------------------------------------------ bad arguments

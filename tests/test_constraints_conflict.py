@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from constraint_cases import FORMULATIONS, MAKERS, every_card
+from constraint_cases import FORMULATIONS as CASES, MAKERS, every_card
 
 from milpscore.constraints import AtMost, Exclude, Implies, Include, MaxErrors, Range, Sign
 from milpscore.core.errors import OptionError, SolverError
 from milpscore.core.result import Claim
 from milpscore.estimators import SlimClassifier
-from milpscore.formulations import builder, hinge, slim
+from milpscore.formulations import FORMULATIONS, hinge, slim
 from milpscore.rounding import round_program
 from milpscore.solvers import conflict, solve
 
@@ -23,7 +23,7 @@ TYPES = sorted(MAKERS)
 
 @pytest.mark.parametrize("form", ["slim", "hinge", "fused_lasso", "convex_rounding", "risk_score"])
 def test_a_smallest_conflict_is_found(form: str) -> None:
-    stated, build = FORMULATIONS[form], builder(form)
+    stated, build = CASES[form], FORMULATIONS[form]
     seen = 0
     for seed in range(40):
         rng = np.random.default_rng([seed, 77])
@@ -50,7 +50,7 @@ def test_a_smallest_conflict_is_found(form: str) -> None:
 
 
 def data(seed: int = 0) -> Any:
-    return FORMULATIONS["slim"].design(np.random.default_rng(seed))
+    return CASES["slim"].design(np.random.default_rng(seed))
 
 
 IMPOSSIBLE = [
@@ -71,11 +71,11 @@ def test_the_message_names_the_conflict(solver: str) -> None:
 
 
 def test_a_rounding_says_it_too() -> None:
-    result = round_program(builder("convex_rounding")(data(), constraints=IMPOSSIBLE))
+    result = round_program(FORMULATIONS["convex_rounding"](data(), constraints=IMPOSSIBLE))
     assert result.card is None
     assert NAMED in result.message
     empty = [Include("A"), Exclude("A")]
-    refused = round_program(builder("convex_rounding")(data(), constraints=empty))
+    refused = round_program(FORMULATIONS["convex_rounding"](data(), constraints=empty))
     assert "'points for A', 'no points for A' together" in refused.message
 
 

@@ -15,7 +15,7 @@ from milpscore.core.card import Card
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result
 from milpscore.data import make_planted_score
-from milpscore.formulations import FORMULATIONS as REGISTERED, builder, risk_score
+from milpscore.formulations import FORMULATIONS as REGISTERED, risk_score
 from milpscore.rounding import coordinate_descent, round_program, start_card
 from milpscore.solvers import solve
 from milpscore.verify import check, evaluate
@@ -39,7 +39,7 @@ def instance(form: str, kinds: list[str], seed: int) -> tuple[Program, Program, 
     stated = FORMULATIONS[form]
     d = stated.design(rng)
     rules = [MAKERS[kind](rng, d) for kind in kinds]
-    build: Any = builder(form)
+    build: Any = REGISTERED[form]
     given = [rule.constraint for rule in rules]
     free, bound = build(d, **stated.arguments), build(d, constraints=given, **stated.arguments)
     return bound, free, rules
@@ -134,14 +134,14 @@ def test_rounded_cards_obey(kind: str) -> None:
     for form, further in (("convex_rounding", {}), ("sparse_rounding", {"max_terms": 2})):
         program, _, rules = instance("convex_rounding", [kind], 60)
         d, given = program.statement.design, [rule.constraint for rule in rules]
-        result = round_program(builder(form)(d, constraints=given, **further), n_draws=30)
+        result = round_program(REGISTERED[form](d, constraints=given, **further), n_draws=30)
         best = every_card("convex_rounding", d).best(rules)
         if result.card is None:
             assert math.isinf(best) or "no rounded card" in result.message or further
             continue
         assert obeys(rules, program, result.card)
         assert result.objective >= best - 1e-9
-        exact = solve(builder(form)(d, constraints=given, **further).exact())
+        exact = solve(REGISTERED[form](d, constraints=given, **further).exact())
         assert result.dual_bound - 1e-9 <= exact.objective <= result.objective + 1e-9
 
 
@@ -152,7 +152,7 @@ def test_the_support_tree_agrees(kind: str, form: str) -> None:
     stated = FORMULATIONS[form]
     d = stated.design(rng)
     rule = MAKERS[kind](rng, d)
-    program = builder(form)(d, constraints=[rule.constraint], max_terms=3, **stated.arguments)
+    program = REGISTERED[form](d, constraints=[rule.constraint], max_terms=3, **stated.arguments)
     tree, plain = solve(program, "support_tree"), solve(program, "highs")
     assert tree.claim is plain.claim
     if plain.card is not None:
@@ -181,7 +181,7 @@ def test_what_a_support_rules_out_no_card_has(kind: str) -> None:
     rng = np.random.default_rng([9, *map(ord, kind)])
     d = FORMULATIONS["slim"].design(rng)
     rule = MAKERS[kind](rng, d)
-    program = builder("slim")(d, constraints=[rule.constraint], coef_min=-2, coef_max=2)
+    program = REGISTERED["slim"](d, constraints=[rule.constraint], coef_min=-2, coef_max=2)
     (bound,) = program.statement.constraints
     allowed = [w for w in every_card("slim", d).points if rule.points(w)]
     for _ in range(30):

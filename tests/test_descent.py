@@ -13,7 +13,7 @@ from designs import binned, design, hard, noisy
 from milpscore.core.card import Card
 from milpscore.core.program import Program
 from milpscore.core.statement import Statement
-from milpscore.formulations import builder, fused_lasso, hinge, slim
+from milpscore.formulations import FORMULATIONS, fused_lasso, hinge, slim
 from milpscore.rounding import coordinate_descent, start_card
 from milpscore.verify import check, evaluate
 
@@ -36,7 +36,7 @@ def random_program(seed: int, name: str, arguments: dict[str, Any]) -> Program:
     y = np.where(rng.random(11) < 0.5, 1, -1)
     y[:2] = 1, -1
     made = design(rng.choice([-1, 0, 1, 2], size=(11, 3)), y, rng.integers(1, 4, size=11))
-    return builder(name)(made, **arguments)
+    return FORMULATIONS[name](made, **arguments)
 
 
 def random_start(rng: np.random.Generator, statement: Statement) -> Card:

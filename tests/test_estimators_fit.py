@@ -37,7 +37,7 @@ from milpscore.estimators import (
     SparseRoundingClassifier,
     estimator_class,
 )
-from milpscore.formulations import FORMULATIONS, builder
+from milpscore.formulations import FORMULATIONS
 from milpscore.scorecard import certified_card
 from milpscore.solvers import solve
 
@@ -80,7 +80,7 @@ def test_expected_failures_name_estimators_and_give_reasons() -> None:
 
 @each
 def test_parameters_are_the_builders_own(estimator: CardClassifier) -> None:
-    stated = inspect.signature(builder(estimator.formulation)).parameters
+    stated = inspect.signature(FORMULATIONS[estimator.formulation]).parameters
     wanted = set(stated) - {"X", "y", "sample_weight", "positive"}
     exact = estimator.formulation in EXACT
     given = estimator.get_params(deep=False)
@@ -118,7 +118,7 @@ def test_fit_answers_as_the_program_does(estimator: CardClassifier, planted: Any
     binner = Binner(n_bins=None) if estimator.binner is None else estimator.binner
     if estimator.formulation == "fused_lasso":
         binner = Binner()
-    result = solve(builder(estimator.formulation)(binner.fit_design(*planted)))
+    result = solve(FORMULATIONS[estimator.formulation](binner.fit_design(*planted)))
     if estimator.formulation == "risk_score":  # without a proof the start can be the better card
         assert model.result_.objective <= result.objective + 1e-9
         return
@@ -382,7 +382,7 @@ def test_sparse_rounding_keeps_its_limit(planted: Any) -> None:
 
 
 def test_a_result_without_a_card_has_no_scorecard(planted: Any) -> None:
-    relaxed = solve(builder("hinge")(make_design(*planted)).relaxed())
+    relaxed = solve(FORMULATIONS["hinge"](make_design(*planted)).relaxed())
     with pytest.raises(NotApplicableError, match="no card"):
         certified_card(make_design(*planted), relaxed)
 

@@ -18,7 +18,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Design
 from milpscore.core.grid import as_fraction
 from milpscore.core.result import Claim
-from milpscore.formulations import builder, hinge, slim
+from milpscore.formulations import FORMULATIONS, hinge, slim
 from milpscore.solvers import load, solve
 from milpscore.verify import evaluate
 
@@ -123,7 +123,7 @@ def test_odd_cases_equal_enumeration(name: str, seed: int) -> None:
             a["l0_penalty"] * sum(v != 0 for v in w) + a["l1_penalty"] * sum(map(abs, w))
         ),
     )
-    program = builder(name)(made, **a)
+    program = FORMULATIONS[name](made, **a)
     result = solve(program)
     if not truth.w:  # more forced terms than allowed
         assert (result.claim, result.card) == (Claim.NONE, None)
@@ -180,7 +180,7 @@ def test_additions_of_the_user_equal_enumeration(name: str, kind: str, seed: int
         penalty=lambda w: 1e-3 * sum(v != 0 for v in w),
         allowed=allowed,
     )
-    program = builder(name)(made, coef_min=-2, coef_max=2, l0_penalty=1e-3)
+    program = FORMULATIONS[name](made, coef_min=-2, coef_max=2, l0_penalty=1e-3)
     add(program.model)
     for form in (program, program.relaxed().exact()):
         result = solve(form)
@@ -328,7 +328,7 @@ def test_a_used_term_has_points_where_the_range_ends_at_zero() -> None:
     rng = np.random.default_rng(0)
     data = random_design(rng, 12, 3, [0, 1, 2])
     for low, high in ((0, 3), (-3, 0)):
-        program = builder("slim")(data, coef_min=low, coef_max=high)
+        program = FORMULATIONS["slim"](data, coef_min=low, coef_max=high)
         program.model.demand = pyo.Constraint(expr=program.model.alpha[1] == 1)
         result = solve(program)
         assert result.claim is Claim.OPTIMAL
@@ -342,7 +342,7 @@ def test_the_scale_of_the_costs_changes_no_figure(
 ) -> None:
     monkeypatch.setattr("milpscore.solvers._session.LEAST_COST", least_cost)
     data = random_design(np.random.default_rng(3), 12, 3, [0, 1, 2])
-    program = builder("hinge")(data, max_terms=2, coef_min=-2, coef_max=2, l0_penalty=0.01)
+    program = FORMULATIONS["hinge"](data, max_terms=2, coef_min=-2, coef_max=2, l0_penalty=0.01)
     exact = solve(program)
     assert exact.objective == pytest.approx(exact.dual_bound, abs=1e-9)
     assert exact.trace[-1].dual_bound <= exact.objective + 1e-9
@@ -352,7 +352,7 @@ def test_the_scale_of_the_costs_changes_no_figure(
     relaxed = solve(session)
     assert relaxed.dual_bound == pytest.approx(relaxed.objective, abs=1e-7)
     session.set(l0_penalty=0.05)
-    again = builder("hinge")(data, max_terms=2, coef_min=-2, coef_max=2, l0_penalty=0.05)
+    again = FORMULATIONS["hinge"](data, max_terms=2, coef_min=-2, coef_max=2, l0_penalty=0.05)
     assert solve(session).objective == pytest.approx(solve(again.relaxed()).objective, abs=1e-9)
     tree = solve(program, "support_tree")
     assert tree.objective == pytest.approx(solve(again).objective, abs=1e-9)

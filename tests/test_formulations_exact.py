@@ -16,7 +16,7 @@ from milpscore.core.design import Column, Design
 from milpscore.core.errors import FormulationError
 from milpscore.core.result import Claim
 from milpscore.data import make_design
-from milpscore.formulations import FORMULATIONS, builder
+from milpscore.formulations import FORMULATIONS
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
 
@@ -281,7 +281,7 @@ def test_every_registered_formulation_has_a_case() -> None:
 def test_the_best_risk_score_is_taken_as_a_start(k: int, seed: int) -> None:
     case = CASES["risk_score"][k]
     design = case.design(np.random.default_rng(seed))
-    program = builder("risk_score")(design, **case.arguments)
+    program = FORMULATIONS["risk_score"](design, **case.arguments)
     truth = case.optimum(design, case.arguments)
     best = Card(np.array(truth.w), program.statement.intercept.nearest(truth.b))
     started = solve(program, warm_start=best, time_limit=60)
@@ -296,7 +296,7 @@ def test_the_best_risk_score_is_taken_as_a_start(k: int, seed: int) -> None:
 def test_optimum_equals_enumeration(name: str, k: int, seed: int) -> None:
     case = CASES[name][k]
     design = case.design(np.random.default_rng(seed))
-    program = builder(name)(design, **case.arguments).exact()
+    program = FORMULATIONS[name](design, **case.arguments).exact()
     truth = enumerated(name, case, design)
     result = solve(program, time_limit=60)
     assert result.claim is Claim.OPTIMAL, result.summary()
@@ -319,7 +319,7 @@ def test_presolve_and_seed_do_not_change_the_optimum(name: str, k: int) -> None:
     found = {
         round(
             solve(
-                builder(name)(design, **case.arguments).exact(),
+                FORMULATIONS[name](design, **case.arguments).exact(),
                 presolve=presolve,
                 random_state=seed,
             ).objective,
@@ -340,7 +340,7 @@ def test_row_and_column_order_do_not_matter(name: str, k: int) -> None:
         design.X[rows], design.y[rows], design.weight[rows], design.columns, design.blocks
     )
     first, second = (
-        solve(builder(name)(d, **case.arguments).exact()).objective for d in (design, shuffled)
+        solve(FORMULATIONS[name](d, **case.arguments).exact()).objective for d in (design, shuffled)
     )
     assert first == pytest.approx(second, abs=1e-12)
     if design.blocks or "coef_sets" in case.arguments:
@@ -349,7 +349,7 @@ def test_row_and_column_order_do_not_matter(name: str, k: int) -> None:
     turned = Design(
         design.X[:, cols], design.y, design.weight, tuple(design.columns[j] for j in cols)
     )
-    assert solve(builder(name)(turned, **case.arguments).exact()).objective == pytest.approx(
+    assert solve(FORMULATIONS[name](turned, **case.arguments).exact()).objective == pytest.approx(
         first, abs=1e-12
     )
 
@@ -362,7 +362,7 @@ def test_merging_rows_does_not_matter(name: str) -> None:
     rows = np.repeat(np.arange(10), repeats)
     long = Design(design.X[rows], design.y[rows], np.ones(len(rows)), design.columns)
     first, second = (
-        solve(builder(name)(d, coef_min=-2, coef_max=2)).objective for d in (design, long)
+        solve(FORMULATIONS[name](d, coef_min=-2, coef_max=2)).objective for d in (design, long)
     )
     assert first == pytest.approx(second, abs=1e-12)
 
@@ -372,7 +372,8 @@ def test_swapping_the_labels_mirrors_a_symmetric_hinge(seed: int) -> None:
     design = random_design(np.random.default_rng(seed), 10, 3, [0, 1, 2])
     mirrored = Design(design.X, -design.y, design.weight, design.columns)
     first, second = (
-        solve(builder("hinge")(d, coef_min=-2, coef_max=2)).objective for d in (design, mirrored)
+        solve(FORMULATIONS["hinge"](d, coef_min=-2, coef_max=2)).objective
+        for d in (design, mirrored)
     )
     assert first == pytest.approx(second, abs=1e-9)
 
@@ -383,7 +384,8 @@ def test_swapping_the_labels_mirrors_slim(seed: int) -> None:
     design = random_design(np.random.default_rng(seed), 10, 3, [0, 1, 2])
     mirrored = Design(design.X, -design.y, design.weight, design.columns)
     first, second = (
-        solve(builder("slim")(d, coef_min=-2, coef_max=2)).objective for d in (design, mirrored)
+        solve(FORMULATIONS["slim"](d, coef_min=-2, coef_max=2)).objective
+        for d in (design, mirrored)
     )
     assert first == pytest.approx(second, abs=1e-9)
 
@@ -392,11 +394,13 @@ def test_swapping_the_labels_mirrors_slim(seed: int) -> None:
 def test_hinge_relaxation_is_the_rounding_lp(seed: int) -> None:
     design = random_design(np.random.default_rng(seed), 12, 4, [0, 1, 2])
     for k in (None, 2):
-        box = solve(builder("hinge")(design, weights="ternary", max_terms=k).relaxed()).objective
+        box = solve(
+            FORMULATIONS["hinge"](design, weights="ternary", max_terms=k).relaxed()
+        ).objective
         name, limit = (
             ("convex_rounding", {}) if k is None else ("sparse_rounding", {"max_terms": k})
         )
-        hull = solve(builder(name)(design, **limit)).objective
+        hull = solve(FORMULATIONS[name](design, **limit)).objective
         assert box == pytest.approx(hull, abs=1e-8)
 
 
@@ -407,7 +411,7 @@ def test_no_grid_uses_a_threshold_gap_and_says_so(seed: int) -> None:
     y = np.where(rng.random(10) < 0.5, 1, -1)
     y[:2] = 1, -1
     design = Design(X, y.astype(np.int64), np.ones(10), (Column("a", "a"), Column("b", "b")))
-    program = builder("slim")(design, coef_min=-3, coef_max=3)
+    program = FORMULATIONS["slim"](design, coef_min=-3, coef_max=3)
     result = solve(program)
     assert "below T" in result.caveat
     truth = enumerate_slim(design, {"coef_min": -3, "coef_max": 3})
@@ -420,19 +424,19 @@ def test_totals_closer_than_any_solver_can_tell_are_refused() -> None:
     rng = np.random.default_rng(0)
     y = np.array([1, -1] * 5)
     with pytest.raises(FormulationError, match="give the columns a smaller unit, or bin them"):
-        builder("slim")(make_design(rng.normal(size=(10, 2)) * 1e-9, y))
+        FORMULATIONS["slim"](make_design(rng.normal(size=(10, 2)) * 1e-9, y))
 
 
 def test_whole_intercepts_beyond_the_solvers_integers_are_refused() -> None:
     X, y = np.arange(8.0)[:, None] * 1e8, [0, 0, 0, 0, 1, 1, 1, 1]
     with pytest.raises(FormulationError, match=r"b reaches .*give the columns a larger unit"):
-        solve(builder("hinge")(X, y))
-    assert solve(builder("hinge")(X / 1e8, y)).claim is Claim.OPTIMAL
-    assert solve(builder("hinge")(X, y, intercept="real")).verified
+        solve(FORMULATIONS["hinge"](X, y))
+    assert solve(FORMULATIONS["hinge"](X / 1e8, y)).claim is Claim.OPTIMAL
+    assert solve(FORMULATIONS["hinge"](X, y, intercept="real")).verified
 
 
 def test_programs_and_results_show_themselves_in_one_line() -> None:
-    program = builder("slim")(np.arange(4.0)[:, None], [0, 0, 1, 1])
+    program = FORMULATIONS["slim"](np.arange(4.0)[:, None], [0, 0, 1, 1])
     assert repr(program.relaxed()) == "<Program slim, relaxed, of 4 rows x 1 columns>"
     shown = repr(solve(program))
     assert shown == "<Result slim, exact: optimal, objective 0.001, bound 0.001, terms 1>"

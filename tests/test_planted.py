@@ -7,7 +7,7 @@ import pytest
 
 from milpscore.core.result import Claim
 from milpscore.data import make_design, make_planted_score
-from milpscore.formulations import builder
+from milpscore.formulations import FORMULATIONS
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
 
@@ -16,7 +16,7 @@ from milpscore.verify import evaluate
 @pytest.mark.parametrize("formulation", ["risk_score", "slim"])
 def test_the_planted_objective_is_reached_and_proved(formulation: str, seed: int) -> None:
     X, y, planted = make_planted_score(500, 20, noise=0.0, random_state=seed)
-    program = builder(formulation)(make_design(X, y), max_terms=5, coef_min=-5, coef_max=5)
+    program = FORMULATIONS[formulation](make_design(X, y), max_terms=5, coef_min=-5, coef_max=5)
     result = solve(program, "tree", time_limit=30, progress=False)
     beside = evaluate(
         program.statement, program.statement.with_best_intercept(planted.coefficients)
@@ -29,7 +29,7 @@ def test_the_planted_objective_is_reached_and_proved(formulation: str, seed: int
 @pytest.mark.parametrize("seed", range(3))
 def test_without_noise_the_best_card_errs_nowhere(seed: int) -> None:
     X, y, planted = make_planted_score(500, 20, noise=0.0, random_state=seed)
-    program = builder("slim")(make_design(X, y), max_terms=5, coef_min=-5, coef_max=5)
+    program = FORMULATIONS["slim"](make_design(X, y), max_terms=5, coef_min=-5, coef_max=5)
     card = solve(program, "tree", time_limit=30, progress=False).card
     assert card is not None
     values = X.to_numpy()

@@ -15,7 +15,7 @@ from pool_cases import MAKERS, TIE, Case, raise_at
 from milpscore.certificate import verify_certificate
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.result import Termination
-from milpscore.formulations import builder, risk_score, slim
+from milpscore.formulations import FORMULATIONS, risk_score, slim
 from milpscore.pools import Front, pareto
 from milpscore.solvers.tree._relax import Relaxation
 
@@ -56,10 +56,9 @@ def test_a_front_of_other_formulations_keeps_their_rules(name: str) -> None:
     d = form.design(rng)
     rules = [constraint_cases.make_sign(rng, d)]
     arguments = {**form.arguments, "max_terms": 4}
-    program = builder(name)(d, **arguments, constraints=[rule.constraint for rule in rules])
+    program = FORMULATIONS[name](d, **arguments, constraints=[rule.constraint for rule in rules])
     cards = constraint_cases.every_card(name, d)
-    front = pareto(program, [0, 2, 3], arguments=arguments | {
-        "constraints": [rule.constraint for rule in rules]}, progress=False)  # fmt: skip
+    front = pareto(program, [0, 2, 3], progress=False)
     for k, result in front.results.items():
         few = constraint_cases.Rule(rules[0].constraint,
                                     lambda w, k=k: sum(v != 0 for v in w) <= k)  # fmt: skip
@@ -156,7 +155,7 @@ def test_sizes_that_make_no_sense_are_refused(sizes: Any) -> None:
 
 def test_a_front_of_what_has_no_sizes_is_refused() -> None:
     with pytest.raises(NotApplicableError, match="variable w"):
-        pareto(builder("convex_rounding")(noisy()).exact())
+        pareto(FORMULATIONS["convex_rounding"](noisy()).exact())
     with pytest.raises(NotApplicableError, match="exact"):
         pareto(slim(noisy(), max_terms=2).relaxed())
     with pytest.raises(OptionError, match="time_limit"):

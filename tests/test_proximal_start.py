@@ -38,7 +38,7 @@ def planted(n: int = 120, p: int = 6, seed: int = 0) -> Any:
 
 def program(name: str, seed: int = 0, **changes: Any) -> Any:
     design = Binner(3).fit_design(*planted(seed=seed))
-    return formulations.builder(name)(design, **(ARGUMENTS[name] | changes))
+    return formulations.FORMULATIONS[name](design, **(ARGUMENTS[name] | changes))
 
 
 @pytest.mark.parametrize("penalty", ["l1", "facets"])

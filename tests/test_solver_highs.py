@@ -32,7 +32,7 @@ from milpscore.core.errors import (
 )
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Termination, TracePoint
-from milpscore.formulations import builder, convex_rounding, fused_lasso, hinge, slim
+from milpscore.formulations import FORMULATIONS, convex_rounding, fused_lasso, hinge, slim
 from milpscore.rounding import start_card
 from milpscore.solvers import _highs, _highs_run, _self_test, load, self_test, solve
 from milpscore.solvers._highs_run import Outcome
@@ -646,7 +646,7 @@ def test_an_exact_program_without_integers_left_is_proved(name: str) -> None:
     # all-zero columns stand in no row: nothing but a real or fixed intercept remains
     arguments = {"intercept": "real"} if name == "hinge" else {"l0_penalty": 0.0}
     zeros = design(np.zeros((5, 2)), [1, 1, 1, -1, -1])
-    result = solve(builder(name)(zeros, coef_min=1, coef_max=3, **arguments))
+    result = solve(FORMULATIONS[name](zeros, coef_min=1, coef_max=3, **arguments))
     assert result.claim is Claim.OPTIMAL
     assert result.objective == pytest.approx(0.4 if name == "slim" else 0.8)
     assert result.card is not None

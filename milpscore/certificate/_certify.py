@@ -19,11 +19,11 @@ from milpscore.certificate._certificate import (
     plain_label,
 )
 from milpscore.certificate._growing import MARGIN, grow_tree
-from milpscore.certificate._restating import plain_statement
 from milpscore.certificate._tangents import points_of_tangents
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Result
+from milpscore.formulations.restating import plain_statement
 from milpscore.losses import RiskLoss
 
 EvidenceKind = Literal["auto", "leaves", "tangents", "none"]
@@ -36,7 +36,6 @@ def certify(
     result: Result,
     evidence: EvidenceKind = "auto",
     *,
-    arguments: Mapping[str, Any] | None = None,
     source: Mapping[str, Any] | None = None,
     time_limit: float = 600.0,
     max_bytes: int = MAX_BYTES,
@@ -53,8 +52,6 @@ def certify(
         Of risk scores: the leaves of a tree, or the points of the tangents in the model. "auto"
         takes tangents after outer approximation and leaves otherwise. Other formulations have
         none, and the verifier solves them again.
-    arguments : mapping, optional
-        What the builder was called with; needed where the statement does not tell.
     source : mapping, optional
         How the table was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
     time_limit : float
@@ -97,7 +94,7 @@ def certify(
             "classes": [plain_label(label) for label in design.classes],
             **(source or {}),
         },
-        statement=plain_statement(program, arguments),
+        statement=plain_statement(program),
         card={"coefficients": card.coefficients.tolist(), "intercept": str(card.intercept)},
         claim=str(result.claim),
         objective=result.objective,

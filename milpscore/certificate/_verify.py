@@ -8,13 +8,13 @@ from typing import Any, Literal
 from milpscore.certificate._certificate import Certificate, plain_label
 from milpscore.certificate._leaves import prove_by_leaves
 from milpscore.certificate._opinion import second_opinion
-from milpscore.certificate._restating import restate
 from milpscore.certificate._tangents import prove_by_tangents
 from milpscore.core.card import Card
 from milpscore.core.design import Design
 from milpscore.core.errors import DataError, MilpscoreError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of
+from milpscore.formulations.restating import restate
 from milpscore.verify import evaluate
 
 Status = Literal["proved", "refuted", "not proved", "not checked"]

@@ -19,7 +19,7 @@ import typer
 
 from milpscore.cli._options import ClassWeight, Encoding, Missing, spelt
 from milpscore.core.errors import DataError, FormulationError, OptionError
-from milpscore.formulations._registry import FORMULATIONS, builder
+from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
@@ -73,8 +73,8 @@ def formulation_key(name: str) -> str:
         Where there is none; the message names the nearest.
     """
     key = name.replace("-", "_")
-    if key in FORMULATIONS:
-        return key
+    if name in FORMULATIONS:
+        return FORMULATIONS.name_of(name)
     close = get_close_matches(key, FORMULATIONS, n=1)
     hint = f"did you mean {spelt(close[0])}? " if close else ""
     known = ", ".join(map(spelt, FORMULATIONS))
@@ -83,7 +83,7 @@ def formulation_key(name: str) -> str:
 
 def settable(formulation: str) -> tuple[str, ...]:
     """Arguments of a builder that describe the card rather than the data."""
-    names = inspect.signature(builder(formulation)).parameters
+    names = inspect.signature(FORMULATIONS[formulation]).parameters
     return tuple(name for name in names if name not in ("X", "y", *_OPTION_OF))
 
 

@@ -54,7 +54,7 @@ def export_command(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a program as an LP or MPS file, without solving it."""
-    from milpscore.formulations import builder
+    from milpscore.formulations import FORMULATIONS
 
     name = formulation_key(formulation)
     arguments = builder_arguments(
@@ -74,7 +74,7 @@ def export_command(
         class_weight=class_weight,
     ).design()
     require_bins(name, design, encoding)
-    program = builder(name)(design, **arguments)
+    program = FORMULATIONS[name](design, **arguments)
     if relaxed is not None:
         program = program.relaxed() if relaxed else program.exact()
     path = program.write(model)

@@ -133,7 +133,7 @@ def fit_command(
             "class_weight": None if class_weight is None else class_weight.value,
             "missing": missing.value,
         }
-        save_certificate(certificate, program, result, arguments, source, max(60.0, time_limit))
+        save_certificate(certificate, program, result, source, max(60.0, time_limit))
     if interrupted.is_set() or str(result.termination) == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if result.card is None:
@@ -166,14 +166,13 @@ def save_certificate(
     path: Path,
     program: Program,
     result: Result,
-    arguments: dict[str, Any],
     source: dict[str, Any],
     time_limit: float,
 ) -> None:
     """Find the evidence for a bound, and save it with the card."""
     from milpscore.certificate import certify
 
-    made = certify(program, result, arguments=arguments, source=source, time_limit=time_limit)
+    made = certify(program, result, source=source, time_limit=time_limit)
     made.to_json(path)
     kind, reason = made.evidence["kind"], made.evidence.get("reason", "")
     said = f"no evidence ({reason}): the verifier solves again" if kind == "none" else kind

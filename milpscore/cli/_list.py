@@ -9,8 +9,8 @@ import typer
 
 from milpscore.cli._common import settable
 from milpscore.cli._options import spelt
-from milpscore.constraints._registry import CONSTRAINTS
-from milpscore.formulations._registry import FORMULATIONS, builder
+from milpscore.constraints import CONSTRAINTS
+from milpscore.formulations import FORMULATIONS
 
 _PACKAGES = {
     "highspy": "HiGHS, solves LP and MILP",
@@ -27,7 +27,7 @@ def list_command() -> None:
 
     typer.echo("Formulations (--formulation NAME; the arguments are the keys of --set)")
     for name in FORMULATIONS:
-        description = (inspect.getdoc(builder(name)) or "").partition("\n")[0]
+        description = (inspect.getdoc(FORMULATIONS[name]) or "").partition("\n")[0]
         typer.echo(f"\n  {spelt(name)}\n      {description}")
         typer.echo(_folded(f"arguments: {', '.join(settable(name))}"))
     kinds = ", ".join(CONSTRAINTS)

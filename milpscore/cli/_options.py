@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from milpscore.formulations._registry import FORMULATIONS
+from milpscore.formulations import FORMULATIONS
 
 DATA_PANEL = "Data"
 MODEL_PANEL = "Card"

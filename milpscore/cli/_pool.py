@@ -203,11 +203,11 @@ def _found(
 ) -> Pool | Front:
     """What the library's own functions answer."""
     from milpscore import pools
-    from milpscore.formulations import builder
+    from milpscore.formulations import FORMULATIONS
 
-    program: Program = builder(name)(design, **arguments)
+    program: Program = FORMULATIONS[name](design, **arguments)
     if pareto:
-        return pools.pareto(program, arguments=arguments, **limits)
+        return pools.pareto(program, **limits)
     return pools.pool(program, **limits)
 
 

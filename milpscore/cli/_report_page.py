@@ -158,7 +158,7 @@ def comparison_page(
     title : str
         What is scored.
     """
-    from milpscore.formulations import builder
+    from milpscore.formulations import FORMULATIONS
     from milpscore.report import report
     from milpscore.scorecard import certified_card
 
@@ -174,7 +174,7 @@ def comparison_page(
     taken = (*settable(name), "constraints")
     known = {key: value for key, value in arguments.items() if key in taken}
     design = table.design()
-    program = builder(name)(design, **{**known, **own.get(name, {})})
+    program = FORMULATIONS[name](design, **{**known, **own.get(name, {})})
     statement = (program if program.kind == "exact" else program.exact()).statement
     card = certified_card(
         design, result, f"{title}, scored by {options.spelt(name)}", statement=statement

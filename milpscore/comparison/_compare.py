@@ -17,7 +17,7 @@ from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, relative_gap
 from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
-from milpscore.formulations import FORMULATIONS, builder
+from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import rounding_function
 from milpscore.rounding._savings import savings_table
 
@@ -205,7 +205,9 @@ def _arguments(
     for name in own:
         if name not in names:
             raise FormulationError(f"arguments for {name!r}, which is not among {list(names)}")
-    known = {name: set(inspect.signature(builder(name)).parameters) - set(_DATA) for name in names}
+    known = {
+        name: set(inspect.signature(FORMULATIONS[name]).parameters) - set(_DATA) for name in names
+    }
     for argument in common:
         if not any(argument in accepted for accepted in known.values()):
             raise FormulationError(f"no formulation of {list(names)} has an argument {argument!r}")

@@ -12,7 +12,7 @@ from milpscore.core.design import Design
 from milpscore.core.errors import OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of
-from milpscore.formulations import builder
+from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import start_card
 from milpscore.rounding._both import round_both_ways, round_by_name, round_from_path
 from milpscore.rounding._start import work_within
@@ -77,7 +77,7 @@ class Family:
 
 
 def exact_program(name: str, design: Design, arguments: Mapping[str, Any]) -> Program:
-    program = builder(name)(design, **arguments)
+    program = FORMULATIONS[name](design, **arguments)
     return program if program.kind == "exact" else program.exact()
 
 

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from milpscore.constraints import CONSTRAINTS
 from milpscore.constraints._base import Constraint
-from milpscore.constraints._registry import constraint_class
 from milpscore.core.errors import DataError, FormulationError, MissingDependencyError
 
 _LIST = "constraints"
@@ -91,7 +91,7 @@ def make_constraint(entry: Any) -> Constraint:
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("type"), str):
         raise FormulationError(f"an entry needs a type, say type = 'at_most', got {entry!r}")
-    wanted = constraint_class(entry["type"])
+    wanted = CONSTRAINTS[entry["type"]]
     given = {str(key): value for key, value in entry.items() if key != "type"}
     own = [field for field in fields(wanted) if field.init]
     _refuse_unknown(given, [field.name for field in own], wanted.__name__)

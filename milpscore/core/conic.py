@@ -339,6 +339,7 @@ class ConicProgram(Program):
         arguments = {**self.statement.arguments, **self.restate(values)}
         penalty = self.cone.fill(arguments)
         self.statement = replace(self.statement, penalty=penalty, arguments=arguments)
+        self.arguments = {**self.arguments, **values}
 
     def grow(self) -> str:
         """Enlarge the cone where the values lie beyond what it states exactly.

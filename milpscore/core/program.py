@@ -66,6 +66,9 @@ class Program:
     least : mapping from argument name to number
         The least value :meth:`set` takes, 0 where none is named: below it the coefficient ranges
         derived from it would cut off better cards.
+    arguments : mapping
+        What the builder was called with, defaults included, data and weights left out; :meth:`set`
+        changes it. Another program of the same kind is built from these.
     algebra : tuple of str
         What is stated, as LaTeX: the displayed formulas of the builder's docstring.
     """
@@ -79,6 +82,7 @@ class Program:
     least: Mapping[str, float] = field(default_factory=dict)
     build_seconds: float = 0.0
     stated: frozenset[str] = frozenset()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     algebra: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
@@ -220,5 +224,6 @@ class Program:
             replace(term, lam=float(values[term.name])) if term.name in values else term  # type: ignore[type-var]
             for term in self.statement.penalties
         )
+        self.arguments = {**self.arguments, **values}
         arguments = {**self.statement.arguments, **values}
         self.statement = replace(self.statement, penalties=penalties, arguments=arguments)

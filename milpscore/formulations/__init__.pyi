@@ -14,8 +14,6 @@ from ._owl import owl as owl
 from ._registry import (
     CONIC_FORMULATIONS as CONIC_FORMULATIONS,
     FORMULATIONS as FORMULATIONS,
-    builder as builder,
-    conic_builder_of as conic_builder_of,
 )
 from ._risk_score import risk_score as risk_score
 from ._slim import slim as slim

@@ -17,15 +17,15 @@ from milpscore.core.program import Program
 from milpscore.formulations._conic import (
     Arguments,
     ConicData,
-    conic_builder,
     conic_data,
     conic_program,
 )
 from milpscore.formulations._jumps import Blocks, neighbours, whole_points
+from milpscore.formulations.building import builder
 from milpscore.penalties import Binarsity, data_driven_weights
 
 
-@conic_builder
+@builder
 def binarsity(
     X: Any,
     y: Any = None,

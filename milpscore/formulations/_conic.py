@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ParamSpec
+from dataclasses import dataclass
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -21,10 +19,9 @@ from milpscore.core.conic import (
 )
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError, FormulationError, MilpscoreError, OptionError
-from milpscore.core.html import algebra_in
 from milpscore.core.program import Layout
-from milpscore.formulations._common import as_design, refuse_if_too_large
 from milpscore.formulations._conic_losses import conic_loss, express
+from milpscore.formulations.building import as_design, refuse_if_too_large
 
 Arguments = Mapping[str, Any]
 
@@ -216,19 +213,3 @@ def conic_program(
 def _unused(*_: Any) -> Any:
     """A conic program reads its own variables."""
     raise MilpscoreError("a conic program has no card layout")  # pragma: no cover
-
-
-P = ParamSpec("P")
-
-
-def conic_builder(build: Callable[P, ConicProgram]) -> Callable[P, ConicProgram]:
-    """Record the seconds a builder takes."""
-
-    @functools.wraps(build)
-    def timed(*args: P.args, **kwargs: P.kwargs) -> ConicProgram:
-        started = time.perf_counter()
-        program = build(*args, **kwargs)
-        seconds = time.perf_counter() - started
-        return replace(program, build_seconds=seconds, algebra=algebra_in(build.__doc__))
-
-    return timed

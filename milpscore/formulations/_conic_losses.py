@@ -80,7 +80,7 @@ def conic_loss(loss: str | RowLoss, margin: float | None) -> RowLoss:
         if margin is not None and margin != loss.margin:
             raise FormulationError(f"margin={margin!r} contradicts {loss!r}: give one of the two")
         margin = loss.margin
-    from milpscore.formulations._common import check_margin
+    from milpscore.formulations.building import check_margin
 
     margin = 1.0 if margin is None else margin
     check_margin(margin)

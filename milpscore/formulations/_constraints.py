@@ -19,7 +19,7 @@ from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Layout
 from milpscore.core.statement import RULES, InterceptRule, Statement
-from milpscore.formulations._common import INTEGRALITY_TOLERANCE, linear, total_range
+from milpscore.formulations.building import INTEGRALITY_TOLERANCE, linear, total_range
 from milpscore.losses import ZeroOne
 
 Group = tuple[int, ...]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from milpscore.core.program import Program
-from milpscore.formulations._common import builder_of
 from milpscore.formulations._constraints import Constraints
 from milpscore.formulations._doubled import rounding_program
+from milpscore.formulations.building import builder
 
 
-@builder_of
+@builder
 def convex_rounding(
     X: Any,
     y: Any = None,

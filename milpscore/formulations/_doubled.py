@@ -13,14 +13,6 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.program import Layout, Program
 from milpscore.core.statement import Statement
-from milpscore.formulations._common import (
-    as_design,
-    check_margin,
-    check_max_terms,
-    linear,
-    refuse_if_too_large,
-    total_range,
-)
 from milpscore.formulations._constraints import (
     Constraints,
     PointVariables,
@@ -33,6 +25,14 @@ from milpscore.formulations._hinge import (
     fill_hinge_rows,
     hinge_intercept,
     weight_range,
+)
+from milpscore.formulations.building import (
+    as_design,
+    check_margin,
+    check_max_terms,
+    linear,
+    refuse_if_too_large,
+    total_range,
 )
 from milpscore.losses import Hinge
 

@@ -11,14 +11,14 @@ from milpscore.core.conic import Cone, ConicProgram, RowLoss
 from milpscore.formulations._conic import (
     Arguments,
     ConicData,
-    conic_builder,
     conic_data,
     conic_program,
 )
+from milpscore.formulations.building import builder
 from milpscore.penalties import ElasticNet
 
 
-@conic_builder
+@builder
 def elastic_net(
     X: Any,
     y: Any = None,

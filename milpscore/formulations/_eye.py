@@ -11,14 +11,14 @@ from milpscore.data.columns import expert_vector
 from milpscore.formulations._conic import (
     Arguments,
     ConicData,
-    conic_builder,
     conic_data,
     conic_program,
 )
+from milpscore.formulations.building import builder
 from milpscore.penalties import EYE
 
 
-@conic_builder
+@builder
 def eye(
     X: Any,
     y: Any = None,

@@ -14,10 +14,10 @@ from milpscore.core.program import Program
 from milpscore.formulations._conic import (
     Arguments,
     ConicData,
-    conic_builder,
     conic_data,
     conic_program,
 )
+from milpscore.formulations.building import builder
 from milpscore.penalties import Facets
 
 MAX_RAMPS = 200_000
@@ -27,7 +27,7 @@ FIRST_LEVELS = 4
 """Kinks stated at first; more where an answer lies beyond them."""
 
 
-@conic_builder
+@builder
 def facets(
     X: Any,
     y: Any = None,

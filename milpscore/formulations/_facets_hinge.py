@@ -15,21 +15,6 @@ from milpscore.core.design import Design, FloatArray, IntArray, MergedRows
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Layout, Program
 from milpscore.core.statement import InterceptRule, Statement
-from milpscore.formulations._common import (
-    MAX_COEFFICIENT,
-    PerColumn,
-    as_design,
-    builder_of,
-    check_margin,
-    check_max_terms,
-    check_non_negative,
-    check_positive,
-    column_index,
-    per_column,
-    refuse_crossed,
-    refuse_if_too_large,
-    total_range,
-)
 from milpscore.formulations._constraints import (
     Constraints,
     PointVariables,
@@ -47,11 +32,26 @@ from milpscore.formulations._hinge import (
     read_points,
 )
 from milpscore.formulations._terms import add_sizes, add_terms, changeable, reach
+from milpscore.formulations.building import (
+    MAX_COEFFICIENT,
+    PerColumn,
+    as_design,
+    builder,
+    check_margin,
+    check_max_terms,
+    check_non_negative,
+    check_positive,
+    column_index,
+    per_column,
+    refuse_crossed,
+    refuse_if_too_large,
+    total_range,
+)
 from milpscore.losses import Hinge
 from milpscore.penalties import IntegerFacets
 
 
-@builder_of
+@builder
 def facets_hinge(
     X: Any,
     y: Any = None,

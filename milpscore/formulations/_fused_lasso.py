@@ -14,17 +14,6 @@ from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Layout, Program
 from milpscore.core.statement import Statement
-from milpscore.formulations._common import (
-    PerColumn,
-    as_design,
-    builder_of,
-    check_margin,
-    check_non_negative,
-    coefficient_bounds,
-    linear,
-    refuse_if_too_large,
-    total_range,
-)
 from milpscore.formulations._constraints import (
     Constraints,
     PointVariables,
@@ -34,11 +23,22 @@ from milpscore.formulations._constraints import (
 )
 from milpscore.formulations._hinge import add_hinge_rows, fill_hinge_rows, hinge_intercept
 from milpscore.formulations._terms import changeable
+from milpscore.formulations.building import (
+    PerColumn,
+    as_design,
+    builder,
+    check_margin,
+    check_non_negative,
+    coefficient_bounds,
+    linear,
+    refuse_if_too_large,
+    total_range,
+)
 from milpscore.losses import Hinge
 from milpscore.penalties import BlockTV, data_driven_weights
 
 
-@builder_of
+@builder
 def fused_lasso(
     X: Any,
     y: Any = None,

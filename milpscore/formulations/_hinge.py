@@ -15,10 +15,18 @@ from milpscore.core.design import FloatArray, MergedRows
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Layout, Program
 from milpscore.core.statement import InterceptKind, InterceptRule, Statement
-from milpscore.formulations._common import (
+from milpscore.formulations._constraints import (
+    Constraints,
+    PointVariables,
+    add_constraints,
+    bound_constraints,
+    constrained,
+)
+from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_sizes, fill_terms
+from milpscore.formulations.building import (
     PerColumn,
     as_design,
-    builder_of,
+    builder,
     check_margin,
     check_max_terms,
     check_non_negative,
@@ -28,21 +36,13 @@ from milpscore.formulations._common import (
     refuse_if_too_large,
     total_range,
 )
-from milpscore.formulations._constraints import (
-    Constraints,
-    PointVariables,
-    add_constraints,
-    bound_constraints,
-    constrained,
-)
-from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_sizes, fill_terms
 from milpscore.losses import Hinge
 from milpscore.penalties import L0, L1
 
 WEIGHTS: Mapping[str, tuple[int, int]] = {"binary": (0, 1), "ternary": (-1, 1)}
 
 
-@builder_of
+@builder
 def hinge(
     X: Any,
     y: Any = None,

@@ -12,7 +12,7 @@ from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.program import Program
-from milpscore.formulations._common import MAX_COEFFICIENT
+from milpscore.formulations.building import MAX_COEFFICIENT
 from milpscore.losses import Hinge
 
 Blocks = Sequence[Sequence[int]]

@@ -11,19 +11,18 @@ import numpy as np
 from milpscore.core.conic import Cone, ConicProgram, RowLoss
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import FormulationError
-from milpscore.formulations._common import refuse_if_too_large
 from milpscore.formulations._conic import (
     Arguments,
     ConicData,
-    conic_builder,
     conic_data,
     conic_program,
 )
 from milpscore.formulations._conic_weights import one_per_column
+from milpscore.formulations.building import builder, refuse_if_too_large
 from milpscore.penalties import OWL
 
 
-@conic_builder
+@builder
 def owl(
     X: Any,
     y: Any = None,

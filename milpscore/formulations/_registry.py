@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from milpscore.core.errors import FormulationError
+from milpscore.core.registry import Registry
 
 if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
     from milpscore.core.conic import ConicProgram
@@ -15,60 +15,43 @@ if TYPE_CHECKING:  # the names alone are read by the command line, which must st
 Builder: TypeAlias = "Callable[..., Program]"
 ConicBuilder: TypeAlias = "Callable[..., ConicProgram]"
 
-FORMULATIONS: dict[str, str] = {
-    "convex_rounding": "milpscore.formulations._convex_rounding",
-    "facets_hinge": "milpscore.formulations._facets_hinge",
-    "fused_lasso": "milpscore.formulations._fused_lasso",
-    "hinge": "milpscore.formulations._hinge",
-    "risk_score": "milpscore.formulations._risk_score",
-    "slim": "milpscore.formulations._slim",
-    "sparse_rounding": "milpscore.formulations._sparse_rounding",
-}
+_ROOM = "milpscore.formulations"
 
-CONIC_FORMULATIONS: dict[str, str] = {
-    "binarsity": "milpscore.formulations._binarsity",
-    "elastic_net": "milpscore.formulations._elastic_net",
-    "eye": "milpscore.formulations._eye",
-    "facets": "milpscore.formulations._facets",
-    "naive_credibility": "milpscore.formulations._naive_credibility",
-    "owl": "milpscore.formulations._owl",
-    "strongly_convex_facets": "milpscore.formulations._strongly_convex_facets",
-    "weighted_fused_lasso": "milpscore.formulations._weighted_fused_lasso",
-    "weighted_l1": "milpscore.formulations._weighted_l1",
-    "weighted_l2": "milpscore.formulations._weighted_l2",
-}
+FORMULATIONS: Registry[Builder] = Registry(
+    "formulation",
+    {
+        name: f"{_ROOM}:{name}"
+        for name in (
+            "convex_rounding",
+            "facets_hinge",
+            "fused_lasso",
+            "hinge",
+            "risk_score",
+            "slim",
+            "sparse_rounding",
+        )
+    },
+    FormulationError,
+)
+"""Those over whole points, in Pyomo."""
+
+CONIC_FORMULATIONS: Registry[ConicBuilder] = Registry(
+    "conic formulation",
+    {
+        name: f"{_ROOM}:{name}"
+        for name in (
+            "binarsity",
+            "elastic_net",
+            "eye",
+            "facets",
+            "naive_credibility",
+            "owl",
+            "strongly_convex_facets",
+            "weighted_fused_lasso",
+            "weighted_l1",
+            "weighted_l2",
+        )
+    },
+    FormulationError,
+)
 """Those over real coefficients, in CVXPY."""
-
-
-def builder(name: str) -> Builder:
-    """The builder called ``name``; hyphens count as underscores.
-
-    Raises
-    ------
-    FormulationError
-        Where there is none; the message lists those there are.
-    """
-    key = name.replace("-", "_")
-    if key not in FORMULATIONS:
-        raise FormulationError(
-            f"no formulation {name!r}; there are {', '.join(sorted(FORMULATIONS))}"
-        )
-    found: Builder = getattr(import_module(FORMULATIONS[key]), key)
-    return found
-
-
-def conic_builder_of(name: str) -> ConicBuilder:
-    """The builder over real coefficients called ``name``; hyphens count as underscores.
-
-    Raises
-    ------
-    FormulationError
-        Where there is none; the message lists those there are.
-    """
-    key = name.replace("-", "_")
-    if key not in CONIC_FORMULATIONS:
-        raise FormulationError(
-            f"no conic formulation {name!r}; there are {', '.join(sorted(CONIC_FORMULATIONS))}"
-        )
-    found: ConicBuilder = getattr(import_module(CONIC_FORMULATIONS[key]), key)
-    return found

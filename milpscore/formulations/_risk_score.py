@@ -17,19 +17,6 @@ from milpscore.core.errors import FormulationError
 from milpscore.core.program import Layout, Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.core.terms import ProxPenalty, SmoothLoss
-from milpscore.formulations._common import (
-    PerColumn,
-    as_design,
-    builder_of,
-    check_max_terms,
-    check_non_negative,
-    check_positive,
-    coefficient_bounds,
-    coefficient_sets,
-    intercept_range,
-    refuse_if_too_large,
-    total_range,
-)
 from milpscore.formulations._constraints import (
     Constraints,
     PointVariables,
@@ -41,13 +28,26 @@ from milpscore.formulations._constraints import (
 )
 from milpscore.formulations._hinge import add_points, fill_points, read_points
 from milpscore.formulations._terms import add_sizes, add_terms, changeable, reach
+from milpscore.formulations.building import (
+    PerColumn,
+    as_design,
+    builder,
+    check_max_terms,
+    check_non_negative,
+    check_positive,
+    coefficient_bounds,
+    coefficient_sets,
+    intercept_range,
+    refuse_if_too_large,
+    total_range,
+)
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.penalties import EYE, L0, L1, L2, IntegerFacets, PointPenalty
 
 PENALTIES = ("none", "l1", "l2", "facets", "eye")
 
 
-@builder_of
+@builder
 def risk_score(
     X: Any,
     y: Any = None,

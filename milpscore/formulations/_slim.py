@@ -16,11 +16,19 @@ from milpscore.core.errors import FormulationError
 from milpscore.core.grid import on_grid
 from milpscore.core.program import Layout, Program
 from milpscore.core.statement import InterceptRule, Statement
-from milpscore.formulations._common import (
+from milpscore.formulations._constraints import (
+    Constraints,
+    PointVariables,
+    add_constraints,
+    bound_constraints,
+    constrained,
+)
+from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_sizes, fill_terms
+from milpscore.formulations.building import (
     INTEGRALITY_TOLERANCE,
     PerColumn,
     as_design,
-    builder_of,
+    builder,
     check_max_terms,
     check_non_negative,
     coefficient_bounds,
@@ -31,14 +39,6 @@ from milpscore.formulations._common import (
     refuse_if_too_large,
     total_range,
 )
-from milpscore.formulations._constraints import (
-    Constraints,
-    PointVariables,
-    add_constraints,
-    bound_constraints,
-    constrained,
-)
-from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_sizes, fill_terms
 from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
 
@@ -56,7 +56,7 @@ class _Units:
         return on_grid(X, self.unit).astype(np.float64) if self.on_grid else X
 
 
-@builder_of
+@builder
 def slim(
     X: Any,
     y: Any = None,

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
-from milpscore.formulations._common import builder_of
 from milpscore.formulations._constraints import Constraints
 from milpscore.formulations._doubled import rounding_program
+from milpscore.formulations.building import builder
 
 
-@builder_of
+@builder
 def sparse_rounding(
     X: Any,
     y: Any = None,

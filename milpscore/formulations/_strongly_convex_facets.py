@@ -11,15 +11,15 @@ from milpscore.core.conic import Cone, ConicProgram, RowLoss
 from milpscore.formulations._conic import (
     Arguments,
     ConicData,
-    conic_builder,
     conic_data,
     conic_program,
 )
 from milpscore.formulations._facets import FIRST_LEVELS, larger, ramp_rows, slope_of
+from milpscore.formulations.building import builder
 from milpscore.penalties import StronglyConvexFacets
 
 
-@conic_builder
+@builder
 def strongly_convex_facets(
     X: Any,
     y: Any = None,

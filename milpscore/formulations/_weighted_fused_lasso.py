@@ -13,15 +13,15 @@ from milpscore.core.program import Program
 from milpscore.formulations._conic import (
     Arguments,
     ConicData,
-    conic_builder,
     conic_data,
     conic_program,
 )
 from milpscore.formulations._jumps import whole_points
+from milpscore.formulations.building import builder
 from milpscore.penalties import WeightedTV
 
 
-@conic_builder
+@builder
 def weighted_fused_lasso(
     X: Any,
     y: Any = None,

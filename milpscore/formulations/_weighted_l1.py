@@ -10,15 +10,15 @@ from milpscore.core.conic import Cone, ConicProgram, RowLoss
 from milpscore.formulations._conic import (
     Arguments,
     ConicData,
-    conic_builder,
     conic_data,
     conic_program,
 )
 from milpscore.formulations._conic_weights import one_per_column
+from milpscore.formulations.building import builder
 from milpscore.penalties import WeightedL1
 
 
-@conic_builder
+@builder
 def weighted_l1(
     X: Any,
     y: Any = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,13 +13,12 @@ import pandas as pd
 import pyomo.environ as pyo
 
 from milpscore.certificate import Certificate, certify
-from milpscore.certificate._restating import plain_statement, restate
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError, OptionError, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, claim_of
 from milpscore.core.statement import Statement
-from milpscore.formulations import builder
+from milpscore.formulations.restating import plain_statement, restate
 from milpscore.losses import RiskLoss
 from milpscore.pools._figures import with_points
 from milpscore.rounding import start_card
@@ -52,8 +51,6 @@ class Front:
         was proved for more of them.
     complete : bool
         Whether every size that was asked for was solved; an interrupt leaves the later ones out.
-    arguments : mapping or None
-        What the builder was called with, for the certificates.
     seconds : float
     """
 
@@ -62,7 +59,6 @@ class Front:
     results: Mapping[int, Result]
     complete: bool
     seconds: float
-    arguments: Mapping[str, Any] | None = field(default=None)
 
     def __len__(self) -> int:
         """How many sizes."""
@@ -147,8 +143,7 @@ class Front:
         OptionError
             For a size that was not solved.
         NotApplicableError, FormulationError
-            As ``certify`` does: no card, a model that was changed by hand, or a statement that does
-            not tell its arguments (give :func:`pareto` the builder's own).
+            As ``certify`` does: no card, or a model that was changed by hand.
         """
         if k not in self.results:
             raise OptionError(f"size {k!r} was not solved; there are {list(self.results)}")
@@ -158,17 +153,10 @@ class Front:
                 f"a certificate restates the program, and cannot tell that {change}: pass it as "
                 "one of milpscore.constraints"
             )
-        program, given = self._stated(k)
-        return certify(program, _moved_into(program, self.results[k]), arguments=given, **options)
-
-    def _stated(self, k: int) -> tuple[Program, dict[str, Any] | None]:
-        """The builder's own program of a size, and the arguments that ``certify`` is to be told."""
-        plain = plain_statement(self.program, self.arguments)
-        if self.arguments is None:
-            plain["arguments"] = {**plain["arguments"], "max_terms": k}
-            return restate(plain, self.program.statement.design), None
-        given = {**self.arguments, "max_terms": k}
-        return builder(self.program.formulation)(self.program.statement.design, **given), given
+        plain = plain_statement(self.program)
+        plain["arguments"] = {**plain["arguments"], "max_terms": k}
+        program = restate(plain, self.program.statement.design)
+        return certify(program, _moved_into(program, self.results[k]), **options)
 
 
 def pareto(
@@ -177,7 +165,6 @@ def pareto(
     *,
     solver: str = "auto",
     time_limit: float = 60.0,
-    arguments: Mapping[str, Any] | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> Front:
@@ -196,9 +183,6 @@ def pareto(
         As in :func:`milpscore.solvers.solve`.
     time_limit : float
         Seconds in all; what an easy size leaves goes to the later ones.
-    arguments : mapping, optional
-        What the builder was called with, for the certificates of formulations whose statement does
-        not tell.
     progress : bool, optional
         Default: where standard error is a terminal.
     **options :
@@ -251,7 +235,6 @@ def pareto(
         results=_sharpened(done),
         complete=len(done) == len(sizes) and not interrupted,
         seconds=time.perf_counter() - started,
-        arguments=arguments,
     )
 
 
@@ -280,6 +263,7 @@ def with_max_terms(program: Program, k: int) -> Program:
         model=model,
         # as the builders say it: a limit that limits nothing is none
         statement=replace(program.statement, max_terms=k if k < len(model.J) else None),
+        arguments={**program.arguments, "max_terms": k},
         stated=program.stated | {_LIMIT, "alpha", *_COUNTED},
     )
 

@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.certificate import Certificate
-from milpscore.certificate._restating import restate
 from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.data import apply_columns, make_design
+from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import allowed_cards
 from milpscore.scorecard.risks import risk_scale

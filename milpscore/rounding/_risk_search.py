@@ -137,7 +137,7 @@ def _statement(
                 f"loss of {problem.formulation}: take milpscore.rounding.start_card"
             )
         return problem
-    from milpscore.formulations._common import check_max_terms, coefficient_bounds
+    from milpscore.formulations.building import check_max_terms, coefficient_bounds
 
     lower, upper = coefficient_bounds(
         problem, -5 if coef_min is None else coef_min, 5 if coef_max is None else coef_max

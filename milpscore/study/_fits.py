@@ -14,8 +14,7 @@ from milpscore.core.errors import OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of
 from milpscore.fitting import fit_card
-from milpscore.formulations import FORMULATIONS, builder
-from milpscore.formulations._registry import conic_builder_of
+from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS
 from milpscore.proximal._result import Stop
 from milpscore.rounding import start_card
 from milpscore.rounding._both import round_both_ways
@@ -81,7 +80,7 @@ def _card(
         )  # fmt: skip
         return Fit(result, program, arguments)
     options: dict[str, Any] = {"time_limit": limits.time_limit, "random_state": seed, **rest}
-    program = builder(model.what)(design, **arguments)
+    program = FORMULATIONS[model.what](design, **arguments)
     if model.kind == "exact":
         program = program if program.kind == "exact" else program.exact()
         start = start_card(program, max_work=work_within(limits.time_limit))
@@ -101,7 +100,7 @@ def _conic(
     model: ModelSpec, arguments: dict[str, Any], design: Design, limits: Limits, expert: Any
 ) -> Fit:
     """A conic program's answer."""
-    made = conic_builder_of(model.what)
+    made = CONIC_FORMULATIONS[model.what]
     arguments = _with_expert(made, arguments, expert)
     program = made(design, **arguments)
     if model.kind == "exact":

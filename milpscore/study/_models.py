@@ -104,14 +104,11 @@ def check_constraints(arguments: Mapping[str, Any], where: str) -> None:
 
 def _known_formulation(name: str, where: str) -> _Known:
     """The registry's name of a formulation, its arguments and kinds."""
-    from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS, builder
-    from milpscore.formulations._registry import conic_builder_of
+    from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS
 
-    key = name.replace("-", "_")
-    if key in FORMULATIONS:
-        return key, *_own_arguments(builder(key)), CARD_KINDS
-    if key in CONIC_FORMULATIONS:
-        return key, *_own_arguments(conic_builder_of(key)), CONIC_KINDS
+    for registry, kinds in ((FORMULATIONS, CARD_KINDS), (CONIC_FORMULATIONS, CONIC_KINDS)):
+        if name in registry:
+            return registry.name_of(name), *_own_arguments(registry[name]), kinds
     every = [*FORMULATIONS, *CONIC_FORMULATIONS]
     raise OptionError(f"{where}, formulation: {unknown(name, every)}")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.formulations._common import as_design
+from milpscore.formulations.building import as_design
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement
 from milpscore.formulations import slim
-from milpscore.formulations._common import as_design, linear
+from milpscore.formulations.building import as_design, linear
 from milpscore.solvers import solve
 from milpscore.solvers._session import Session, set_option
 

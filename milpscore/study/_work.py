@@ -127,7 +127,6 @@ def _evidence(fit: Fit, data: DataSet) -> dict[str, Any]:
     made = certify(
         fit.program,  # type: ignore[arg-type]  # a result with a card has a program
         fit.result,
-        arguments=fit.arguments,
         source={key: value for key, value in source.items() if value is not None},
     )
     content: dict[str, Any] = json.loads(made.to_text())

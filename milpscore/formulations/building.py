@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import numbers
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from pyomo.common.gc_manager import PauseGC
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from milpscore.core.algebra import part_names
+from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, SizeError
 from milpscore.core.html import algebra_in
@@ -322,23 +324,32 @@ def divide_by_gcd(statement: Any, card: Any) -> Any:
 
 
 P = ParamSpec("P")
+Made = TypeVar("Made", bound=Program)
+
+DATA = ("X", "y", "sample_weight", "class_weight", "positive")
+"""Arguments of a builder that describe the data; the others describe the program."""
 
 
-def builder_of(build: Callable[P, Program]) -> Callable[P, Program]:
-    """Decorate a builder: note how long it took, and pause the garbage collector meanwhile.
+def builder(build: Callable[P, Made]) -> Callable[P, Made]:
+    """Decorate a builder: its program knows its arguments, algebra, components and seconds.
 
-    A model is many small objects that all stay alive; collecting while they are made costs five
-    times the making.
+    The garbage collector pauses meanwhile: a model is many small objects that all stay alive, and
+    collecting while they are made costs five times the making.
     """
+    signature = inspect.signature(build)
 
     @functools.wraps(build)
-    def timed(*args: P.args, **kwargs: P.kwargs) -> Program:
+    def recorded(*args: P.args, **kwargs: P.kwargs) -> Made:
         started = time.perf_counter()
         with PauseGC():
-            program: Program = build(*args, **kwargs)
-        program.stated = part_names(program.model)
+            program = build(*args, **kwargs)
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        program.arguments = {k: v for k, v in given.arguments.items() if k not in DATA}
         program.algebra = algebra_in(build.__doc__)
+        if not isinstance(program, ConicProgram):
+            program.stated = part_names(program.model)
         program.build_seconds = time.perf_counter() - started
         return program
 
-    return timed
+    return recorded
