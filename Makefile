@@ -11,7 +11,7 @@ ARGS ?=
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types bench notebooks docs docs-check clean
+.PHONY: help venv demo test lint format types bench experiment notebooks docs docs-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ types: $(VENV)/.installed-dev  ## static types (mypy, strict)
 
 bench: $(VENV)/.installed-tests  ## run the benchmarks
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(VENV)/bin/python "$$f" $(ARGS); done
+
+experiment: $(VENV)/.installed-tests  ## repeat a source's table or figure: make experiment NAME=eye-table2
+	@$(VENV)/bin/python -m experiments $(NAME) $(ARGS)
 
 notebooks: $(VENV)/.installed-docs  ## execute every notebook, results in build/notebooks
 	@$(VENV)/bin/python notebooks/execute.py $(ARGS)

@@ -94,8 +94,8 @@ def rival_records(
     report: Report, rival: str, python: str | None, names: list[str], runs: int, limit: float
 ) -> list[dict[str, Any]]:
     """A rival's cards on all sets, or a note why there are none."""
+    from experiments.rivals.rivals import fit_rival
     from milpscore.data import make_design
-    from milpscore.study import fit_rival
 
     if not python:
         report.note(f"skipped: {rival}, no environment of its own was named (--{rival})")
@@ -135,7 +135,7 @@ def rows_of(name: str) -> tuple[Any, Any]:
 
 def judged(record: dict[str, Any]) -> dict[str, Any]:
     """Losses of a card, own and re-calibrated, and the medians of its times."""
-    from milpscore.study._rivals import mean_logistic, recalibrated_loss
+    from experiments.rivals.rivals import mean_logistic, recalibrated_loss
 
     X, y = rows_of(record["set"])
     points = np.array(record["points"])

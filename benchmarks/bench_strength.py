@@ -15,15 +15,10 @@ from typing import Any
 import numpy as np
 from _common import SETS, Report, arguments, percent, present, uci
 
+from experiments.strength.slim import STRENGTHS, slim_strength
 from milpscore.core.design import Design
 from milpscore.core.result import Result
-from milpscore.study import (
-    STRENGTHS,
-    bound_curves,
-    performance_profile,
-    seconds_to_gap,
-    slim_strength,
-)
+from milpscore.study import bound_curves, performance_profile, seconds_to_gap
 
 MOST_ROWS, REACH, SEEDS = 1000, 5, (0, 1, 2)
 ON, OFF = (True, True), (False, False)

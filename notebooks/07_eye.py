@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 import milpscore
-from milpscore import metrics
-from milpscore.data import make_collinearity_sweep, make_twins
+from experiments.eye.data import make_collinearity_sweep, make_twins
+from experiments.eye.measures import average_precision, credibility_by_group, near_zero_share
 from milpscore.formulations import eye
 from milpscore.penalties import EYE, L1, L2
 from milpscore.plots import level_sets
@@ -103,9 +103,9 @@ for name, make in makers.items():
             "penalty": name,
             "lam": found.lams[k],
             "AUC": auc[k],
-            "average precision": metrics.average_precision(w, data.expert),
-            "symmetric KL, summed": metrics.credibility_by_group(w, data.expert, data.groups).sum(),
-            "near zero": metrics.near_zero_share(w),
+            "average precision": average_precision(w, data.expert),
+            "symmetric KL, summed": credibility_by_group(w, data.expert, data.groups).sum(),
+            "near zero": near_zero_share(w),
         }
     )
 judged = pd.DataFrame(rows).set_index("penalty")
@@ -131,7 +131,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8), layout="constrai
 for (name, w), marker in zip(chosen.items(), "osD^", strict=True):
     if name == "EYE, marks inverted":
         continue
-    divergence = metrics.credibility_by_group(w, data.expert, data.groups)
+    divergence = credibility_by_group(w, data.expert, data.groups)
     left.plot(range(len(CORRELATIONS)), divergence, marker=marker, label=name)
 left.set_xticks(range(len(CORRELATIONS)), CORRELATIONS)
 left.set_xlabel("correlation inside the group")
@@ -173,5 +173,5 @@ relaxed[["realisation", "solver", "claim", "objective", "difference", "terms", "
 # %% [markdown]
 # **What to try.** Let the expert hesitate: marks of 0.5 are allowed. Mark a feature that is pure
 # noise and see how long EYE believes it. `milpscore.estimators.EyeClassifierCV` does the choice of
-# `lam`; `milpscore.study.eye_figure4a` repeats the experiment of Wang, Oh, Wang & Wiens (2018) that
-# this one abridges.
+# `lam`; `python -m experiments eye-figure4a` repeats the experiment of Wang, Oh, Wang & Wiens
+# (2018) that this one abridges.

@@ -50,16 +50,6 @@ grid = {{lam = [{LAMS}]}}
 """
 """60 of them."""
 
-EXPERIMENT = """
-experiment = "eye-figure2"
-[settings]
-runs = 2
-n_samples = 60
-betas = [0.5]
-lams = [1.0, 0.1]
-"""
-"""An experiment of a paper, made small."""
-
 needs_dask = pytest.mark.skipif(
     importlib.util.find_spec("distributed") is None,
     reason="dask.distributed is not installed (pip install 'milpscore[distributed]')",

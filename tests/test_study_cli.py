@@ -14,7 +14,7 @@ import pytest
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
-from study_cases import EXPERIMENT, SMALL, figures, written
+from study_cases import SMALL, figures, written
 from typer.testing import CliRunner
 
 from milpscore import study
@@ -124,13 +124,3 @@ def test_ctrl_c_keeps_the_finished_solves(tmp_path: Path, monkeypatch: pytest.Mo
     first = figures(out)
     assert invoke("study", "run", file, "--out", out).exit_code == 0
     pd.testing.assert_frame_equal(figures(out).head(3), first)
-
-
-def test_the_figure_of_an_experiment(tmp_path: Path) -> None:
-    out = tmp_path / "twins.sqlite"
-    run_study(written(tmp_path, EXPERIMENT, "twins.toml"), out)
-    done = invoke("study", "plot", out, "--out", tmp_path / "twins.png")
-    assert done.exit_code == 0, done.output
-    assert (tmp_path / "twins.png").stat().st_size > 10_000
-    assert "eye-figure2): 2 of 2 done" in invoke("study", "status", out).stdout
-    plt.close("all")

@@ -13,7 +13,7 @@ import pytest
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
-from study_cases import EXPERIMENT, SMALL, written
+from study_cases import SMALL, written
 
 from milpscore import study
 from milpscore.certificate import Certificate
@@ -24,7 +24,7 @@ from milpscore.core.errors import (
     OptionError,
 )
 from milpscore.plots import study_figure
-from milpscore.study import ExperimentStudy, Study, load_study, run_study, study_table
+from milpscore.study import Study, load_study, run_study, study_table
 
 WIDE = """
 certificates = true
@@ -44,7 +44,8 @@ positive = "yes"
 weights = "w"
 bins = 2
 [[data]]
-generator = "random_groups"
+name = "random_groups"
+generator = "experiments.eye.data:make_random_groups"
 arguments = {n_samples = 60, mean_groups = 2, mean_size = 2}
 class_weight = "balanced"
 [[models]]
@@ -294,24 +295,6 @@ def test_the_figure_shows_the_means(small: Path) -> None:
     with pytest.raises(NotApplicableError, match="no solve of this study is done"):
         study_figure(table[:0])
     plt.close("all")
-
-
-def test_an_experiment_is_a_study_too(tmp_path: Path) -> None:
-    file, out = written(tmp_path, EXPERIMENT, "twins.toml"), tmp_path / "twins.sqlite"
-    assert isinstance(load_study(file), ExperimentStudy)
-    report = run_study(file, out)
-    assert (report.experiment, report.done, report.left) == ("eye-figure2", 2, 0)
-    assert len(study_table(out)) == 2
-    for old, new, words in (
-        ("figure2", "figure3", r"experiment: 'eye-figure3'; did you mean 'eye-figure"),
-        ("n_samples", "n_sample", r"settings: no key 'n_sample'; did you mean 'n_samples'"),
-        ("n_samples = 60", "n_samples = 6.5", r"settings, n_samples: must be a whole number"),
-    ):
-        with pytest.raises(OptionError, match=words):
-            load_study(written(tmp_path, EXPERIMENT.replace(old, new), "bad.toml"))
-    table2 = 'experiment = "eye-table2"\n[settings.protocol]\nn_lam = 3\n'
-    with pytest.raises(OptionError, match=r"settings, protocol: no key 'n_lam'; did you mean 'n_l"):
-        load_study(written(tmp_path, table2, "bad.toml"))
 
 
 def test_certificates_hold_their_evidence(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from milpscore.cli._common import complain
 from milpscore.cli._compare import compare_command
 from milpscore.cli._crf import crf_app
 from milpscore.cli._demo import demo_command
-from milpscore.cli._experiment import experiment_command
 from milpscore.cli._export import export_command
 from milpscore.cli._fit import fit_command
 from milpscore.cli._list import list_command
@@ -97,7 +96,6 @@ app.command("fit")(fit_command)
 app.command("compare")(compare_command)
 app.command("path")(path_command)
 app.command("pool")(pool_command)
-app.command("experiment")(experiment_command)
 app.add_typer(study_app, name="study")
 app.command("export")(export_command)
 app.command("predict")(predict_command)

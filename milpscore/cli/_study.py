@@ -170,16 +170,12 @@ def export_command(results: Results, out: Table, format: Format = "csv") -> None
 
 @study_app.command("plot")
 def plot_command(results: Results, out: Figure) -> None:
-    """Draw what came of a study: accuracy over terms, or a paper's own figure."""
+    """Draw what came of a study: accuracy over terms."""
     require_drawable(out)
-    from milpscore.plots import finding_figure, study_figure
+    from milpscore.plots import study_figure
     from milpscore.study import read_study
-    from milpscore.study._experiments import finding_of
 
-    report = read_study(results)
-    is_study = report.experiment == "study"
-    figure = study_figure(report.table()) if is_study else finding_figure(finding_of(report))
-    save_figure(figure, out)
+    save_figure(study_figure(read_study(results).table()), out)
     say(f"The figure was saved in {out}.")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError
-from milpscore.plots._shared import PALETTE, axes, tidy
+from milpscore.plots.drawing import PALETTE, axes, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from milpscore.plots._bounds import bounds_over_time
 from milpscore.plots._points import coefficients
-from milpscore.plots._shared import results_of
+from milpscore.plots.drawing import results_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

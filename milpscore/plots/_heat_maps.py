@@ -9,7 +9,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
-from milpscore.plots._shared import axes
+from milpscore.plots.drawing import axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ import numpy as np
 
 from milpscore.core.errors import OptionError
 from milpscore.core.terms import ProxPenalty
-from milpscore.plots._shared import PALETTE
+from milpscore.plots.drawing import PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.plots._shared import PALETTE, axes, short, tidy
+from milpscore.plots.drawing import PALETTE, axes, short, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ import numpy as np
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
-from milpscore.plots._shared import Results, axes, results_of, short, spaced, tidy
+from milpscore.plots.drawing import Results, axes, results_of, short, spaced, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.plots._shared import PALETTE, axes, short, spaced, tidy
+from milpscore.plots.drawing import PALETTE, axes, short, spaced, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

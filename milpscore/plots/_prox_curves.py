@@ -9,7 +9,7 @@ import numpy as np
 
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.terms import ProxPenalty
-from milpscore.plots._shared import PALETTE, axes, tidy
+from milpscore.plots.drawing import PALETTE, axes, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,9 +1,8 @@
-"""What came of a study: accuracy over terms for each data set; a paper's finding as it draws it."""
+"""What came of a study: accuracy over terms for each data set."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from milpscore.core.errors import NotApplicableError
 
@@ -12,49 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FINDINGS: dict[str, str] = {
-    "BinarsityComparison": "milpscore.plots._binarsity:binarsity_figure",
-    "BinarsityToys": "milpscore.plots._binarsity:binarsity_figure",
-    "DiaremRecovery": "milpscore.plots._scores:score_figure",
-    "EyeFigure2": "milpscore.plots._credibility:credibility_figure",
-    "EyeFigure4": "milpscore.plots._credibility:credibility_figure",
-    "EyeTable": "milpscore.plots._credibility:credibility_figure",
-    "FacetsFigure3": "milpscore.plots._facets_study:facets_figure",
-    "FacetsTable2": "milpscore.plots._facets_study:facets_table2_figure",
-    "ScoreLearning": "milpscore.plots._scores:score_figure",
-    "TernaryFigures": "milpscore.plots._ternary:ternary_figure",
-}
-"""Class of an experiment's finding -> module:function that draws it; a new one is one line."""
-
 _PANEL = (4.6, 3.6)
 _COLUMNS = 3
-
-
-def finding_figure(found: Any) -> Figure:
-    """The figure of an experiment's finding.
-
-    Parameters
-    ----------
-    found : object
-        What a function of :data:`milpscore.study.EXPERIMENTS` returns.
-
-    Returns
-    -------
-    matplotlib Figure
-
-    Raises
-    ------
-    NotApplicableError
-        There is no figure for it.
-    """
-    name = type(found).__name__
-    if name not in FINDINGS:
-        raise NotApplicableError(
-            f"{name} has no figure; there are some of {', '.join(FINDINGS)}: print its tables"
-        )
-    module, _, function = FINDINGS[name].partition(":")
-    drawn: Figure = getattr(import_module(module), function)(found)
-    return drawn
 
 
 def study_figure(table: pd.DataFrame) -> Figure:

@@ -10,7 +10,7 @@ from pandas import DataFrame
 
 from milpscore.core.design import FloatArray
 from milpscore.core.result import Result
-from milpscore.plots._shared import Results, spaced
+from milpscore.plots.drawing import Results, spaced
 from milpscore.report._curves import Cuts, Histogram, Roc
 from milpscore.report._subject import Subject
 from milpscore.report._svg import BLUE, INK, ORANGE, Axis, Chart, linear, logarithmic

@@ -12,7 +12,7 @@ from pandas import DataFrame
 
 from milpscore._version import __version__
 from milpscore.certificate import Verification
-from milpscore.plots._shared import Results
+from milpscore.plots.drawing import Results
 from milpscore.report import _tables as tables
 from milpscore.report._charts import (
     bounds_chart,

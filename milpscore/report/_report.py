@@ -10,7 +10,7 @@ from pandas import DataFrame
 from milpscore.certificate import Certificate, Verification
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement
-from milpscore.plots._shared import Results, results_of
+from milpscore.plots.drawing import Results, results_of
 from milpscore.report._page import Extras, page_of
 from milpscore.report._subject import subject_of
 from milpscore.scorecard import Scorecard

@@ -6,12 +6,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from milpscore.core.design import Column
-from milpscore.data._diabetes import DIAREM_CUTS, DIAREM_POINTS, DIAREM_SEPARATOR
 from milpscore.data.columns import bin_columns
 from milpscore.scorecard._card import Scorecard
 
+_CUTS = {"age": (40.0, 50.0, 60.0), "hba1c": (6.5, 7.0, 9.0), "other_drugs": (1.0,)}
+"""Where the bins of a numeric variable begin; ages in years, HbA1c in per cent."""
+
+_POINTS = {"age": (0, 1, 2, 3), "hba1c": (0, 2, 4, 6), "other_drugs": (0, 3), "insulin": (0, 10)}
+"""Points of each bin; of insulin those of "no" and "yes"."""
+
+_SEPARATOR = 7
+"""From this total on remission is the less likely answer."""
+
 _INSULIN = ("no", "yes")
-_ORDER = ("age", "hba1c", "other_drugs", "insulin")
 
 
 @dataclass(frozen=True)
@@ -84,15 +91,15 @@ def diarem() -> Scorecard:
     columns: list[Column] = []
     points: list[int] = []
     blocks = []
-    for name in _ORDER:
+    for name, worth in _POINTS.items():
         made = _columns(name)
         blocks.append(tuple(range(len(columns), len(columns) + len(made))))
         columns += made
-        points += DIAREM_POINTS[name]
+        points += worth
     return Scorecard(
         columns=tuple(columns),
         points=tuple(points),
-        threshold=Fraction(DIAREM_SEPARATOR),
+        threshold=Fraction(_SEPARATOR),
         blocks=tuple(blocks),
         classes=("remission", "no remission"),
         title="DiaRem: no remission of type 2 diabetes",
@@ -101,6 +108,6 @@ def diarem() -> Scorecard:
 
 def _columns(name: str) -> list[Column]:
     """The bins of a variable, in the order of its points."""
-    if name in DIAREM_CUTS:
-        return bin_columns(name, list(DIAREM_CUTS[name]))
+    if name in _CUTS:
+        return bin_columns(name, list(_CUTS[name]))
     return [Column(f"{name} = {answer}", name, "category", category=answer) for answer in _INSULIN]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from milpscore.core.errors import DataError, OptionError
@@ -19,16 +20,10 @@ BUNDLED = ("breast_cancer", "digits", "iris", "wine")
 """Sets that come with scikit-learn."""
 
 GENERATORS: dict[str, str] = {
-    "additive_steps": "make_additive_steps",
-    "collinearity_sweep": "make_collinearity_sweep",
-    "diabetes_cohort": "make_diabetes_cohort",
-    "known_share_sweep": "make_known_share_sweep",
-    "planted_score": "make_planted_score",
-    "random_groups": "make_random_groups",
-    "ternary": "make_ternary",
-    "twins": "make_twins",
+    "planted_score": "milpscore.data:make_planted_score",
+    "ternary": "milpscore.data:make_ternary",
 }
-"""Name in a study -> function of :mod:`milpscore.data`."""
+"""Name in a study -> "module:function"; a study may also name such a place itself."""
 
 _OURS = ("random_state", "return_card")
 
@@ -128,18 +123,20 @@ def _loaded(spec: DataSpec) -> DataSet:
 
 
 def generator(name: str, where: str) -> Callable[..., Any]:
-    """The generator called ``name``.
+    """The generator called ``name``, or one of the caller's own, "module:function".
 
     Raises
     ------
     OptionError
         Where there is none.
     """
-    from milpscore import data
-
-    if name not in GENERATORS:
+    if name not in GENERATORS and ":" not in name:
         raise OptionError(f"{where}, generator: {unknown(name, GENERATORS)}")
-    found: Callable[..., Any] = getattr(data, GENERATORS[name])
+    module, _, attribute = GENERATORS.get(name, name).partition(":")
+    try:
+        found: Callable[..., Any] = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise OptionError(f"{where}, generator: {name!r} cannot be imported ({error})") from error
     return found
 
 

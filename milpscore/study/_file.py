@@ -15,17 +15,13 @@ from milpscore.study._checks import (
     checked,
     chosen,
     refuse_twins,
-    unknown,
     whole_numbers,
 )
 from milpscore.study._data_sets import BUNDLED, generator, generator_arguments
-from milpscore.study._experiments import checked_settings
 from milpscore.study._models import checked_model
-from milpscore.study._registry import EXPERIMENTS
 from milpscore.study._spec import (
     DataSource,
     DataSpec,
-    ExperimentStudy,
     FoldSpec,
     Limits,
     ModelSpec,
@@ -40,7 +36,6 @@ _TOP = {
     "limits": Key("a table", {}),
     "certificates": Key("true or false", False),
 }
-_EXPERIMENT = {"experiment": Key("text", REQUIRED), "settings": Key("a table", {})}
 _SOURCES: tuple[DataSource, ...] = ("csv", "bundled", "generator")
 _DATA = {
     "name": Key("text"),
@@ -86,7 +81,7 @@ _OF_CSV = ("target", "weights")
 _OF_GENERATORS = ("arguments", "seed")
 
 
-def load_study(path: str | os.PathLike[str]) -> Study | ExperimentStudy:
+def load_study(path: str | os.PathLike[str]) -> Study:
     """The study a TOML file describes; ``docs/studies.md`` has its keys.
 
     Parameters
@@ -97,7 +92,7 @@ def load_study(path: str | os.PathLike[str]) -> Study | ExperimentStudy:
 
     Returns
     -------
-    Study or ExperimentStudy
+    Study
 
     Raises
     ------
@@ -109,12 +104,6 @@ def load_study(path: str | os.PathLike[str]) -> Study | ExperimentStudy:
     """
     path = Path(path)
     content, name = _loaded(path), path.name
-    if "experiment" in content:
-        top = checked(content, _EXPERIMENT, name)
-        if top["experiment"] not in EXPERIMENTS:
-            raise OptionError(f"{name}, experiment: {unknown(top['experiment'], EXPERIMENTS)}")
-        settings = checked_settings(top["experiment"], top["settings"], f"{name}, settings")
-        return ExperimentStudy(top["experiment"], settings)
     top = checked(content, _TOP, name)
     data = tuple(
         _data(entry, f"{name}, data {place}", path.parent)

@@ -184,19 +184,3 @@ class Study:
             Task(number, data.name, model, point, fold, seed)
             for number, (data, fold, (model, point), seed) in enumerate(every)
         )
-
-
-@dataclass(frozen=True)
-class ExperimentStudy:
-    """An experiment of a paper with its settings.
-
-    Attributes
-    ----------
-    experiment : str
-        A name of :data:`milpscore.study.EXPERIMENTS`.
-    settings : mapping
-        Arguments of its function, as JSON can hold them.
-    """
-
-    experiment: str
-    settings: Mapping[str, Any]

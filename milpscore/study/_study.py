@@ -13,7 +13,7 @@ from milpscore.study._data_sets import load_data_set
 from milpscore.study._engines import Answer, answers, using_scheduler
 from milpscore.study._file import load_study
 from milpscore.study._report import StudyReport, read_study
-from milpscore.study._spec import ExperimentStudy, Study, Task
+from milpscore.study._spec import Study, Task
 from milpscore.study._store import Row, Store
 from milpscore.study._work import StudyWork
 
@@ -34,7 +34,7 @@ StudyProgress: TypeAlias = Callable[[Counts], None]
 
 
 def run_study(
-    study: Study | ExperimentStudy | str | os.PathLike[str],
+    study: Study | str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
     jobs: int = 1,
@@ -50,7 +50,7 @@ def run_study(
 
     Parameters
     ----------
-    study : Study, ExperimentStudy or path
+    study : Study or path
         A path is that of a TOML file; ``docs/studies.md`` has its keys.
     out : path-like
         The file of results, SQLite; made where there is none.
@@ -60,7 +60,7 @@ def run_study(
         The address of a Dask scheduler, whose workers then do the solves; this process alone
         writes. The results are those of one process, seconds and what depends on them apart.
     retry_failed : bool
-        Do the failed ones again. An experiment's failed runs are always done again.
+        Do the failed ones again.
     progress : callable, optional
         Called with :class:`Counts` at the start and after each solve.
 
@@ -84,9 +84,6 @@ def run_study(
     if jobs == 0 or jobs < -1:
         raise OptionError(f"jobs={jobs}; use a number of processes, or -1 for all cores")
     asked = load_study(study) if isinstance(study, str | os.PathLike) else study
-    if isinstance(asked, ExperimentStudy):
-        _run_experiment(asked, out, jobs, dask, progress)
-        return read_study(out)
     tasks = asked.tasks()
     store = Store(out, STUDY, asked.settings(), planned=len(tasks))
     if _left(store, tasks, retry_failed):
@@ -142,20 +139,3 @@ def _row(answer: Answer) -> Row:
         task.key, task.number, "done", seed=task.seed, seconds=answer.seconds,
         versions=answer.versions, **answer.content,
     )  # fmt: skip
-
-
-def _run_experiment(
-    asked: ExperimentStudy,
-    out: str | os.PathLike[str],
-    jobs: int,
-    dask: str | None,
-    progress: StudyProgress | None,
-) -> None:
-    """An experiment's runs; one that failed ends it with an error."""
-    from milpscore.study._experiments import run_experiment
-
-    def tell(done: int, total: int) -> None:
-        if progress is not None:
-            progress(Counts(done, 0, total))
-
-    run_experiment(asked.experiment, asked.settings, out, jobs=jobs, dask=dask, progress=tell)

@@ -1,0 +1,145 @@
+"""Run an experiment: ``python -m experiments NAME`` or ``python -m experiments FILE.toml``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tomllib
+from contextlib import ExitStack
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments import EXPERIMENTS, draw
+from milpscore.core.errors import MilpscoreError, OptionError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+INTERRUPTED = 130
+_SPREAD = "_stdev"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what the command line asks for; 0, 2 for bad input, 130 after Ctrl-C."""
+    asked = _parser().parse_args(arguments)
+    try:
+        return _run(asked)
+    except MilpscoreError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        kept = f"the finished runs are in {asked.out}: the same command goes on from there"
+        print(kept if asked.out else "nothing is kept without --out FILE.sqlite", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    parser.add_argument("name", help=f"{', '.join(EXPERIMENTS)}, or a TOML file")
+    parser.add_argument("--runs", type=int, help="draws of the data")
+    parser.add_argument("--out", type=Path, help="keep each finished run in this SQLite file")
+    parser.add_argument("--plot", type=Path, help="draw what the source draws")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; -1 for all cores")
+    parser.add_argument("--dask", help="run on the workers of this scheduler, tcp://HOST:PORT")
+    parser.add_argument("--seed", type=int, dest="random_state")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=JSON", help="another setting"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--quiet", action="store_true", help="count no runs on standard error")
+    return parser
+
+
+def _run(asked: argparse.Namespace) -> int:
+    name, settings = _settings(asked)
+    _refuse_places(asked)
+
+    def progress(done: int, total: int) -> None:
+        print(f"{name}: {done} of {total} runs", file=sys.stderr)
+
+    with ExitStack() as stack:
+        if asked.dask:
+            from dask.distributed import Client
+            from joblib import parallel_config
+
+            stack.enter_context(Client(asked.dask))
+            stack.enter_context(parallel_config("dask"))
+        found = EXPERIMENTS[name](
+            **settings, out=asked.out, n_jobs=-1 if asked.dask else asked.jobs,
+            progress=None if asked.quiet else progress,
+        )  # fmt: skip
+    tables = tables_of(found)
+    if asked.json:
+        records = {key: frame.to_dict("records") for key, frame in tables.items()}
+        print(json.dumps({"experiment": name, **settings, **records}, default=str))
+    else:
+        for key, frame in tables.items():
+            print(f"{key}\n{shown(frame)}\n")
+    if asked.plot:
+        draw(found).savefig(asked.plot, dpi=150)
+    return 0
+
+
+def _settings(asked: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """The experiment's name, and its settings from the file and the command line."""
+    name, settings = asked.name, {}
+    if name.endswith(".toml"):
+        content = tomllib.loads(Path(name).read_text(encoding="utf-8"))
+        name, settings = content["experiment"], dict(content.get("settings", {}))
+    for each in asked.set:
+        key, _, value = each.partition("=")
+        settings[key] = json.loads(value)
+    for key in ("runs", "random_state"):
+        if getattr(asked, key) is not None:
+            settings[key] = getattr(asked, key)
+    return EXPERIMENTS.name_of(name), settings
+
+
+def _refuse_places(asked: argparse.Namespace) -> None:
+    """Refuse files that could not be written before the runs, not after them."""
+    for path in (asked.out, asked.plot):
+        if path is not None and not path.resolve().parent.is_dir():
+            raise OptionError(f"there is no folder {str(path.parent)!r} for {path.name}: make it")
+    if asked.plot:
+        import matplotlib as mpl
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        known = FigureCanvasBase.get_supported_filetypes()
+        if asked.plot.suffix.lstrip(".") not in known:
+            raise OptionError(f"--plot {asked.plot}: the name must end in one of {sorted(known)}")
+        mpl.use("Agg")
+
+
+def tables_of(found: Any) -> dict[str, DataFrame]:
+    """The tables of a finding that a person reads: all but the single runs."""
+    from pandas import DataFrame
+
+    content = {field.name: getattr(found, field.name) for field in fields(found)}
+    return {
+        name: value
+        for name, value in content.items()
+        if isinstance(value, DataFrame) and name != "runs"
+    }
+
+
+def shown(frame: DataFrame) -> str:
+    """A table as text; a column and its standard deviation (NAME_stdev) stand as one."""
+    columns = {}
+    for name in frame.columns:
+        if name.endswith(_SPREAD):
+            continue
+        spread = frame.get(name + _SPREAD)
+        if spread is None:
+            columns[name] = frame[name]
+        else:
+            pairs = zip(frame[name], spread, strict=True)
+            columns[name] = [f"{mean:.3f}±{each:.3f}" for mean, each in pairs]
+    return frame.assign(**columns)[list(columns)].to_string(
+        index=False, na_rep="-", float_format="{:.4g}".format
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

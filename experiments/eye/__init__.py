@@ -1,0 +1,1 @@
+"""Wang, Oh, Wang & Wiens, "Learning credible models" (2018)."""

@@ -1,0 +1,182 @@
+"""How the rivals of the EYE penalty are fitted and chosen: one protocol for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments.eye.data import CredibleData
+from experiments.eye.selection import sparsest_accurate
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import DataError
+from milpscore.core.terms import ProxPenalty
+from milpscore.penalties import EYE, L1, OWL, ElasticNet, WeightedL1, WeightedL2
+from milpscore.proximal import path
+
+METHODS = ("eye", "weighted_l1", "weighted_l2", "l1", "elastic_net", "owl")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What the runs of an experiment share.
+
+    Parameters
+    ----------
+    train, validation : float
+        Shares of the rows, in their order; the rest is for the test.
+    n_lams : int
+        Penalty weights of a path, in geometric progression.
+    ratio : float
+        The last of them as a share of the first, the least that makes the model null.
+    ridge_lams : pair of float
+        First and last of them for the weighted ridge, which no lam makes null.
+    unknown_weights : tuple of float
+        Weights of the unknown features in the weighted lasso and ridge; known ones have 1.
+    l1_ratios : tuple of float
+        Of the elastic net.
+    tol : float
+        Relative duality gap at which a model is done.
+    n_bootstrap : int
+        Samples of the validation rows.
+    level : float
+        Of the test that drops models worse than the best.
+    """
+
+    train: float = 0.5
+    validation: float = 0.25
+    n_lams: int = 20
+    ratio: float = 1e-3
+    ridge_lams: tuple[float, float] = (10.0, 1e-4)
+    unknown_weights: tuple[float, ...] = (1.0, 1.5, 2.0, 2.5, 3.0)
+    l1_ratios: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
+    tol: float = 1e-6
+    n_bootstrap: int = 100
+    level: float = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The model that a penalty's path and the rule of selection lead to.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (p,)
+    intercept : float
+    settings : dict
+        lam and whatever else the penalty has.
+    worst_gap : float
+        The largest relative duality gap of all its candidates.
+    n_candidates, n_kept : int
+        Models fitted, and those not significantly worse than the best.
+    """
+
+    coefficients: FloatArray
+    intercept: float
+    settings: dict[str, Any]
+    worst_gap: float
+    n_candidates: int
+    n_kept: int
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows for fitting, choosing and testing."""
+
+    train: IntArray
+    validation: IntArray
+    test: IntArray
+
+
+def split_rows(data: CredibleData, protocol: Protocol) -> Split:
+    """Cut the rows, which are drawn independently, in their order.
+
+    Raises
+    ------
+    DataError
+        A part lacks one of the classes.
+    """
+    n = len(data.y)
+    ends = np.cumsum([round(protocol.train * n), round(protocol.validation * n)])
+    split = Split(*np.split(np.arange(n), ends))
+    for name in ("train", "validation", "test"):
+        if len(np.unique(data.y[getattr(split, name)])) < 2:
+            raise DataError(f"the {name} rows hold one class only: draw more rows")
+    return split
+
+
+def choose(
+    method: str, data: CredibleData, split: Split, protocol: Protocol, random_state: Any
+) -> Chosen:
+    """Fit a penalty's candidates on the training rows and choose on the validation rows.
+
+    Parameters
+    ----------
+    method : str
+        One of ``METHODS``.
+    data : CredibleData
+    split : Split
+    protocol : Protocol
+    random_state : int or SeedSequence
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    Chosen
+    """
+    X, y = data.X[split.train], data.y[split.train]
+    settings: list[dict[str, Any]] = []
+    weights, intercepts, gaps = [], [], []
+    for extra, penalty, lams in _candidates(method, data.expert, protocol):
+        found = path(
+            X,
+            y,
+            penalty=penalty,
+            lams=lams,
+            n_lams=protocol.n_lams,
+            ratio=protocol.ratio,
+            tol=protocol.tol,
+        )
+        settings += [{"lam": lam, **extra} for lam in found.lams.tolist()]
+        weights.append(found.coefficients)
+        intercepts.append(found.intercepts)
+        gaps.append(float(found.table["gap"].max()))
+    w, b = np.concatenate(weights), np.concatenate(intercepts)
+    scores = data.X[split.validation] @ w.T + b
+    at, kept = sparsest_accurate(
+        data.y[split.validation],
+        scores,
+        w,
+        n_bootstrap=protocol.n_bootstrap,
+        level=protocol.level,
+        random_state=random_state,
+    )
+    return Chosen(w[at], float(b[at]), settings[at], max(gaps), len(w), int(kept.sum()))
+
+
+def _candidates(
+    method: str, expert: FloatArray, protocol: Protocol
+) -> Iterator[tuple[dict[str, Any], ProxPenalty, FloatArray | None]]:
+    """What a method sweeps besides lam: settings, a penalty, lams where it needs its own."""
+    p, known = len(expert), int((expert > 0).sum())
+    if method == "eye":
+        yield {}, EYE(1.0, expert=expert), None
+    elif method == "l1":
+        yield {}, L1(1.0), None
+    elif method == "elastic_net":
+        for share in protocol.l1_ratios:
+            yield {"l1_ratio": share}, ElasticNet(1.0, l1_ratio=share), None
+    elif method == "owl":
+        doubled = np.where(np.arange(p) < known, 2.0, 1.0)
+        yield {"weights": "largest"}, OWL.sup_norm(1.0, p), None
+        yield {"weights": "doubled"}, OWL(1.0, weights=doubled), None
+    else:
+        for weight in protocol.unknown_weights:
+            weights = 1.0 + (weight - 1.0) * (1.0 - expert)
+            if method == "weighted_l1":
+                yield {"unknown": weight}, WeightedL1(1.0, weights=weights), None
+            else:
+                lams = np.geomspace(*protocol.ridge_lams, protocol.n_lams)
+                yield {"unknown": weight}, WeightedL2(1.0, weights=weights), lams

@@ -1,0 +1,1 @@
+"""Belahcene, Sokolovska, Chevaleyre & Zucker (2020): soft integrity constraints."""

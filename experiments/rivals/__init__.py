@@ -1,0 +1,1 @@
+"""Other packages' learners of risk scores, each in a process of its own."""

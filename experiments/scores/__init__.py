@@ -1,0 +1,1 @@
+"""Sokolovska, Chevaleyre & Zucker: score learning, and the DiaRem card."""

@@ -1,0 +1,1 @@
+"""Chevaleyre, Koriche & Zucker (2013): ternary weights from metagenomic data."""

@@ -1,0 +1,262 @@
+"""Measures of a linear model in floating point: losses, accuracy, AUC, gap; size, integrity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.card import DecisionRule
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import DataError
+from milpscore.core.grid import as_fraction, common_step
+from milpscore.core.result import relative_gap
+
+Weights = npt.ArrayLike | None
+
+
+def accuracy(y: npt.ArrayLike, predicted: npt.ArrayLike, weight: Weights = None) -> float:
+    """Weighted share of rows answered correctly.
+
+    Parameters
+    ----------
+    y, predicted : arrays of shape (n,)
+        Labels of one kind.
+    weight : array of shape (n,), optional
+        Non-negative row weights; 1 each by default.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    right = np.asarray(y) == np.asarray(predicted)
+    return _mean(right.astype(np.float64), weight)
+
+
+def auc(y: npt.ArrayLike, scores: npt.ArrayLike, weight: Weights = None) -> float:
+    """Weighted area under the ROC curve; equal scores count one half.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Classes; positive where > 0 (so -1/+1, 0/1 and booleans all work).
+    scores : array of shape (n,)
+        Totals or decision values; higher means more positive.
+    weight : array of shape (n,), optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        If only one class carries weight: the area is not defined then.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    positive = np.asarray(y, dtype=np.float64) > 0
+    row_weight = _row_weights(weight, len(positive))
+    if not row_weight[positive].sum() > 0 or not row_weight[~positive].sum() > 0:
+        raise DataError("the AUC needs rows of both classes; only one class is present")
+    return float(roc_auc_score(positive, np.asarray(scores), sample_weight=row_weight))
+
+
+def zero_one_loss(
+    w: npt.ArrayLike,
+    intercept: Any,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    weight: Weights = None,
+    step: Fraction | None = None,
+) -> float:
+    """Weighted share of rows a card answers wrongly: positive iff w.x >= -intercept.
+
+    Parameters
+    ----------
+    w : array of shape (p,)
+    intercept : int, float or Fraction
+        A float is read as the decimal it prints as.
+    X : array of shape (n, p)
+    y : array of shape (n,), values -1 or +1
+    weight : array of shape (n,), optional
+    step : Fraction, optional
+        The grid of the data; found from X by default.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    values = np.asarray(X, dtype=np.float64)
+    rule = DecisionRule(-as_fraction(intercept), common_step(values) if step is None else step)
+    answered = np.where(rule.positive(rule.totals(values, w)), 1, -1)
+    return _mean((answered != np.asarray(y)).astype(np.float64), weight)
+
+
+def hinge_loss(
+    w: npt.ArrayLike,
+    intercept: Any,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    weight: Weights = None,
+    margin: float = 1.0,
+) -> float:
+    """Weighted mean of max(0, margin - y (w.x + intercept)) / margin.
+
+    Parameters
+    ----------
+    w : array of shape (p,)
+    intercept : float
+    X : array of shape (n, p)
+    y : array of shape (n,), values -1 or +1
+    weight : array of shape (n,), optional
+    margin : float
+        Positive; the papers' gamma.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        If the margin is not positive.
+
+    References
+    ----------
+    Chevaleyre, Koriche, Zucker (2013), "Rounding methods for discrete linear classification",
+    ICML: the hinge loss with margin gamma.
+    """
+    if not margin > 0:
+        raise DataError(f"the margin of the hinge loss must be positive, not {margin!r}")
+    scores = np.asarray(X, dtype=np.float64) @ _vector(w) + float(intercept)
+    return _mean(np.maximum(0.0, margin - np.asarray(y) * scores) / margin, weight)
+
+
+def gap(objective: float, bound: float) -> float:
+    """Relative gap (objective - bound) / max(|objective|, 1e-10); 0 where both are 0.
+
+    Parameters
+    ----------
+    objective, bound : float
+
+    Returns
+    -------
+    float
+        Infinite where the bound is.
+    """
+    return float(relative_gap(objective, bound))
+
+
+def _row_weights(weight: Weights, n: int) -> FloatArray:
+    """One weight per row; refuses another length."""
+    if weight is None:
+        return np.ones(n)
+    values = np.asarray(weight, dtype=np.float64)
+    if values.shape != (n,):
+        raise DataError(f"{n} rows need {n} weights, not an array of shape {values.shape}")
+    return values
+
+
+def _mean(losses: FloatArray, weight: Weights) -> float:
+    """Weighted mean over rows; refuses data without weight."""
+    row_weight = _row_weights(weight, len(losses))
+    total = row_weight.sum()
+    if not total > 0:
+        raise DataError("a mean over rows needs at least one row of positive weight")
+    return float(row_weight @ losses / total)
+
+
+def integrity(w: npt.ArrayLike, tol: float = 1e-6) -> float:
+    """Share of the coefficients that are integers, zeros included.
+
+    Parameters
+    ----------
+    w : array of shape (p,)
+    tol : float
+        Largest distance to the nearest integer that still counts as integer.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 for a model without coefficients.
+
+    References
+    ----------
+    Belahcene, Sokolovska, Chevaleyre, Zucker (2020), "Learning interpretable models using soft
+    integrity constraints", ACML, section 2.
+    """
+    values = _vector(w)
+    if values.size == 0:
+        return 1.0
+    return float(np.mean(np.abs(values - np.rint(values)) <= tol))
+
+
+def magnitude(w: npt.ArrayLike, ord: float = 1) -> float:
+    """Norm of the coefficients.
+
+    Parameters
+    ----------
+    w : array of shape (p,)
+    ord : {1, 2, inf}
+        Which norm.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        If ``ord`` is not 1, 2 or infinity.
+
+    References
+    ----------
+    Belahcene, Sokolovska, Chevaleyre, Zucker (2020), ACML, section 2.
+    """
+    if ord not in (1, 2, np.inf):
+        raise DataError(f"magnitude knows the norms 1, 2 and inf, not {ord!r}")
+    values = _vector(w)
+    return float(np.linalg.norm(values, ord=ord)) if values.size else 0.0
+
+
+def nonzeros(w: npt.ArrayLike, tol: float = 1e-6) -> int:
+    """Number of coefficients further than ``tol`` from zero.
+
+    Parameters
+    ----------
+    w : array of shape (p,)
+    tol : float
+
+    Returns
+    -------
+    int
+    """
+    return int(np.count_nonzero(np.abs(_vector(w)) > tol))
+
+
+def total_variation(w: npt.ArrayLike, blocks: Sequence[Sequence[int]]) -> float:
+    """Sum of the absolute differences of neighbours inside each block.
+
+    Parameters
+    ----------
+    w : array of shape (p,)
+    blocks : sequence of sequences of int
+        The ordered bins of each binned feature, as positions in ``w``.
+
+    Returns
+    -------
+    float
+    """
+    values = _vector(w)
+    return float(sum(np.abs(np.diff(values[list(block)])).sum() for block in blocks))
+
+
+def _vector(w: npt.ArrayLike) -> FloatArray:
+    """Coefficients as a float vector."""
+    return np.asarray(w, dtype=np.float64).ravel()

@@ -1,0 +1,278 @@
+"""Experiments in runs: the store resumes and refuses; findings follow from the runs."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+from scipy import stats
+
+from experiments.eye.data import make_known_share_sweep, make_random_groups
+from experiments.eye.figure2 import eye_figure2
+from experiments.eye.figure4 import eye_figure4a, eye_figure4b
+from experiments.eye.measures import credibility_by_group, gini
+from experiments.eye.plots import credibility_figure
+from experiments.eye.protocol import METHODS, Protocol, choose, split_rows
+from experiments.eye.summary import PAPER, differences
+from experiments.eye.table2 import EyeTable, eye_table2
+from experiments.runner import RunError, RunStore, finish_runs
+from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.metrics import auc
+
+TINY = Protocol(
+    n_lams=3, unknown_weights=(1.0, 3.0), l1_ratios=(0.5,), n_bootstrap=30, tol=1e-3, ratio=0.05
+)
+
+
+def square(run: int) -> dict[str, Any]:
+    """A run that joblib can pickle."""
+    return {"value": run**2}
+
+
+def kept(file: Path) -> dict[int, Any]:
+    """The finished runs of a file."""
+    with sqlite3.connect(file) as connection:
+        rows = connection.execute("SELECT number, result FROM runs ORDER BY number").fetchall()
+    connection.close()
+    return {number: json.loads(text) for number, text in rows}
+
+
+def forbidden(run: int) -> dict[str, Any]:
+    raise AssertionError(f"run {run} was done again")
+
+
+def test_finished_runs_are_not_done_again(tmp_path: Path) -> None:
+    file = tmp_path / "runs.sqlite"
+    store = RunStore(file, "squares", {"a": (1, 2)})
+    seen: list[tuple[int, int]] = []
+    found = finish_runs(store, square, 3, progress=lambda *counts: seen.append(counts))
+    assert found == {0: {"value": 0}, 1: {"value": 1}, 2: {"value": 4}}
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert kept(file) == {0: {"value": 0}, 1: {"value": 1}, 2: {"value": 4}}
+
+    again = RunStore(file, "squares", {"a": (1, 2)})
+    assert finish_runs(again, forbidden, 2) == {0: {"value": 0}, 1: {"value": 1}}
+    more = finish_runs(again, square, 5)
+    assert list(more) == [0, 1, 2, 3, 4]
+    assert list(kept(file)) == [0, 1, 2, 3, 4]
+
+
+def test_several_processes_finish_the_same_runs(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "runs.sqlite", "squares", {})
+    found = finish_runs(store, square, 4, n_jobs=2)
+    assert found == {run: square(run) for run in range(4)}
+    assert list(found) == [0, 1, 2, 3]
+
+
+def test_a_failed_run_is_kept_as_such_and_tried_again(tmp_path: Path) -> None:
+    def fails(run: int) -> dict[str, Any]:
+        if run == 1:
+            raise ValueError("no luck")
+        return square(run)
+
+    file = tmp_path / "runs.sqlite"
+    with pytest.raises(RunError, match=r"1 of 3 runs failed, run 1 with ValueError: no luck"):
+        finish_runs(RunStore(file, "squares", {}), fails, 3)
+    assert list(kept(file)) == [0, 2]
+    found = finish_runs(RunStore(file, "squares", {}), square, 3)
+    assert found == {run: square(run) for run in range(3)}
+
+
+def test_other_settings_are_refused_not_mixed(tmp_path: Path) -> None:
+    file = tmp_path / "runs.sqlite"
+    finish_runs(RunStore(file, "squares", {"a": 1, "b": 2}), square, 1)
+    before = file.read_bytes()
+    with pytest.raises(OptionError, match=r"a=1 \(now 3\), c=None \(now 4\)"):
+        RunStore(file, "squares", {"a": 3, "b": 2, "c": 4})
+    with pytest.raises(OptionError, match="holds runs of squares, not of cubes"):
+        RunStore(file, "cubes", {"a": 1, "b": 2})
+    assert file.read_bytes() == before
+    with pytest.raises(OptionError, match="runs=0"):
+        finish_runs(RunStore(None, "squares", {}), square, 0)
+
+
+def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
+    def interrupted(run: int) -> dict[str, Any]:
+        if run == 2:
+            raise KeyboardInterrupt
+        return square(run)
+
+    file = tmp_path / "runs.sqlite"
+    with pytest.raises(KeyboardInterrupt):
+        finish_runs(RunStore(file, "squares", {}), interrupted, 4)
+    assert list(RunStore(file, "squares", {}).results) == [0, 1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_chosen_model_is_one_of_the_method(method: str) -> None:
+    data = make_random_groups(400, mean_groups=2, mean_size=4, random_state=1)
+    split = split_rows(data, TINY)
+    assert [len(part) for part in (split.train, split.validation, split.test)] == [200, 100, 100]
+    found = choose(method, data, split, TINY, 0)
+    sweeps = {"weighted_l1": 2, "weighted_l2": 2, "owl": 2}
+    assert found.n_candidates == 3 * sweeps.get(method, 1)
+    assert 1 <= found.n_kept <= found.n_candidates
+    assert found.worst_gap <= TINY.tol
+    assert found.coefficients.shape == data.expert.shape
+    again = choose(method, data, split, TINY, 0)
+    np.testing.assert_array_equal(found.coefficients, again.coefficients)
+
+
+def test_weights_of_unknown_features_are_multiples() -> None:
+    """A weight of 1 makes the weighted lasso the lasso: it is among the candidates."""
+    data = make_random_groups(400, mean_groups=2, mean_size=4, random_state=1)
+    split = split_rows(data, TINY)
+    only = Protocol(**{**vars(TINY), "unknown_weights": (1.0,)})
+    same = choose("weighted_l1", data, split, only, 0)
+    lasso = choose("l1", data, split, TINY, 0)
+    np.testing.assert_allclose(same.coefficients, lasso.coefficients, atol=1e-10)
+
+
+def test_a_split_without_a_class_is_refused() -> None:
+    data = make_random_groups(8, mean_groups=1, mean_size=2, random_state=0)
+    rare = type(data)(data.X, np.eye(8, dtype=int)[0], data.expert, data.groups, data.theta)
+    with pytest.raises(DataError, match="validation rows hold one class"):
+        split_rows(rare, TINY)
+
+
+@pytest.fixture(scope="module")
+def table() -> EyeTable:
+    return eye_table2(3, n_samples=300, protocol=TINY, random_state=5)
+
+
+def test_table2_measures_the_models_of_its_runs(tmp_path: Path, table: EyeTable) -> None:
+    file = tmp_path / "table2.sqlite"
+    found = eye_table2(3, out=file, n_samples=300, protocol=TINY, random_state=5)
+    pd.testing.assert_frame_equal(
+        found.runs.drop(columns="cpu_seconds"), table.runs.drop(columns="cpu_seconds")
+    )
+    result = kept(file)[1]
+    drawing, _ = np.random.SeedSequence([5, 1]).spawn(2)
+    data = make_random_groups(300, correlation=0.95, random_state=drawing)
+    assert result["expert"] == data.expert.tolist()
+    rows = table.runs[table.runs["run"] == 1].set_index("method")
+    for method in METHODS:
+        chosen = result["methods"][method]
+        w = np.array(chosen["coefficients"])
+        each = credibility_by_group(w, data.expert, data.groups, eps=0.01)
+        assert rows.loc[method, "sym_kl"] == pytest.approx(each.sum())
+        assert rows.loc[method, "gini"] == pytest.approx(gini(w))
+        scores = data.X[225:] @ w + chosen["intercept"]
+        assert rows.loc[method, "auc"] == pytest.approx(auc(data.y[225:], scores), abs=1e-3)
+
+    # another smoothing of the same file needs no run
+    other = eye_table2(3, out=file, n_samples=300, protocol=TINY, random_state=5, eps=0.1)
+    assert (other.runs["sym_kl"] < found.runs["sym_kl"] + 1e-12).all()
+    assert len(kept(file)) == 3
+    with pytest.raises(OptionError, match="n_samples=300"):
+        eye_table2(3, out=file, n_samples=301, protocol=TINY, random_state=5)
+
+
+def test_table2_summarises_its_runs(table: EyeTable) -> None:
+    wide = table.runs.pivot(index="run", columns="method", values="sym_kl")
+    row = table.summary.set_index("method").loc["owl"]
+    assert row["sym_kl"] == pytest.approx(wide["owl"].mean())
+    assert row["sym_kl_stdev"] == pytest.approx(wide["owl"].std())
+    assert row["paper_sym_kl"] == PAPER["owl"][0] == 3.125
+    assert row["runs"] == 3
+    pairs = table.differences.set_index(["measure", "first", "second"])
+    assert len(pairs) == 2 * 9
+    gap = pairs.loc[("sym_kl", "weighted_l1", "weighted_l2")]
+    test = stats.ttest_rel(wide["weighted_l2"], wide["weighted_l1"])
+    interval = test.confidence_interval()
+    assert gap["mean"] == pytest.approx((wide["weighted_l2"] - wide["weighted_l1"]).mean())
+    assert gap["p"] == pytest.approx(test.pvalue)
+    assert (gap["low"], gap["high"]) == pytest.approx((interval.low, interval.high))
+    every = table.sensitivity.set_index(["eps", "groups"])
+    assert every.loc[(0.01, "all"), "owl"] == pytest.approx(wide["owl"].mean())
+    assert (every.xs("relevant", level=1) <= every.xs("all", level=1) + 1e-12).all(axis=None)
+
+
+def test_differences_of_one_run_or_of_none() -> None:
+    rows = [{"run": run, "method": m, "auc": 0.9} for run in range(2) for m in METHODS]
+    equal = differences(pd.DataFrame(rows), ("auc",))
+    assert (equal["p"] == 1).all()
+    assert (equal["low"] == 0).all()
+    one = differences(pd.DataFrame(rows[: len(METHODS)]), ("auc",))
+    assert one["low"].isna().all()
+
+
+def testfigure4_goes_group_by_group() -> None:
+    found = eye_figure4b(2, n_samples=300, protocol=TINY, random_state=2)
+    assert found.label == "known features"
+    assert found.summary["known features"].tolist() == list(range(11))
+    assert len(found.runs) == 2 * 11 * len(METHODS)
+    part = found.runs[(found.runs["method"] == "l1") & (found.runs["known features"] == 4)]
+    assert found.summary.loc[4, "l1"] == pytest.approx(part["sym_kl"].mean())
+    assert set(found.differences["measure"]) == {"auc"}
+    # the weighted ridge is unique: known features get equal weights, unknown ones a ninth or all
+    drawing, _ = np.random.SeedSequence([2, 0]).spawn(2)
+    data = make_known_share_sweep(300, random_state=drawing)
+    tight = Protocol(**{**vars(TINY), "tol": 1e-9})
+    chosen = choose("weighted_l2", data, split_rows(data, tight), tight, 0)
+    for group in data.groups[1:-1]:
+        w, known = chosen.coefficients[group], data.expert[group] == 1
+        ratio = chosen.settings["unknown"] ** 2
+        np.testing.assert_allclose(w[known], w[~known].mean() * ratio, rtol=0.01)
+
+
+def testfigure4a_has_a_group_for_each_correlation() -> None:
+    tiny = Protocol(**{**vars(TINY), "n_lams": 2})
+    found = eye_figure4a(1, n_samples=200, protocol=tiny)
+    assert found.label == "correlation"
+    np.testing.assert_allclose(found.summary["correlation"], np.arange(10) / 10)
+
+
+def test_figure2_finds_where_the_naive_penalty_turns() -> None:
+    """With both weights nonzero 2 (1 - beta) known = 2 beta, whatever lam."""
+    lams = (1.0, 0.1, 0.01, 0.001)
+    found = eye_figure2(2, betas=(0.3, 0.6), lams=lams, n_samples=60, random_state=1)
+    assert len(found.runs) == 2 * 3 * 4
+    naive = found.runs[(found.runs["penalty"] == "naive") & (found.runs["unknown"] > 1e-3)]
+    assert len(naive) >= 8
+    np.testing.assert_allclose(naive["known"], naive["beta"] / (1 - naive["beta"]), rtol=1e-3)
+    np.testing.assert_allclose(naive["log_ratio"], np.log(naive["known"] / naive["unknown"]))
+    rows = found.summary.set_index("penalty")
+    assert rows.loc["eye", "credible"] == 1
+    assert np.isnan(rows.loc["eye", "fails_at_lam"])
+    assert (rows.loc["naive", "credible"] < 1).all()
+    assert rows.loc["naive", "fails_at_lam"].is_monotonic_decreasing
+    assert ((found.runs["accuracy"] > 0.5) & (found.runs["accuracy"] <= 1)).all()
+
+
+def test_figures_show_the_findings(table: EyeTable) -> None:
+    figure = credibility_figure(table)
+    left, right = figure.axes
+    assert left.get_xscale() == "log"
+    assert next(label.get_text() for label in left.get_yticklabels()) == "EYE"
+    printed = next(line for line in left.lines if line.get_label() == "printed")
+    assert printed.get_xdata()[0] == 0.442
+    assert "3 runs" in right.get_title(loc="left")
+    # the first method stands at the top in both
+    assert left.get_ylim()[0] > left.get_ylim()[1]
+
+    found = eye_figure4b(1, n_samples=300, protocol=TINY)
+    (ax,) = credibility_figure(found).axes
+    assert len(ax.containers) == len(METHODS)
+    drawn = np.asarray(ax.containers[0].lines[0].get_ydata(), dtype=float)
+    np.testing.assert_allclose(drawn, found.summary["eye"])
+
+    twins = eye_figure2(1, betas=(0.5,), lams=(1.0, 0.1, 0.01), n_samples=60)
+    left, right = credibility_figure(twins).axes
+    naive = twins.runs[twins.runs["penalty"] == "naive"].sort_values("lam")
+    np.testing.assert_allclose(left.lines[0].get_ydata(), naive["log_ratio"].clip(-5, 5))
+    assert left.xaxis_inverted()
+    np.testing.assert_allclose(right.lines[0].get_ydata(), naive["accuracy"])
+    with pytest.raises(NotApplicableError, match="no finding"):
+        credibility_figure(pd.DataFrame())  # type: ignore[arg-type]
+    plt.close("all")

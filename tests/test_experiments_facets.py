@@ -1,0 +1,248 @@
+"""The Facets paper's Table 2 and Figure 3 on small sets; its null models on the UCI sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import StratifiedKFold
+
+from experiments import draw
+from experiments.facets.counts import ALPHAS, BETAS, PAPER, counts_of
+from experiments.facets.grid import FacetsFigure3, FacetsTable2, facets_figure3, facets_table2
+from milpscore.core.errors import DataError, OptionError
+
+AXES: dict[str, Any] = {"alphas": (1.0, 0.2, 0.05, 0.01), "betas": (0.01, 0.3, 3.0, 30.0, 300.0)}
+SMALL: dict[str, Any] = {**AXES, "folds": 3}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two small sets under names of the paper's."""
+    where = tmp_path_factory.mktemp("sets")
+    for seed, name in enumerate(("mammo", "haberman")):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 4, (60, 4)).astype(float)
+        chance = 1 / (1 + np.exp(-(2 * X[:, 0] - X[:, 1] - 1.5)))
+        table = pd.DataFrame(X, columns=list("abcd"))
+        table.insert(0, "label", (rng.random(60) < chance).astype(int))
+        table.to_csv(where / f"{name}.csv", index=False)
+    return where
+
+
+@pytest.fixture(scope="module")
+def table(folder: Path) -> FacetsTable2:
+    return facets_table2(2, data=folder, **SMALL)
+
+
+@pytest.fixture(scope="module")
+def figure(folder: Path) -> FacetsFigure3:
+    return facets_figure3(data=folder, **SMALL)
+
+
+def standardised(path: Path) -> tuple[Any, Any]:
+    frame = pd.read_csv(path)
+    X = frame.iloc[:, 1:].to_numpy(dtype=float)
+    return (X - X.mean(axis=0)) / X.std(axis=0), frame.iloc[:, 0].to_numpy()
+
+
+def null_rows(X: Any, y: Any, alphas: Any) -> int:
+    """Rows of the grid that are null: alpha against the gradient where only an intercept is."""
+    Z = np.asarray(X, dtype=float)
+    Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    top = np.abs(Z.T @ (y - y.mean())).max() / len(y)
+    return int((np.asarray(alphas) >= top).sum())
+
+
+@pytest.mark.parametrize("name", sorted(PAPER))
+def test_the_default_axis_has_the_papers_null_models(
+    name: str, uci: Callable[[str], tuple[Any, Any]]
+) -> None:
+    X, y = uci(name)
+    assert len(ALPHAS) * len(BETAS) == 2400
+    assert 100 * null_rows(X, y, ALPHAS) == PAPER[name][0]
+
+
+def test_the_counts_of_a_grid() -> None:
+    grid = {
+        "null": np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]),
+        "integral": np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]),
+        "cv_accuracy": np.array([[0.5, 0.5], [0.801, 0.804], [0.804, 0.7]]),
+        "accuracy": np.array([[0.5, 0.5], [0.9, 0.8], [0.9, 0.8]]),
+        "gap": np.full((3, 2), 1e-9),
+        "fold_accuracy": np.array(
+            [[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.7], [0.8, 0.8]], [[0.9, 0.8], [0.7, 0.7]]]
+        ),
+        "fold_integral": np.array([[[0, 0], [0, 0]], [[1, 1], [0, 0]], [[1, 1], [1, 0]]]),
+    }
+    found = counts_of(grid)
+    assert (found["null"], found["integral"], found["optimal"]) == (2, 3, 1)
+    # both best models of the first fold are integral, one of the two of the second
+    assert found["optimal_on_a_fold"] == 1.5
+    assert (found["optimal_two_digits"], found["optimal_training"]) == (2, 2)
+    assert found["accuracy"] == found["integral_accuracy"] == 0.804
+    nothing = counts_of(grid | {"integral": np.zeros((3, 2))})
+    assert nothing["optimal"] == 0
+    assert np.isnan(nothing["integral_accuracy"])
+
+
+def test_models_are_null_and_whole_where_they_must_be(folder: Path, figure: FacetsFigure3) -> None:
+    Z, y = standardised(folder / "mammo.csv")
+    assert figure.data == "mammo"
+    assert figure.features == ("a", "b", "c", "d")
+    null = figure.runs["null"].to_numpy().reshape(4, 5)
+    assert null.all(axis=1).sum() == null_rows(Z, y, AXES["alphas"]) > 0
+    np.testing.assert_array_equal(null, (figure.coefficients == 0).all(axis=2))
+    whole = (np.abs(figure.coefficients - figure.coefficients.round()) <= 1e-6).all(axis=2)
+    integral = figure.runs["integral"].to_numpy().reshape(4, 5)
+    np.testing.assert_array_equal(integral, whole & ~null)
+    assert 0 < integral.sum() < (~null).sum()
+    assert figure.runs["integrity"].between(0, 1).all()
+    assert (figure.runs["gamma"] == figure.runs["alpha"] / figure.runs["beta"]).all()
+    assert (figure.runs["lam"] == figure.runs["alpha"] * figure.runs["gamma"]).all()
+
+
+def test_models_meet_the_optimality_conditions(folder: Path, figure: FacetsFigure3) -> None:
+    """Minus the gradient lies in the subdifferential of strongly convex Facets, written out."""
+    Z, y = standardised(folder / "mammo.csv")
+    sign, eps = np.where(y == 1, 1.0, -1.0), 0.01
+    for i, j in ((2, 0), (2, 2), (3, 1), (3, 3)):
+        gamma, alpha = figure.alphas[i] / figure.betas[j], figure.alphas[i]
+        u = figure.coefficients[i, j]
+        base, b = Z @ (u * gamma), 0.0
+        for _ in range(50):  # the intercept alone, by Newton
+            p = 1 / (1 + np.exp(-(base + b)))
+            b += ((y == 1) - p).sum() / (p * (1 - p)).sum()
+        pull = Z.T @ (sign / (1 + np.exp(sign * (base + b)))) / 60 / alpha
+        size = np.abs(u)
+        near = np.where(np.abs(size - size.round()) < 1e-6, size.round(), size)
+        low = (1 - eps) * np.ceil(near) + eps * (1 + near)
+        high = (1 - eps) * (np.floor(near) + 1) + eps * (1 + near)
+        low = np.where(near == 0, -1.0, low)
+        along = np.where(near == 0, pull, np.sign(u) * pull)
+        assert (along >= low - 1e-2).all()
+        assert (along <= high + 1e-2).all()
+
+
+def test_held_out_accuracies_are_means_over_stratified_folds(
+    folder: Path, figure: FacetsFigure3
+) -> None:
+    """Null models answer with the intercept: the commoner class of the training rows."""
+    _, y = standardised(folder / "mammo.csv")
+    shares = [
+        (y[test] == (y[train].mean() >= 0.5)).mean()
+        for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(y[:, None], y)
+    ]
+    first = figure.runs[figure.runs["alpha"] == 1.0]
+    assert first["null"].all()
+    np.testing.assert_allclose(first["cv_accuracy"], np.mean(shares))
+    np.testing.assert_allclose(first["accuracy"], max(y.mean(), 1 - y.mean()))
+    assert figure.runs["cv_accuracy"].max() > np.mean(shares)
+
+
+def test_sets_that_are_missing_are_left_out_and_named(table: FacetsTable2) -> None:
+    assert table.summary["set"].tolist() == ["haberman", "mammo", "wdbc"]
+    notes = table.notes.groupby("about")["note"].agg(" ".join)
+    for name in ("adult", "bankruptcy", "breastcancer", "mushroom"):
+        assert f"left out: there is no {name}.csv" in notes[name]
+    assert "no print" in notes["wdbc"]
+    assert "prints no ranges" in notes["axes"]
+    # counts on 20 points are not held against the paper's on 2,400
+    assert "differs from the print" not in " ".join(table.notes["note"])
+
+
+def test_the_table_lays_counts_beside_the_print(table: FacetsTable2) -> None:
+    rows = table.summary.set_index("set")
+    assert rows.loc["mammo", "paper_null"] == 500
+    assert rows.loc["mammo", "paper_optimal"] == 23
+    assert rows.loc["wdbc", ["paper_null", "paper_integral", "paper_optimal"]].isna().all()
+    means = table.runs.groupby("set")["optimal"].mean()
+    assert rows["optimal"].to_dict() == means.to_dict()
+    assert (rows["grid_points"] == 20).all()
+    assert (rows["integral_accuracy"] <= rows["accuracy"] + 1e-12).all()
+    assert (table.runs["gap"] <= 1e-6).all()
+    bundled = load_breast_cancer()
+    assert rows.loc["wdbc", "null"] == 5 * null_rows(bundled.data, bundled.target, AXES["alphas"])
+    # other folds, the same models
+    per_run = table.runs.pivot(index="set", columns="run", values="integral")
+    assert (per_run[0] == per_run[1]).all()
+
+
+def test_differences_from_the_print_say_why(folder: Path) -> None:
+    found = facets_table2(data=folder, sets=("haberman",), alphas=np.geomspace(1e-3, 1, 24),
+                          betas=np.geomspace(0.1, 10, 100), folds=2, tol=1e-3)  # fmt: skip
+    row = found.summary.iloc[0]
+    notes = dict(zip(found.notes["about"], found.notes["note"], strict=True))
+    assert f"haberman {row['integral']:g} (606)" in notes["integral"]
+    assert "no range for beta" in notes["integral"]
+
+
+def test_the_same_rows_resumed_or_in_two_processes(
+    tmp_path: Path, folder: Path, figure: FacetsFigure3
+) -> None:
+    file = tmp_path / "rows.sqlite"
+    facets_figure3(1, out=file, data=folder, **SMALL)
+    before = file.read_bytes()
+    resumed = facets_figure3(1, out=file, data=folder, **SMALL)
+    assert file.read_bytes() == before
+    parallel = facets_figure3(1, n_jobs=2, data=folder, **SMALL)
+    for other in (resumed, parallel):
+        pd.testing.assert_frame_equal(other.runs, figure.runs)
+        pd.testing.assert_frame_equal(other.summary, figure.summary)
+        np.testing.assert_array_equal(other.coefficients, figure.coefficients)
+    with pytest.raises(OptionError, match=r"eps=0.01 \(now 0.02\)"):
+        facets_figure3(1, out=file, data=folder, eps=0.02, **SMALL)
+
+
+def test_a_set_stands_in_for_mammo_only_where_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MILPSCORE_DATA", raising=False)
+    found = facets_figure3(alphas=(0.1,), betas=(0.1, 10.0), folds=2)
+    assert found.data == "wdbc"
+    assert "wdbc is shown in its place" in found.notes["note"].iloc[0]
+    with pytest.raises(DataError, match=r"no mammo\.csv .* data_set='wdbc'"):
+        facets_figure3(data=tmp_path, data_set="mammo")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"runs": 0}, "runs=0"),
+        ({"alphas": (-1.0,)}, "alphas must be"),
+        ({"betas": ()}, "betas must be"),
+        ({"eps": 0.0}, "eps"),
+    ],
+)
+def test_bad_settings_are_refused_at_once(
+    folder: Path, settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(OptionError, match=words):
+        facets_table2(data=folder, **settings)
+
+
+def test_the_pictures(table: FacetsTable2, figure: FacetsFigure3) -> None:
+    counts = draw(table).axes
+    assert [panel.get_title(loc="left") for panel in counts] == [
+        "null models", "integral models", "optimal models"
+    ]  # fmt: skip
+    np.testing.assert_array_equal(counts[1].lines[0].get_xdata(), table.summary["integral"])
+
+    panels = draw(figure).axes
+    for panel, column in zip(panels[:2], ("cv_accuracy", "cv_integrity"), strict=True):
+        drawn = panel.collections[0].get_array()
+        # alpha rises in the picture
+        values = figure.runs[column].to_numpy().reshape(4, 5)[::-1]
+        null = figure.runs["null"].to_numpy().reshape(4, 5)[::-1]
+        np.testing.assert_array_equal(np.ma.getmaskarray(drawn), null)
+        np.testing.assert_allclose(drawn[~null], values[~null])
+    assert len(panels[2].lines) == 4
+    row = next(i for i, a in enumerate(figure.alphas) if f"{a:.3g}" in panels[2].get_title("left"))
+    np.testing.assert_array_equal(panels[2].lines[1].get_ydata(), figure.coefficients[row, :, 1])
+    plt.close("all")

@@ -1,0 +1,122 @@
+"""Rivals in processes of their own: what they answer is judged, what goes wrong becomes a row."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.rivals.rivals import fit_rival, mean_logistic, recalibrated_loss, rival_rows
+from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.data import make_design
+
+STAND_IN = """
+import numpy as np
+class RiskScoreOptimizer:
+    def __init__(self, X, y, k, lb, ub):
+        self.given = X.shape, sorted(set(y.tolist())), k, lb, ub
+    def optimize(self):
+        BODY
+    def get_models(self, at):
+        return 2.0, 1.0, np.array([POINTS])
+"""
+
+
+@pytest.fixture
+def rows() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(60, 3))
+    return X, (X[:, 0] + rng.normal(size=60) > 1).astype(int)
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Put a package called fasterrisk on the path of this interpreter and its children."""
+
+    def install(body: str = "pass", points: str = "1, 0, -2") -> None:
+        package = tmp_path / "fasterrisk"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        text = STAND_IN.replace("BODY", body).replace("POINTS", points)
+        (package / "fasterrisk.py").write_text(text)
+        about = tmp_path / "fasterrisk-9.9.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fasterrisk\nVersion: 9.9\n")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        monkeypatch.setenv("MILPSCORE_FASTERRISK", sys.executable)
+
+    return install
+
+
+def test_figures_are_recomputed_from_the_card(rows: tuple[Any, Any], stand_in: Any) -> None:
+    X, y = rows
+    stand_in("import warnings; warnings.warn('something else was fitted')")
+    table = rival_rows(X, y, rivals=["fasterrisk"], max_terms=2, fits=3)
+    row = table.iloc[0]
+    scores = (X @ [1, 0, -2] + 1.0) / 2.0
+    signs = np.where(y > 0, 1, -1)
+    assert row["error"] == ""
+    assert row["version"] == "9.9"
+    assert row["loss"] == pytest.approx(np.log1p(np.exp(-signs * scores)).mean())
+    assert row["recalibrated_loss"] == pytest.approx(recalibrated_loss(X @ [1, 0, -2], signs))
+    assert row["recalibrated_loss"] <= row["loss"]
+    assert row["accuracy"] == pytest.approx(((scores >= 0) == (y > 0)).mean())
+    assert (row["terms"], row["magnitude"], row["whole"], row["within"]) == (2, 3, True, True)
+    assert row["note"] == "something else was fitted"
+    assert len(table.attrs["cards"]["fasterrisk"].times) == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "points", "error"),
+    [
+        ("raise RuntimeError('no luck')", "1, 0, 0", "no luck"),
+        ("import time; time.sleep(60)", "1, 0, 0", "no answer within"),
+        ("import os; os._exit(7)", "1, 0, 0", "ended with 7"),
+        ("pass", "1, 0", "no card of 3 columns"),
+        ("pass", "1, 0, np.nan", "no card of 3 columns"),
+    ],
+)
+def test_what_goes_wrong_becomes_a_row(
+    rows: tuple[Any, Any], stand_in: Any, body: str, points: str, error: str
+) -> None:
+    stand_in(body, points)
+    table = rival_rows(*rows, rivals=["fasterrisk"], time_limit=3.0)
+    assert error in table.loc[0, "error"]
+    assert np.isnan(table.loc[0, "loss"])
+    assert not table.loc[0, "whole"]
+
+
+def test_limits_that_a_card_breaks_are_seen(rows: tuple[Any, Any], stand_in: Any) -> None:
+    stand_in(points="7, 0, 0.5")
+    row = rival_rows(*rows, rivals=["fasterrisk"]).iloc[0]
+    assert (row["whole"], row["within"]) == (False, False)
+
+
+def test_absent_rivals_become_rows(rows: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MILPSCORE_IMODELS", raising=False)
+    monkeypatch.setattr("experiments.rivals.rivals.find_spec", lambda name: None)
+    assert "MILPSCORE_IMODELS" in fit_rival(*rows, rival="imodels_slim").error
+    assert "cannot be run" in fit_rival(*rows, rival="imodels", python="/no/python").error
+
+
+def test_what_no_rival_knows_is_refused(rows: tuple[Any, Any]) -> None:
+    X, y = rows
+    with pytest.raises(OptionError, match="there are fasterrisk"):
+        fit_rival(X, y, rival="other")
+    weighted = make_design(X, y, sample_weight=1.0 + y)
+    with pytest.raises(NotApplicableError, match="weights"):
+        fit_rival(weighted, rival="imodels")
+
+
+def test_recalibration_finds_the_best_line_on_either_side() -> None:
+    rng = np.random.default_rng(1)
+    totals = rng.integers(-5, 6, size=200).astype(float)
+    y = np.where(rng.random(200) < 1 / (1 + np.exp(0.7 * totals + 0.3)), 1, -1)
+    found = recalibrated_loss(totals, y)
+    slopes, shifts = np.linspace(-1.5, 0.5, 41), np.linspace(-1.5, 1.5, 31)
+    grid = min(mean_logistic(a * totals + b, y) for a in slopes for b in shifts)
+    assert grid - 2e-3 <= found <= grid
+    assert recalibrated_loss(np.array([1.0, 2.0]), np.array([-1, 1])) == 0.0
