@@ -87,7 +87,9 @@ class Page(HTMLParser):
             self.ids.append(found["id"])
         for name in ("aria-labelledby", "aria-describedby", "for"):
             self.references += (found.get(name) or "").split()
-        self.problems += [f"<{tag}> loads {k}={v}" for k, v in attrs if k in LOADING]
+        # "#part" leads to a part of the page itself
+        loading = [(k, v) for k, v in attrs if k in LOADING and not (v or "").startswith("#")]
+        self.problems += [f"<{tag}> loads {k}={v}" for k, v in loading]
         self.problems += [f"<{tag}> has the handler {k}" for k, _ in attrs if k.startswith("on")]
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
@@ -118,8 +120,8 @@ class Page(HTMLParser):
             self.problems.append(f"headings leave out a level: {self.headings}")
         if not re.match(r'<!DOCTYPE html>\s*<html lang="en">', html):
             self.problems.append("the page names no language")
-        for word in ("http://", "https://", "url(", "@import"):
-            if word in html:
+        for word in ("http://", "https://", r"url\((?!#)", "@import"):
+            if re.search(word, html):
                 self.problems.append(f"the page holds {word}")
 
 

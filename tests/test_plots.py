@@ -154,11 +154,12 @@ def test_calibration_draws_the_table() -> None:
     assert ax.get_title(loc="left") == "held out"
 
 
-def test_calibration_needs_risks() -> None:
+def test_calibration_without_risks_has_no_line() -> None:
     from milpscore.scorecard import Scorecard, calibration_table
 
     card = Scorecard((), (), Fraction(0))
-    with pytest.raises(NotApplicableError, match="only decides"):
-        plots.calibration(calibration_table(card, [0.0, 0.0], [True, False]))
+    ax = plots.calibration(calibration_table(card, [0.0, 0.0], [True, False]))
+    assert not [line for line in ax.lines if "risk" in str(line.get_label())]
+    assert np.asarray(ax.collections[-1].get_offsets()).tolist() == [[0.0, 0.5]]
     with pytest.raises(NotApplicableError, match="lacks lower, observed"):
         plots.calibration(pd.DataFrame({"total": [1.0], "risk": [0.5], "rows": [3]}))

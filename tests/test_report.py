@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
+from importlib.resources import files as resources
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,14 @@ from milpscore.core.result import Claim
 from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card
 from milpscore.report import report
-from milpscore.report._curves import cuts_of, histogram_of, roc_of
-from milpscore.report._proof import least_errors, proof_of
-from milpscore.report._style import STYLE
-from milpscore.report._subject import subject_of
+from milpscore.report.figures import cuts_of, histogram_of, roc_of
+from milpscore.report.proof import least_errors, proof_of
+from milpscore.report.subject import subject_of
 from milpscore.scorecard import Scorecard, certified_card
 from milpscore.scorecard.certified import allowed_cards, most_penalty
 
 MINUS = "\u2212"
+STYLE = (resources("milpscore.report") / "templates" / "page.css").read_text(encoding="utf-8")
 QUICK: dict[str, Any] = {"time_limit": 20, "progress": False}
 
 

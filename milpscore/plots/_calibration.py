@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
     """The stated risk of each total as a line, the observed share with its interval as a point.
 
     The area of a point grows with its rows. Where a point's 95 % interval misses the line, the
-    card states a risk these rows speak against.
+    card states a risk these rows speak against. A card that only decides has points and no line.
 
     Parameters
     ----------
@@ -37,18 +37,13 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
     Raises
     ------
     NotApplicableError
-        Where the table has no risks: its card only decides.
+        Where the table is another one.
     """
     missing = {"total", "risk", "observed", "lower", "upper", "rows"} - set(table.columns)
     if missing:
         raise NotApplicableError(
             f"this is no calibration table, it lacks {', '.join(sorted(missing))}: pass "
             "risk_table_ or what calibration_table returns"
-        )
-    if table["risk"].isna().any():
-        raise NotApplicableError(
-            "the table has no risks, as its card only decides: fit a risk score with the logistic "
-            "or probit loss"
         )
     from matplotlib.ticker import MaxNLocator, PercentFormatter
 
@@ -57,14 +52,10 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
     reach = np.abs(np.stack([share - table["lower"], table["upper"] - share]))
     rows = table["rows"].to_numpy(float)
     ax.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
-    ax.plot(
-        total,
-        table["risk"],
-        color=PALETTE[0],
-        linewidth=1.6,
-        marker="." if len(total) <= 12 else "",
-        label="risk stated by the card",
-    )
+    if table["risk"].notna().all():
+        mark = "." if len(total) <= 12 else ""
+        style: dict[str, Any] = {"color": PALETTE[0], "linewidth": 1.6, "marker": mark}
+        ax.plot(total, table["risk"], label="risk stated by the card", **style)
     ax.errorbar(
         total, share, yerr=reach, fmt="none", ecolor="0.55", elinewidth=1.0, capsize=2.0, zorder=2
     )

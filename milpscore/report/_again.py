@@ -9,7 +9,7 @@ from pandas import DataFrame
 from milpscore.certificate import Certificate
 from milpscore.comparison import compare
 from milpscore.constraints import make_constraint
-from milpscore.report._subject import card_of, design_of
+from milpscore.report.subject import card_of, design_of
 
 
 def compared_again(
@@ -23,28 +23,7 @@ def compared_again(
     random_state: int = 0,
     progress: bool | None = None,
 ) -> DataFrame:
-    """The table of :func:`milpscore.compare` for the program a certificate states.
-
-    Parameters
-    ----------
-    proof : Certificate
-    X, y, sample_weight, class_weight :
-        As in :func:`milpscore.report.report`.
-    time_limit : float
-        Seconds of solving.
-    random_state : int
-    progress : bool, optional
-
-    Returns
-    -------
-    DataFrame
-        Without cross-validation.
-
-    Raises
-    ------
-    DataError, FormulationError
-        The data cannot be used, or the program cannot be stated on them.
-    """
+    """The table of :func:`milpscore.compare` for the program a certificate states."""
     name = str(proof.statement["formulation"])
     arguments = dict(proof.statement["arguments"])
     if "constraints" in arguments:

@@ -1,115 +1,117 @@
-"""The page's charts: ROC, calibration, totals by class, and bounds over time."""
+"""The page's charts: matplotlib figures as SVG text with a title and a description."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pandas import DataFrame
+import numpy.typing as npt
 
 from milpscore.core.design import FloatArray
-from milpscore.core.result import Result
-from milpscore.plots.drawing import Results, spaced
-from milpscore.report._curves import Cuts, Histogram, Roc
-from milpscore.report._subject import Subject
-from milpscore.report._svg import BLUE, INK, ORANGE, Axis, Chart, linear, logarithmic
-from milpscore.report._words import MINUS, short
-from milpscore.scorecard import calibration_table
+from milpscore.core.errors import NotApplicableError
+from milpscore.plots import bounds_over_time, calibration
+from milpscore.plots.drawing import PALETTE, Results, spaced, tidy
+from milpscore.report.figures import Cuts, Histogram, Roc
+from milpscore.report.subject import Subject
 from milpscore.scorecard.rows import number, printable
 
-_EARLIEST = 1e-3
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+BLUE, ORANGE = PALETTE[:2]
+_INK = "#1a1a1a"
+# text stays text, which a screen reader reads, and equal figures are equal bytes
+_STYLE: Mapping[str, Any] = {"svg.fonttype": "none", "svg.hashsalt": "milpscore", "font.size": 9}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One picture as text, and where the mark that a script moves stands at each cut.
+
+    ``moves`` holds (across, down) in the picture's units, one pair for each cut.
+    """
+
+    svg: str
+    moves: FloatArray
 
 
 def roc_chart(roc: Roc, cuts: Cuts) -> Chart:
     """The curve with its band; the mark stands at the card's threshold."""
-    sensitivity, specificity = (
-        float(side[cuts.own]) for side in (cuts.sensitivity, cuts.specificity)
-    )
-    chart = Chart(
-        "fig-roc",
-        "ROC curve of the totals",
-        f"Sensitivity against one minus specificity over all thresholds. The area below the curve "
+    figure, ax = _axes()
+    false, true = 1 - cuts.specificity, cuts.sensitivity
+    ax.plot([0, 1], [0, 1], color="0.55", linewidth=1, linestyle=":")
+    ax.fill_between(roc.grid, roc.lower, roc.upper, color=BLUE, alpha=0.16, linewidth=0)
+    ax.plot(roc.false, roc.true, color=BLUE)
+    ax.plot(
+        false[cuts.own], true[cuts.own], "o", color=ORANGE, markeredgecolor="white", gid="mark",
+        zorder=3,
+    )  # fmt: skip
+    area = f"{roc.area:.3f} ({roc.area_lower:.3f} to {roc.area_upper:.3f})"
+    ax.text(0.98, 0.04, f"area {area}", ha="right")
+    ax.set_xlabel("1 \u2212 specificity")
+    ax.set_ylabel("sensitivity")
+    _in_per_cent(ax, "both")
+    said = (
+        "Sensitivity against one minus specificity over all thresholds. The area below the curve "
         f"is {roc.area:.3f}, 95 % interval {roc.area_lower:.3f} to {roc.area_upper:.3f}. At the "
-        f"card's threshold sensitivity is {sensitivity:.1%} and specificity {specificity:.1%}.",
-        linear(0, 1, f"1 {MINUS} specificity", percent=True),
-        linear(0, 1, "sensitivity", percent=True),
+        f"card's threshold sensitivity is {true[cuts.own]:.1%} and specificity "
+        f"{cuts.specificity[cuts.own]:.1%}."
     )
-    chart.line([0, 1], [0, 1], "#8c8c8c", 1.0, "2 4")
-    chart.band(roc.grid, roc.lower, roc.upper)
-    chart.line(roc.false, roc.true, BLUE)
-    chart.dots(1 - specificity, sensitivity, 6.0, ORANGE, "mark")
-    chart.note(
-        0.98, 0.06, f"area {roc.area:.3f} ({roc.area_lower:.3f} to {roc.area_upper:.3f})", "end"
-    )
-    return chart
+    return _chart(figure, "fig-roc", "ROC curve of the totals", said, _moves(ax, false, true, cuts))
 
 
-def calibration_of(subject: Subject) -> DataFrame:
-    """Observed shares by total, sparse totals put together where there are many."""
-    counted = subject.totals[subject.counted]
-    few = len(np.unique(counted)) <= 12
-    return calibration_table(
-        subject.card,
-        subject.totals,
-        subject.positive,
-        subject.design.weight,
-        min_rows=1 if few else max(5, len(counted) // 20),
+def totals_chart(subject: Subject, found: Histogram, cuts: Cuts) -> Chart:
+    """Positive rows upwards, negative rows downwards, the threshold between them."""
+    negative, positive = (printable(str(label)) for label in subject.card.classes)
+    figure, ax = _axes()
+    width, middle = found.right - found.left, (found.left + found.right) / 2
+    ax.bar(middle, found.positive, 0.84 * width, color=ORANGE)
+    # hollow bars are told from full ones in black and white
+    ax.bar(middle, -found.negative, 0.84 * width, facecolor="white", edgecolor=BLUE, linewidth=1.2)
+    ax.axhline(0, color=_INK, linewidth=0.8)
+    places = _cut_places(subject, found, cuts)
+    ax.axvline(places[cuts.own], color=_INK, linewidth=1.2, linestyle="--", gid="mark")
+    most = float(max(found.positive.max(), found.negative.max(), 1))
+    ax.set_xlim(found.left[0], found.right[-1])
+    ax.set_ylim(-1.3 * most, 1.3 * most)
+    ax.text(0.01, 0.97, f"\u2191 {_short(positive)}", va="top", transform=ax.transAxes)
+    ax.text(0.01, 0.03, f"\u2193 {_short(negative)}", va="bottom", transform=ax.transAxes)
+    ax.set_xlabel("total (points)")
+    ax.set_ylabel("rows")
+    _whole_ticks(ax, "both")
+    ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):.0f}")
+    said = (
+        f"Rows at each total: {positive} upwards, {negative} downwards. The card's threshold is "
+        f"{number(float(subject.card.threshold))}."
     )
+    moves = _moves(ax, places, np.zeros(len(places)), cuts)
+    return _chart(figure, "fig-totals", "Totals by class", said, moves)
 
 
 def calibration_chart(subject: Subject, table: DataFrame) -> Chart:
     """Observed shares with their intervals; the line is the risk the card states, if any."""
-    total, risk, observed, lower, upper, rows = (
-        table[name].to_numpy(dtype=np.float64)
-        for name in ("total", "risk", "observed", "lower", "upper", "rows")
-    )
-    stated = subject.card.risk is not None
+    figure, ax = _axes()
+    calibration(table, ax, title="")
+    if (legend := ax.get_legend()) is not None:
+        legend.remove()  # the caption says it
+    total, observed = table["total"].to_numpy(float), table["observed"].to_numpy(float)
     positive = printable(str(subject.card.classes[1]))
+    ax.set_ylabel(f"share of {_short(positive, 24)}")
+    stated = subject.card.risk is not None
     title = "Stated risk and observed share by total" if stated else "Observed share by total"
-    chart = Chart(
-        "fig-calibration",
-        title,
+    said = (
         f"Share of {positive} among the rows of each total with its 95 % interval, for totals "
         f"{number(total.min())} to {number(total.max())}: from {observed[0]:.0%} to "
-        f"{observed[-1]:.0%}. The figures stand in the table below.",
-        linear(*_around(total), "total (points)", whole=_whole(total)),
-        linear(0, 1, f"share of {short(positive)}", percent=True),
+        f"{observed[-1]:.0%}. The figures stand in the table below."
     )
-    if stated:
-        chart.line(total, risk, BLUE)
-    chart.whiskers(total, lower, upper)
-    chart.dots(total, observed, 3.0 + 4.0 * np.sqrt(rows / rows.max()), ORANGE)
-    return chart
-
-
-def histogram_chart(subject: Subject, found: Histogram, cuts: Cuts) -> Chart:
-    """Positive rows upwards, negative rows downwards, the threshold between them."""
-    negative, positive = (printable(str(label)) for label in subject.card.classes)
-    most = float(max(found.positive.max(), found.negative.max(), 1))
-    chart = Chart(
-        "fig-totals",
-        "Totals by class",
-        f"Rows at each total: {positive} upwards, {negative} downwards. The card's threshold is "
-        f"{number(float(subject.card.threshold))}.",
-        linear(float(found.left[0]), float(found.right[-1]), "total (points)", whole=True),
-        _mirrored(most),
-    )
-    chart.bars(found.left, found.right, found.positive, ORANGE)
-    chart.bars(found.left, found.right, -found.negative, BLUE, hollow=True)
-    chart.line([found.left[0], found.right[-1]], [0, 0], INK, 1.0)
-    chart.rule(float(cut_places(subject, found, cuts)[cuts.own]), "mark")
-    chart.note(float(found.left[0]), most * 1.16, f"↑ {short(positive, 40)}")
-    chart.note(float(found.left[0]), -most * 1.24, f"↓ {short(negative, 40)}")
-    return chart
-
-
-def cut_places(subject: Subject, found: Histogram, cuts: Cuts) -> FloatArray:
-    """Where the line of each threshold stands: halfway to the total below it."""
-    distinct = np.unique(subject.totals[subject.counted])
-    ends = np.r_[found.left[0], (distinct[1:] + distinct[:-1]) / 2, found.right[-1]]
-    places: FloatArray = ends[np.searchsorted(distinct, cuts.thresholds)]
-    return places
+    return _chart(figure, "fig-calibration", title, said)
 
 
 def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
@@ -117,71 +119,97 @@ def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
     exact = results.get((formulation, "exact"))
     if exact is None:
         return None
-    seconds, best, bound = _steps(exact)
-    relaxed = results.get((formulation, "relaxed"))
-    levels = np.r_[best, bound]
-    if not np.isfinite(levels).any():
+    figure, ax = _axes()
+    kinds = ("exact", "relaxed")
+    shown = {(formulation, kind): r for (name, kind), r in results.items()
+             if name == formulation and kind in kinds}  # fmt: skip
+    try:
+        bounds_over_time(shown, ax)
+    except NotApplicableError:
         return None
-    lp = relaxed.dual_bound if relaxed is not None else math.nan
-    shown = np.r_[levels, lp if math.isfinite(lp) else np.nan]
-    low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
-    margin = 0.15 * (high - low) or 0.15 * abs(high) or 1.0
-    chart = Chart(
-        key,
-        f"Best card and bound over time, {spaced(formulation)}",
-        f"After {seconds[-1]:.2g} seconds the best card has objective {exact.objective:.6g} and "
-        f"the proven bound is {exact.dual_bound:.6g}: {exact.claim}.",
-        _time_axis(float(seconds.min()), float(seconds.max())),
-        linear(max(low - margin, 0.0), high + margin, "objective"),
+    if (legend := ax.get_legend()) is not None:
+        legend.remove()
+    ax.set_title("")
+    said = (
+        f"After {exact.solve_seconds:.2g} seconds the best card has objective "
+        f"{exact.objective:.6g} and the proven bound is {exact.dual_bound:.6g}: {exact.claim}."
     )
-    known = np.isfinite(best) & np.isfinite(bound)
-    chart.band(*_stairs(seconds[known], bound[known], best[known]))
-    for values, colour, width, dash in ((best, ORANGE, 2.2, ""), (bound, BLUE, 2.0, "6 3")):
-        finite = np.isfinite(values)
-        if finite.any():
-            x, y, _ = _stairs(seconds[finite], values[finite], values[finite])
-            chart.line(x, y, colour, width, dash)
-    if math.isfinite(lp):
-        chart.line([chart.x.low, chart.x.high], [lp, lp], "#6b6b6b", 1.2, "2 3")
-    return chart
+    return _chart(figure, key, f"Best card and bound over time, {spaced(formulation)}", said)
 
 
-def _time_axis(first: float, last: float) -> Axis:
-    """Seconds, in equal factors where they span more than one power of ten."""
-    label = "seconds of solving"
-    return linear(0.0, last, label) if last < 10 * first else logarithmic(first, last, label)
+def _axes() -> tuple[Figure, Axes]:
+    """An empty picture that belongs to no window."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(dict(_STYLE)):
+        figure = Figure(figsize=(5.4, 3.3), layout="constrained")
+        return figure, figure.subplots()
 
 
-def _steps(result: Result) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Seconds, best objective and best bound so far; NaN where there is none yet."""
-    points = sorted(result.trace, key=lambda point: point.seconds)
-    end = max(result.solve_seconds, _EARLIEST * 2)
-    seconds = np.array([*(min(max(p.seconds, _EARLIEST), end) for p in points), end])
-    best = np.array([*(p.objective for p in points), result.objective], dtype=np.float64)
-    bound = np.array([*(p.dual_bound for p in points), result.dual_bound], dtype=np.float64)
-    best, bound = (np.where(np.isfinite(v), v, np.nan) for v in (best, bound))
-    return seconds, np.fmin.accumulate(best), np.fmax.accumulate(bound)
+def _chart(
+    figure: Figure, key: str, title: str, said: str, moves: FloatArray | None = None
+) -> Chart:
+    """The figure as one ``svg`` element whose ids begin with ``key``."""
+    from matplotlib import rc_context
+
+    for ax in figure.axes:
+        tidy(ax)
+    text = io.StringIO()
+    with rc_context(dict(_STYLE)):
+        figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date")))
+    svg = text.getvalue()
+    size = re.search(r'viewBox="([^"]+)"', svg)
+    body = svg[svg.index(">", svg.index("<svg")) + 1 :]
+    body = re.sub(r"<(metadata|style).*?</\1>", "", body, flags=re.DOTALL)
+    body = body.replace("xlink:href", "href")
+    body = re.sub(r'(?<=\bid=")', f"{key}-", body)
+    body = re.sub(r'(?<=href="#)|(?<=url\(#)', f"{key}-", body)
+    head = (
+        f'<svg id="{key}" viewBox="{size[1] if size else ""}" role="img" '
+        f'aria-labelledby="{key}-title {key}-desc">\n<title id="{key}-title">{escape(title)}'
+        f'</title>\n<desc id="{key}-desc">{escape(said)}</desc>'
+    )
+    return Chart(head + body.rstrip(), np.zeros((0, 2)) if moves is None else moves)
 
 
-def _stairs(
-    x: FloatArray, low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The same as steps that keep their value until the next point."""
-    return np.repeat(x, 2)[1:], np.repeat(low, 2)[:-1], np.repeat(high, 2)[:-1]
+def _moves(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, cuts: Cuts) -> FloatArray:
+    """How far the mark goes from the card's cut to each cut, in points; SVG counts downwards."""
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    pixels = ax.transData.transform(np.column_stack([x, y]))
+    points = (pixels - pixels[cuts.own]) * 72 / ax.figure.dpi  # type: ignore[union-attr]
+    return np.asarray(points * [1, -1])
 
 
-def _around(values: FloatArray) -> tuple[float, float]:
-    """Ends of an axis a little outside the values."""
-    span = float(np.ptp(values)) or 1.0
-    return float(values.min()) - 0.04 * span, float(values.max()) + 0.04 * span
+def _cut_places(subject: Subject, found: Histogram, cuts: Cuts) -> FloatArray:
+    """Where the line of each threshold stands: halfway to the total below it."""
+    distinct = np.unique(subject.totals[subject.counted])
+    ends = np.r_[found.left[0], (distinct[1:] + distinct[:-1]) / 2, found.right[-1]]
+    return np.asarray(ends[np.searchsorted(distinct, cuts.thresholds)])
 
 
-def _whole(values: FloatArray) -> bool:
-    """Whether all values are whole numbers."""
-    return bool(np.array_equal(values, np.rint(values)))
+def _in_per_cent(ax: Axes, which: str) -> None:
+    """Ticks of shares."""
+    from matplotlib.ticker import PercentFormatter
+
+    for axis in (ax.xaxis, ax.yaxis) if which == "both" else (ax.yaxis,):
+        axis.set_major_formatter(PercentFormatter(xmax=1.0))
 
 
-def _mirrored(most: float) -> Axis:
-    """An axis of counts in both directions, both written without a sign."""
-    axis = linear(-most * 1.3, most * 1.3, "rows", whole=True)
-    return replace(axis, ticks=tuple((v, text.lstrip(MINUS)) for v, text in axis.ticks))
+def _whole_ticks(ax: Axes, which: str) -> None:
+    """Ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in (ax.xaxis, ax.yaxis) if which == "both" else (ax.yaxis,):
+        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+
+
+def _short(text: str, length: int = 40) -> str:
+    """The beginning of a long label; a dollar sign would start mathematics."""
+    shown = text if len(text) <= length else text[: length - 1] + "\u2026"
+    return shown.replace("$", r"\$")
+
+
+def moves_of(charts: Sequence[Chart], k: int) -> list[list[float]]:
+    """The k-th move of the mark of each chart, rounded for print."""
+    return [np.round(chart.moves[k], 1).tolist() for chart in charts]

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from pandas import DataFrame
 
+from milpscore._version import __version__
 from milpscore.certificate import Certificate, Verification
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement
 from milpscore.plots.drawing import Results, results_of
-from milpscore.report._page import Extras, page_of
-from milpscore.report._subject import subject_of
+from milpscore.report import _tables as tables
+from milpscore.report._charts import (
+    Chart,
+    bounds_chart,
+    calibration_chart,
+    moves_of,
+    roc_chart,
+    totals_chart,
+)
+from milpscore.report.figures import Cuts, calibration_of, checks_of, cuts_of, histogram_of, roc_of
+from milpscore.report.proof import Proof, proof_of
+from milpscore.report.subject import Subject, subject_of
 from milpscore.scorecard import Scorecard
+from milpscore.scorecard.renderers import card_sheet
+from milpscore.scorecard.risks import risk_columns
+from milpscore.scorecard.rows import printable
+
+ONE_COLUMN, ONE_PAGE = 16, 34
+"""Lines of a card and its risks that fit on a page at full size, and at a small one.
+
+A longer card is printed smaller still, and in two columns.
+"""
 
 
 def report(
@@ -90,18 +112,148 @@ def report(
         certificate=certificate,
         statement=statement,
     )
-    extras = Extras(comparison, _results(comparison, result), pool, verification, random_state)
-    page = page_of(subject, extras)
+    page = _template().render(
+        version=__version__,
+        dash=tables.DASH,
+        subject=subject,
+        **_card_part(subject, proof_of(subject, verification)),
+        parts=None if verification is None else tables.verification_table(verification),
+        **_figures_part(subject, random_state),
+        **_comparison_part(comparison, _results(comparison, result)),
+        pool=None if pool is None else _pool_part(pool),
+        **_data_part(subject),
+    )
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page
 
 
-def _results(comparison: DataFrame | None, result: Result | None) -> Results | None:
+def _template() -> Any:
+    """The page, everything escaped that is not marked safe, its style and script inside."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    folder = files("milpscore.report") / "templates"
+    world = Environment(
+        loader=PackageLoader("milpscore.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    texts = {name: (folder / file).read_text(encoding="utf-8")
+             for name, file in (("style", "page.css"), ("script", "page.js"))}  # fmt: skip
+    return world.get_template("page.html", globals=texts)
+
+
+def _results(comparison: DataFrame | None, result: Result | None) -> Results:
     """The solves whose progress can be drawn."""
     if result is not None:
         return results_of(result)
     # some DataFrame operations drop attrs: the table is shown without its charts then
     if comparison is not None and comparison.attrs.get("results"):
         return results_of(comparison)
-    return None
+    return {}
+
+
+def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
+    """The card as it is printed, and what is proved of it."""
+    card = subject.card
+    lines = sum(map(len, card.rows)) + len(risk_columns(card))
+    size = "" if lines <= ONE_COLUMN else (" dense" if lines <= ONE_PAGE else " long")
+    foot = [proof.headline, *([proof.own] if proof.own else [])]
+    if card.fingerprint:
+        foot.append(f"Data: SHA-256 {card.fingerprint[:16]}\u2026")
+    title = printable(card.title)
+    return {"title": title, "size": size, "sheet": card_sheet(card, foot), "proof": proof}
+
+
+def _figures_part(subject: Subject, random_state: int) -> dict[str, Any]:
+    """Charts, the confusion matrix and the other thresholds."""
+    cuts, roc, shares = cuts_of(subject), roc_of(subject, random_state), calibration_of(subject)
+    curve, totals = roc_chart(roc, cuts), totals_chart(subject, histogram_of(subject), cuts)
+    negative, positive = (printable(str(label)) for label in subject.card.classes)
+    answers = [_answer(subject, cuts, k, curve, totals) for k in range(len(cuts.thresholds))]
+    return {
+        "positive": positive,
+        "negative": negative,
+        "cuts": answers,
+        "own": answers[cuts.own],
+        "own_cut": cuts.own,
+        # a "<" inside a script element could close it
+        "cuts_json": json.dumps(answers, ensure_ascii=True).replace("<", "\\u003c"),
+        "thresholds": tables.thresholds_table(subject, cuts),
+        "totals_chart": totals,
+        "roc_chart": curve,
+        "shares_chart": calibration_chart(subject, shares),
+        "shares": tables.shares_table(subject, shares),
+        "draws": roc.draws,
+        "seed": random_state,
+    }
+
+
+def _answer(subject: Subject, cuts: Cuts, k: int, curve: Chart, totals: Chart) -> dict[str, Any]:
+    """What the script shows at the k-th threshold."""
+    label = tables.threshold_label(subject, cuts, k)
+    own = " This is the card's threshold." if k == cuts.own else ""
+    on_curve, on_totals = moves_of((curve, totals), k)
+    return {
+        "label": label,
+        "text": f"Positive: {label}. Sensitivity {cuts.sensitivity[k]:.1%}, specificity "
+        f"{cuts.specificity[k]:.1%}, error {cuts.error[k]:.1%}.{own}",
+        "tp": int(cuts.true_positive[k]),
+        "fp": int(cuts.false_positive[k]),
+        "fn": int(cuts.false_negative[k]),
+        "tn": int(cuts.true_negative[k]),
+        "roc": on_curve,
+        "totals": on_totals,
+    }
+
+
+def _comparison_part(comparison: DataFrame | None, results: Results) -> dict[str, Any]:
+    """Exact against relaxed, and bounds over time, as far as they are given."""
+    compared = None
+    if comparison is not None:
+        table, notes = tables.comparison_table(comparison)
+        compared = {"table": table, "notes": notes}
+    solved = []
+    for k, name in enumerate(dict.fromkeys(name for name, _ in results)):
+        chart = bounds_chart(results, name, f"fig-bounds-{k}")
+        if chart is not None:
+            caption = (
+                f"{name.replace('_', '-')}. Solid: the best card so far. Dashed: the proven bound. "
+                "Between them lies what is open."
+            )
+            lp = " Dotted: the LP's bound." if (name, "relaxed") in results else ""
+            solved.append((chart, caption + lp))
+    return {"compared": compared, "solved": solved}
+
+
+def _pool_part(pool: Any) -> dict[str, Any]:
+    """Ranges over the nearly optimal cards."""
+    table = tables.pool_table(pool)
+    missing = getattr(pool, "missing", None)
+    known = f": {printable(missing)}" if isinstance(missing, str) else ""
+    lie = "card lies" if len(pool) == 1 else "cards lie"
+    return {
+        "table": table,
+        "said": (
+            f"{len(pool)} {lie} within {pool.epsilon:.3g} of the best one, relatively{known}.",
+            "Reliance: how much the mean loss of a card rises once the column has no points and "
+            "the threshold is set anew.",
+        ),
+    }
+
+
+def _data_part(subject: Subject) -> dict[str, Any]:
+    """The data checks."""
+    checks, remarks = checks_of(subject), []
+    if checks.contradicted:
+        remarks.append(
+            f"{checks.contradicted} rows have the values of a row of the other class: no rule on "
+            "these columns answers all of them rightly."
+        )
+    if subject.absent:
+        remarks.append(
+            f"These data lack {len(subject.absent)} feature(s) the card knows and gives no points."
+        )
+    return {"remarks": remarks, "checks": tables.checks_table(checks, subject)}

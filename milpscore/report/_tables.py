@@ -1,21 +1,25 @@
-"""The page's tables, each with a caption, and scopes for its heads."""
+"""The page's tables as plain text; the template gives them captions and scopes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from pandas import DataFrame
 
+from milpscore.certificate import Verification
 from milpscore.core.errors import NotApplicableError
-from milpscore.report._checks import Checks
-from milpscore.report._curves import Cuts
-from milpscore.report._subject import Subject
-from milpscore.report._words import DASH, signed
+from milpscore.report.figures import Checks, Cuts
+from milpscore.report.subject import Subject
 from milpscore.scorecard.rows import exact_number, number, printable
+
+DASH = "\u2013"
+"""Stands where there is no figure."""
+
+MINUS = "\u2212"
 
 _KINDS = {
     "exact": "exact",
@@ -27,77 +31,39 @@ _KINDS = {
 _MOST_ROWS = 200
 
 
+@dataclass(frozen=True)
+class Table:
+    """Cells of printable text; the first ``words`` columns hold words, the others figures."""
+
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+    marked: int | None = None  # the row that is the card's own
+
+
 def table(
     caption: str,
-    heads: Sequence[str],
-    rows: Iterable[Sequence[str]],
+    heads: Iterable[str],
+    rows: Iterable[Iterable[str]],
     *,
     words: int = 1,
     marked: int | None = None,
-) -> str:
-    """A table in a box of its own, which scrolls where it is too wide; everything is escaped.
-
-    Parameters
-    ----------
-    caption : str
-    heads : sequence of str
-    rows : iterable of sequences of str
-        The first cell is the row's head.
-    words : int
-        So many columns at the left hold words, the others figures.
-    marked : int, optional
-        The row that is the card's own.
-    """
-
-    def style(k: int) -> str:
-        return "" if k < words else ' class="figure"'
-
-    own = ' class="own"'
-    head = "".join(f'<th scope="col"{style(k)}>{_text(h)}</th>' for k, h in enumerate(heads))
-    body = "\n".join(
-        f'<tr{own if k == marked else ""}><th scope="row">{_text(first)}</th>'
-        + "".join(f"<td{style(j)}>{_text(cell)}</td>" for j, cell in enumerate(rest, start=1))
-        + "</tr>"
-        for k, (first, *rest) in enumerate(rows)
-    )
-    label = escape(printable(caption))
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>\n'
-        f"<caption>{_text(caption)}</caption>\n"
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>\n"
-    )
+) -> Table:
+    """The table with every text made printable."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    return Table(printable(caption), [*map(printable, heads)], cells, words, marked)
 
 
-def _text(value: str) -> str:
-    """Printable text, escaped."""
-    return escape(printable(value))
+def signed(text: str) -> str:
+    """A figure with the minus sign of print, which lines up with digits."""
+    return text.replace("-", MINUS)
 
 
-def confusion_table(subject: Subject, cuts: Cuts) -> str:
-    """The confusion matrix at the card's threshold; a script finds its cells by id."""
-    negative, positive = (printable(str(label)) for label in subject.card.classes)
-    own = cuts.own
-    cells = {
-        name: int(getattr(cuts, field)[own])
-        for name, field in (
-            ("tp", "true_positive"), ("fn", "false_negative"),
-            ("fp", "false_positive"), ("tn", "true_negative"),
-        )
-    }  # fmt: skip
-    yes, no = escape(positive), escape(negative)
-    said = "Card says"
-    return (
-        '<div class="scroll" role="region" tabindex="0" aria-label="Rows by class and answer">'
-        '<table class="confusion">\n'
-        f"<caption>Rows by class and answer</caption>\n"
-        f'<thead><tr><td></td><th scope="col" class="figure">{said} {yes}</th>'
-        f'<th scope="col" class="figure">{said} {no}</th></tr></thead>\n<tbody>\n'
-        f'<tr><th scope="row">Is {yes}</th><td class="figure" id="cell-tp">{cells["tp"]}</td>'
-        f'<td class="figure wrong" id="cell-fn">{cells["fn"]}</td></tr>\n'
-        f'<tr><th scope="row">Is {no}</th><td class="figure wrong" id="cell-fp">{cells["fp"]}</td>'
-        f'<td class="figure" id="cell-tn">{cells["tn"]}</td></tr>\n'
-        "</tbody>\n</table></div>\n"
-    )
+def verification_table(verification: Verification) -> Table:
+    """What each part of a certificate came to."""
+    rows = [(part.name, str(part.status), part.sentence) for part in verification.parts]
+    return table("The certificate, part by part", ("Part", "Status", "Why"), rows, words=3)
 
 
 def threshold_label(subject: Subject, cuts: Cuts, k: int) -> str:
@@ -108,7 +74,7 @@ def threshold_label(subject: Subject, cuts: Cuts, k: int) -> str:
     return f"{number(value)} or more" if math.isfinite(value) else "never"
 
 
-def thresholds_table(subject: Subject, cuts: Cuts) -> str:
+def thresholds_table(subject: Subject, cuts: Cuts) -> Table:
     """Every threshold with its confusion counts."""
     rows = [
         (
@@ -125,7 +91,7 @@ def thresholds_table(subject: Subject, cuts: Cuts) -> str:
     return table(f"What other thresholds would answer{note}", heads, rows, marked=cuts.own)
 
 
-def calibration_rows(subject: Subject, found: DataFrame) -> str:
+def shares_table(subject: Subject, found: DataFrame) -> Table:
     """The figures behind the calibration chart."""
     stated = subject.card.risk is not None
     rows = [
@@ -142,14 +108,8 @@ def calibration_rows(subject: Subject, found: DataFrame) -> str:
     return table("Observed share by total", heads, rows)
 
 
-def comparison_table(frame: DataFrame) -> str:
-    """Exact beside relaxed beside rounded.
-
-    Raises
-    ------
-    NotApplicableError
-        Where the table is not one of :func:`milpscore.compare`.
-    """
+def comparison_table(frame: DataFrame) -> tuple[Table, list[str]]:
+    """Exact beside relaxed beside rounded, and why a row has no card."""
     wanted = {"formulation", "kind", "claim", "objective", "bound", "gap", "terms",
               "train_accuracy", "solve_seconds"}  # fmt: skip
     lacking = wanted - set(frame.columns)
@@ -163,13 +123,12 @@ def comparison_table(frame: DataFrame) -> str:
     rows = [_comparison_row(row, held_out) for row in records]
     heads = ["Program", "Kind", "Claim", "Objective", "Bound", "Gap", "Terms", "Right",
              *(["Right, held out"] if held_out else []), "Seconds"]  # fmt: skip
-    body = table("Exact programs, their relaxations, and rounded cards", heads, rows, words=3)
-    notes = [
+    made = table("Exact programs, their relaxations, and rounded cards", heads, rows, words=3)
+    return made, [
         f"{row['formulation']}: {row['message']}"
         for row in records
         if row["claim"] == "none" and row.get("message")
     ]
-    return body + "".join(f'<p class="note">{_text(note)}</p>\n' for note in notes)
 
 
 def _comparison_row(row: dict[str, Any], held_out: bool) -> list[str]:
@@ -189,19 +148,8 @@ def _comparison_row(row: dict[str, Any], held_out: bool) -> list[str]:
     ]
 
 
-def pool_table(pool: Any) -> str:
-    """Ranges of points and reliance over a pool of cards.
-
-    Parameters
-    ----------
-    pool : object
-        With ``importance``, a DataFrame with one row a column; a pool of :mod:`milpscore.pools`.
-
-    Raises
-    ------
-    NotApplicableError
-        Where it has none.
-    """
+def pool_table(pool: Any) -> Table:
+    """Ranges of points and reliance over a pool of cards."""
     ranges = getattr(pool, "importance", None)
     wanted = {"share": "Cards that use it", "min_points": "Least points",
               "max_points": "Most points", "min_reliance": "Least reliance",
@@ -225,7 +173,7 @@ def pool_table(pool: Any) -> str:
     return table(f"Ranges over the pool{note}", ["Column", *wanted.values()], rows)
 
 
-def checks_table(checks: Checks, subject: Subject) -> str:
+def checks_table(checks: Checks, subject: Subject) -> Table:
     """The data checks as lines of a table."""
     negative, positive = (printable(str(label)) for label in subject.card.classes)
     least = f"{checks.least_wrong:.2%}"

@@ -25,25 +25,7 @@ from milpscore.scorecard.risks import risk_scale
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A card beside data.
-
-    Attributes
-    ----------
-    card : Scorecard
-        Its certificate is the record the page reads: that of the card, or of the certificate.
-    design : Design
-        The given data in the card's columns; without those the data lack.
-    totals : ndarray of shape (n,)
-    absent : tuple of str
-        Features the data lack; the card gives them no points.
-    statement : Statement or None
-        What was solved, on the given data.
-    broken : str
-        Why the certificate's file cannot be believed, in words; empty where nothing speaks
-        against it.
-    missing : mapping
-        Missing values by raw feature; None where only a design was given.
-    """
+    """A card beside data."""
 
     card: Scorecard
     design: Design
@@ -109,14 +91,7 @@ def subject_of(
     certificate: Certificate | None = None,
     statement: Statement | None = None,
 ) -> Subject:
-    """Read a card, its certificate and data together.
-
-    Raises
-    ------
-    DataError
-        Where they do not fit together: the data lack a feature with points or have other labels,
-        or card, certificate and statement are not of one solve.
-    """
+    """Read a card, its certificate and data together."""
     proof = given if isinstance(given, Certificate) else certificate
     card = given if isinstance(given, Scorecard) else card_of(given)
     kept = _kept(card, X)
@@ -235,13 +210,7 @@ def _without(card: Scorecard, kept: list[int]) -> list[str]:
 def design_of(
     card: Scorecard, kept: Sequence[int], X: Any, y: Any, sample_weight: Any, class_weight: Any
 ) -> Design:
-    """The data in some of the card's columns.
-
-    Raises
-    ------
-    DataError
-        Where the data lack one of them, or have other labels.
-    """
+    """The data in some of the card's columns."""
     columns = tuple(card.columns[j] for j in kept)
     if isinstance(X, Design):
         if any(part is not None for part in (y, sample_weight, class_weight)):

@@ -1,14 +1,18 @@
-"""Figures of a card on data: every threshold, the ROC curve with its band, totals by class."""
+"""Figures of a card on data: every threshold, the ROC curve, totals by class, data checks."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from pandas import DataFrame
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.report._subject import Subject
+from milpscore.report.subject import Subject
+from milpscore.scorecard import calibration_table
 
 MOST_CUTS = 400
 """So many thresholds are listed at most."""
@@ -22,71 +26,38 @@ _CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class Cuts:
-    """What the card would answer at other thresholds.
+    """What the card would answer at m other thresholds; arrays have the shape (m,)."""
 
-    Attributes
-    ----------
-    thresholds : ndarray of shape (m,)
-        Ascending: positive from this total on. The last is infinite: never positive.
-    own : int
-        Which of them answers as the card does.
-    true_positive, false_positive, false_negative, true_negative : ndarrays of shape (m,)
-        Rows of positive weight.
-    sensitivity, specificity, error : ndarrays of shape (m,)
-        Shares of the weight.
-    left_out : int
-        Totals that occur but are not listed.
-    """
-
-    thresholds: FloatArray
-    own: int
-    true_positive: IntArray
+    thresholds: FloatArray  # ascending: positive from this total on; the last is infinite
+    own: int  # which of them answers as the card does
+    true_positive: IntArray  # rows of positive weight, as the next three
     false_positive: IntArray
     false_negative: IntArray
     true_negative: IntArray
-    sensitivity: FloatArray
+    sensitivity: FloatArray  # shares of the weight, as the next two
     specificity: FloatArray
     error: FloatArray
-    left_out: int
+    left_out: int  # totals that occur and are not listed
 
 
 @dataclass(frozen=True)
 class Roc:
-    """The ROC curve of the totals.
+    """The ROC curve of the totals, from (0, 0) to (1, 1); straight lines halve ties."""
 
-    Attributes
-    ----------
-    false, true : ndarrays of shape (m,)
-        From (0, 0) to (1, 1); straight lines between points halve ties.
-    grid, lower, upper : ndarrays of shape (g,)
-        The pointwise 95 % band of the true rate at false rates ``grid``.
-    area, area_lower, area_upper : float
-        The area below it, with its 95 % interval.
-    draws : int
-    """
-
-    false: FloatArray
+    false: FloatArray  # rates, shape (m,)
     true: FloatArray
-    grid: FloatArray
-    lower: FloatArray
+    grid: FloatArray  # false rates, shape (g,)
+    lower: FloatArray  # the pointwise 95 % band of the true rate at them
     upper: FloatArray
     area: float
-    area_lower: float
+    area_lower: float  # its 95 % interval
     area_upper: float
     draws: int
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Rows of each class by total.
-
-    Attributes
-    ----------
-    left, right : ndarrays of shape (b,)
-        Ends of the bins.
-    negative, positive : ndarrays of shape (b,)
-        Rows of positive weight.
-    """
+    """Rows of positive weight by class in bins of the totals, each of shape (b,)."""
 
     left: FloatArray
     right: FloatArray
@@ -141,16 +112,6 @@ def roc_of(subject: Subject, random_state: int = 0, draws: int = DRAWS) -> Roc:
 
     Rows of one total and one weight are drawn together, by their number, which is the same as
     drawing rows.
-
-    Parameters
-    ----------
-    subject : Subject
-    random_state : int
-    draws : int
-
-    Returns
-    -------
-    Roc
     """
     random = np.random.default_rng(random_state)
     counted = subject.counted
@@ -242,3 +203,64 @@ def _round_up(width: float) -> float:
     """The next 1, 2 or 5 times a power of ten."""
     power = 10.0 ** np.floor(np.log10(width))
     return float(next(k * power for k in (1, 2, 5, 10) if k * power >= width * (1 - 1e-9)))
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Counts over the rows of positive weight, in the card's columns."""
+
+    rows: int  # all of them
+    weightless: int  # rows of weight 0, which the figures below leave out
+    columns: int
+    positives: int
+    negatives: int
+    positive_share: float  # of the weight
+    repeats: int  # rows with the values and the class of an earlier one
+    patterns: int  # different rows of values
+    contradicted: int  # rows that share their values with a row of the other class
+    least_wrong: float  # least share of the weight any rule on these columns answers wrongly
+    least_errors: int | None  # the same in rows; None where rows differ in weight
+    constant: tuple[str, ...]
+    missing: Mapping[str, int] | None  # by raw feature; None where it cannot be told
+
+
+def checks_of(subject: Subject) -> Checks:
+    """Count what is odd about the data."""
+    design, counted = subject.design, subject.counted
+    merged, weight = design.merged, design.weight
+    rows, hit = int(counted.sum()), subject.positive & counted
+    pairs = merged.conflicts
+    lost = math.fsum(merged.weight[pairs].min(axis=1)) if len(pairs) else 0.0
+    in_conflict = np.isin(merged.inverse[counted], pairs)
+    whole = math.fsum(weight)
+    each = float(weight[counted][0])
+    return Checks(
+        rows=len(weight),
+        weightless=len(weight) - rows,
+        columns=design.shape[1],
+        positives=int(hit.sum()),
+        negatives=rows - int(hit.sum()),
+        positive_share=math.fsum(weight[hit]) / whole,
+        repeats=rows - len(merged.y),
+        patterns=len(merged.y) - len(pairs),
+        contradicted=int(in_conflict.sum()),
+        least_wrong=lost / whole,
+        least_errors=None if subject.weighted else round(lost / each),
+        constant=tuple(
+            design.names[j] for j in np.flatnonzero(np.ptp(design.X[counted], axis=0) == 0).tolist()
+        ),
+        missing=subject.missing,
+    )
+
+
+def calibration_of(subject: Subject) -> DataFrame:
+    """Observed shares by total, sparse totals put together where there are many."""
+    counted = subject.totals[subject.counted]
+    few = len(np.unique(counted)) <= 12
+    return calibration_table(
+        subject.card,
+        subject.totals,
+        subject.positive,
+        subject.design.weight,
+        min_rows=1 if few else max(5, len(counted) // 20),
+    )

@@ -14,8 +14,8 @@ from milpscore.certificate import Verification
 from milpscore.core.design import FloatArray
 from milpscore.core.grid import common_step
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
-from milpscore.report._subject import Subject
-from milpscore.report._words import signed
+from milpscore.report._tables import signed
+from milpscore.report.subject import Subject
 from milpscore.scorecard.rows import number, printable, rounded_down
 from milpscore.verify import evaluate
 
@@ -27,37 +27,27 @@ _AGREE = 1e-9
 
 @dataclass(frozen=True)
 class Proof:
-    """What is known of better cards.
-
-    Attributes
-    ----------
-    standing : str
-        ``optimal``, ``gap`` or ``feasible`` as objective and bound allow; ``none`` without a
-        certificate; ``other data`` and ``contradicted`` where nothing is claimed.
-    headline : str
-        The one sentence for the card's foot.
-    own : str
-        The card's own figure beside it; empty where the headline needs none.
-    sentences : tuple of str
-        What there is to add.
-    """
+    """What is known of better cards."""
 
     standing: Standing
     headline: str
     own: str = ""
     sentences: tuple[str, ...] = ()
 
+    @property
+    def warns(self) -> bool:
+        """Whether nothing is claimed because something speaks against it."""
+        return self.standing in ("other data", "contradicted")
+
+    @property
+    def below(self) -> tuple[str, ...]:
+        """What stands below the headline."""
+        return (*([self.own] if self.own else []), *self.sentences)
+
 
 @dataclass(frozen=True)
 class Least:
-    """The least weight of errors that a bound leaves.
-
-    Attributes
-    ----------
-    amount : Fraction
-        In rows where all weigh alike, otherwise in weight.
-    in_rows : bool
-    """
+    """The least weight of errors that a bound leaves."""
 
     amount: Fraction
     in_rows: bool
@@ -72,23 +62,7 @@ class Least:
 
 
 def least_errors(share: float, weight: FloatArray, slack: float = CLAIM_TOLERANCE) -> Least:
-    """The errors that a card must make whose mean 0-1 loss is at least ``share``.
-
-    Parameters
-    ----------
-    share : float
-        A bound on the loss.
-    weight : ndarray of shape (n,)
-        Of the rows; those of weight zero count for nothing.
-    slack : float
-        What the bound may be too high by: a sum of errors is rounded up to one that is possible
-        only from above this.
-
-    Returns
-    -------
-    Least
-        At least 0, a multiple of the weights' common step where they have one.
-    """
+    """The errors that a card must make whose mean 0-1 loss is at least ``share``."""
     counted = weight[weight > 0]
     alike = bool(np.ptp(counted) == 0)
     total = float(len(counted)) if alike else math.fsum(counted)
@@ -102,18 +76,7 @@ def least_errors(share: float, weight: FloatArray, slack: float = CLAIM_TOLERANC
 
 
 def proof_of(subject: Subject, verification: Verification | None = None) -> Proof:
-    """What is proved of the card, checked against the data where it can be.
-
-    Parameters
-    ----------
-    subject : Subject
-    verification : Verification, optional
-        Of :func:`milpscore.certificate.verify_certificate` on the same data.
-
-    Returns
-    -------
-    Proof
-    """
+    """What is proved of the card, checked against the data where it can be."""
     record = subject.record
     if not record or record.get("claim") is None:
         return Proof("none", "This card carries no certificate: nothing is known of better cards.")
