@@ -21,8 +21,8 @@ from milpscore.core.design import Design
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, relative_gap
 from milpscore.formulations import FORMULATIONS
-from milpscore.rounding import start_card
-from milpscore.rounding._start import work_within
+from milpscore.search import start_card
+from milpscore.search.starts import work_within
 from milpscore.solvers import SOLVERS, load, solve
 from milpscore.verify import evaluate
 

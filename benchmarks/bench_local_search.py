@@ -52,8 +52,8 @@ def stated(weights: str) -> Any:
 
 def sweeps(weights: str, runs: int, max_work: float) -> dict[str, Any]:
     """Seconds of the yardstick, of the sweep, of a whole move and of a search."""
-    from milpscore.rounding import local_search
-    from milpscore.rounding._moves import MoveTable, hinge_sweep
+    from milpscore.search import local_search
+    from milpscore.search.moves import MoveTable, hinge_sweep
 
     statement = stated(weights)
     A = np.random.default_rng(SEED).normal(size=(ROWS, MOVES))

@@ -45,7 +45,7 @@ def searched(
     """The tree's card beside the planted one, on the rows it was searched on."""
     from milpscore.data import make_design, make_planted_score
     from milpscore.formulations import FORMULATIONS as BUILDERS
-    from milpscore.rounding import start_card
+    from milpscore.search import start_card
     from milpscore.solvers import solve
     from milpscore.verify import evaluate
 

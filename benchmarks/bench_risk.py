@@ -29,7 +29,7 @@ def solved(name: str, solver: str, limit: float) -> dict[str, Any]:
     import numpy as np
 
     from milpscore.formulations import risk_score
-    from milpscore.rounding import start_card
+    from milpscore.search import start_card
     from milpscore.solvers import solve
 
     rng = np.random.default_rng(0)

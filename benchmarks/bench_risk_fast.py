@@ -72,7 +72,7 @@ def ours(name: str, runs: int, numba: str) -> dict[str, Any]:
     """Our card, and the seconds of each fit."""
     os.environ["MILPSCORE_NUMBA"] = numba
     from milpscore.data import make_design
-    from milpscore.rounding import fast_risk_card
+    from milpscore.search import fast_risk_card
 
     X, y = rows_of(name)
     taken = []

@@ -65,6 +65,7 @@ PACKAGES = (
     "milpscore.formulations",
     "milpscore.solvers",
     "milpscore.rounding",
+    "milpscore.search",
     "milpscore.constraints",
     "milpscore.verify",
     "milpscore.certificate",

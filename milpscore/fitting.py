@@ -16,8 +16,9 @@ from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.statement import Statement
 from milpscore.formulations import FORMULATIONS
 from milpscore.losses import RiskLoss
-from milpscore.rounding import fast_risk_card, round_program, start_card
-from milpscore.rounding._start import work_within
+from milpscore.rounding import round_program
+from milpscore.search import fast_risk_card, start_card
+from milpscore.search.starts import work_within
 from milpscore.solvers import solve
 from milpscore.solvers._options import Options, make_options
 from milpscore.verify import check

@@ -25,7 +25,6 @@ from milpscore.rounding import (
     randomised,
     round_program,
     rounding_bounds,
-    rounding_function,
 )
 
 X, y, planted = make_ternary(random_state=0, return_card=True)
@@ -118,7 +117,7 @@ for margin, (program, lp) in relaxed.items():
     drawn = randomised(statement, w, n_draws=100, random_state=0)
     cards = {"nearest": nearest(statement, w, b), "randomised, best of 100": drawn.card}
     for name in METHODS:
-        found = rounding_function(name)(statement, Request(w, b, random_state=0))
+        found = ROUNDINGS[name](statement, Request(w, b, random_state=0))
         cards[name.replace("_", " ")] = found.card
     objective = {n: milpscore.verify.evaluate(statement, c).objective for n, c in cards.items()}
     start = cards[min(objective, key=objective.get)]

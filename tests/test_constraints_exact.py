@@ -16,7 +16,8 @@ from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result
 from milpscore.data import make_planted_score
 from milpscore.formulations import FORMULATIONS as REGISTERED, risk_score
-from milpscore.rounding import coordinate_descent, round_program, start_card
+from milpscore.rounding import round_program
+from milpscore.search import coordinate_descent, start_card
 from milpscore.solvers import solve
 from milpscore.verify import check, evaluate
 

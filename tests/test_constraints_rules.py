@@ -19,11 +19,11 @@ from milpscore.core.errors import FormulationError
 from milpscore.data import Binner, make_design
 from milpscore.estimators import FusedLassoClassifier, SlimClassifier, SlimClassifierCV
 from milpscore.formulations import facets_hinge, hinge, risk_score, slim
-from milpscore.rounding import start_card
-from milpscore.rounding._proximal import find_start
 from milpscore.scorecard import certified_card
+from milpscore.search import start_card
+from milpscore.search.points import repaired
+from milpscore.search.starts import find_start
 from milpscore.solvers import solve
-from milpscore.solvers._repair import repaired
 
 Y = np.array([0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 1])
 

@@ -14,7 +14,7 @@ from milpscore.core.card import Card
 from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.formulations import FORMULATIONS, fused_lasso, hinge, slim
-from milpscore.rounding import coordinate_descent, start_card
+from milpscore.search import coordinate_descent, start_card
 from milpscore.verify import check, evaluate
 
 SEEDS = range(25)

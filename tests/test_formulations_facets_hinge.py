@@ -18,7 +18,7 @@ from milpscore.core.result import Claim
 from milpscore.data import make_planted_score
 from milpscore.formulations import facets_hinge, hinge
 from milpscore.penalties import Facets, IntegerFacets
-from milpscore.rounding import coordinate_descent, find_start
+from milpscore.search import coordinate_descent, find_start
 from milpscore.solvers import load, solve
 from milpscore.verify import check, evaluate
 

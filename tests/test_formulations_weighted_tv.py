@@ -20,7 +20,7 @@ from milpscore.data import Binner
 from milpscore.estimators import FusedLassoClassifier
 from milpscore.formulations import fused_lasso, fused_lasso_by_feature
 from milpscore.penalties import Binarsity, BlockTV
-from milpscore.rounding import start_card
+from milpscore.search import start_card
 from milpscore.solvers import load, solve
 from milpscore.solvers._finish import absolute_gap
 from milpscore.verify import check, evaluate

@@ -14,8 +14,8 @@ from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.result import Claim
 from milpscore.data import Binner, double_features, make_design, undouble
 from milpscore.formulations import facets_hinge, fused_lasso, hinge, slim
-from milpscore.rounding import hill_climbing, local_search
-from milpscore.rounding._moves import hinge_sweep
+from milpscore.search import hill_climbing, local_search
+from milpscore.search.moves import hinge_sweep
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
 

@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 import milpscore
-from milpscore import formulations, rounding
+from milpscore import formulations, rounding, search
 from milpscore.cli._app import app
 from milpscore.comparison import COLUMNS, KINDS, PROXIMAL_COLUMNS
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner, make_planted_score
-from milpscore.rounding._proximal import _deviation
+from milpscore.search.starts import _deviation
 from milpscore.verify import check, evaluate
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -45,19 +45,19 @@ def program(name: str, seed: int = 0, **changes: Any) -> Any:
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_start_meets_every_constraint(name: str, penalty: Any) -> None:
     exact = program(name).exact()
-    card = rounding.proximal_start(exact, penalty=penalty)
+    card = search.proximal_start(exact, penalty=penalty)
     assert card is not None
     assert check(exact, card).feasible
     empty = exact.statement.empty_card()
     assert evaluate(exact.statement, card).objective < evaluate(exact.statement, empty).objective
-    again = rounding.proximal_start(exact, penalty=penalty)
+    again = search.proximal_start(exact, penalty=penalty)
     assert again == card
 
 
 def test_ranges_and_sets_hold() -> None:
     X, y = planted()
     stated = formulations.slim(X, y, coef_min=0, coef_max=2, max_terms=2)
-    card = rounding.proximal_start(stated)
+    card = search.proximal_start(stated)
     assert card is not None
     assert card.coefficients.min() >= 0
     assert card.coefficients.max() <= 2
@@ -66,20 +66,20 @@ def test_ranges_and_sets_hold() -> None:
 
 def test_a_users_constraint_refuses_a_start() -> None:
     stated = program("slim")
-    card = rounding.proximal_start(stated)
+    card = search.proximal_start(stated)
     assert card is not None
     j = int(np.flatnonzero(card.coefficients)[0])
     stated.model.mine = pyo.Constraint(expr=stated.model.w[j] == 0)
-    refused = rounding.proximal_start(stated)
+    refused = search.proximal_start(stated)
     assert refused is None or refused.coefficients[j] == 0
 
 
 def test_start_card_is_the_better_of_both() -> None:
     for seed in range(4):
         statement = program("slim", seed=seed).statement
-        reached = rounding.start_card(program("slim", seed=seed))
-        descent = rounding.coordinate_descent(statement, statement.empty_card())
-        found = rounding.find_start(statement)
+        reached = search.start_card(program("slim", seed=seed))
+        descent = search.coordinate_descent(statement, statement.empty_card())
+        found = search.find_start(statement)
         assert reached is not None
         assert found is not None
         least = min(evaluate(statement, card).objective for card in (descent, found.card))
@@ -93,8 +93,8 @@ def test_a_path_finds_what_descent_misses(
 ) -> None:
     stated = formulations.slim(*uci(name), max_terms=5)
     statement = stated.statement
-    descent = rounding.coordinate_descent(statement, statement.empty_card())
-    found = rounding.proximal_start(stated)
+    descent = search.coordinate_descent(statement, statement.empty_card())
+    found = search.proximal_start(stated)
     assert found is not None
     assert evaluate(statement, found).objective < evaluate(statement, descent).objective
     assert evaluate(statement, found).objective <= limit
@@ -102,14 +102,14 @@ def test_a_path_finds_what_descent_misses(
 
 def test_no_work_and_one_class_give_no_start() -> None:
     stated = program("slim")
-    assert rounding.proximal_start(stated, max_work=10) is None
-    assert rounding.start_card(stated, max_work=10) is not None
+    assert search.proximal_start(stated, max_work=10) is None
+    assert search.start_card(stated, max_work=10) is not None
 
 
 def test_no_start_where_no_card_is_allowed() -> None:
     impossible = formulations.slim(*planted(40, 3), coef_min=1, max_terms=1)
-    assert rounding.proximal_start(impossible) is None
-    assert rounding.start_card(impossible) is None
+    assert search.proximal_start(impossible) is None
+    assert search.start_card(impossible) is None
 
 
 def test_extreme_columns_are_no_danger() -> None:
@@ -123,9 +123,9 @@ def test_extreme_columns_are_no_danger() -> None:
 def test_wrong_options_are_refused() -> None:
     stated = program("slim")
     with pytest.raises(OptionError, match="smoothed_hinge"):
-        rounding.proximal_start(stated, loss="hinge")  # type: ignore[arg-type]
+        search.proximal_start(stated, loss="hinge")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="from 1 on"):
-        rounding.proximal_start(stated, n_lams=0)
+        search.proximal_start(stated, n_lams=0)
     with pytest.raises(OptionError, match="seed"):
         rounding.warm_start_savings(stated, seeds=())
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 from fractions import Fraction
 from typing import Any
 
@@ -18,8 +15,8 @@ from milpscore.constraints import AtLeast, AtMost, EitherOr, Implies, Include, M
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.data import make_design
 from milpscore.formulations import hinge, risk_score
-from milpscore.rounding import FastRisk, coordinate_descent, fast_risk_card
-from milpscore.rounding._risk_supports import SupportRules
+from milpscore.search import FastRisk, coordinate_descent, fast_risk_card
+from milpscore.search._risk_supports import SupportRules
 from milpscore.verify import evaluate
 
 
@@ -311,30 +308,6 @@ def test_an_impossible_intercept_range_is_kept_or_refused() -> None:
         found = fast_risk_card(statement, scale=scale)
         assert Fraction(3) <= found.card.intercept <= Fraction(4)
         assert found.loss == pytest.approx(loss_of(found, X, y, np.ones(len(y))), abs=1e-10)
-
-
-def test_the_same_card_without_numba() -> None:
-    """A child that leaves the kernels in Python prints the same points and scale."""
-    code = (
-        "import numpy as np\n"
-        "from designs import design\n"
-        "from test_risk_fast import random_instance\n"
-        "from milpscore.rounding import fast_risk_card\n"
-        "for seed in range(6):\n"
-        "    found = fast_risk_card(design(*random_instance(seed, p=8)), 4)\n"
-        "    print(found.card.coefficients.tolist(), round(found.recalibrated, 9))\n"
-    )
-    here = os.path.dirname(__file__)
-    path = os.pathsep.join([here, os.path.dirname(here), os.environ.get("PYTHONPATH", "")])
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-            env={**os.environ, "PYTHONPATH": path, "MILPSCORE_NUMBA": numba},
-        ).stdout
-        for numba in ("0", "1", "1")
-    ]  # fmt: skip
-    assert outputs[0].count("[") == 6
-    assert outputs[0] == outputs[1] == outputs[2]
 
 
 @pytest.mark.data

@@ -21,9 +21,8 @@ from milpscore.rounding import (
     nearest,
     round_program,
     rounding_bounds,
-    rounding_function,
 )
-from milpscore.rounding._both import round_by_name
+from milpscore.rounding.program import round_by_name
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
 
@@ -289,7 +288,7 @@ def test_each_registered_rounding_is_a_row() -> None:
 def test_one_answer_for_one_seed(name: str) -> None:
     statement, w, b, _ = case(9, whole=True)
     request = Request(w, b, random_state=3)
-    one, two = (rounding_function(name.replace("_", "-"))(statement, request) for _ in range(2))
+    one, two = (ROUNDINGS[name.replace("_", "-")](statement, request) for _ in range(2))
     assert one.method == name
     assert one.card == two.card
     assert np.array_equal(one.trace, two.trace)

@@ -13,12 +13,12 @@ from milpscore.constraints import EitherOr
 from milpscore.core.errors import FormulationError, NotApplicableError, SizeError
 from milpscore.formulations import hinge, risk_score, slim
 from milpscore.rounding import (
-    _expectation as expectation_module,
+    expectations as expectation_module,
     expected_loss,
     randomised,
     rounding_bounds,
 )
-from milpscore.rounding._randomised import held_losses
+from milpscore.rounding.expectations import held_losses
 
 
 def integer_case(seed: int, p: int = 6) -> tuple[Any, Any, Any, Any]:

@@ -21,7 +21,7 @@ from milpscore.rounding import (
     rounded_ridge,
     scaled_rounding,
 )
-from milpscore.rounding._golovin import random_round
+from milpscore.rounding.regressions import random_round
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
 

@@ -33,7 +33,7 @@ from milpscore.core.errors import (
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Termination, TracePoint
 from milpscore.formulations import FORMULATIONS, convex_rounding, fused_lasso, hinge, slim
-from milpscore.rounding import start_card
+from milpscore.search import start_card
 from milpscore.solvers import _highs, _highs_run, _self_test, load, self_test, solve
 from milpscore.solvers._highs_run import Outcome
 from milpscore.verify import evaluate

@@ -11,7 +11,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Claim, Termination
 from milpscore.data import make_design, make_planted_score
 from milpscore.formulations import hinge, slim
-from milpscore.rounding import start_card
+from milpscore.search import start_card
 from milpscore.solvers import load, solve
 
 

@@ -22,7 +22,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Design
 from milpscore.fitting import fit_card
 from milpscore.formulations import slim
-from milpscore.rounding import coordinate_descent, fast_risk_card, start_card
+from milpscore.search import coordinate_descent, fast_risk_card, start_card
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
 
@@ -45,7 +45,7 @@ class Slim:
     time_limit : float
         Seconds of the final solve, less where the budget says so; 0 for none.
     max_work : float
-        Row totals of each heuristic, see :func:`milpscore.rounding.start_card`.
+        Row totals of each heuristic, see :func:`milpscore.search.start_card`.
     random_state : int
     """
 
@@ -102,7 +102,7 @@ class Slim:
 
 @dataclass(frozen=True)
 class RiskScore(OfGrid):
-    """Logistic risk scores of :func:`milpscore.rounding.fast_risk_card`, positive from 50 % on.
+    """Logistic risk scores of :func:`milpscore.search.fast_risk_card`, positive from 50 % on.
 
     Parameters
     ----------

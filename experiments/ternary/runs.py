@@ -15,9 +15,10 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.data import make_design, make_ternary
 from milpscore.formulations import convex_rounding, hinge
-from milpscore.rounding import derandomised, hill_climbing, local_search, nearest, randomised
-from milpscore.rounding._allowed import neighbours
-from milpscore.rounding._randomised import held_losses
+from milpscore.rounding import derandomised, nearest, randomised
+from milpscore.rounding.expectations import held_losses
+from milpscore.search import hill_climbing, local_search
+from milpscore.search.points import neighbours
 from milpscore.solvers import load, solve
 from milpscore.solvers._session import set_option
 from milpscore.verify import evaluate

@@ -18,7 +18,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result, relative_gap
 from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.formulations import FORMULATIONS
-from milpscore.rounding import rounding_function
+from milpscore.rounding import ROUNDINGS
 from milpscore.rounding._savings import savings_table
 
 PROXIMAL_COLUMNS = (
@@ -100,7 +100,7 @@ def compare(
         As in :func:`milpscore.solvers.solve`.
     proximal : bool
         Add a row ``proximal`` to each formulation: the card rounded from a proximal path
-        (:func:`milpscore.rounding.find_start`), judged by the statement's own objective and the
+        (:func:`milpscore.search.find_start`), judged by the statement's own objective and the
         LP's bound. The columns :data:`PROXIMAL_COLUMNS` hold the smooth model's figures, which
         bound nothing.
     roundings : sequence of str
@@ -189,7 +189,7 @@ def _roundings(given: Sequence[str]) -> tuple[str, ...]:
     """Names of roundings as the registry has them, each there and given once."""
     names = tuple(name.replace("-", "_") for name in given)
     for name in names:
-        rounding_function(name)
+        ROUNDINGS.name_of(name)
         if names.count(name) > 1:
             raise OptionError(f"the rounding {name} is given twice: each makes one row")
     return names

@@ -13,9 +13,9 @@ from milpscore.core.errors import OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of
 from milpscore.formulations import FORMULATIONS
-from milpscore.rounding import start_card
-from milpscore.rounding._both import round_both_ways, round_by_name, round_from_path
-from milpscore.rounding._start import work_within
+from milpscore.rounding.program import round_both_ways, round_by_name, round_from_path
+from milpscore.search import start_card
+from milpscore.search.starts import work_within
 from milpscore.solvers import load, solve
 from milpscore.verify import evaluate
 

@@ -14,7 +14,7 @@ from milpscore.core.conic import ConicProgram
 from milpscore.core.errors import MissingDependencyError, NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, relative_gap
-from milpscore.rounding import start_card
+from milpscore.search import start_card
 from milpscore.solvers import load, solve
 
 REALISATION_COLUMNS = (

@@ -21,8 +21,8 @@ from milpscore.core.statement import Statement
 from milpscore.formulations.restating import plain_statement, restate
 from milpscore.losses import RiskLoss
 from milpscore.pools._figures import with_points
-from milpscore.rounding import start_card
-from milpscore.rounding._start import work_within
+from milpscore.search import start_card
+from milpscore.search.starts import work_within
 from milpscore.solvers import solve
 from milpscore.solvers._options import is_number, is_whole
 from milpscore.verify import evaluate

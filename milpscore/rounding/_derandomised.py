@@ -12,11 +12,8 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.rounding._allowed import neighbours
-from milpscore.rounding._expectation import Law, RandomTotals
-from milpscore.rounding._outcome import RoundedCard, completed
-from milpscore.rounding._randomised import held_losses
-from milpscore.rounding._request import Request
+from milpscore.rounding.expectations import Law, RandomTotals, held_losses
+from milpscore.search.points import RoundedCard, completed, neighbours
 
 Estimator: TypeAlias = Literal["pessimistic", "exact"]
 Order: TypeAlias = Literal["uncertain", "given"]
@@ -130,17 +127,6 @@ def derandomised(
         held_loss=float(held_losses(statement, points[None, :], b)[0])
         if isinstance(statement.loss, Hinge)
         else trace[-1],
-    )
-
-
-def round_request(statement: Statement, request: Request) -> Derandomised:
-    """The row ``derandomised`` of a comparison.
-
-    The pessimistic estimator where the loss is the hinge, else the exact one.
-    """
-    hinge = isinstance(statement.loss, Hinge)
-    return derandomised(
-        statement, request.w, request.b, estimator="pessimistic" if hinge else "exact"
     )
 
 

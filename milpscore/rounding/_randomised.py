@@ -1,4 +1,4 @@
-"""Randomised rounding: every weight up with probability equal to its fractional part."""
+"""Rounding to the nearest, and at random: up with probability equal to the fractional part."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.card import Card, FloatTotals
+from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.grid import as_fraction
-from milpscore.core.statement import Statement, best_losses
+from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.rounding._allowed import limit_terms, neighbours
-from milpscore.rounding._bounds import rounding_bounds
-from milpscore.rounding._outcome import read_only
-from milpscore.verify import Evaluation, evaluate
+from milpscore.rounding.expectations import held_losses, rounding_bounds
+from milpscore.search.points import (
+    best_objectives,
+    limit_terms,
+    nearest_points,
+    neighbours,
+    read_only,
+)
+from milpscore.verify import Evaluation, evaluate, mean_loss
 
 JUDGED = 5
 """So many of the best draws are re-evaluated exactly before one is called the best."""
@@ -98,6 +102,46 @@ class Rounding:
         )
 
 
+def nearest(statement: Statement, w: npt.ArrayLike, b: float | None = None) -> Card:
+    """Round every weight to the closest allowed value, without any chance.
+
+    Parameters
+    ----------
+    statement : Statement
+        Its ranges and sets say which values are allowed; where ``max_terms`` is exceeded, the
+        terms of least absolute LP weight are dropped.
+    w : array of shape (p,)
+        Real weights, say those of a relaxed result.
+    b : float, optional
+        The LP's intercept: kept (moved to the closest allowed one) where none is better.
+
+    Returns
+    -------
+    Card
+        With the allowed intercept of least loss for the rounded weights. A weight half-way
+        between two values (within 1e-9) goes to the one closer to 0, so that a change of all
+        signs changes nothing else. The card breaks ``max_terms`` only where more columns than
+        that cannot be 0; it may break a constraint, which only the re-check tells.
+
+    Raises
+    ------
+    FormulationError
+        For weights of another shape, or not finite.
+
+    See Also
+    --------
+    rounding_bounds : what this rounding surely obeys under the hinge loss.
+    """
+    points, _ = limit_terms(statement, nearest_points(statement, w)[None, :], w)
+    best = statement.with_best_intercept(points[0])
+    if b is None:
+        return best
+    close = Card(points[0], statement.intercept.nearest(b))
+    if any(constraint.violation(statement, close) for constraint in statement.constraints):
+        return best
+    return close if mean_loss(statement, close)[0] <= mean_loss(statement, best)[0] else best
+
+
 def randomised(
     statement: Statement,
     w: npt.ArrayLike,
@@ -150,9 +194,9 @@ def randomised(
     repaired, feasible = limit_terms(statement, drawn, w)
     changed = (repaired != drawn).any(axis=1)
     points, kept_times, places = _distinct(repaired[feasible], times[feasible])
-    losses = _best_losses(statement, points)
+    losses, sums = best_objectives(statement, points)
     objectives = np.full(len(drawn), np.inf)
-    objectives[feasible] = (losses + [statement.penalty(row) for row in points])[places]
+    objectives[feasible] = sums[places]
     within = np.isfinite(losses)
     beyond = int(kept_times[~within].sum())
     points, kept_times, losses = points[within], kept_times[within], losses[within]
@@ -175,36 +219,6 @@ def randomised(
         trace=read_only(objectives[which.ravel()]),
         bounds=rounding_bounds(statement, w, intercept) if hinge and intercept is not None else {},
     )
-
-
-def held_losses(statement: Statement, points: IntArray, b: float) -> FloatArray:
-    """Mean loss of each of N vectors of points with the real intercept b, shape (N,)."""
-    rows, held = statement.design.merged, as_fraction(float(b))
-    means = [
-        float(rows.weight @ statement.loss.rows(FloatTotals(total, 0.0), held, rows.y))
-        for totals in _totals(statement, points)
-        for total in totals.T
-    ]
-    return np.array(means, dtype=np.float64) / float(rows.weight.sum())
-
-
-def _best_losses(statement: Statement, points: IntArray) -> FloatArray:
-    """Mean loss of each of N vectors of points with its best allowed intercept, shape (N,)."""
-    found, start = [np.empty(0)], 0
-    for totals in _totals(statement, points):
-        end = start + totals.shape[1]
-        found.append(best_losses(statement, totals, points[start:end]))
-        start = end
-    return np.concatenate(found)
-
-
-def _totals(statement: Statement, points: IntArray) -> Iterator[FloatArray]:
-    """Totals of the merged rows, one vector of points a column, by products of bounded size."""
-    X = statement.design.merged.X
-    weights = points.T.astype(np.float64)
-    chunk = max(1, _CHUNK // max(len(X), 1))
-    for start in range(0, len(points), chunk):
-        yield X @ weights[:, start : start + chunk]
 
 
 def _judged(

@@ -11,7 +11,7 @@ from milpscore.core.card import Card
 from milpscore.core.errors import OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.rounding._proximal import proximal_start
+from milpscore.search.starts import proximal_start
 from milpscore.solvers import solve
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from milpscore.core.result import (
     claim_of,
 )
 from milpscore.proximal import fit_proximal
+from milpscore.search.polish import polished
 from milpscore.solvers._cone_outcome import ConeOutcome, residuals, solver_bound
 from milpscore.solvers._conic_options import CONIC_SOLVERS, ConicOptions
-from milpscore.solvers._polish import polished
 from milpscore.verify._card import Evaluation
 from milpscore.verify._conic import added_violations, evaluate_conic, fenchel_bound, null_point
 

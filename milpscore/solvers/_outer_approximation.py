@@ -20,13 +20,13 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, TracePoint
+from milpscore.search.neighbourhood import Neighbourhood
 from milpscore.solvers._finish import exact_result, start_vector
 from milpscore.solvers._hand_back import hand_back
 from milpscore.solvers._highs import nothing_run, relaxed_result
 from milpscore.solvers._highs_run import Outcome, run
 from milpscore.solvers._master import Master, Round, TimeIsUpError
 from milpscore.solvers._master_rows import TOLERANCE
-from milpscore.solvers._neighbours import Neighbourhood
 from milpscore.solvers._options import Options
 from milpscore.solvers._planes import (
     anchor,

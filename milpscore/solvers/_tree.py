@@ -19,12 +19,12 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss, ZeroOne
-from milpscore.solvers._coordinate_descent import coordinate_descent
+from milpscore.search._coordinate_descent import coordinate_descent
+from milpscore.search.points import repaired
 from milpscore.solvers._finish import Direct, absolute_gap, card_result
 from milpscore.solvers._highs_run import Outcome
 from milpscore.solvers._options import Options
 from milpscore.solvers._progress import progress_line
-from milpscore.solvers._repair import repaired
 from milpscore.verify import check
 
 Callback = Callable[[TracePoint], None]

@@ -16,9 +16,9 @@ from milpscore.core.result import Result, Termination, claim_of
 from milpscore.fitting import fit_card
 from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS
 from milpscore.proximal._result import Stop
-from milpscore.rounding import start_card
-from milpscore.rounding._both import round_both_ways
-from milpscore.rounding._start import work_within
+from milpscore.rounding.program import round_both_ways
+from milpscore.search import start_card
+from milpscore.search.starts import work_within
 from milpscore.solvers import solve
 from milpscore.study._models import with_constraints
 from milpscore.study._spec import Limits, ModelSpec, Task

@@ -114,7 +114,7 @@ class Descent:
 
     def _best_change(self, w: IntArray, dropped: int | None = None) -> tuple[float, IntArray]:
         """The best card that differs from w (less a term) in one coefficient."""
-        from milpscore.solvers.tree._zero_one_moves import least_errors
+        from milpscore.search.zero_one import least_errors
 
         p, problem = self.patterns, self.patterns.problem
         w = w.copy()

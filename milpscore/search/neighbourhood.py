@@ -9,7 +9,6 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
-from milpscore.solvers._tangents import LossCurve
 
 _TRIED = 24
 """Neighbours evaluated at each step of a polish, the most promising of the quadratic model."""
@@ -23,10 +22,10 @@ class Neighbourhood:
     Parameters
     ----------
     statement : Statement
-    loss : LossCurve
+    loss : Any
     """
 
-    def __init__(self, statement: Statement, loss: LossCurve) -> None:
+    def __init__(self, statement: Statement, loss: Any) -> None:
         self.statement, self.loss = statement, loss
         self.rows = statement.design.merged
         self.sorted = {j: np.array(v, np.float64) for j, v in statement.coef_sets.items()}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from milpscore.core.jit import compiled
-from milpscore.rounding._risk_tally import groupable, moments, part
+from milpscore.search._risk_tally import groupable, moments, part
 
 NEARLY_DONE = 1e-6
 """Newton's decrement from which one more step leaves an error far below a rounding's effect."""

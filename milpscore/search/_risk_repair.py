@@ -8,8 +8,8 @@ import numpy as np
 
 from milpscore.core.design import IntArray
 from milpscore.core.statement import Statement
-from milpscore.rounding._risk_allowed import AllowedPoints
-from milpscore.solvers._repair import repaired_points
+from milpscore.search._risk_allowed import AllowedPoints
+from milpscore.search.points import repaired_points
 
 _BETTER = 1e-9
 _NEAR = 2

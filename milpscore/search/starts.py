@@ -12,14 +12,18 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.program import Program
-from milpscore.core.statement import Statement, best_losses
+from milpscore.core.statement import Statement
 from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.losses import Hinge, smooth_loss
 from milpscore.penalties import IntegerFacets
-from milpscore.rounding._allowed import limit_terms
-from milpscore.rounding._nearest import nearest_points
-from milpscore.solvers._coordinate_descent import coordinate_descent
-from milpscore.solvers._repair import repaired_points
+from milpscore.search._coordinate_descent import coordinate_descent
+from milpscore.search.points import (
+    best_objectives,
+    limit_terms,
+    nearest_points,
+    repaired,
+    repaired_points,
+)
 from milpscore.verify import check, evaluate
 
 Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]
@@ -32,6 +36,53 @@ _SCALES = 12
 _AT_ONCE = 16
 # row totals that cost as much as one column's share of one model of the path
 _WORK_PER_CELL = 0.25
+
+
+WORK_PER_SECOND = 2e6
+"""Row totals a start may compute for each second of a solve: less than a tenth of its time."""
+
+
+def work_within(time_limit: float) -> float:
+    """The work a start may do before a solve of so many seconds; the same on every machine."""
+    return WORK_PER_SECOND * time_limit
+
+
+def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
+    """The better of two cards: integer descent from no points, and one from a proximal path.
+
+    Where constraints do not allow a card without points, the descent begins at a few that they do.
+
+    On most data sets the second one is better: the path sees all columns at once, the descent one
+    at a time. Each has half of the work.
+
+    Parameters
+    ----------
+    program : Program
+    max_work : float
+        Most row totals to compute; 1e8 take some ten seconds, and few data sets need as many.
+
+    Returns
+    -------
+    Card or None
+        None where no card was found that the statement allows.
+
+    See Also
+    --------
+    milpscore.search.proximal_start : the second card alone.
+    """
+    statement = program.statement
+    cards = []
+    empty = statement.empty_card()
+    first: Card | None = empty
+    if not evaluate(statement, empty).feasible:
+        nothing = np.zeros(statement.design.shape[1], dtype=np.int64)
+        first = repaired(statement, nothing) if statement.constraints else None
+    if first is not None:
+        cards.append(coordinate_descent(statement, first, max_work=max_work / 2))
+    proximal = find_start(statement, max_work=max_work / 2)
+    if proximal is not None:
+        cards.append(proximal.card)
+    return min(cards, key=lambda card: evaluate(statement, card).objective, default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +187,7 @@ def find_start(
     if not len(points):
         return None
     work_left -= len(points) * len(rows.y)
-    ranked = np.argsort(_objectives(statement, points), kind="stable")[:n_polished]
+    ranked = np.argsort(best_objectives(statement, points)[1], kind="stable")[:n_polished]
     best: ProximalStart | None = None
     least = np.inf
     for k in ranked.tolist():
@@ -257,17 +308,6 @@ def _distinct(statement: Statement, models: _Models) -> tuple[IntArray, IntArray
     vectors = [points for points, _ in found.values()]
     sources = np.array([at for _, at in found.values()], dtype=np.int64)
     return np.array(vectors, dtype=np.int64).reshape(len(vectors), models.columns), sources
-
-
-def _objectives(statement: Statement, points: IntArray) -> FloatArray:
-    """Objective of each vector of points with its best intercept, in floating point."""
-    rows = statement.design.merged
-    losses = []
-    for part in np.array_split(points, -(-len(points) // _AT_ONCE)):
-        totals = rows.X @ part.T.astype(np.float64)
-        losses.append(best_losses(statement, totals, part))
-    penalties = np.array([statement.penalty(w) for w in points])
-    return np.asarray(np.concatenate(losses) + penalties)
 
 
 def _scaled(statement: Statement, w: FloatArray) -> Iterator[IntArray]:

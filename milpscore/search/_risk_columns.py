@@ -111,7 +111,7 @@ class Columns:
 
     def groups(self, support: Iterable[int]) -> Groups:
         """Rows that agree on the support's columns; each for itself where values are too many."""
-        from milpscore.rounding._risk_tally import group
+        from milpscore.search._risk_tally import group
 
         order = list(support)
         cells, patterns, totals = group(

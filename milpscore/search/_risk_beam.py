@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.design import FloatArray
-from milpscore.rounding._risk_columns import Columns, Groups
-from milpscore.rounding._risk_supports import Support, SupportRules
+from milpscore.search._risk_columns import Columns, Groups
+from milpscore.search._risk_supports import Support, SupportRules
 
 _ENOUGH = 1e-4
 _STEPS = 12
@@ -118,7 +118,7 @@ class Beam:
 
     def extend(self, model: Model, without: int = -1) -> set[Support]:
         """Refit the support with each of the most promising columns; the new supports' keys."""
-        from milpscore.rounding._risk_kernels import expand, newton_gains
+        from milpscore.search._risk_kernels import expand, newton_gains
 
         c, groups = self.columns, model.groups
         gains = newton_gains(
@@ -165,7 +165,7 @@ class Beam:
         self, order: Support, weights: FloatArray | None = None, intercept: float | None = None
     ) -> Model:
         """Group the rows by the support's columns and refit, from the given weights."""
-        from milpscore.rounding._risk_kernels import refit
+        from milpscore.search._risk_kernels import refit
 
         groups = self.columns.groups(order)
         start = self.columns.log_odds if intercept is None else intercept

@@ -1,4 +1,4 @@
-"""Online learning on a coarse grid: unbiased randomised rounding and randomised counts."""
+"""Real weights of a regression or an online learner, scaled into the ranges and rounded."""
 
 from __future__ import annotations
 
@@ -7,13 +7,234 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.statement import Statement
 from milpscore.losses import Logistic
-from milpscore.rounding._request import Request
-from milpscore.rounding._scaled import ScaledRounding, scaled_rounding
+from milpscore.search.points import (
+    RoundedCard,
+    best_objectives,
+    completed,
+    limit_terms,
+    nearest_points,
+    read_only,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledRounding(RoundedCard):
+    """Real weights times the best of many scales, rounded to the nearest allowed values.
+
+    ``trace[k]`` is the objective at ``scales[k]`` with the best allowed intercept, infinite where
+    the statement does not allow the points.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (p,), read-only
+        The real weights.
+    intercept : float
+        Their intercept, which the card does not use: its own is the best one for its points.
+    scales : ndarray of float64, read-only
+        Rising.
+    scale : float
+        The one used; NaN where the weights are all 0 and there is nothing to scale.
+    """
+
+    weights: FloatArray
+    intercept: float
+    scales: FloatArray
+    scale: float
+
+
+def scaled_rounding(
+    statement: Statement,
+    w: npt.ArrayLike,
+    *,
+    intercept: float = float("nan"),
+    n_scales: int = 200,
+    method: str = "scaled",
+    random_state: Any = None,
+) -> ScaledRounding:
+    """Multiply by the scale whose nearest rounding has the least objective.
+
+    The scales run evenly from where the largest weight becomes 1/2 (below it every weight rounds to
+    0) to where the first weight meets the end of its range.
+
+    Parameters
+    ----------
+    statement : Statement
+    w : array of shape (p,)
+        Real weights; only their direction matters.
+    intercept : float
+        Kept beside the weights, for the record.
+    n_scales : int
+        At least 1; with 1 the largest scale alone.
+    method : str
+        What the result is called.
+    random_state : int, optional
+        The seed the weights came from, for the record.
+
+    Returns
+    -------
+    ScaledRounding
+        Of equal objectives the smallest scale is taken. Too many terms are dropped by least weight;
+        scales that break a constraint are passed over where another one keeps to all.
+
+    Raises
+    ------
+    OptionError
+        Where ``n_scales`` is no whole number >= 1.
+    FormulationError
+        For weights of another shape, or not finite.
+    """
+    if isinstance(n_scales, bool) or not hasattr(n_scales, "__index__") or n_scales < 1:
+        raise OptionError(f"n_scales must be a whole number >= 1, got {n_scales!r}")
+    weights = np.asarray(w, dtype=np.float64)
+    if weights.shape != (statement.design.shape[1],) or not np.isfinite(weights).all():
+        raise FormulationError(
+            f"rounding needs {statement.design.shape[1]} finite weights, one per design column, "
+            f"got shape {weights.shape}"
+        )
+    scales = _scales(statement, weights, int(n_scales))
+    tried = scales if len(scales) else np.zeros(1)
+    rounded = np.stack([nearest_points(statement, s * weights) for s in tried.tolist()])
+    limited, feasible = limit_terms(statement, rounded, weights)
+    distinct, which = np.unique(limited, axis=0, return_inverse=True)
+    sums = best_objectives(statement, distinct)[1][which.ravel()]
+    objectives = np.where(feasible, sums, np.inf)
+    k = int(np.argmin(objectives))
+    return ScaledRounding(
+        method=method,
+        **completed(statement, rounded[k], weights, objectives, random_state),
+        weights=read_only(weights),
+        intercept=float(intercept),
+        scales=read_only(tried if len(scales) else []),
+        scale=float(scales[k]) if len(scales) else float("nan"),
+    )
+
+
+def _scales(statement: Statement, weights: FloatArray, n_scales: int) -> FloatArray:
+    """Rising scales, none where no scale gives a weight room."""
+    lower, upper = statement.ranges
+    ends = np.where(weights > 0, upper, np.where(weights < 0, -lower, 0)).astype(np.float64)
+    free = (weights != 0) & (ends > 0)
+    if not free.any():
+        return np.empty(0)
+    most = float((ends[free] / np.abs(weights[free])).min())
+    least = min(0.5 / float(np.abs(weights[free]).max()), most)
+    return np.linspace(most, least, n_scales)[::-1]
+
+
+_MAX_ITER = 10_000
+
+
+def rounded_logistic(
+    statement: Statement, *, lam: float = 1e-3, n_scales: int = 200
+) -> ScaledRounding:
+    """L2-penalised logistic regression by scikit-learn, scaled and rounded to the nearest.
+
+    Parameters
+    ----------
+    statement : Statement
+        Its design gives the rows and weights, its ranges the card.
+    lam : float
+        Of mean log(1+exp(-y s)) + lam ||w||^2 / 2, > 0; scikit-learn's C is 1/(lam sum of weights).
+    n_scales : int
+        As in :func:`scaled_rounding`.
+
+    Returns
+    -------
+    ScaledRounding
+
+    Raises
+    ------
+    OptionError
+        For ``lam`` <= 0, or a bad ``n_scales``.
+    NotApplicableError
+        Where only one class has weight.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    X, y, weight = _rows(statement, lam)
+    model = LogisticRegression(C=1.0 / (lam * weight.sum()), solver="newton-cholesky")
+    model.set_params(max_iter=_MAX_ITER).fit(X, y, sample_weight=weight)
+    return _rounded(statement, model.coef_[0], model.intercept_[0], n_scales, "rounded_logistic")
+
+
+def rounded_lasso(
+    statement: Statement, *, lam: float = 1e-2, n_scales: int = 200
+) -> ScaledRounding:
+    """Lasso on the classes -1 and +1 by scikit-learn, scaled and rounded to the nearest.
+
+    Parameters
+    ----------
+    statement : Statement
+    lam : float
+        Of mean (y-s)^2/2 + lam ||w||_1, > 0; scikit-learn's alpha.
+    n_scales : int
+        As in :func:`scaled_rounding`.
+
+    Returns
+    -------
+    ScaledRounding
+
+    Raises
+    ------
+    OptionError, NotApplicableError
+        As :func:`rounded_logistic`.
+    """
+    from sklearn.linear_model import Lasso
+
+    X, y, weight = _rows(statement, lam)
+    model = Lasso(alpha=lam, max_iter=_MAX_ITER).fit(X, y, sample_weight=weight)
+    return _rounded(statement, model.coef_, model.intercept_, n_scales, "rounded_lasso")
+
+
+def rounded_ridge(
+    statement: Statement, *, lam: float = 1e-3, n_scales: int = 200
+) -> ScaledRounding:
+    """Ridge regression on the classes -1 and +1 by scikit-learn, scaled and rounded to the nearest.
+
+    Parameters
+    ----------
+    statement : Statement
+    lam : float
+        Of mean (y-s)^2/2 + lam ||w||^2 / 2, > 0; scikit-learn's alpha is lam times the sum of
+        weights.
+    n_scales : int
+        As in :func:`scaled_rounding`.
+
+    Returns
+    -------
+    ScaledRounding
+
+    Raises
+    ------
+    OptionError, NotApplicableError
+        As :func:`rounded_logistic`.
+    """
+    from sklearn.linear_model import Ridge
+
+    X, y, weight = _rows(statement, lam)
+    model = Ridge(alpha=lam * weight.sum()).fit(X, y, sample_weight=weight)
+    return _rounded(statement, model.coef_, model.intercept_, n_scales, "rounded_ridge")
+
+
+def _rows(statement: Statement, lam: float) -> tuple[Any, Any, Any]:
+    """The merged rows, with what cannot be fitted refused."""
+    if isinstance(lam, bool) or not (math.isfinite(lam) and lam > 0):
+        raise OptionError(f"lam must be a number > 0, got {lam!r}")
+    rows = statement.design.merged
+    if len(np.unique(rows.y)) < 2:
+        raise NotApplicableError("a regression needs rows of both classes with weight above 0")
+    return rows.X, rows.y, rows.weight
+
+
+def _rounded(statement: Statement, w: Any, b: Any, n_scales: int, method: str) -> ScaledRounding:
+    return scaled_rounding(statement, w, intercept=float(b), n_scales=n_scales, method=method)
+
 
 _DRAWN = 1024
 """Rows whose random numbers are drawn at once."""
@@ -135,11 +356,6 @@ def golovin(
         counts=counts,
         losses=history,
     )
-
-
-def round_request(statement: Statement, request: Request) -> Golovin:
-    """The row ``golovin`` of a comparison: it knows no LP."""
-    return golovin(statement, random_state=request.random_state)
 
 
 def random_round(values: FloatArray, grid: FloatArray, chance: FloatArray) -> FloatArray:

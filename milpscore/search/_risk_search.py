@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from operator import attrgetter
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from milpscore.core.errors import FormulationError, NotApplicableError, OptionEr
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Logistic, RiskLoss
 from milpscore.penalties import L0
-from milpscore.rounding._risk_allowed import AllowedPoints
-from milpscore.rounding._risk_beam import Beam, Model
-from milpscore.rounding._risk_columns import Columns
-from milpscore.rounding._risk_final import FastRisk, Finish, rescaled
-from milpscore.rounding._risk_repair import allowed_descent, mended_points
-from milpscore.rounding._risk_supports import Support, SupportRules
+from milpscore.search._risk_allowed import AllowedPoints
+from milpscore.search._risk_beam import Beam, Model
+from milpscore.search._risk_columns import Columns
+from milpscore.search._risk_final import FastRisk, Finish, rescaled
+from milpscore.search._risk_repair import allowed_descent, mended_points
+from milpscore.search._risk_supports import Support, SupportRules
 
 Scale: TypeAlias = float | Literal["free"]
 
@@ -134,25 +134,30 @@ def _statement(
         if not (isinstance(loss, RiskLoss) and isinstance(loss.base, Logistic)):
             raise NotApplicableError(
                 f"the fast search is for the logistic loss of risk_score, not the {loss.name} "
-                f"loss of {problem.formulation}: take milpscore.rounding.start_card"
+                f"loss of {problem.formulation}: take milpscore.search.start_card"
             )
         return problem
-    from milpscore.formulations.building import check_max_terms, coefficient_bounds
-
-    lower, upper = coefficient_bounds(
-        problem, -5 if coef_min is None else coef_min, 5 if coef_max is None else coef_max
-    )
-    reach = Fraction(10**12)
+    p, reach = problem.shape[1], Fraction(10**12)
+    lower = _whole("coef_min", -5 if coef_min is None else coef_min, -math.inf)
+    upper = _whole("coef_max", 5 if coef_max is None else coef_max, lower)
+    terms = p if max_terms is None else _whole("max_terms", max_terms, 0)
     return Statement(
         formulation="risk_score",
         design=problem,
         loss=RiskLoss(Logistic()),  # type: ignore[arg-type]
         penalties=(L0(0.0),),
-        coef_min=lower,
-        coef_max=upper,
+        coef_min=np.full(p, lower),
+        coef_max=np.full(p, upper),
         intercept=InterceptRule("real", -reach, reach, None),
-        max_terms=check_max_terms(max_terms, problem.shape[1]),
+        max_terms=terms if terms < p else None,
     )
+
+
+def _whole(name: str, value: Any, least: float) -> int:
+    """A whole number from ``least`` on, or FormulationError."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+        raise FormulationError(f"{name} must be a whole number >= {least}, got {value!r}")
+    return int(value)
 
 
 def _scale(statement: Statement, scale: Scale | None, *, free: bool) -> float:
@@ -256,7 +261,7 @@ class _Search:
 
     def _points(self, model: Model) -> None:
         """Whole points for one support."""
-        from milpscore.rounding._risk_points import round_support
+        from milpscore.search._risk_points import round_support
 
         order = list(model.order)
         multipliers = self.allowed.multipliers(order, model.weights, self.scale)

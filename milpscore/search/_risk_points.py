@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from milpscore.core.jit import compiled
-from milpscore.rounding._risk_kernels import NEARLY_DONE, best_line, best_shift, loss_of, terms_of
+from milpscore.search._risk_kernels import NEARLY_DONE, best_line, best_shift, loss_of, terms_of
 
 _BETTER = 1e-9
 
@@ -247,7 +247,7 @@ def round_support(
         Allowed points of each column in rising order, and what each costs.
     multipliers : ndarray
         Points in one unit of the real weights, one start each.
-    parted : as in :func:`milpscore.rounding._risk_kernels.best_line`
+    parted : as in :func:`milpscore.search._risk_kernels.best_line`
     scale, rule : as in :func:`fitted_loss`
     n_exact, n_descents : int
         Candidates of the model whose loss is computed, and of these the ones that are improved.

@@ -11,11 +11,8 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import Statement
-from milpscore.rounding._allowed import limit_terms
-from milpscore.rounding._moves import Descent, HeldOrBest, MoveTable, descend
-from milpscore.rounding._outcome import RoundedCard, completed, read_only
-from milpscore.rounding._request import Request
-from milpscore.solvers._repair import repaired_points
+from milpscore.search.moves import Descent, HeldOrBest, MoveTable, descend
+from milpscore.search.points import RoundedCard, completed, limit_terms, read_only, repaired_points
 
 _WIDEST = 20
 """Of a wider range not every other value can be tried at every move."""
@@ -117,16 +114,6 @@ def hill_climbing(
         intercept=intercept,
         threshold=-table.b if table.held else math.nan,
         complete=len(climbs) == n_restarts and all(climb.complete for climb in climbs),
-    )
-
-
-def round_request(statement: Statement, request: Request) -> HillClimbing:
-    """The row ``hill_climbing`` of a comparison: it knows no LP."""
-    return hill_climbing(
-        statement,
-        intercept="best",
-        random_state=request.random_state,
-        max_work=request.max_work,
     )
 
 

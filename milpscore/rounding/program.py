@@ -22,13 +22,14 @@ from milpscore.core.result import (
     claim_of,
 )
 from milpscore.core.statement import Statement
-from milpscore.rounding._nearest import nearest, nearest_points
-from milpscore.rounding._randomised import randomised
-from milpscore.rounding._registry import attempt, rounding_function
-from milpscore.rounding._request import Request, work_within
+from milpscore.losses import Hinge
+from milpscore.rounding._randomised import nearest, randomised
+from milpscore.rounding._registry import ROUNDINGS, Request, attempt
+from milpscore.rounding.expectations import held_losses, rounding_bounds
+from milpscore.search.points import nearest_points, repaired
+from milpscore.search.starts import find_start, work_within
 from milpscore.solvers import conflict, solve
 from milpscore.solvers._finish import CONFLICT_SECONDS, why_infeasible
-from milpscore.solvers._repair import repaired
 from milpscore.verify import Evaluation, check
 
 
@@ -81,7 +82,7 @@ def round_program(
     ----------
     Chevaleyre, Koriche & Zucker (2013), Figure 1.
     """
-    named = {name: rounding_function(name) for name in roundings}
+    named = {name: ROUNDINGS[name] for name in roundings}
     relaxed_program = program if program.kind == "relaxed" else program.relaxed()
     relaxed = solve(
         relaxed_program, solver, progress=progress, random_state=random_state, **options
@@ -97,7 +98,7 @@ def round_program(
         counts = drawn.counts
         candidates["repaired"] = mended(statement, w)
         seconds = max(relaxed.options["time_limit"] - relaxed.solve_seconds, 0.0)
-        request = Request(w, b, n_draws, random_state, work_within(seconds))
+        request = Request(w, b, random_state, work_within(seconds))
         for name, function in named.items():
             found, why = attempt(statement, function, request)
             candidates[name] = found.cards if found is not None else ()
@@ -289,3 +290,148 @@ def _why(program: Program, relaxed: Result) -> str:
 
 def _joined(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
+
+
+def round_both_ways(
+    program: Program, relaxed: Result, *, n_draws: int, random_state: int, patience: float
+) -> tuple[dict[str, Result], dict[str, dict[str, float]]]:
+    """Round a relaxation by chance and to the nearest, each for itself.
+
+    Parameters
+    ----------
+    program : Program
+    relaxed : Result
+        Of the program's relaxation.
+    n_draws, random_state :
+        As in :func:`randomised`.
+    patience : float
+        Seconds after which no more than the first of the draws is checked.
+
+    Returns
+    -------
+    results : dict
+        ``"randomised"`` and ``"nearest"``, each a Result; the empty card is no candidate. Under
+        constraints the nearest rounding stands beside itself changed until it meets them.
+    figures : dict
+        Under the hinge loss for each of them ``rounding_loss`` and the bounds it obeys; see
+        :func:`rounding_bounds`. Empty otherwise, and where there is no relaxed solution.
+    """
+    statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
+    if not w.size:
+        none = rounded_result(program, relaxed, {})
+        return {"randomised": none, "nearest": none}, {}
+    began = time.perf_counter()
+    drawn = randomised(statement, w, intercept=b, n_draws=n_draws, random_state=random_state)
+    draws = rounded_result(
+        program, relaxed, {"randomised": drawn.cards(statement)},
+        message=drawn.counts, started=began, patience=patience,
+    )  # fmt: skip
+    began = time.perf_counter()
+    nearby = {"nearest": [nearest(statement, w, b)], "repaired": mended(statement, w)}
+    single = rounded_result(program, relaxed, nearby, started=began)
+    figures: dict[str, dict[str, float]] = {}
+    if isinstance(statement.loss, Hinge):
+        bounds = rounding_bounds(statement, w, b)
+        at_nearest = held_losses(statement, nearest_points(statement, w)[None, :], b)
+        figures = {
+            "randomised": {
+                "rounding_loss": drawn.held_loss,
+                "expected_bound": bounds["expected_bound"],
+                "sharp_bound": bounds["sharp_bound"],
+            },
+            "nearest": {
+                "rounding_loss": float(at_nearest[0]),
+                "sure_bound": bounds["sure_bound"],
+            },
+        }
+    return {"randomised": draws, "nearest": single}, figures
+
+
+def round_from_path(
+    program: Program, relaxed: Result, *, max_work: float
+) -> tuple[Result, dict[str, Any]]:
+    """Round a proximal path, and keep the figures of the model behind the card.
+
+    Parameters
+    ----------
+    program : Program
+    relaxed : Result
+        Of the program's relaxation: the bound comes from it, not from the smooth model.
+    max_work : float
+        As in :func:`find_start`.
+
+    Returns
+    -------
+    result : Result
+    figures : dict
+        ``surrogate`` and its ``_lam``, ``_objective``, ``_loss`` and ``_gap``; empty without a
+        card.
+    """
+    began = time.perf_counter()
+    found = find_start(program.statement, max_work=max_work)
+    if found is None:
+        message = "no proximal path: too little time for it, or no rounded card is allowed"
+        return rounded_result(program, relaxed, {}, message=message, started=began), {}
+    result = rounded_result(program, relaxed, {"proximal": [found.card]}, started=began)
+    return result, {
+        "surrogate": found.surrogate,
+        "surrogate_lam": found.lam,
+        "surrogate_objective": found.surrogate_objective,
+        "surrogate_loss": found.surrogate_loss,
+        "surrogate_gap": found.surrogate_gap,
+    }
+
+
+def round_by_name(
+    program: Program,
+    relaxed: Result,
+    names: Sequence[str],
+    *,
+    n_draws: int,
+    random_state: int,
+    max_work: float,
+) -> tuple[dict[str, Result], dict[str, dict[str, float]]]:
+    """Round by each of the named methods, each for itself.
+
+    Parameters
+    ----------
+    program : Program
+    relaxed : Result
+        Of the program's relaxation: all bounds come from it.
+    names : sequence of str
+        Of :data:`milpscore.rounding.ROUNDINGS`.
+    n_draws, random_state, max_work :
+        As in :class:`milpscore.rounding.Request`; the work is shared equally.
+
+    Returns
+    -------
+    results : dict
+        A Result by name; without a card its message says why. The empty card is no candidate.
+    figures : dict
+        By name what the method proves, as :attr:`milpscore.search.RoundedCard.figures` has it.
+
+    Raises
+    ------
+    OptionError
+        For an unknown name.
+    """
+    functions = {name: ROUNDINGS[name] for name in names}
+    if not relaxed.coefficients.size:
+        return {name: rounded_result(program, relaxed, {}) for name in names}, {}
+    request = Request(
+        relaxed.coefficients,
+        relaxed.intercept,
+        random_state,
+        max_work / max(len(names), 1),
+    )
+    results: dict[str, Result] = {}
+    figures: dict[str, dict[str, float]] = {}
+    for name, function in functions.items():
+        began = time.perf_counter()
+        found, why = attempt(program.statement, function, request)
+        cards = found.cards if found is not None else ()
+        result = rounded_result(program, relaxed, {name: cards}, message=why, started=began)
+        # a method that does not apply refuses no card: more draws would not help
+        results[name] = result if found is not None else replace(result, message=why)
+        figures[name] = found.figures if found is not None else {}
+    return results, figures

@@ -11,10 +11,8 @@ import numpy as np
 from milpscore.core.design import IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import Statement
-from milpscore.rounding._moves import HeldOrBest, MoveTable, descend
-from milpscore.rounding._outcome import RoundedCard, completed
-from milpscore.rounding._request import Request
-from milpscore.solvers._repair import repaired_points
+from milpscore.search.moves import HeldOrBest, MoveTable, descend
+from milpscore.search.points import RoundedCard, completed, repaired_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +120,6 @@ def local_search(
         supermodular=low == 0 and table.held and _plain(statement),
         complete=found.complete,
     )
-
-
-def round_request(statement: Statement, request: Request) -> LocalSearch:
-    """The row ``local_search`` of a comparison: it starts from no weights and knows no LP."""
-    return local_search(statement, intercept="best", max_work=request.max_work)
 
 
 def _weights(statement: Statement) -> tuple[int, int]:

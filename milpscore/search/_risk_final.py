@@ -11,7 +11,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement
-from milpscore.rounding._risk_columns import Columns, Groups
+from milpscore.search._risk_columns import Columns, Groups
 from milpscore.verify import evaluate
 
 _PARTED = 1e-9
@@ -79,7 +79,7 @@ class Finish:
         """The card of these points with its best scale and intercept."""
         if not self.scale:
             w = self._reduced(w)
-        from milpscore.rounding._risk_kernels import loss_of
+        from milpscore.search._risk_kernels import loss_of
 
         groups, totals, offset = self._totals(w)
         least, slope, shift = self._line(groups, totals)
@@ -110,7 +110,7 @@ class Finish:
 
     def objective(self, w: IntArray) -> float:
         """The objective of points with their best scale and intercept."""
-        from milpscore.rounding._risk_kernels import loss_of
+        from milpscore.search._risk_kernels import loss_of
 
         groups, totals, offset = self._totals(w)
         if not self.scale:
@@ -128,7 +128,7 @@ class Finish:
 
     def _line(self, groups: Groups, totals: FloatArray) -> tuple[float, float, float]:
         """Least loss over slope and intercept of centred totals, the slope, and the shift."""
-        from milpscore.rounding._risk_kernels import best_line
+        from milpscore.search._risk_kernels import best_line
 
         spread = float(np.ptp(totals)) or 1.0
         start = self.columns.log_odds
@@ -136,7 +136,7 @@ class Finish:
 
     def _intercept(self, groups: Groups, totals: FloatArray, offset: float) -> Fraction:
         """The best intercept allowed at the fixed scale."""
-        from milpscore.rounding._risk_points import fitted_loss
+        from milpscore.search._risk_points import fitted_loss
 
         _, _, shift = fitted_loss(
             totals, offset, *groups.sides, 1.0 / self.scale, self.columns.log_odds, math.inf,
@@ -148,7 +148,7 @@ class Finish:
         self, groups: Groups, totals: FloatArray, offset: float, b: float
     ) -> tuple[float, Fraction]:
         """Scale and intercept of a free card: of the allowed ones next to b the best."""
-        from milpscore.rounding._risk_kernels import best_slope
+        from milpscore.search._risk_kernels import best_slope
 
         rule = self.statement.intercept
         step = rule.step or Fraction(0)

@@ -1,0 +1,265 @@
+"""Points a statement allows: the nearest to real weights, the repaired, and the card of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.card import Card
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import FormulationError
+from milpscore.core.statement import Statement, best_losses
+from milpscore.verify import Evaluation, evaluate
+
+SNAP = 1e-9
+"""A weight this close to an allowed value is that value: an LP solution carries such noise."""
+
+_ENTRIES = 4_000_000
+"""Entries of the matrix of totals made at a time."""
+
+_STEPS = 200
+_WIDE = 40
+"""Of wider ranges only the points near the current ones, 0 and the ends are tried in a repair."""
+
+
+def within_ranges(statement: Statement, w: npt.ArrayLike) -> FloatArray:
+    """Real weights, shape (p,), moved into the ranges, or FormulationError if not p finite ones."""
+    given = np.asarray(w, dtype=np.float64)
+    p = statement.design.shape[1]
+    if given.shape != (p,):
+        raise FormulationError(
+            f"rounding needs one weight per design column ({p}), got shape {given.shape}: pass "
+            "the coefficients of the relaxed result of this very program"
+        )
+    if not np.isfinite(given).all():
+        raise FormulationError("rounding needs finite weights: solve the relaxed program first")
+    return np.clip(given, *statement.ranges)
+
+
+def neighbours(statement: Statement, w: npt.ArrayLike) -> tuple[IntArray, IntArray, FloatArray]:
+    """The allowed values below and above each weight, and the share of the way up; each (p,)."""
+    values = within_ranges(statement, w)
+    whole = np.rint(values)
+    values = np.where(np.abs(values - whole) <= SNAP, whole, values)
+    low, high = np.floor(values), np.ceil(values)
+    for j, allowed in statement.coef_sets.items():
+        value = min(max(values[j], allowed[0]), allowed[-1])
+        at = int(np.searchsorted(allowed, value))
+        high[j] = allowed[at]
+        low[j] = allowed[at] if allowed[at] == value else allowed[at - 1]
+        values[j] = value
+    width = high - low
+    fraction = np.divide(values - low, width, out=np.zeros_like(values), where=width > 0)
+    return low.astype(np.int64), high.astype(np.int64), fraction
+
+
+def nearest_points(statement: Statement, w: npt.ArrayLike) -> IntArray:
+    """The allowed value closest to each weight, before any limit on terms; shape (p,)."""
+    low, high, fraction = neighbours(statement, w)
+    tie = np.abs(fraction - 0.5) <= SNAP
+    upwards = np.where(tie, np.abs(high) < np.abs(low), fraction > 0.5)
+    return np.where(upwards, high, low)
+
+
+def limit_terms(
+    statement: Statement, points: IntArray, w: npt.ArrayLike
+) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """Rows of points (N, p) without their terms of least |w| (p,) beyond the limit; which are fine.
+
+    Of equal weights the later column is dropped first. A row is not fine where more columns than
+    allowed cannot be 0, or a constraint is broken.
+    """
+    limit = statement.max_terms
+    fine = np.ones(len(points), dtype=bool)
+    if limit is not None:
+        lower, upper = statement.ranges
+        forced = (lower > 0) | (upper < 0)
+        for j, allowed in statement.coef_sets.items():
+            forced[j] = 0 not in allowed
+        order = np.lexsort((-np.abs(np.asarray(w, dtype=np.float64)), ~forced))
+        used = points[:, order] != 0
+        kept = used & ((np.cumsum(used, axis=1) <= limit) | forced[order])
+        limited = np.zeros_like(points)
+        limited[:, order] = np.where(kept, points[:, order], 0)
+        points, fine = limited, np.count_nonzero(limited, axis=1) <= limit
+    for constraint in statement.constraints:
+        fine &= constraint.allows(points)
+    return points, fine
+
+
+def repaired(statement: Statement, points: IntArray) -> Card | None:
+    """A card near some points, shape (p,), that meets every requirement; None without one."""
+    w = repaired_points(statement, points)
+    if w is None:
+        return None
+    card = statement.with_best_intercept(w)
+    return None if statement.violations(card) else card
+
+
+def repaired_points(statement: Statement, points: IntArray) -> IntArray | None:
+    """Points near the given ones, shape (p,), that meet everything but limits on errors.
+
+    One coefficient at a time takes the value that brings the points closest to what the
+    constraints demand; of equal ones the least change. None where no single change helps any more.
+    """
+    lower, upper = statement.ranges
+    w = np.clip(points, lower, upper)
+    for j, allowed in statement.coef_sets.items():
+        w[j] = min(allowed, key=lambda value: abs(value - int(w[j])))
+    over = float(_excess(statement, w[None, :])[0])
+    for _ in range(_STEPS):
+        if over == 0:
+            break
+        trials = _single_changes(statement, w)
+        found = _excess(statement, trials)
+        changes = np.abs(trials - w).sum(axis=1)
+        k = int(np.lexsort((changes, found))[0])
+        if found[k] >= over:
+            return None
+        w, over = trials[k], float(found[k])
+    return w if over == 0 else None
+
+
+def allowed_start(statement: Statement, points: IntArray) -> IntArray:
+    """Points, shape (p,), repaired where the statement does not allow them and that succeeds."""
+    if statement.allows(points[None, :])[0]:
+        return points
+    mended = repaired_points(statement, points)
+    return points if mended is None else mended
+
+
+def merged_totals(statement: Statement, points: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Which rows of points (V, p), and their totals (m, some of V), by products of bounded size."""
+    X = statement.design.merged.X
+    weights = points.T.astype(np.float64)
+    chunk = max(1, _ENTRIES // max(len(X), 1))
+    for start in range(0, len(points), chunk):
+        part = slice(start, min(start + chunk, len(points)))
+        yield part, X @ weights[:, part]
+
+
+def best_objectives(statement: Statement, points: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Loss with the best allowed intercept, and objective, of rows of points (V, p); each (V,)."""
+    losses = np.empty(len(points))
+    for part, totals in merged_totals(statement, points):
+        losses[part] = best_losses(statement, totals, points[part])
+    return losses, losses + np.array([statement.penalty(w) for w in points], dtype=np.float64)
+
+
+def _excess(statement: Statement, points: IntArray) -> FloatArray:
+    """How far rows of points, shape (V, p), are from meeting everything; shape (V,)."""
+    over = np.zeros(len(points))
+    if statement.max_terms is not None:
+        over += np.maximum(np.count_nonzero(points, axis=1) - statement.max_terms, 0)
+    for constraint in statement.constraints:
+        over += constraint.excess(points)
+    return over
+
+
+def _single_changes(statement: Statement, w: IntArray) -> IntArray:
+    """w, shape (p,), itself last, and with one coefficient at another allowed value; (V, p)."""
+    lower, upper = statement.ranges
+    columns: list[int] = []
+    values: list[int] = []
+    for j, (low, high, now) in enumerate(
+        zip(lower.tolist(), upper.tolist(), w.tolist(), strict=True)
+    ):
+        if j in statement.coef_sets:
+            own = [value for value in statement.coef_sets[j] if low <= value <= high]
+        elif high - low <= _WIDE:
+            own = list(range(low, high + 1))
+        else:
+            near = {*range(now - 5, now + 6), 0, low, high}
+            own = sorted(value for value in near if low <= value <= high)
+        other = [value for value in own if value != now]
+        columns += [j] * len(other)
+        values += other
+    trials = np.repeat(w[None, :], len(columns) + 1, axis=0)
+    trials[np.arange(len(columns)), columns] = values
+    return trials
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedCard:
+    """A card found by rounding or search, re-checked; it can start an exact solve.
+
+    Attributes
+    ----------
+    method : str
+        The method's name in :data:`milpscore.rounding.ROUNDINGS`.
+    card : Card or None
+        None where the points can be made to meet the statement in no way that was tried.
+    evaluation : Evaluation or None
+        The card's exact figures, recomputed from the raw rows.
+    trace : ndarray of float64, read-only
+        What the method drives down, from its start on; each method says what an entry is.
+    points : ndarray of int64, shape (p,)
+        As the method left them, before any repair.
+    repaired : bool
+        Whether points had to be changed for ``max_terms`` or a constraint.
+    refusal : str
+        The first requirement that is broken where there is no card; empty otherwise.
+    random_state : int or None
+        None for a method without chance, or where a Generator was given.
+    """
+
+    method: str
+    card: Card | None
+    evaluation: Evaluation | None
+    trace: FloatArray
+    points: IntArray
+    repaired: bool
+    refusal: str
+    random_state: int | None
+
+    @property
+    def objective(self) -> float:
+        """Objective of the card, NaN without one."""
+        return float("nan") if self.evaluation is None else self.evaluation.objective
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """The card, or nothing."""
+        return () if self.card is None else (self.card,)
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What the method proves, under the names of a comparison's columns; most prove nothing."""
+        return {}
+
+
+def completed(
+    statement: Statement, points: IntArray, w: npt.ArrayLike, trace: Any, random_state: Any = None
+) -> dict[str, Any]:
+    """The fields of a :class:`RoundedCard` but its method, from the points a method ended at.
+
+    Too many terms are cut by dropping those of least absolute weight w, shape (p,); points that
+    still break a constraint are changed one at a time until they meet it.
+    """
+    limited, fine = limit_terms(statement, points[None, :], w)
+    final: IntArray | None = limited[0]
+    if not fine[0]:
+        final = repaired_points(statement, limited[0])
+    attempt = statement.with_best_intercept(limited[0] if final is None else final)
+    figures = evaluate(statement, attempt)
+    given = isinstance(random_state, np.random.Generator)
+    return {
+        "card": attempt if figures.feasible else None,
+        "evaluation": figures if figures.feasible else None,
+        "trace": read_only(trace),
+        "points": points,
+        "repaired": final is not None and not np.array_equal(final, points),
+        "refusal": "" if figures.feasible else figures.violations[0],
+        "random_state": None if given else random_state,
+    }
+
+
+def read_only(values: Any) -> FloatArray:
+    """The values as a float64 array nobody can write to."""
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
