@@ -112,7 +112,7 @@ def test_bins_without_rows_at_the_end_bound_nothing_and_hide_nothing() -> None:
         made.X[kept], made.y[kept], made.weight[kept], made.columns, made.blocks
     )  # the last bin of the first feature has no row: its data-driven weight is 0
     program = binarsity(empty, lam=0.1, weights="data", loss="hinge")
-    assert program.statement.arguments["weights"][2] == 0.0
+    assert program.statement.penalty.weights[2] == 0.0
     assert_in_order(program)
 
 

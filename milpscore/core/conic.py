@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
@@ -79,7 +79,7 @@ class ConicStatement:
     intercept : bool
         False fixes b at 0; else it is free and not penalised.
     arguments : mapping
-        The penalty's arguments as they stand now.
+        The penalty's arguments as they were given, or set since.
     design : Design or None
         For two classes; None for real answers and counts.
     """
@@ -118,21 +118,25 @@ class Cone:
     expression : cvxpy.Expression
         The penalty, its weight included; affine in auxiliary variables.
     constraints : list of cvxpy.Constraint
-    fill : (mapping of arguments) -> ProxPenalty
-        Checks the arguments, sets every ``Parameter``, and returns the penalty they mean.
-    outgrown : (w of shape (p,), arguments) -> Cone or None
+    data : sequence of (cvxpy.Parameter, penalty -> value)
+        What each Parameter holds.
+    outgrown : (w of shape (p,), penalty) -> Cone or None
         A larger cone where the answer lies beyond what this one states exactly; None: all is well.
     growth : str
         What was enlarged, for the result's message.
     """
 
     expression: Any
-    constraints: list[Any]
-    fill: Callable[[Mapping[str, Any]], ProxPenalty]
-    outgrown: Callable[[FloatArray, Mapping[str, Any]], Cone | None] = field(
-        default=lambda w, arguments: None
-    )
+    constraints: list[Any] = field(default_factory=list)
+    data: Sequence[tuple[Any, Callable[[Any], Any]]] = ()
+    outgrown: Callable[[FloatArray, Any], Cone | None] = field(default=lambda w, penalty: None)
     growth: str = ""
+
+    def fill(self, penalty: ProxPenalty) -> None:
+        """Set every Parameter to what a penalty of the cone's class says."""
+        values = [value(penalty) for _, value in self.data]  # all of them, or none is set
+        for (parameter, _), value in zip(self.data, values, strict=True):
+            parameter.value = value
 
 
 ExactForm = Callable[["ConicProgram"], Program]
@@ -161,6 +165,8 @@ class ConicProgram(Program):
         The loss's constraints; under the hinge loss the margin rows.
     exact_form : callable or None
         States the integer program that this one relaxes.
+    penalty_of : callable
+        The penalty that the builder's own arguments mean, on these data.
     """
 
     statement: ConicStatement  # type: ignore[assignment]
@@ -171,7 +177,7 @@ class ConicProgram(Program):
     cone: Cone = None  # type: ignore[assignment]
     own: list[Any] = field(default_factory=list)
     exact_form: ExactForm | None = None
-    restate: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict)
+    penalty_of: Callable[..., ProxPenalty] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         """Name, loss and shape; the data stay out."""
@@ -336,8 +342,9 @@ class ConicProgram(Program):
                     f"{self.formulation} cannot change {name!r} in place; it can change "
                     f"{sorted(self.parameters)}: build a new program instead"
                 )
-        arguments = {**self.statement.arguments, **self.restate(values)}
-        penalty = self.cone.fill(arguments)
+        arguments = {**self.statement.arguments, **values}
+        penalty = self.penalty_of(**arguments)
+        self.cone.fill(penalty)
         self.statement = replace(self.statement, penalty=penalty, arguments=arguments)
         self.arguments = {**self.arguments, **values}
 
@@ -352,11 +359,11 @@ class ConicProgram(Program):
         import cvxpy as cp
 
         w, _ = self.coefficients()
-        larger = self.cone.outgrown(w, self.statement.arguments)
+        larger = self.cone.outgrown(w, self.statement.penalty)
         if larger is None:
             return ""
         added = self.added
-        larger.fill(self.statement.arguments)
+        larger.fill(self.statement.penalty)
         self.cone = larger
         self.objective = cp.Minimize(self.loss + larger.expression)
         self.model = cp.Problem(self.objective, [*self.own, *larger.constraints, *added])
@@ -367,7 +374,7 @@ class ConicProgram(Program):
 
         A copy shares them with its original, and they can be moved by hand: the statement decides.
         """
-        self.cone.fill(self.statement.arguments)
+        self.cone.fill(self.statement.penalty)
 
     def require_stated(self) -> None:
         """Refuse a model whose objective or constraints make the answer mean something else.

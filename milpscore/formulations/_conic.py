@@ -1,10 +1,12 @@
-"""What the conic builders share: checked data, the variables w and b, loss plus penalty."""
+"""The machine of the conic builders: checked data, the variables w and b, loss plus penalty."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import inspect
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, cast
 
 import cvxpy as cp
 import numpy as np
@@ -20,85 +22,112 @@ from milpscore.core.conic import (
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError, FormulationError, MilpscoreError, OptionError
 from milpscore.core.program import Layout
-from milpscore.formulations._conic_losses import conic_loss, express
-from milpscore.formulations.building import as_design, refuse_if_too_large
+from milpscore.core.terms import ProxPenalty
+from milpscore.formulations.building import (
+    as_design,
+    builder,
+    check_positive,
+    entries,
+    refuse_if_too_large,
+)
+from milpscore.losses import Hinge, Logistic, Poisson, Squared
 
-Arguments = Mapping[str, Any]
+Expression = tuple[Any, list[Any]]
+"""A loss as a CVXPY expression, and the rows it needs."""
+
+
+# ------------------------------------------------------------------ the losses over scores z
+
+
+def _squared(rows: WeightedRows, z: Any, loss: RowLoss) -> Expression:
+    """sum_i s_i (y_i - z_i)^2 / 2."""
+    return cp.sum_squares(cp.multiply(np.sqrt(rows.weight / 2), rows.y - z)), []
+
+
+def _logistic(rows: WeightedRows, z: Any, loss: RowLoss) -> Expression:
+    """sum_i s_i log(1 + exp(-y_i z_i))."""
+    return rows.weight @ cp.logistic(cp.multiply(-rows.y, z)), []
+
+
+def _hinge(rows: WeightedRows, z: Any, loss: RowLoss) -> Expression:
+    """sum_i s_i xi_i / margin with xi_i >= margin - y_i z_i; the rows' duals give a bound."""
+    assert isinstance(loss, Hinge)
+    xi = cp.Variable(len(rows.y), nonneg=True, name="xi")
+    margin_rows = xi >= loss.margin - cp.multiply(rows.y, z)
+    return (rows.weight / loss.margin) @ xi, [margin_rows]
+
+
+def _poisson(rows: WeightedRows, z: Any, loss: RowLoss) -> Expression:
+    """sum_i s_i (exp(z_i) - y_i z_i)."""
+    return rows.weight @ (cp.exp(z) - cp.multiply(rows.y, z)), []
+
+
+CONIC_LOSSES: dict[str, tuple[type[Any], Callable[[WeightedRows, Any, RowLoss], Expression]]] = {
+    "hinge": (Hinge, _hinge),
+    "logistic": (Logistic, _logistic),
+    "poisson": (Poisson, _poisson),
+    "squared": (Squared, _squared),
+}
+"""The loss's class, and its weighted sum over rows with scores z."""
+
+
+def _loss_of(loss: str | RowLoss, margin: float | None) -> RowLoss:
+    """The loss meant by a name or an instance; a margin belongs to the hinge loss."""
+    name = str(loss if isinstance(loss, str) else getattr(loss, "name", loss)).replace("-", "_")
+    if name not in CONIC_LOSSES:
+        raise OptionError(
+            f"no conic form of the loss {name!r}; there are {', '.join(sorted(CONIC_LOSSES))}"
+        )
+    if name != "hinge":
+        if margin is not None:
+            raise FormulationError(f"margin={margin!r} belongs to the hinge loss, not to {name}")
+        made: RowLoss = CONIC_LOSSES[name][0]() if isinstance(loss, str) else loss
+        return made
+    if isinstance(loss, Hinge):
+        if margin is not None and margin != loss.margin:
+            raise FormulationError(f"margin={margin!r} contradicts {loss!r}: give one of the two")
+        margin = loss.margin
+    margin = 1.0 if margin is None else margin
+    check_positive(margin=margin)
+    return Hinge(float(margin))
+
+
+# ------------------------------------------------------------------ the data
 
 
 @dataclass(frozen=True, eq=False)
 class ConicData:
-    """Checked data of a conic program.
-
-    Attributes
-    ----------
-    rows, merged : WeightedRows
-        As given, and with equal rows once.
-    columns : tuple of Column, length p
-    features : tuple of str
-        The raw features, in order.
-    blocks : tuple of tuples of int
-        The ordered bins of each binned feature; empty without a binned design.
-    loss : RowLoss
-    design : Design or None
-    """
+    """Checked data: rows as given and with equal rows once, columns, features, bins, loss."""
 
     rows: WeightedRows
     merged: WeightedRows
     columns: tuple[Column, ...]
-    features: tuple[str, ...]
     blocks: tuple[tuple[int, ...], ...]
     loss: RowLoss
     design: Design | None
 
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The raw features, in order."""
+        return tuple(dict.fromkeys(column.feature for column in self.columns))
 
-def conic_data(
-    X: Any,
-    y: Any,
-    *,
-    loss: str | RowLoss,
-    margin: float | None = None,
-    sample_weight: Any = None,
-    class_weight: Any = None,
-    positive: Any = None,
-) -> ConicData:
-    """Check a table with its answers for a loss.
 
-    Labels of two classes become -1/+1 for logistic and hinge loss; for squared and Poisson loss y
-    holds numbers.
-
-    Parameters
-    ----------
-    X : array, DataFrame of shape (n, q), or Design
-    y : array of shape (n,); None with a Design
-    loss : str or RowLoss
-    margin : float, optional
-    sample_weight, class_weight, positive :
-        As in :func:`milpscore.data.make_design`; the last two for classes only.
-
-    Raises
-    ------
-    DataError, FormulationError, OptionError, SizeError
-    """
-    chosen = conic_loss(loss, margin)
-    design = None
-    if chosen.task == "classification" or isinstance(X, Design):
-        design = as_design(
-            X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
-        )
+def _data(X: Any, y: Any, loss: RowLoss, weights: Any, labels: dict[str, Any]) -> ConicData:
+    """A table with its answers for a loss; ``labels`` holds class_weight and positive."""
+    design, blocks = None, ()
+    if loss.task == "classification" or isinstance(X, Design):
+        design = as_design(X, y, sample_weight=weights, **labels)
         raw = WeightedRows(design.X, design.y.astype(np.float64), design.weight)
         columns, blocks = design.columns, design.blocks
-        if chosen.task == "count":
+        if loss.task == "count":
             raise DataError("the Poisson loss needs counts, a Design holds classes: pass X and y")
     else:
-        if class_weight is not None or positive is not None:
-            raise OptionError(f"class_weight and positive mean nothing to the {chosen.name} loss")
-        raw, columns = _numbers(X, y, sample_weight)
-        blocks = ()
-    merged = _merged(raw, chosen)
-    refuse_if_too_large(f"conic {chosen.name}", len(merged.y), len(columns))
-    features = tuple(dict.fromkeys(column.feature for column in columns))
-    return ConicData(raw, merged, columns, features, blocks, chosen, design)
+        if any(label is not None for label in labels.values()):
+            raise OptionError(f"class_weight and positive mean nothing to the {loss.name} loss")
+        raw, columns = _numbers(X, y, weights)
+    merged = _merged(raw, loss)
+    refuse_if_too_large(f"conic {loss.name}", len(merged.y), len(columns))
+    return ConicData(raw, merged, columns, blocks, loss, design)
 
 
 def _numbers(X: Any, y: Any, sample_weight: Any) -> tuple[WeightedRows, tuple[Column, ...]]:
@@ -135,52 +164,135 @@ def _merged(raw: WeightedRows, loss: RowLoss) -> WeightedRows:
     return WeightedRows(np.asarray(X.X, dtype=np.float64), smooth.y, smooth.weight)
 
 
-MakeCone = Callable[[Any, ConicData], Cone]
+# ------------------------------------------------------------------ the builders
+
+COMMON = entries(
+    """
+    X : array, DataFrame of shape (n, q), or Design
+    y : array of shape (n,)
+        Two labels (logistic, hinge), numbers (squared) or counts (poisson); None with a Design.
+    weights : array of shape (p,)
+        >= 0, one for each design column; a weight of 0 frees its column.
+    lam : float
+        Weight of the penalty on the mean loss.
+    expert : array of shape (p,), names, or mapping of name to number
+        r in [0, 1]: 1 marks a feature the expert knows to matter. Names may be those of raw
+        features or of design columns.
+    gamma : float
+        The unit of the coefficient grid, > 0.
+    loss : {"logistic", "squared", "hinge", "poisson"}
+    margin : float, optional
+        Of the hinge loss, default 1.
+    intercept : bool
+        False fixes b at 0.
+    sample_weight, class_weight, positive :
+        As in :func:`milpscore.data.make_design`; the last two for two classes only.
+    """
+)
+"""What the conic builders' common parameters mean."""
 
 
-def conic_program(
-    name: str,
-    data: ConicData,
-    make_cone: MakeCone,
-    arguments: Arguments,
+class ConicBuilder(Protocol):
+    """A builder: data, the penalty's own arguments, and what all conic programs share."""
+
+    __name__: str
+
+    def __call__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        loss: str | RowLoss = "logistic",
+        margin: float | None = None,
+        intercept: bool = True,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        positive: Any = None,
+        **penalty: Any,
+    ) -> ConicProgram:
+        """State the program."""
+        ...
+
+
+def conic_builder(
+    make_cone: Callable[[Any, Any], Cone],
     *,
-    intercept: bool,
     exact_form: ExactForm | None = None,
-    restate: Callable[[Arguments], dict[str, Any]] = dict,
-    fixed: Iterable[str] = (),
-) -> ConicProgram:
-    """Minimise loss + penalty over w and b.
+    fixed: Collection[str] = (),
+) -> Callable[[Callable[..., ProxPenalty]], ConicBuilder]:
+    """Make a builder from a function that makes a penalty, by its penalty's cone.
 
     Parameters
     ----------
-    name : str
-        Of the formulation.
-    data : ConicData
-    make_cone : (w, data) -> Cone
-    arguments : mapping
-        The penalty's arguments, in the form the cone's ``fill`` takes them.
-    intercept : bool
-        False fixes b at 0.
-    exact_form : callable, optional
-        States the integer program.
-    restate : callable, optional
-        Turns what a user passes to ``program.set`` into that form.
-    fixed : iterable of str
+    make_cone : (w, penalty) -> Cone
+    exact_form : ConicProgram -> Program, optional
+        States the integer program that is relaxed under the hinge loss.
+    fixed : names
         Arguments that ``program.set`` cannot change.
 
     Returns
     -------
-    ConicProgram
+    decorator
+        Of a function ``(data, *, the penalty's arguments) -> penalty``. Its name, mathematics and
+        own parameters become the builder's; the common ones are added to signature and docstring.
     """
+
+    def decorate(penalty_of: Callable[..., ProxPenalty]) -> ConicBuilder:
+        own = inspect.signature(penalty_of).parameters
+
+        def build(X: Any, y: Any = None, **given: Any) -> ConicProgram:
+            bound = signature.bind(X, y, **given)
+            bound.apply_defaults()
+            told = bound.arguments
+            loss = _loss_of(told["loss"], told["margin"])
+            labels = {name: told[name] for name in ("class_weight", "positive")}
+            data = _data(X, y, loss, told["sample_weight"], labels)
+            return _program(
+                penalty_of.__name__,
+                data,
+                partial(penalty_of, data),
+                make_cone,
+                {name: told[name] for name in own if name != "data"},
+                told["intercept"],
+                exact_form if loss.name == "hinge" else None,
+                fixed,
+            )
+
+        common = inspect.signature(ConicBuilder.__call__).parameters
+        names = ["X", "y", *own, "loss", *common]  # loss and what follows it, once each
+        every = {**own, **common}
+        signature = inspect.Signature(
+            [every[n] for n in dict.fromkeys(names) if n not in ("data", "self", "penalty")],
+            return_annotation="ConicProgram",
+        )
+        build.__signature__ = signature  # type: ignore[attr-defined]
+        for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(build, attribute, getattr(penalty_of, attribute))
+        return cast(ConicBuilder, builder(build, COMMON))
+
+    return decorate
+
+
+def _program(
+    name: str,
+    data: ConicData,
+    penalty_of: Callable[..., ProxPenalty],
+    make_cone: Callable[[Any, Any], Cone],
+    arguments: dict[str, Any],
+    intercept: bool,
+    exact_form: ExactForm | None,
+    fixed: Collection[str],
+) -> ConicProgram:
+    """Minimise loss + penalty over w and b."""
     if not isinstance(intercept, bool | np.bool_):
         raise FormulationError(f"intercept={intercept!r}: use True (free) or False (fixed at 0)")
     w = cp.Variable(len(data.columns), name="w")
     b = cp.Variable(name="b") if intercept else cp.Constant(0.0)
-    cone = make_cone(w, data)
-    penalty = cone.fill(arguments)
-    loss, own = express(data.merged, data.merged.X @ w + b, data.loss)
+    penalty = penalty_of(**arguments)
+    cone = make_cone(w, penalty)
+    cone.fill(penalty)
+    loss, own = CONIC_LOSSES[data.loss.name][1](data.merged, data.merged.X @ w + b, data.loss)
     objective = cp.Minimize(loss + cone.expression)
-    model = cp.Problem(objective, [*own, *cone.constraints])
     statement = ConicStatement(
         formulation=name,
         rows=data.rows,
@@ -189,16 +301,15 @@ def conic_program(
         loss=data.loss,
         penalty=penalty,
         intercept=bool(intercept),
-        arguments=dict(arguments),
+        arguments=arguments,
         design=data.design,
     )
-    changeable = {key: key for key in arguments if key not in set(fixed)}
     return ConicProgram(
         statement,
-        model,
+        cp.Problem(objective, [*own, *cone.constraints]),
         Layout(read=_unused, fill=_unused),
         kind="relaxed",
-        parameters=changeable,
+        parameters={key: key for key in arguments if key not in fixed},
         w=w,
         b=b,
         objective=objective,
@@ -206,7 +317,7 @@ def conic_program(
         cone=cone,
         own=own,
         exact_form=exact_form,
-        restate=restate,
+        penalty_of=penalty_of,
     )
 
 

@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import numbers
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -323,6 +324,71 @@ def divide_by_gcd(statement: Any, card: Any) -> Any:
     return Card(card.coefficients // divisor, -threshold)
 
 
+# ------------------------------------------------------------------ builders
+
+
+def entries(text: str) -> dict[str, str]:
+    """The entries of a numpydoc list of parameters, by each of the names they start with."""
+    found: dict[str, str] = {}
+    for entry in re.split(r"\n(?=\S)", inspect.cleandoc("\n" + text)):
+        names = entry.split("\n", 1)[0].split(" :")[0]
+        found |= dict.fromkeys(names.split(", "), entry.rstrip())
+    return found
+
+
+COMMON = entries(
+    """
+    X : array, DataFrame of shape (n, p), or Design
+    y : array of shape (n,), two labels; None with a Design
+    coef_min, coef_max : int, sequence of length p, or mapping from column name
+        Inclusive ranges of the coefficients.
+    coef_sets : mapping from column name to allowed values, optional
+        For example ``{"Age": [0, 1, 2, 5, 10]}``; without a 0 the term is always used.
+    max_terms : int, optional
+        Limit k on nonzero coefficients.
+    l0_penalty, l1_penalty : float
+        C_0 and C_1, for each term and each point.
+    lam : float
+        Weight of the penalty on the mean loss.
+    margin : float
+        The papers' gamma, > 0.
+    intercept : {"integer", "zero", "real"}
+        Of the card, whose threshold is minus its intercept.
+    intercept_bounds : (float, float), optional
+        Range of b; default: every intercept that can matter.
+    constraints : sequence of :class:`milpscore.constraints.Constraint`
+        What else the card must meet, say ``[Sign("Age", "+"), MaxFPR(0.2)]``.
+    sample_weight : array of shape (n,), optional
+    class_weight : "balanced" or mapping from label to weight, optional
+    positive : label, optional
+        The positive label; default 1 / True / the last in order.
+    """
+)
+"""What the parameters that builders of cards share mean."""
+
+_SECTION = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)
+
+
+def _documented(doc: str | None, signature: inspect.Signature, common: Mapping[str, str]) -> str:
+    """A docstring with every parameter of the signature, and what is raised."""
+    if doc is None:  # python -OO
+        return ""
+    head, *rest = _SECTION.split(inspect.cleandoc(doc))
+    sections = dict(zip(rest[::2], rest[1::2], strict=True))
+    own = entries(sections.pop("Parameters", ""))
+    told = [own.get(name, common.get(name, "")) for name in signature.parameters]
+    parameters = "\n".join(entry for entry in dict.fromkeys(told) if entry)
+    errors = "DataError, FormulationError, OptionError, SizeError"
+    ordered = {
+        "Parameters": parameters,
+        "Returns": sections.pop("Returns", "Program"),
+        "Raises": sections.pop("Raises", errors),
+        **sections,
+    }
+    shown = [f"{name}\n{'-' * len(name)}\n{text.strip()}" for name, text in ordered.items()]
+    return "\n\n".join([head.rstrip(), *shown]) + "\n"
+
+
 P = ParamSpec("P")
 Made = TypeVar("Made", bound=Program)
 
@@ -330,13 +396,17 @@ DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 """Arguments of a builder that describe the data; the others describe the program."""
 
 
-def builder(build: Callable[P, Made]) -> Callable[P, Made]:
+def builder(build: Callable[P, Made], common: Mapping[str, str] | None = None) -> Callable[P, Made]:
     """Decorate a builder: its program knows its arguments, algebra, components and seconds.
+
+    Its docstring names its own parameters; those of ``common`` (default: what all builders of
+    cards share) are added, in the order of the signature.
 
     The garbage collector pauses meanwhile: a model is many small objects that all stay alive, and
     collecting while they are made costs five times the making.
     """
     signature = inspect.signature(build)
+    build.__doc__ = _documented(build.__doc__, signature, common or COMMON)
 
     @functools.wraps(build)
     def recorded(*args: P.args, **kwargs: P.kwargs) -> Made:
