@@ -120,16 +120,24 @@ def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
     if exact is None:
         return None
     figure, ax = _axes()
-    kinds = ("exact", "relaxed")
-    shown = {(formulation, kind): r for (name, kind), r in results.items()
-             if name == formulation and kind in kinds}  # fmt: skip
+    shown = {
+        key: result
+        for key, result in results.items()
+        if key[0] == formulation and key[1] in ("exact", "relaxed")
+    }
     try:
         bounds_over_time(shown, ax)
     except NotApplicableError:
         return None
     if (legend := ax.get_legend()) is not None:
-        legend.remove()
-    ax.set_title("")
+        legend.remove()  # the caption says it
+    ax.set_title("", loc="left")
+    if exact.solve_seconds < 10 * min((point.seconds for point in exact.trace), default=0.0):
+        ax.set_xscale("linear")
+    levels = np.concatenate([np.ravel(line.get_ydata()) for line in ax.lines]).astype(np.float64)
+    low, high = np.nanmin(levels), np.nanmax(levels)
+    margin = 0.15 * (high - low) or 0.15 * abs(high) or 1.0
+    ax.set_ylim(max(low - margin, 0.0), high + margin)
     said = (
         f"After {exact.solve_seconds:.2g} seconds the best card has objective "
         f"{exact.objective:.6g} and the proven bound is {exact.dual_bound:.6g}: {exact.claim}."
