@@ -271,7 +271,7 @@ def resolved(name: str, model: str, solver: str, n_lams: int) -> dict[str, Any]:
     started = time.process_time()
     beside = path(X, y, penalty=lambda lam: replace(penalty, lam=lam), lams=lams, tol=PATH_TOL)
     ours = time.process_time() - started
-    handed = [one.handover_seconds for one in found]
+    handed = [one.load_seconds for one in found]
     again = [k for k in range(1, n_lams) if made[k]]
     still = [handed[k] for k in range(1, n_lams) if not made[k]]
     return {

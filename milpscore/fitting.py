@@ -20,7 +20,7 @@ from milpscore.rounding import round_program
 from milpscore.search import fast_risk_card, start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import solve
-from milpscore.solvers._options import Options, make_options
+from milpscore.solvers.options import Options
 from milpscore.verify import check
 
 
@@ -32,7 +32,7 @@ def fit_card(
     progress: bool | None = None,
     n_draws: int = 100,
     solver: str = "auto",
-    time_limit: float = 60.0,
+    time_limit: float = Options.time_limit,
     random_state: int = 0,
     options: dict[str, Any] | None = None,
     heuristic: bool = False,
@@ -76,7 +76,7 @@ def fit_card(
     program = FORMULATIONS[formulation](design, **arguments)
     chosen = {"time_limit": time_limit, "random_state": random_state, **(options or {})}
     if heuristic:
-        return program, heuristic_result(program, make_options(chosen))
+        return program, heuristic_result(program, Options.of(chosen))
     if program.kind == "relaxed":
         return program, round_program(
             program, solver=solver, n_draws=n_draws, progress=progress, **chosen

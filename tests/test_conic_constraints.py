@@ -13,9 +13,8 @@ from milpscore.core.errors import (
 )
 from milpscore.core.result import Claim, Termination
 from milpscore.formulations import CONIC_FORMULATIONS
-from milpscore.solvers import _clarabel, load, solve
-from milpscore.solvers._cone_outcome import ConeOutcome
-from milpscore.verify._conic import added_violations, check_conic
+from milpscore.solvers import SOLVERS, Outcome, load, solve
+from milpscore.verify.conic import added_violations, check_conic
 
 CONES = ("ecos", "clarabel")
 with_cones = pytest.mark.parametrize("solver", CONES)
@@ -146,8 +145,8 @@ def test_infeasible_constraints_are_called_so(solver: str) -> None:
 def test_an_objective_without_end_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
     program = make("eye")
     program.subject_to(program.w[0] >= 1.0)  # else w = 0 would answer
-    outcome = ConeOutcome(Termination.UNBOUNDED, "dual infeasible")
-    monkeypatch.setattr(_clarabel, "run", lambda form, options: outcome)
+    outcome = Outcome(Termination.UNBOUNDED, "dual infeasible")
+    monkeypatch.setattr(SOLVERS["clarabel"], "run", lambda self, form, options: outcome)
     result = solve(program, "clarabel")
     assert (result.termination, result.claim) == (Termination.UNBOUNDED, Claim.NONE)
     assert "the objective falls without end: raise lam" in result.message
@@ -156,8 +155,8 @@ def test_an_objective_without_end_is_called_so(monkeypatch: pytest.MonkeyPatch) 
 def test_a_solver_that_calls_the_empty_model_infeasible_is_contradicted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    outcome = ConeOutcome(Termination.INFEASIBLE, "PrimalInfeasible")
-    monkeypatch.setattr(_clarabel, "run", lambda form, options: outcome)
+    outcome = Outcome(Termination.INFEASIBLE, "PrimalInfeasible")
+    monkeypatch.setattr(SOLVERS["clarabel"], "run", lambda self, form, options: outcome)
     result = solve(make("eye"), "clarabel")
     assert result.origin == "empty card"
     assert result.claim is Claim.FEASIBLE

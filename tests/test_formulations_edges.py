@@ -340,7 +340,7 @@ def test_a_used_term_has_points_where_the_range_ends_at_zero() -> None:
 def test_the_scale_of_the_costs_changes_no_figure(
     least_cost: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("milpscore.solvers._session.LEAST_COST", least_cost)
+    monkeypatch.setattr("milpscore.solvers.session.LEAST_COST", least_cost)
     data = random_design(np.random.default_rng(3), 12, 3, [0, 1, 2])
     program = FORMULATIONS["hinge"](data, max_terms=2, coef_min=-2, coef_max=2, l0_penalty=0.01)
     exact = solve(program)

@@ -22,7 +22,7 @@ from milpscore.formulations import fused_lasso, fused_lasso_by_feature
 from milpscore.penalties import Binarsity, BlockTV
 from milpscore.search import start_card
 from milpscore.solvers import load, solve
-from milpscore.solvers._finish import absolute_gap
+from milpscore.solvers.finish import absolute_gap
 from milpscore.verify import check, evaluate
 
 

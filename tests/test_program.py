@@ -303,11 +303,11 @@ def test_a_session_edited_in_place_equals_a_new_program(name: str) -> None:
 
 def test_an_edit_hands_nothing_over_again() -> None:
     session = load(slim(noisy(300, 8, values=(0, 1, 2, 3, 4, 5))))
-    highs, seconds = session.highs, session.handover_seconds
+    highs, seconds = session.highs, session.load_seconds
     session.set(l0_penalty=0.1)
     session.relax()
     session.restore()
-    assert (session.highs, session.handover_seconds) == (highs, seconds)
+    assert (session.highs, session.load_seconds) == (highs, seconds)
 
 
 def test_a_relaxed_program_has_no_integers_to_restore() -> None:

@@ -21,7 +21,7 @@ from milpscore.core.statement import Statement
 from milpscore.formulations import slim
 from milpscore.formulations.building import as_design, linear
 from milpscore.solvers import solve
-from milpscore.solvers._session import Session, set_option
+from milpscore.solvers.session import Session, set_option
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from milpscore.rounding.expectations import held_losses
 from milpscore.search import hill_climbing, local_search
 from milpscore.search.points import neighbours
 from milpscore.solvers import load, solve
-from milpscore.solvers._session import set_option
+from milpscore.solvers.session import set_option
 from milpscore.verify import evaluate
 
 if TYPE_CHECKING:

@@ -127,9 +127,8 @@ def prove_by_tangents(
         "proved", "refuted" or "not proved", and a sentence.
     """
     from milpscore.solvers import load
-    from milpscore.solvers._finish import absolute_gap
-    from milpscore.solvers._highs_run import run
-    from milpscore.solvers._options import Options
+    from milpscore.solvers.finish import absolute_gap
+    from milpscore.solvers.options import Options
     from milpscore.verify import evaluate
 
     statement, started = program.statement, time.perf_counter()
@@ -141,7 +140,7 @@ def prove_by_tangents(
     while (left := time_limit - (time.perf_counter() - started)) > 0:
         session = load(program)
         options = Options(time_limit=left, random_state=random_state, presolve=False)
-        outcome = run(session, options, absolute_gap(statement))
+        outcome = session.run(options, absolute_gap(statement))
         reached = max(reached, outcome.dual_bound)
         if reached >= goal:
             return "proved", (

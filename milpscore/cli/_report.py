@@ -65,7 +65,7 @@ def make_report(
     times = {
         "seconds": seconds,
         "build_seconds": result.build_seconds,
-        "handover_seconds": result.handover_seconds,
+        "load_seconds": result.load_seconds,
         "solve_seconds": result.solve_seconds,
     }
     return {**result.summary(), **about_card, **about_data, **times}

@@ -33,7 +33,7 @@ COLUMNS = (
     "train_accuracy", "train_auc", "cv_accuracy", "cv_auc",
     "rounding_loss", "sure_bound", "expected_bound", "sharp_bound",
     "rows", "columns", "integers", "nonzeros",
-    "build_seconds", "handover_seconds", "solve_seconds", "nodes",
+    "build_seconds", "load_seconds", "solve_seconds", "nodes",
     "solver", "random_state", "termination", "origin", "message", "caveat",
 )  # fmt: skip
 """The columns of the table, in this order."""
@@ -240,7 +240,7 @@ def _row(name: str, kind: str, family: Family, design: Design) -> dict[str, Any]
     figures = result.summary()
     row = {key: figures[key] for key in COLUMNS if key in figures}
     row |= {"formulation": name, "kind": kind, **family.size, **family.rounding.get(kind, {})}
-    for part in ("build_seconds", "handover_seconds", "solve_seconds"):
+    for part in ("build_seconds", "load_seconds", "solve_seconds"):
         row[part] = getattr(result, part)
     if kind != "exact":
         row["integers"] = 0

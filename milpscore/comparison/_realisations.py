@@ -21,7 +21,7 @@ REALISATION_COLUMNS = (
     "realisation", "solver", "claim", "verified",
     "objective", "loss", "penalty", "bound", "gap", "difference", "integrality_gap",
     "integrity", "magnitude", "terms", "rows", "columns", "integers", "nonzeros",
-    "build_seconds", "handover_seconds", "solve_seconds", "termination", "message",
+    "build_seconds", "load_seconds", "solve_seconds", "termination", "message",
 )  # fmt: skip
 """The columns of the table, in this order."""
 
@@ -133,7 +133,7 @@ def _row(realisation: str, solver: str, result: Result, program: Program) -> dic
     figures = result.summary()
     row = {key: figures[key] for key in REALISATION_COLUMNS if key in figures}
     row |= {"realisation": realisation, "solver": solver}
-    for part in ("build_seconds", "handover_seconds", "solve_seconds"):
+    for part in ("build_seconds", "load_seconds", "solve_seconds"):
         row[part] = getattr(result, part)
     if realisation in ("integer", "linear"):
         size = program.size

@@ -54,6 +54,36 @@ class ConeForm:
         """The first row of the exponential cones."""
         return self.zero + self.nonneg + sum(self.soc)
 
+    def residuals(self, x: FloatArray, z: FloatArray) -> dict[str, float]:
+        """Relative residuals and both objectives of x, shape (q,), and duals z, shape (m,).
+
+        Returns
+        -------
+        dict
+            ``primal``: how far b - A x lies outside the cones, over 1 + max |b|. ``dual``: the
+            larger of max |c + A'z| over 1 + max |c| and how far z lies outside the dual cones.
+            ``primal_objective``, ``dual_objective``.
+        """
+        outside = cone_distance(self, self.b - self.A @ x)
+        slope = float(np.abs(self.c + self.A.T @ z).max(initial=0.0))
+        return {
+            "primal": outside / (1.0 + float(np.abs(self.b).max(initial=0.0))),
+            "dual": max(
+                slope / (1.0 + float(np.abs(self.c).max(initial=0.0))),
+                cone_distance(self, z, dual=True) / (1.0 + float(np.abs(z).max(initial=0.0))),
+            ),
+            "primal_objective": float(self.c @ x) + self.offset,
+            "dual_objective": -float(self.b @ z) + self.offset,
+        }
+
+    def dual_bound(self, x: FloatArray, z: FloatArray) -> float:
+        """The dual objective, lowered by what its residual can be worth at the point found.
+
+        For x in the feasible set c.x >= -b.z + (c + A'z).x: exact only up to the size of x.
+        """
+        slope = np.abs(self.c + self.A.T @ z)
+        return -float(self.b @ z) + self.offset - float(slope @ np.abs(x))
+
 
 def compiled(model: Any) -> ConeForm:
     """The standard conic form; with values of Parameters changed only, nothing is compiled again.

@@ -100,6 +100,16 @@ class Program:
         """Name of the builder."""
         return self.statement.formulation
 
+    @property
+    def takes_tangents(self) -> bool:
+        """Whether the model holds a convex term (``eta``) that tangents in ``cuts`` bound."""
+        return self.model.component("cuts") is not None
+
+    @property
+    def switches_terms(self) -> bool:
+        """Whether a binary ``alpha[j]`` of the model says if coefficient ``w[j]`` is used."""
+        return self.model.component("alpha") is not None
+
     def relaxed(self) -> Program:
         """A new program without integrality; bounds and whatever a user added stay.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any, Literal
@@ -162,7 +162,7 @@ class Result:
     terms: int = 0
     nodes: int = 0
     build_seconds: float = 0.0
-    handover_seconds: float = 0.0
+    load_seconds: float = 0.0
     solve_seconds: float = 0.0
     solver: str = ""
     solver_version: str = ""
@@ -195,6 +195,20 @@ class Result:
             return float("inf")
         return relative_gap(self.objective, self.dual_bound)
 
+    def with_remark(self, text: str) -> Result:
+        """The result with a further sentence in its message."""
+        return replace(self, message="; ".join(filter(None, [self.message, text])))
+
+    def with_opinion(self, second: Result) -> Result:
+        """The result with what another solver's answer to the same program says."""
+        both = self.verified and second.verified
+        scale = max(abs(self.objective), 1e-10)
+        difference = abs(second.objective - self.objective) / scale if both else float("inf")
+        opinion = SecondOpinion(
+            second.solver, second.termination, second.objective, second.dual_bound, difference
+        )
+        return replace(self, second_opinion=opinion)
+
     def rule(self, step: Fraction | None) -> DecisionRule:
         """How the answer decides: a card by its threshold, real coefficients by w.x + b >= 0.
 
@@ -225,7 +239,7 @@ class Result:
             "warm_start": self.warm_start,
             "origin": self.origin,
             "nodes": self.nodes,
-            "seconds": self.build_seconds + self.handover_seconds + self.solve_seconds,
+            "seconds": self.build_seconds + self.load_seconds + self.solve_seconds,
             "solver": f"{self.solver} {self.solver_version}".strip(),
             "random_state": self.random_state,
             "message": self.message,

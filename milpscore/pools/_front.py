@@ -24,7 +24,7 @@ from milpscore.pools._figures import with_points
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import solve
-from milpscore.solvers._options import is_number, is_whole
+from milpscore.solvers.options import is_number, is_whole
 from milpscore.verify import evaluate
 
 _LIMIT = "at_most_k_terms"

@@ -16,7 +16,7 @@ from milpscore.pools._answer import Pool, by_objective
 from milpscore.pools._enumeration import cards_within, refuse, with_better_intercepts
 from milpscore.pools._recheck import recheck
 from milpscore.solvers import solve
-from milpscore.solvers._options import is_number, is_whole
+from milpscore.solvers.options import is_number, is_whole
 
 if TYPE_CHECKING:
     from milpscore.solvers.tree import AllAnswer

@@ -29,7 +29,7 @@ from milpscore.rounding.expectations import held_losses, rounding_bounds
 from milpscore.search.points import nearest_points, repaired
 from milpscore.search.starts import find_start, work_within
 from milpscore.solvers import conflict, solve
-from milpscore.solvers._finish import CONFLICT_SECONDS, why_infeasible
+from milpscore.solvers.finish import CONFLICT_SECONDS, why_infeasible
 from milpscore.verify import Evaluation, check
 
 

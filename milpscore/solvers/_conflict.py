@@ -7,17 +7,21 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 
 from milpscore.core.design import IntArray
-from milpscore.core.errors import OptionError
 from milpscore.core.program import Program
+from milpscore.core.result import Termination
 from milpscore.core.statement import RULES
-from milpscore.solvers._options import Options, is_number
-from milpscore.solvers._session import Session, configure, set_option
+from milpscore.solvers.options import Options, is_number, require
+from milpscore.solvers.session import (
+    Session,
+    configure,
+    is_feasible,
+    set_option,
+    termination_of,
+)
 
-_STATUS = highspy.HighsModelStatus
 _TOLERANCE = 1e-6
 
 
@@ -82,8 +86,8 @@ def conflict(program: Program, *, time_limit: float = 10.0) -> Conflict | None:
     OptionError
         For a time limit that is no number >= 0.
     """
-    if not is_number(time_limit) or time_limit < 0:
-        raise OptionError(f"time_limit must be a number of seconds >= 0, got {time_limit!r}")
+    fine = is_number(time_limit) and time_limit >= 0
+    require(fine, "time_limit", time_limit, "a number of seconds >= 0")
     search = _Search(program, time.perf_counter() + time_limit)
     everything = frozenset(range(len(search.names)))
     if search.possible(everything) is not False:
@@ -134,12 +138,10 @@ class _Search:
         self.highs.clearSolver()
         set_option(self.highs, "time_limit", left)
         self.highs.run()
-        status = self.highs.getModelStatus()
-        if status in (_STATUS.kInfeasible, _STATUS.kUnboundedOrInfeasible):
+        if termination_of(self.highs) is Termination.INFEASIBLE:
             return False
         answer = self.highs.getSolution()
-        feasible = highspy.SolutionStatus.kSolutionStatusFeasible
-        if self.highs.getInfo().primal_solution_status != feasible or not answer.value_valid:
+        if not is_feasible(self.highs.getInfo()) or not answer.value_valid:
             return None
         self.met.append(chosen | self._met_at(np.asarray(answer.col_value, dtype=np.float64)))
         return True

@@ -8,13 +8,29 @@ from typing import Any
 
 import highspy
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
 from milpscore.core.design import FloatArray
-from milpscore.solvers._highs_run import Watch, run_watched
-from milpscore.solvers._master_rows import TOLERANCE, handed_over, linking_rows
-from milpscore.solvers._options import Options
-from milpscore.solvers._session import Session, set_option
+from milpscore.core.result import Termination
 from milpscore.solvers._tangents import Curve, LossCurve, NormCurve, Tangent
+from milpscore.solvers.engine import Outcome, Progress
+from milpscore.solvers.options import Options
+from milpscore.solvers.session import (
+    Session,
+    Watch,
+    configure,
+    highs_of,
+    is_feasible,
+    limit_run,
+    run_watched,
+    set_integrality,
+    set_option,
+    termination_of,
+)
+
+TOLERANCE = 1e-6
+"""What HiGHS's tolerances can hide of a bound, in the scaled objective."""
 
 SCALED_OBJECTIVE = 512.0
 """HiGHS's tolerances are absolute: the master's objective is scaled to about this size."""
@@ -24,8 +40,20 @@ KEPT = ("point", "support")
 
 _HALVINGS = 30
 
-_STATUS = highspy.HighsModelStatus
-_UNSOLVED = (_STATUS.kTimeLimit, _STATUS.kInterrupt, _STATUS.kIterationLimit)
+_UNSOLVED = (Termination.TIME_LIMIT, Termination.INTERRUPTED, Termination.ITERATION_LIMIT)
+
+_MIP_OPTIONS: dict[str, Any] = {
+    "mip_rel_gap": 0.0,
+    "presolve": "off",  # the ranges are tightened here; a round in presolve gains nothing more
+    # cards are polished here, and a round ends in a proof or in points: HiGHS's own heuristics,
+    # and cuts below the root, cost half of a round and spare no other (measured on mammo)
+    "mip_heuristic_effort": 0.0,
+    "mip_heuristic_run_feasibility_jump": False,
+    "mip_heuristic_run_rins": False,
+    "mip_heuristic_run_rens": False,
+    "mip_heuristic_run_root_reduced_cost": False,
+    "mip_allow_cut_separation_at_nodes": False,
+}
 
 
 class TimeIsUpError(Exception):
@@ -41,46 +69,13 @@ class Cut:
     kind: str
 
 
-@dataclass(frozen=True)
-class Round:
-    """What one mixed-integer run of the master says.
-
-    Attributes
-    ----------
-    status : highspy.HighsModelStatus
-    bound : float
-        No point of the master under its cutoff costs less.
-    points : list of ndarrays of shape (columns,)
-        Every feasible point HiGHS reported.
-    nodes : int
-    interrupted : bool
-    """
-
-    status: Any
-    bound: float
-    points: list[FloatArray]
-    nodes: int
-    interrupted: bool
-
-
 class Master:
     """A session's rows, the tangents found so far, and a cutoff row, in a HiGHS of their own.
 
-    Parameters
-    ----------
-    session : Session
-    options : Options
-    level : float
-        About the objective's size.
-
-    Attributes
-    ----------
-    low, high : ndarrays of shape (p + 1,)
-        Current ranges of (w, b), tightened as the search goes on.
-    cuts : list of Cut
-        In the order of HiGHS's rows after the session's own.
-    anchor, ceiling : ndarray of shape (p + 1,) and float
-        A point of small loss, and the loss beyond which tangents are drawn in towards it.
+    ``level`` is about the objective's size. ``low, high`` (shape (p + 1,)) are the current ranges
+    of (w, b), tightened as the search goes on; ``cuts`` stand in the order of HiGHS's rows after
+    the session's own; beyond the loss ``ceiling`` tangents are drawn in towards ``anchor``, a point
+    of small loss.
     """
 
     def __init__(self, session: Session, options: Options, level: float) -> None:
@@ -117,9 +112,27 @@ class Master:
             cost = session.cost[top] * self.factor
             self.unit[top] = 1.0 / 2.0 ** round(math.log2(cost)) if cost > 0 else 1.0
         self.cost = session.cost * self.factor * self.unit
-        self.highs = handed_over(session, options, self.unit, self.cost, self.factor)
+        self.highs = self._loaded()
         self.rows = session.matrix.shape[0] + 1  # the cutoff row is the last that is no tangent
-        self._links = linking_rows(session, self.where)
+        self._links = _linking_rows(session, self.where)
+
+    def _loaded(self) -> Any:
+        """The session's rows, its columns in units of their own, and a free cutoff row."""
+        session, unit = self.session, self.unit
+        matrix = sparse.vstack([session.matrix * unit[None, :], self.cost[None, :]])
+        highs = highs_of(
+            sparse.csc_array(matrix),
+            (self.cost, self._offset),
+            (session.col_lower / unit, session.col_upper / unit),
+            (np.append(session.row_lower, -np.inf), np.append(session.row_upper, np.inf)),
+        )
+        configure(highs, self.options, 0.1 * TOLERANCE)
+        if self.options.log_file is not None:
+            set_option(highs, "output_flag", True)
+            set_option(highs, "log_file", self.options.log_file)
+        for name, value in _MIP_OPTIONS.items():
+            set_option(highs, name, value)
+        return highs
 
     @property
     def level(self) -> float:
@@ -138,6 +151,25 @@ class Master:
             if top >= 0:
                 total += self.session.cost[top] * (curve.value(v) - x[top])
         return total
+
+    def ranges_of(self, support: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+        """The present ranges, everything outside the support held at 0 where 0 is allowed."""
+        low, high = self.low.copy(), self.high.copy()
+        outside = np.ones(len(low), dtype=bool)
+        outside[[*support, len(low) - 1]] = False
+        low[outside] = np.clip(0.0, low[outside], high[outside])
+        high[outside] = low[outside]
+        return low, high
+
+    def with_true_heights(self, x: FloatArray | None) -> FloatArray | None:
+        """A vector of all columns with every curve's variable at its curve's true value."""
+        if x is None:
+            return None
+        full, v = x.copy(), self.point(x)
+        for curve, top in zip(self.curves, self.top, strict=True):
+            if top >= 0:
+                full[top] = curve.value(v)
+        return full if np.isfinite(full).all() else None
 
     # -- tangents --------------------------------------------------------------------------------
 
@@ -209,15 +241,7 @@ class Master:
         return np.asarray((points @ gradients.T + constants).max(axis=1))
 
     def forget(self, margin: float, first: int = 0) -> None:
-        """Drop tangents of kind "path" that lie further than ``margin`` below the last LP's point.
-
-        Parameters
-        ----------
-        margin : float
-            In the scaled objective.
-        first : int
-            Tangents before this one stay.
-        """
+        """Drop path tangents, from ``first`` on, over ``margin`` below the last LP's point."""
         activity = np.asarray(self.highs.getSolution().row_value)[self.rows :]
         if len(activity) != len(self.cuts):
             return
@@ -232,6 +256,51 @@ class Master:
             self.highs.deleteRows(len(rows), rows.astype(np.int32))
             gone = set(drop)
             self.cuts = [cut for k, cut in enumerate(self.cuts) if k not in gone]
+
+    def set_anchor(self) -> None:
+        """Set the anchor, the continuous optimum within the ranges, and the first tangents."""
+        constant = np.zeros(len(self.low))
+        constant[-1] = float(self.session.program.statement.empty_card().intercept)
+        start = np.clip(constant, self.low, self.high)
+        self.anchor = self.loss.minimiser(self.low, self.high, start)
+        level = self.loss.value(start)
+        self.ceiling = level if math.isfinite(level) else math.inf
+        for share in (1.0, 0.5, 0.0):
+            self.add(self.anchor + (1.0 - share) * (start - self.anchor), "support")
+
+    def cutting_planes(
+        self, tolerance: float, most: int, progress: Progress
+    ) -> tuple[FloatArray | None, float, float]:
+        """At most so many cutting planes on the linear relaxation, to a distance of ``tolerance``.
+
+        Tangents are taken halfway between the LP's point and the best point so far, which is
+        feasible too: that is steadier than at the LP's point itself.
+
+        Returns
+        -------
+        (vector or None, float, float)
+            The best point, its true objective, and the LP's value.
+        """
+        center: FloatArray | None = None
+        best, value = math.inf, -math.inf
+        for _ in range(most):
+            x, scaled = self.relax(progress.remaining)
+            if x is None or not len(x):
+                break
+            value = (scaled - TOLERANCE) * self.level
+            center = x if center is None else center
+            for trial in (x, 0.5 * (x + center)):
+                objective = self.objective(trial, self.point(trial))
+                if objective < best:
+                    center, best = trial, objective
+            if best - value <= tolerance:
+                break
+            middle = self.point(0.5 * (x + center))
+            if not self.add(middle, "path", above=x) and not self.add(
+                self.point(x), "path", above=x
+            ):
+                break
+        return center, best, value
 
     # -- ranges ----------------------------------------------------------------------------------
 
@@ -275,76 +344,96 @@ class Master:
             raise TimeIsUpError
         set_option(self.highs, "time_limit", self.highs.getRunTime() + seconds)
         self.highs.run()
-        status = self.highs.getModelStatus()
-        if status in _UNSOLVED:
+        ended = termination_of(self.highs)
+        if ended in _UNSOLVED:
             raise TimeIsUpError
-        if status == _STATUS.kInfeasible:
+        if self.highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
             return None, math.inf
-        answer = self.highs.getSolution()
-        if status != _STATUS.kOptimal:
+        if ended is not Termination.COMPLETED:
             return np.empty(0), -math.inf  # nothing is known; the caller goes on without
-        x = np.asarray(answer.col_value, dtype=np.float64) * self.unit
+        x = np.asarray(self.highs.getSolution().col_value, dtype=np.float64) * self.unit
         return x, float(self.highs.getInfo().objective_function_value)
 
-    def integers(self, wanted: bool) -> None:
-        """Ask for whole numbers, or stop asking."""
-        kinds = (self.session.integral & wanted).astype(np.uint8)
-        every = np.arange(len(kinds), dtype=np.int32)
-        self.highs.changeColsIntegrality(len(kinds), every, kinds)
-
-    def solve(self, seconds: float, nodes: int | None, improvements: int) -> Round:
+    def solve(
+        self, seconds: float, nodes: int | None, improvements: int
+    ) -> tuple[Outcome, list[FloatArray]]:
         """One mixed-integer run; at most so many improving solutions, then it stops.
 
-        Parameters
-        ----------
-        seconds : float
-        nodes : int or None
-        improvements : int
+        Returns
+        -------
+        (Outcome, list of ndarrays of shape (columns,))
+            ``dual_bound``: no point under the cutoff costs less; and every feasible point reported.
         """
         if seconds <= 0:
             raise TimeIsUpError
-        self.integers(True)
         is_mip = bool(self.session.integral.any())
-        spent = 0.0 if is_mip else self.highs.getRunTime()
-        set_option(self.highs, "time_limit", spent + seconds)
-        set_option(self.highs, "mip_max_nodes", 2**31 - 1 if nodes is None else nodes)
+        set_integrality(self.highs, self.session.integral)
+        limit_run(self.highs, seconds, nodes, mip=is_mip)
         set_option(self.highs, "mip_max_improving_sols", improvements)
         found: list[FloatArray] = []
-        watch = Watch(1.0, None, None)
+        watch = Watch()
 
         def keep(event: Any) -> None:
             found.append(np.array(event.data_out.mip_solution, dtype=np.float64))
 
-        pairs = (
+        receivers = (
             (self.highs.cbMipInterrupt, watch.interrupt),
             (self.highs.cbSimplexInterrupt, watch.interrupt),
             (self.highs.cbMipSolution, keep),
         )
-        for channel, receiver in pairs:
-            channel.subscribe(receiver)
-        try:
-            interrupted = run_watched(self.highs, watch, seconds)
-        finally:
-            for channel, receiver in pairs:
-                channel.unsubscribe(receiver)
-        if watch.error is not None:
-            raise watch.error
-        return self._read(found, interrupted, is_mip)
-
-    def _read(self, found: list[FloatArray], interrupted: bool, is_mip: bool) -> Round:
-        """HiGHS's answer, unscaled, with the bound lowered by what tolerances can hide."""
-        info, status = self.highs.getInfo(), self.highs.getModelStatus()
-        if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+        interrupted = run_watched(self.highs, watch, receivers, seconds)
+        outcome = self._outcome(is_mip)
+        if interrupted:
+            outcome.termination = Termination.INTERRUPTED
+        if is_feasible(self.highs.getInfo()):
             found.append(np.asarray(self.highs.getSolution().col_value, dtype=np.float64))
-        value = info.mip_dual_bound if is_mip else info.objective_function_value
-        if not is_mip and status != _STATUS.kOptimal:
-            value = -math.inf
-        bound = (float(value) - TOLERANCE) * self.level
-        self.integers(False)
-        return Round(
-            status,
-            bound if math.isfinite(bound) else -math.inf,
-            [x * self.unit for x in found if len(x) == len(self.unit)],
-            max(int(info.mip_node_count), 0) if is_mip else 1,
-            interrupted,
-        )
+        set_integrality(self.highs, np.zeros_like(self.session.integral))
+        return outcome, [x * self.unit for x in found if len(x) == len(self.unit)]
+
+    def _outcome(self, is_mip: bool) -> Outcome:
+        """HiGHS's bound, unscaled and lowered by what tolerances can hide."""
+        info, ended = self.highs.getInfo(), termination_of(self.highs)
+        value = float(info.mip_dual_bound if is_mip else info.objective_function_value)
+        known = math.isfinite(value) and (is_mip or ended is Termination.COMPLETED)
+        bound = (value - TOLERANCE) * self.level if known else -math.inf
+        nodes = max(int(info.mip_node_count), 0) if is_mip else 1
+        return Outcome(ended, dual_bound=bound, nodes=nodes)
+
+    def store_cuts(self) -> None:
+        """Write the tangents into the Pyomo model and the session: exported, they are seen."""
+        for index, (rows, height) in enumerate(zip(self.lists, self.heights, strict=True)):
+            own = [cut for cut in self.cuts if cut.curve == index]
+            made = []
+            for cut in own:
+                slopes = zip(cut.tangent.gradient.tolist(), self.points, strict=True)
+                body = sum((g * v for g, v in slopes if g), start=0.0)
+                made.append(rows.add(height - body >= cut.tangent.constant))
+            if not own:
+                continue
+            kept = [self.entries(cut) for cut in own]
+            table = np.zeros((len(kept), len(self.session.columns)))
+            known = np.flatnonzero(self.where >= 0)
+            table[:, self.where[known]] = -np.array([entries for entries, _ in kept])[:, known]
+            table[:, self.top[index]] = 1.0
+            self.session.append(made, sparse.csr_array(table), np.array([c for _, c in kept]))
+        self.cuts = []
+
+
+def _linking_rows(
+    session: Session, where: npt.NDArray[np.int32]
+) -> list[tuple[int, int, int, int]]:
+    """(row, alpha's column, coefficient's position, side) of the rows l alpha <= w <= u alpha.
+
+    ``where``, shape (p + 1,), holds the columns of (w, b), -1 for those that are fixed.
+    """
+    model = session.program.model
+    if not session.program.switches_terms:
+        return []
+    row_of = {id(row.constraint): i for i, row in enumerate(session.rows)}
+    found = []
+    for rows, side in ((model.used_above, 1), (model.used_below, -1)):
+        for j in model.J:
+            row = row_of.get(id(rows[j]))
+            if row is not None and where[j] >= 0 and not model.alpha[j].fixed:
+                found.append((row, session.position(model.alpha[j]), j, side))
+    return found

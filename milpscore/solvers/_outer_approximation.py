@@ -8,39 +8,21 @@ cannot be better and shrinks the ranges of the points.
 
 from __future__ import annotations
 
+import itertools
 import math
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
-import highspy
 import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
-from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, TracePoint
+from milpscore.core.result import CLAIM_TOLERANCE, Termination
 from milpscore.search.neighbourhood import Neighbourhood
-from milpscore.solvers._finish import exact_result, start_vector
-from milpscore.solvers._hand_back import hand_back
-from milpscore.solvers._highs import nothing_run, relaxed_result
-from milpscore.solvers._highs_run import Outcome, run
-from milpscore.solvers._master import Master, Round, TimeIsUpError
-from milpscore.solvers._master_rows import TOLERANCE
-from milpscore.solvers._options import Options
-from milpscore.solvers._planes import (
-    anchor,
-    cutting_planes,
-    greedy_support,
-    ranges_of,
-    with_true_heights,
-)
-from milpscore.solvers._progress import progress_line
-from milpscore.solvers._session import Session
-from milpscore.solvers._tighten import tighten
+from milpscore.solvers._master import TOLERANCE, Master, TimeIsUpError
+from milpscore.solvers.engine import Outcome, Progress, Task
+from milpscore.solvers.session import SessionSolver
 from milpscore.verify import check, evaluate
-
-Callback = Callable[[TracePoint], None]
 
 _ALLOWED = 0.4 * CLAIM_TOLERANCE
 """A bound this close to the incumbent cannot change the claim."""
@@ -61,68 +43,50 @@ _CLOSE = 0.02
 """Of tangents that are no whole point's, those within this share of the gap are kept."""
 
 
-def solve_session(
-    session: Session,
-    options: Options,
-    start: Card | None,
-    progress: bool | None,
-    callback: Callback | None,
-) -> Result:
-    """Solve a program whose model holds a convex term by tangents (``cuts``).
+_SLACK = 1e-5
+"""Kept between an LP's value and the range taken from it, relative."""
 
-    Parameters
-    ----------
-    session : Session
-        The tangents found stay in it and in ``program.model.cuts``.
-    options : Options
-        ``node_limit`` counts the nodes of all rounds. ``presolve`` is for LPs and MIPs solved
-        once: rounds run without it, their ranges being tightened here.
-    start : Card or None
-    progress : bool or None
-    callback : callable or None
+_RANGE_TANGENTS = (3, 20)
+"""Most tangents taken to find one end of one range: at first, and where that moved enough."""
 
-    Returns
-    -------
-    Result
-        ``solver`` is "outer_approximation". Of a relaxation, a point whose loss is the true one
-        and a bound recomputed from the duals.
+_WORTH = 0.25
+"""Ends moved by a point at which a closer look is worth its LPs."""
 
-    Raises
-    ------
-    NotApplicableError
-        For a model without ``cuts``.
+_FRUITLESS = 24
+"""Ends looked at in vain after which the rest is left alone: the gap is too wide yet."""
+
+
+class OuterApproximation(SessionSolver):
+    """Tangents of a convex term; those found stay in the session and in the model's ``cuts``.
+
+    ``node_limit`` counts the nodes of all rounds. ``presolve`` is for LPs and MIPs solved once:
+    rounds run without it, their ranges being tightened here. Of a relaxation it answers a point
+    whose loss is the true one, with duals.
     """
-    if session.program.model.component("cuts") is None:
-        raise NotApplicableError(
-            f"outer_approximation adds tangents of a convex loss to model.cuts, which "
-            f"{session.program.formulation} has none of: use solver='highs'"
-        )
-    vector, note = start_vector(session, start)
-    if options.time_limit == 0:
-        nothing = nothing_run(Termination.TIME_LIMIT)
-        if session.kind == "relaxed":
-            return relaxed_result(session, options, nothing, note, "outer_approximation")
-        return exact_result(session, options, nothing, start, note, "outer_approximation")
-    title = f"{session.program.formulation}, outer approximation"
-    with progress_line(title, progress) as line:
-        receivers = [receive for receive in (line, callback) if receive is not None]
-        search = _Search(session, options, receivers)
-        if session.kind == "relaxed":
-            outcome = search.relaxed()
-            return relaxed_result(session, options, outcome, note, "outer_approximation")
-        outcome = search.exact(start if vector is not None else None)
-    return exact_result(session, options, outcome, start, note, "outer_approximation")
+
+    def refuse(self, task: Task) -> None:
+        """Refuse a model without convex terms to be bounded by tangents."""
+        if not task.program.takes_tangents:
+            raise NotApplicableError(
+                f"outer_approximation adds tangents of a convex loss to model.cuts, which "
+                f"{task.program.formulation} has none of: use solver='highs'"
+            )
+
+    def solve(self, task: Task) -> Outcome:
+        """Search the exact program, or solve its relaxation."""
+        search = _Search(task)
+        return search.relaxed() if task.kind == "relaxed" else search.exact(task.start)
 
 
 class _Search:
     """The master, the incumbent and the bound."""
 
-    def __init__(self, session: Session, options: Options, receivers: list[Callback]) -> None:
-        self.session, self.options, self.receivers = session, options, receivers
-        self.started = time.perf_counter()
-        self.statement = session.program.statement
+    def __init__(self, task: Task) -> None:
+        self.session, self.options = task.loaded, task.options
+        self.progress = task.progress()
+        self.statement = task.program.statement
         empty = evaluate(self.statement, self.statement.empty_card()).objective
-        self.master = Master(session, options, empty)
+        self.master = Master(self.session, self.options, empty)
         self.neighbourhood = Neighbourhood(self.statement, self.master.loss)
         self.best, self.bound = math.inf, -math.inf
         self.values: FloatArray | None = None
@@ -130,12 +94,7 @@ class _Search:
         self.refused: set[Card] = set()
         self.supports: set[tuple[int, ...]] = set()
         self.infeasible = False
-        self.rounds = self.nodes = 0
-        self.trace: list[TracePoint] = []
-
-    def remaining(self) -> float:
-        """Seconds left."""
-        return self.options.time_limit - (time.perf_counter() - self.started)
+        self.nodes = 0
 
     # -- the two kinds ---------------------------------------------------------------------------
 
@@ -144,35 +103,31 @@ class _Search:
         termination = Termination.COMPLETED
         center: FloatArray | None = None
         try:
-            anchor(self.master)
-            center, _, _ = cutting_planes(
-                self.master, 1e-9 * max(1.0, self.master.ceiling), 5 * _PLANES, self.remaining
-            )
+            self.master.set_anchor()
+            tolerance = 1e-9 * max(1.0, self.master.ceiling)
+            center, _, _ = self.master.cutting_planes(tolerance, 5 * _PLANES, self.progress)
         except TimeIsUpError:
             termination = Termination.TIME_LIMIT
         except KeyboardInterrupt:
             termination = Termination.INTERRUPTED
-        heights = with_true_heights(self.master, center)
-        hand_back(self.master)
-        left = replace(self.options, time_limit=max(self.remaining(), 1.0))
-        outcome = run(self.session, left, 0.0)
+        heights = self.master.with_true_heights(center)
+        self.master.store_cuts()
+        left = replace(self.options, time_limit=max(self.progress.remaining, 1.0))
+        outcome = self.session.run(left)
         if termination is not Termination.COMPLETED:
             outcome.termination = termination
         if heights is not None and outcome.values is not None:
             outcome.values = heights
-        outcome.seconds = time.perf_counter() - self.started
+        outcome.seconds = self.progress.seconds
         return outcome
 
     def exact(self, start: Card | None) -> Outcome:
         """Rounds of the master until nothing better than the incumbent is left."""
         termination = Termination.COMPLETED
         try:
-            anchor(self.master)
+            self.master.set_anchor()
             self._first_cards(start)
-            _, _, value = cutting_planes(
-                self.master, 1e-3 * self.master.ceiling, _PLANES, self.remaining
-            )
-            self._raise_bound(value)
+            self._cut(1e-3)
             self._tighten()
             termination = self._search()
         except TimeIsUpError:
@@ -180,7 +135,7 @@ class _Search:
         except KeyboardInterrupt:
             termination = Termination.INTERRUPTED
         self._report()
-        hand_back(self.master)
+        self.master.store_cuts()
         return self._outcome(termination)
 
     def _outcome(self, termination: Termination) -> Outcome:
@@ -196,9 +151,8 @@ class _Search:
             values=self.values,
             dual_bound=self.bound,
             nodes=self.nodes,
-            seconds=time.perf_counter() - self.started,
-            start_taken=True,
-            trace=self.trace,
+            seconds=self.progress.seconds,
+            trace=self.progress.trace,
         )
 
     # -- before the rounds -----------------------------------------------------------------------
@@ -212,17 +166,33 @@ class _Search:
         weight = np.abs(self.master.anchor[:-1]) * self.statement.design.merged.X.std(axis=0)
         limit = self.statement.max_terms
         leading = np.argsort(-weight, kind="stable")[:limit]
-        for support in (leading, greedy_support(self.master, limit)):
+        for support in (leading, self._greedy_support(limit)):
             self._look_at(self._best_of(tuple(sorted(int(j) for j in support)))[:-1])
 
     def _best_of(self, support: tuple[int, ...]) -> FloatArray:
         """The real optimum of a support, its tangent added where it is new."""
-        low, high = ranges_of(self.master, support)
+        low, high = self.master.ranges_of(support)
         v = self.master.loss.minimiser(low, high, self.master.anchor)
         if support not in self.supports:
             self.supports.add(support)
             self.master.add(v, "support")
         return v
+
+    def _greedy_support(self, limit: int | None) -> list[int]:
+        """A support grown by the term that promises most, the loss re-fitted each time."""
+        chosen: list[int] = []
+        master = self.master
+        v = np.clip(np.zeros(len(master.low)), master.low, master.high)
+        for _ in range(len(v) - 1 if limit is None else limit):
+            v = master.loss.minimiser(*master.ranges_of(tuple(chosen)), v)
+            _, gradient, hessian = master.loss.expansion(v)
+            bend = np.maximum(np.diag(hessian)[:-1], 1e-12)
+            gain = np.square(gradient[:-1]) / bend
+            gain[chosen] = -1.0
+            if not np.isfinite(gain).all() or gain.max(initial=-1.0) <= 0:
+                break
+            chosen.append(int(gain.argmax()))
+        return chosen
 
     # -- rounds ----------------------------------------------------------------------------------
 
@@ -250,12 +220,12 @@ class _Search:
                     return Termination.NODE_LIMIT
             before, cuts = self.best, len(self.master.cuts)
             self.master.cut_off(self._cutoff)
-            found = self.master.solve(self.remaining(), left, patience)
-            self._take(found)
-            if found.interrupted:
+            found, points = self.master.solve(self.progress.remaining, left, patience)
+            self._take(found, points)
+            if found.termination is Termination.INTERRUPTED:
                 return Termination.INTERRUPTED
             new = len(self.master.cuts) > cuts
-            if not new and found.status == highspy.HighsModelStatus.kOptimal:
+            if not new and found.termination is Termination.COMPLETED:
                 return Termination.COMPLETED  # its points were refused: the bound is what is left
             patience = _IMPROVEMENTS if new else 10 * patience
             since = 0 if self.best < before else since + 1
@@ -264,16 +234,15 @@ class _Search:
             self._report()
         return Termination.COMPLETED
 
-    def _take(self, found: Round) -> None:
+    def _take(self, found: Outcome, points: list[FloatArray]) -> None:
         """A round's bound, and tangents at its points and around them."""
-        self.rounds += 1
         self.nodes += found.nodes
-        if found.status == highspy.HighsModelStatus.kInfeasible:
+        if found.termination is Termination.INFEASIBLE:
             self._nothing_left()
             return
-        self._raise_bound(found.bound)
+        self._raise_bound(found.dual_bound)
         whole = self.neighbourhood.whole
-        distinct = {whole(self.master.point(x)).tobytes(): x for x in found.points}
+        distinct = {whole(self.master.point(x)).tobytes(): x for x in points}
         centres = []
         for x in distinct.values():
             v = whole(self.master.point(x))
@@ -311,8 +280,8 @@ class _Search:
     def _around(self, centres: list[FloatArray]) -> None:
         """Tangents at neighbours the master still rates below the cutoff, and at theirs."""
         added, queue = 0, list(centres)
-        until = self.remaining() * 0.9
-        while queue and added < _NEIGHBOURS and self.remaining() > until:
+        until = self.progress.remaining * 0.9
+        while queue and added < _NEIGHBOURS and self.progress.remaining > until:
             points = self.neighbourhood.around(queue.pop(0), self.master.low, self.master.high)
             if not len(points):
                 continue
@@ -359,33 +328,98 @@ class _Search:
         if not math.isnan(bound):
             self.bound = max(self.bound, min(bound, self._cutoff, self.best))
 
+    def _cut(self, share: float) -> None:
+        """Cutting planes until the relaxation is solved to this share of the ceiling."""
+        tolerance = share * self.master.ceiling
+        _, _, value = self.master.cutting_planes(tolerance, _PLANES, self.progress)
+        self._raise_bound(value)
+
     def _tighten(self) -> None:
         """Shrink the ranges, then drop the tangents that no longer bear on the relaxation."""
         if not math.isfinite(self.best):
             return
-        moved = tighten(self.master, self._cutoff, self.remaining)
+        moved = _tightened(self.master, self._cutoff, self.progress)
         if moved is None:
             self._nothing_left()
             return
         if moved:
             self.supports.clear()
-        _, _, value = cutting_planes(
-            self.master, 1e-4 * self.master.ceiling, _PLANES, self.remaining
-        )
-        self._raise_bound(value)
+        self._cut(1e-4)
         self.master.forget(_CLOSE * max(self.best - self.bound, 0.0) * self.master.factor)
 
     def _report(self) -> None:
         """Record and show where the search stands."""
-        seconds = time.perf_counter() - self.started
-        point = TracePoint(seconds, self.best, self.bound, self.nodes)
-        same = self.trace and (point.objective, point.dual_bound, point.nodes) == (
-            self.trace[-1].objective,
-            self.trace[-1].dual_bound,
-            self.trace[-1].nodes,
-        )
-        if same:
-            return
-        self.trace.append(point)
-        for receive in self.receivers:
-            receive(point)
+        self.progress.note(self.best, self.bound, self.nodes)
+
+
+# -- ranges tightened from the incumbent ---------------------------------------------------------
+
+
+def _tightened(master: Master, cutoff: float, progress: Progress) -> int | None:
+    """Shrink the range of every point to what the tangents allow at a cost below the cutoff.
+
+    Each end is an LP over the level set of the cutoff, whose tangents are taken where the LP's
+    answer leaves that set. The number of ends moved; None where nothing costs so little.
+    """
+    master.cut_off(cutoff)
+    moved = 0
+    try:
+        for most in _RANGE_TANGENTS:
+            points = np.flatnonzero((master.where >= 0) & (master.low < master.high)).tolist()
+            now = 0
+            for looked, (j, sign) in enumerate(itertools.product(points, (1.0, -1.0))):
+                if looked >= _FRUITLESS and not now:
+                    return moved
+                change = _end_moved(master, j, sign, cutoff, most, progress)
+                if change is None:
+                    return None
+                now += change
+            moved += now
+            if now < _WORTH * len(points):
+                break
+    finally:
+        master.direct()
+    return moved
+
+
+def _end_moved(
+    master: Master, j: int, sign: float, cutoff: float, most: int, progress: Progress
+) -> int | None:
+    """Move one end (1.0 the lower, -1.0 the upper) of one range; None where nothing is left."""
+    first, moved = len(master.cuts), 0
+    master.direct(int(master.where[j]), sign)
+    for _ in range(most):
+        x, value = master.relax(progress.remaining)
+        if x is None:
+            return None
+        if not len(x):
+            break
+        moved |= _take_end(master, j, sign, sign * value)
+        if master.low[j] > master.high[j]:
+            return None
+        v = master.point(x)
+        if master.objective(x, v) <= cutoff + 1e-3 * abs(cutoff):
+            break
+        if not master.add(v, "path", above=x):
+            break
+    else:
+        master.relax(progress.remaining)
+    master.forget(0.0, first)
+    return moved
+
+
+def _take_end(master: Master, j: int, sign: float, end: float) -> int:
+    """Take an LP's end of the range, whole where the point is; whether that narrows it."""
+    slack = _SLACK * (1.0 + abs(end))
+    if master.session.integral[int(master.where[j])]:
+        end = math.ceil(end - slack) if sign > 0 else math.floor(end + slack)
+    else:
+        end -= sign * slack
+    low, high = master.low[j], master.high[j]
+    if sign > 0 and end > low:
+        master.narrow(j, float(end), high)
+    elif sign < 0 and end < high:
+        master.narrow(j, low, float(end))
+    else:
+        return 0
+    return 1

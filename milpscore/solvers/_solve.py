@@ -1,47 +1,58 @@
-"""Solve a program: hand over, run, re-check, and claim only what the re-check allows."""
+"""Solve a program: load it, run a solver, re-check, and claim only what the re-check allows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.program import Program
-from milpscore.core.result import Result, SecondOpinion, TracePoint, claim_of
+from milpscore.core.registry import Registry
+from milpscore.core.result import (
+    Result,
+    Termination,
+    TracePoint,
+    claim_of,
+    relative_gap,
+)
 from milpscore.losses import RiskLoss, ZeroOne
-from milpscore.solvers._conic_options import CONIC_SOLVERS, make_conic_options
-from milpscore.solvers._options import Options, make_options
+from milpscore.solvers.engine import Listener, Outcome, Solver, Task
+from milpscore.solvers.options import ConicOptions, Options
 
 if TYPE_CHECKING:
-    from milpscore.solvers._session import Session
+    from milpscore.solvers.session import Session
 
-SOLVERS: dict[str, str] = {
-    "highs": "milpscore.solvers._highs",
-    "outer_approximation": "milpscore.solvers._outer_approximation",
-    "support_tree": "milpscore.solvers._support_tree",
-    "tree": "milpscore.solvers._tree",
-}
-"""Solvers by name; adding one is a new file and one line here.
+_HOME = "milpscore.solvers."
 
-A file has ``solve_session``, or ``solve_program`` where it needs no program in HiGHS.
-"""
-
+SOLVERS: Registry[type[Solver]] = Registry(
+    "solver",
+    {
+        "highs": _HOME + "session:Highs",
+        "outer_approximation": _HOME + "_outer_approximation:OuterApproximation",
+        "support_tree": _HOME + "_support_tree:SupportTree",
+        "tree": _HOME + "_tree:Tree",
+        "ecos": _HOME + "_cone_solvers:Ecos",
+        "clarabel": _HOME + "_cone_solvers:Clarabel",
+        "proximal": _HOME + "_cone_solvers:Proximal",
+    },
+)
+"""Solvers by name, subclasses of :class:`milpscore.solvers.engine.Solver`."""
 
 TREE_ROWS, TREE_INTEGER_SHARE = 2000, 0.1
 """From so many rows on, and up to this share of integer columns, ``auto`` searches supports."""
-
 
 _TREE_TERMS = 6
 """Up to so many terms ``auto`` searches the 0-1 loss by supports."""
 
 
 def load(program: Program) -> Session:
-    """Hand a program over to HiGHS, to be edited in place and solved several times.
+    """Load a program into HiGHS, to be edited in place and solved several times.
 
     Parameters
     ----------
@@ -51,8 +62,13 @@ def load(program: Program) -> Session:
     -------
     Session
         Pass it to :func:`solve` in place of the program.
+
+    Raises
+    ------
+    NotApplicableError
+        For a conic program.
     """
-    from milpscore.solvers._session import Session
+    from milpscore.solvers.session import Session
 
     if isinstance(program, ConicProgram):
         raise NotApplicableError(
@@ -85,7 +101,7 @@ def solve(
         constraints were added to a smooth loss's model by hand; the support tree for many rows
         with few integers, and HiGHS for the rest. For conic programs "ecos", "clarabel" or
         "proximal"; "auto" takes ECOS where it is installed, and asks Clarabel as well where that
-        fails. ``Result.solver`` says which ran.
+        fails. Or a name of your own (``SOLVERS.register``). ``Result.solver`` says which ran.
     warm_start : Card or Result, optional
         A card to start from; every auxiliary variable is computed from it.
     progress : bool, optional
@@ -96,9 +112,10 @@ def solve(
         Solve with another solver as well and report the relative difference; for exact programs
         the better bound of the two is kept.
     **options :
-        ``time_limit=60``, ``mip_gap=0``, ``node_limit``, ``threads=1``, ``random_state=0``,
-        ``presolve=True``, ``log_file``; for conic programs ``tol=1e-9``, ``max_iter``,
-        ``time_limit``, ``zero_tol=1e-6``, ``verbose=False``.
+        Fields of :class:`milpscore.solvers.options.Options`: ``time_limit=30``, ``mip_gap=0``,
+        ``node_limit``, ``threads=1``, ``random_state=0``, ``presolve=True``, ``log_file``; for
+        conic programs of :class:`milpscore.solvers.options.ConicOptions`: ``tol=1e-9``,
+        ``max_iter``, ``time_limit``, ``zero_tol=1e-6``, ``verbose=False``.
 
     Returns
     -------
@@ -109,22 +126,45 @@ def solve(
     ------
     OptionError
         For an unknown solver or option.
+    NotApplicableError
+        For a program that the solver cannot hold.
     SolverError
         Where the solver fails its self-test or refuses the model.
     """
-    if solver not in ("auto", *SOLVERS, *CONIC_SOLVERS):
-        there = ", ".join(["auto", *SOLVERS, *CONIC_SOLVERS])
-        raise OptionError(f"unknown solver {solver!r}; there are {there}")
+    _require_fitting(program, solver)
     if isinstance(program, ConicProgram):
-        return _solve_conic(program, solver, warm_start, second_opinion, options)
-    if solver in CONIC_SOLVERS:
-        raise NotApplicableError(
-            f"{solver} solves conic programs, {program_of(program).formulation} is a mixed-integer "
-            f"linear one: use {', '.join(SOLVERS)}"
-        )
-    checked, start = make_options(options), _start_card(warm_start)
+        from milpscore.solvers._conic import solve_conic
+
+        if warm_start is not None:
+            raise NotApplicableError("interior-point solvers take no warm start: leave it out")
+        task = Task(program, ConicOptions.of(options))
+        return solve_conic(task, solver, second_opinion)
+    checked, start = Options.of(options), _start_card(warm_start)
     result = _run(program, solver, checked, start, progress, callback)
     return _with_opinion(program, result, checked) if second_opinion else result
+
+
+def _require_fitting(program: Program | Session, solver: str) -> None:
+    """Refuse an unknown solver, and one of the wrong kind of program."""
+    if solver == "auto":
+        return
+    try:
+        conic = SOLVERS[solver].conic
+    except OptionError as error:
+        raise OptionError(f"{error}, auto") from None
+    wanted = isinstance(program, ConicProgram)
+    if conic == wanted:
+        return
+    others = ", ".join(name for name in SOLVERS if SOLVERS[name].conic == wanted)
+    name = program_of(program).formulation
+    if wanted:
+        raise NotApplicableError(
+            f"{solver} solves linear programs in Pyomo, {name} is a conic program: use {others}, "
+            "or program.exact() where there is one"
+        )
+    raise NotApplicableError(
+        f"{solver} solves conic programs, {name} is a mixed-integer linear one: use {others}"
+    )
 
 
 def _run(
@@ -133,19 +173,33 @@ def _run(
     options: Options,
     start: Card | None,
     progress: bool | None,
-    callback: Callable[[TracePoint], None] | None,
+    callback: Listener | None,
 ) -> Result:
     """One solver's answer on a Pyomo program."""
-    if solver == "auto" and _tree_takes(program):
-        solver = "tree"
-    if solver != "auto" and hasattr(direct := import_module(SOLVERS[solver]), "solve_program"):
-        of = program_of(program) if program.kind == "exact" else program_of(program).relaxed()
-        answer: Result = direct.solve_program(of, options, start, progress, callback)
-        return answer
-    session = load(program) if isinstance(program, Program) else program
-    name = _choose(session) if solver == "auto" else solver
-    run: Callable[..., Result] = import_module(SOLVERS[name]).solve_session
-    return run(session, options, start, progress, callback)
+    from milpscore.solvers.finish import finished, with_start
+
+    of = program_of(program)
+    name = "tree" if solver == "auto" and _tree_takes(program) else solver
+    session = None
+    if name == "auto" or SOLVERS[name].loads:
+        session = load(program) if isinstance(program, Program) else program
+        name = _choose(session) if name == "auto" else name
+    elif program.kind != "exact":
+        raise NotApplicableError(f"{name} solves exact programs: call program.exact()")
+    name = SOLVERS.name_of(name)
+    engine, task = SOLVERS[name](), Task(of, options, session=session)
+    engine.refuse(task)
+    task, note = with_start(task, start)
+    if options.time_limit == 0:
+        outcome = Outcome(Termination.TIME_LIMIT)
+    else:
+        with _progress_line(f"{of.formulation}, {name}", progress) as line:
+            listeners = [each for each in (line, callback) if each is not None]
+            outcome = engine.solve(replace(task, listeners=listeners))
+        if note == "accepted" and not outcome.start_taken:
+            note = f"rejected: {name} did not take it up"
+    own = {"solver": name, "solver_version": engine.version(), "warm_start": note}
+    return finished(task, outcome, start, own)
 
 
 def _tree_takes(program: Program | Session) -> bool:
@@ -162,55 +216,6 @@ def _tree_takes(program: Program | Session) -> bool:
     return program.kind == "exact" and fitting and not of.added_by_user()
 
 
-def _with_opinion(program: Program | Session, result: Result, options: Options) -> Result:
-    """The result with what another exact engine says; the better bound of the two is kept."""
-    tangents = program_of(program).model.component("cuts") is not None
-    other = "tree" if result.solver != "tree" else "outer_approximation" if tangents else "highs"
-    try:
-        second = _run(program, other, options, None, False, None)
-    except NotApplicableError as error:
-        text = f"no second opinion: {error}"
-        return replace(result, message="; ".join(filter(None, [result.message, text])))
-    scale = max(abs(result.objective), 1e-10)
-    both = result.verified and second.verified
-    difference = abs(second.objective - result.objective) / scale if both else math.inf
-    opinion = SecondOpinion(
-        other, second.termination, second.objective, second.dual_bound, difference
-    )
-    if result.card is not None:
-        program_of(program).fill(result.card)
-    result = replace(result, second_opinion=opinion)
-    if not both or not result.dual_bound < second.dual_bound <= result.objective:
-        return result
-    claim = claim_of(True, result.objective, second.dual_bound, trivial=0.0)
-    return replace(result, dual_bound=second.dual_bound, bound_source="second opinion", claim=claim)
-
-
-def program_of(program: Program | Session) -> Program:
-    """The program itself, handed over or not."""
-    return program if isinstance(program, Program) else program.program
-
-
-def _solve_conic(
-    program: ConicProgram,
-    solver: str,
-    warm_start: Card | Result | None,
-    second_opinion: bool,
-    options: dict[str, Any],
-) -> Result:
-    """Solve a conic program; what it cannot take is refused."""
-    from milpscore.solvers._conic import solve_conic
-
-    if solver in SOLVERS:
-        raise NotApplicableError(
-            f"{solver} solves linear programs in Pyomo, {program.formulation} is a conic program: "
-            f"use {', '.join(CONIC_SOLVERS)}, or program.exact() where there is one"
-        )
-    if warm_start is not None:
-        raise NotApplicableError("interior-point solvers take no warm start: leave it out")
-    return solve_conic(program, solver, make_conic_options(options), second_opinion)
-
-
 def _choose(session: Session) -> str:
     """The tree over supports where there are many rows, few integers and a limit on terms.
 
@@ -218,19 +223,39 @@ def _choose(session: Session) -> str:
     (hinge, 9,787 distinct rows): proved in 29 s, where HiGHS alone has a gap of 14 % after 60 s.
     With few rows HiGHS's own cuts and heuristics are faster.
     """
-    if session.program.model.component("cuts") is not None:
+    program = session.program
+    if program.takes_tangents:
         return "outer_approximation"  # HiGHS alone would bound the tangents there are
-    limited = session.program.statement.max_terms is not None
-    decides_terms = limited and session.program.model.component("alpha") is not None
+    decides_terms = program.statement.max_terms is not None and program.switches_terms
     few_integers = session.integral.sum() <= TREE_INTEGER_SHARE * len(session.integral)
-    if (
-        session.kind == "exact"
-        and decides_terms
-        and few_integers
-        and len(session.rows) >= TREE_ROWS
-    ):
+    many_rows = len(session.rows) >= TREE_ROWS
+    if session.kind == "exact" and decides_terms and few_integers and many_rows:
         return "support_tree"
     return "highs"
+
+
+def _with_opinion(program: Program | Session, result: Result, options: Options) -> Result:
+    """The result with what another exact engine says; the better bound of the two is kept."""
+    of = program_of(program)
+    other = "outer_approximation" if of.takes_tangents else "highs"
+    other = other if result.solver == "tree" else "tree"
+    try:
+        second = _run(program, other, options, None, False, None)
+    except NotApplicableError as error:
+        return result.with_remark(f"no second opinion: {error}")
+    if result.card is not None:
+        of.fill(result.card)
+    result = result.with_opinion(second)
+    both = result.verified and second.verified
+    if not both or not result.dual_bound < second.dual_bound <= result.objective:
+        return result
+    claim = claim_of(True, result.objective, second.dual_bound, trivial=0.0)
+    return replace(result, dual_bound=second.dual_bound, bound_source="second opinion", claim=claim)
+
+
+def program_of(program: Program | Session) -> Program:
+    """The program itself, loaded or not."""
+    return program if isinstance(program, Program) else program.program
 
 
 def _start_card(warm_start: Card | Result | None) -> Card | None:
@@ -242,3 +267,29 @@ def _start_card(warm_start: Card | Result | None) -> Card | None:
             )
         return warm_start.card
     return warm_start
+
+
+@contextmanager
+def _progress_line(title: str, wanted: bool | None) -> Iterator[Listener | None]:
+    """A live line on standard error; by default (None) where that is a terminal."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(title) as status:
+        yield lambda point: status.update(f"{title}  {_described(point)}")
+
+
+def _described(point: TracePoint) -> str:
+    """One moment of a solve in words."""
+    known = [
+        f"{value:.6g}" if math.isfinite(value) else "none yet"
+        for value in (point.objective, point.dual_bound)
+    ]
+    gap = ""
+    if "none yet" not in known:
+        gap = f"  gap {100 * relative_gap(point.objective, point.dual_bound):.2f}%"
+    return (
+        f"objective {known[0]}  bound {known[1]}{gap}  nodes {point.nodes}  {point.seconds:.1f} s"
+    )

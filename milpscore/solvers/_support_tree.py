@@ -10,33 +10,43 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import highspy
 import numpy as np
+from scipy import sparse
 
-from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
-from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, TracePoint
-from milpscore.solvers._finish import absolute_gap, exact_result, start_vector
-from milpscore.solvers._highs_run import Outcome
-from milpscore.solvers._lazy_lp import LazyLP
-from milpscore.solvers._options import Options
-from milpscore.solvers._progress import progress_line
-from milpscore.solvers._session import Session, configure, set_option
+from milpscore.core.result import CLAIM_TOLERANCE, Termination
+from milpscore.solvers.engine import Outcome, Task
+from milpscore.solvers.finish import absolute_gap
+from milpscore.solvers.options import Options
+from milpscore.solvers.session import (
+    Session,
+    SessionSolver,
+    add_rows,
+    configure,
+    is_feasible,
+    set_option,
+    termination_of,
+)
 from milpscore.verify import check, evaluate
-
-Callback = Callable[[TracePoint], None]
 
 _CUT_OFF = 0.4 * CLAIM_TOLERANCE
 """A node this close below the incumbent is closed: it cannot change the claim."""
 
 _DIVE_EVERY = 25
 """Expanded nodes between two looks for a better card."""
+
+
+_ROW_TOLERANCE = 1e-7
+"""A row broken by no more than this is kept out of an LP."""
+
+_MOST_ADDED = 100
+"""Most broken rows added to an LP at once."""
 
 
 @dataclass(order=True)
@@ -51,57 +61,31 @@ class _Node:
     basis: Any = field(compare=False, default=None)
 
 
-def solve_session(
-    session: Session,
-    options: Options,
-    start: Card | None,
-    progress: bool | None,
-    callback: Callback | None,
-) -> Result:
-    """Solve an exact program by searching over the supports of its coefficients.
+class SupportTree(SessionSolver):
+    """Best-first search over the supports; ``node_limit`` counts LPs."""
 
-    Parameters
-    ----------
-    session : Session
-        Of an exact program whose model counts terms (``max_terms`` or ``l0_penalty``).
-    options : Options
-        ``node_limit`` counts LPs.
-    start : Card or None
-    progress : bool or None
-    callback : callable or None
+    def refuse(self, task: Task) -> None:
+        """Refuse relaxations, and models in which nothing says which terms are used."""
+        if task.kind != "exact" or not task.program.switches_terms:
+            raise NotApplicableError(
+                "support_tree decides which terms are used: it needs an exact program with "
+                "max_terms or l0_penalty; use solver='highs' for this one"
+            )
 
-    Returns
-    -------
-    Result
-        ``solver`` is "support_tree"; its bound is the least over the open nodes.
-
-    Raises
-    ------
-    NotApplicableError
-        For a relaxation, or a model without ``alpha``.
-    """
-    if session.kind != "exact" or session.program.model.component("alpha") is None:
-        raise NotApplicableError(
-            "support_tree decides which terms are used: it needs an exact program with max_terms "
-            "or l0_penalty; use solver='highs' for this one"
-        )
-    vector, note = start_vector(session, start)
-    incumbent = start if vector is not None else None
-    with progress_line(f"{session.program.formulation}, support tree", progress) as line:
-        receivers = [receive for receive in (line, callback) if receive is not None]
-        tree = _Tree(session, options, incumbent, receivers)
+    def solve(self, task: Task) -> Outcome:
+        """Search; the bound is the least over the open nodes."""
+        tree = _Tree(task)
         tree.search()
-    return exact_result(session, options, tree.outcome(), start, note, solver="support_tree")
+        return tree.outcome()
 
 
 class _Tree:
     """The open nodes, the incumbent, and the LP that is edited from node to node."""
 
-    def __init__(
-        self, session: Session, options: Options, incumbent: Card | None, receivers: list[Callback]
-    ) -> None:
-        self.session, self.options, self.receivers = session, options, receivers
-        program = session.program
+    def __init__(self, task: Task) -> None:
+        self.session, self.options = task.loaded, task.options
+        program, session = task.program, task.loaded
+        self.progress = task.progress()
         self.statement = program.statement
         self.limit = self.statement.max_terms
         model = program.model
@@ -109,28 +93,21 @@ class _Tree:
         self.w = np.array([session.position(model.w[j]) for j in model.J], dtype=np.int32)
         self._decided = np.concatenate([self.alpha, self.w])
         self.spread = self.statement.design.X.std(axis=0) + 1e-9
-        self.lp = LazyLP(session, options)
+        self.lp = _LazyLP(session, self.options)
         self.mip = session.copy(relaxed=False)
-        configure(self.mip, options, absolute_gap(self.statement) * session.scale)
+        configure(self.mip, self.options, absolute_gap(self.statement) * session.scale)
         self.tried: set[frozenset[int]] = set()
-        self.started = time.perf_counter()
         self.ages: Iterator[int] = itertools.count()
         self.open: list[_Node] = []
         self.active: _Node | None = None
         self.closed_bound = math.inf
         self.nodes = 0
         self.expanded = 0
-        self.trace: list[TracePoint] = []
         self.values: FloatArray | None = None
         self.termination = Termination.COMPLETED
         self.best = math.inf
-        if incumbent is not None:
-            self.best = evaluate(self.statement, incumbent).objective
-
-    @property
-    def remaining(self) -> float:
-        """Seconds left."""
-        return self.options.time_limit - (time.perf_counter() - self.started)
+        if task.start is not None:
+            self.best = evaluate(self.statement, task.start).objective
 
     @property
     def bound(self) -> float:
@@ -162,7 +139,7 @@ class _Tree:
 
     def _stopped(self) -> bool:
         """Whether a limit was reached; sets the termination."""
-        if self.remaining <= 0:
+        if self.progress.remaining <= 0:
             self.termination = Termination.TIME_LIMIT
         elif self.options.node_limit is not None and self.nodes >= self.options.node_limit:
             self.termination = Termination.NODE_LIMIT
@@ -217,11 +194,13 @@ class _Tree:
         low, high = self._bounds(node)
         if np.any(low > high):
             return False
-        answer = self.lp.solve(self._decided, low, high, max(self.remaining, 0.1), node.basis)
+        answer = self.lp.solve(
+            self._decided, low, high, max(self.progress.remaining, 0.1), node.basis
+        )
         self.nodes += 1
-        if not answer.feasible:
+        if answer.termination is Termination.INFEASIBLE:
             return False
-        node.bound = max(node.bound, answer.bound)
+        node.bound = max(node.bound, answer.dual_bound)
         node.basis = self.lp.basis()
         if answer.values is not None:
             node.size = np.abs(answer.values[self.w])
@@ -245,16 +224,16 @@ class _Tree:
         self.mip.changeColsBounds(
             len(self._decided), self._decided, low[self._decided], high[self._decided]
         )
-        set_option(self.mip, "time_limit", max(self.remaining, 0.1))
+        set_option(self.mip, "time_limit", max(self.progress.remaining, 0.1))
         self.mip.run()
         self.nodes += 1
-        status, info = self.mip.getModelStatus(), self.mip.getInfo()
-        if status == highspy.HighsModelStatus.kInfeasible:
+        ended, info = termination_of(self.mip), self.mip.getInfo()
+        if ended is Termination.INFEASIBLE:
             return True, math.inf
-        if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+        if is_feasible(info):
             self._consider(np.asarray(self.mip.getSolution().col_value, dtype=np.float64))
         bound = float(info.mip_dual_bound) / self.session.scale
-        settled = status == highspy.HighsModelStatus.kOptimal or bound >= self.best - _CUT_OFF
+        settled = ended is Termination.COMPLETED or bound >= self.best - _CUT_OFF
         return settled, bound
 
     def _dive(self, node: _Node) -> None:
@@ -282,27 +261,86 @@ class _Tree:
 
     def _report(self) -> None:
         """Record and show where the search stands."""
-        seconds = time.perf_counter() - self.started
-        point = TracePoint(seconds, self.best, self.bound, self.nodes)
-        if self.trace and (point.objective, point.dual_bound) == (
-            self.trace[-1].objective,
-            self.trace[-1].dual_bound,
-        ):
-            return
-        self.trace.append(point)
-        for receive in self.receivers:
-            receive(point)
+        self.progress.note(self.best, self.bound, self.nodes)
 
     def outcome(self) -> Outcome:
         """What the search found, in the form every engine answers."""
         done = self.termination is Termination.COMPLETED
         infeasible = done and not math.isfinite(self.best) and not math.isfinite(self.closed_bound)
         return Outcome(
-            termination=Termination.INFEASIBLE if infeasible else self.termination,
+            Termination.INFEASIBLE if infeasible else self.termination,
             values=self.values,
             dual_bound=self.bound if math.isfinite(self.bound) else -math.inf,
             nodes=self.nodes,
-            seconds=time.perf_counter() - self.started,
-            start_taken=True,
-            trace=self.trace,
+            seconds=self.progress.seconds,
+            trace=self.progress.trace,
         )
+
+
+class _LazyLP:
+    """The relaxation under changing column bounds, its rows brought in when they are broken.
+
+    A row left out only relaxes the LP, so every bound stays valid; rows the solution breaks are
+    added until none is broken. With thousands of data rows a few hundred usually suffice.
+    """
+
+    def __init__(self, session: Session, options: Options) -> None:
+        self.session = session
+        self.matrix = sparse.csr_array(session.matrix)
+        self.present = np.zeros(self.matrix.shape[0], dtype=bool)
+        # order[i]: the session's row that is row i of this HiGHS
+        self.order = np.empty(0, dtype=np.int64)
+        self.highs = session.copy(relaxed=True)
+        configure(self.highs, options, 0.0)
+        self.highs.deleteRows(len(self.present), np.arange(len(self.present), dtype=np.int32))
+
+    def basis(self) -> Any:
+        """The final basis of the last solve, to start a later one from."""
+        return self.highs.getBasis()
+
+    def solve(
+        self, columns: Any, low: FloatArray, high: FloatArray, seconds: float, basis: Any = None
+    ) -> Outcome:
+        """Solve under the column bounds ``low, high``, shape (all columns,).
+
+        Only the bounds of ``columns`` may differ from the last solve. ``basis`` is that of a nearby
+        solve; rows added since are basic in it. The bound is recomputed from the duals.
+        """
+        self.highs.changeColsBounds(len(columns), columns, low[columns], high[columns])
+        if basis is not None and basis.valid:
+            missing = len(self.order) - len(basis.row_status)
+            basis.row_status = [*basis.row_status, *[highspy.HighsBasisStatus.kBasic] * missing]
+            self.highs.setBasis(basis)
+        outcome = Outcome(Termination.COMPLETED)
+        deadline = self.highs.getRunTime() + seconds
+        while True:
+            set_option(self.highs, "time_limit", deadline)
+            self.highs.run()
+            if self.highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+                return Outcome(Termination.INFEASIBLE, dual_bound=math.inf)
+            answer = self.highs.getSolution()
+            if not answer.value_valid or not answer.dual_valid:
+                return outcome
+            outcome.values = np.asarray(answer.col_value, dtype=np.float64)
+            dual = np.zeros(len(self.present))
+            dual[self.order] = np.asarray(answer.row_dual, dtype=np.float64) / self.session.scale
+            bound = self.session.dual_bound_of(dual, low, high)
+            outcome.dual_bound = max(outcome.dual_bound, bound)
+            if self.highs.getRunTime() > deadline or not self._add_broken(outcome.values):
+                return outcome
+
+    def _add_broken(self, values: FloatArray) -> bool:
+        """Add the rows the point breaks most; whether there were any."""
+        activity = self.matrix @ values
+        excess = np.maximum(self.session.row_lower - activity, activity - self.session.row_upper)
+        excess[self.present] = 0.0
+        broken = np.flatnonzero(excess > _ROW_TOLERANCE)
+        if not len(broken):
+            return False
+        if len(broken) > _MOST_ADDED:
+            broken = np.sort(broken[np.argsort(-excess[broken], kind="stable")[:_MOST_ADDED]])
+        lower, upper = self.session.row_lower[broken], self.session.row_upper[broken]
+        add_rows(self.highs, self.matrix[broken], lower, upper)
+        self.present[broken] = True
+        self.order = np.concatenate([self.order, broken])
+        return True

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,127 +13,78 @@ from milpscore.core.card import Card
 from milpscore.core.design import IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.grid import on_grid
-from milpscore.core.program import Program
-from milpscore.core.result import Result, Termination, TracePoint
+from milpscore.core.result import TracePoint
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.search._coordinate_descent import coordinate_descent
 from milpscore.search.points import repaired
-from milpscore.solvers._finish import Direct, absolute_gap, card_result
-from milpscore.solvers._highs_run import Outcome
-from milpscore.solvers._options import Options
-from milpscore.solvers._progress import progress_line
-from milpscore.verify import check
-
-Callback = Callable[[TracePoint], None]
+from milpscore.solvers.engine import Outcome, Solver, Task
+from milpscore.solvers.finish import absolute_gap
+from milpscore.solvers.options import Options
 
 _DESCENT = 1e6
 """Row totals a descent from a mended card may compute."""
 
 
-def solve_program(
-    program: Program,
-    options: Options,
-    start: Card | None,
-    progress: bool | None,
-    callback: Callback | None,
-) -> Result:
-    """Solve an exact program by tree search.
+class Tree(Solver):
+    """Tree search, of exact programs from the statement alone.
 
-    Parameters
-    ----------
-    program : Program
-        Under a smooth loss (:func:`milpscore.formulations.risk_score`), or under the 0-1 loss of
-        data on a grid (:func:`milpscore.formulations.slim`).
-    options : Options
-        ``node_limit`` counts nodes; ``threads`` are processes that share the open nodes, under
-        a smooth loss only.
-    start : Card or None
-    progress : bool or None
-    callback : callable or None
-
-    Returns
-    -------
-    Result
-        Its bound is recomputed at every node: ``bound_source`` is "evidence".
-
-    Raises
-    ------
-    NotApplicableError
-        For a relaxation, another loss, or a model that a user changed.
+    Under a smooth loss (:func:`milpscore.formulations.risk_score`), or under the 0-1 loss of data
+    on a grid (:func:`milpscore.formulations.slim`). ``node_limit`` counts nodes; ``threads`` are
+    processes that share the open nodes, under a smooth loss only. The bound is recomputed at every
+    node.
     """
-    refuse(program)
-    started = time.perf_counter()
-    note = "none"
-    if start is not None:
-        verdict = check(program, start)
-        note = "accepted" if verdict.feasible else f"rejected: {verdict.violations[0]}"
-        start = start if verdict.feasible else None
-    with progress_line(f"{program.formulation}, tree", progress) as line:
-        receivers = [receive for receive in (line, callback) if receive is not None]
-        outcome, own = _search(program.statement, options, start, receivers)
-    outcome = replace(outcome, seconds=time.perf_counter() - started)
-    result = card_result(Direct(program), options, outcome, own, start, note, "tree")
-    if options.threads > 1 and isinstance(program.statement.loss, ZeroOne):
+
+    def refuse(self, task: Task) -> None:
+        """Refuse by name what the tree cannot see or hold: other losses, a changed model."""
+        program = task.program
+        statement = program.statement
+        if isinstance(statement.loss, ZeroOne) and statement.intercept.kind != "grid":
+            raise NotApplicableError(
+                "the tree search counts totals on the data's grid, and these columns have none: "
+                "bin them, round decimals, or use solver='highs'"
+            )
+        if not isinstance(statement.loss, RiskLoss | ZeroOne):
+            raise NotApplicableError(
+                f"the tree search has no bounds for the {statement.loss.name} loss: use "
+                "solver='highs'"
+            )
+        change = program.added_by_user()
+        if change:
+            other = "highs" if isinstance(statement.loss, ZeroOne) else "outer_approximation"
+            raise NotApplicableError(
+                f"the tree search works from the statement and cannot see that {change}: use "
+                f"solver='{other}'"
+            )
+
+    def solve(self, task: Task) -> Outcome:
+        """Search the merged rows."""
+        statement, started = task.program.statement, time.perf_counter()
+        listeners = task.listeners
+
+        def tell(seconds: float, objective: float, bound: float, nodes: int) -> None:
+            for receive in listeners:
+                receive(TracePoint(seconds, objective, bound, nodes))
+
+        limits: dict[str, Any] = {
+            "time_limit": task.options.time_limit,
+            "node_limit": task.options.node_limit,
+            "callback": tell if listeners else None,
+        }
+        zero_one = isinstance(statement.loss, ZeroOne)
+        of_loss = _zero_one if zero_one else _smooth
+        answer, own = of_loss(statement, task.options, task.start, limits)
         alone = "the 0-1 tree searches in one process, whatever threads says"
-        result = replace(result, message="; ".join(filter(None, [result.message, alone])))
-    return replace(result, bound_source="evidence")
-
-
-def refuse(program: Program) -> None:
-    """Refuse by name what the tree cannot see or hold.
-
-    Raises
-    ------
-    NotApplicableError
-    """
-    statement = program.statement
-    if program.kind != "exact":
-        raise NotApplicableError("the tree search solves exact programs: call program.exact()")
-    if isinstance(statement.loss, ZeroOne) and statement.intercept.kind != "grid":
-        raise NotApplicableError(
-            "the tree search counts totals on the data's grid, and these columns have none: bin "
-            "them, round decimals, or use solver='highs'"
+        return Outcome(
+            answer.termination,
+            card=own,
+            dual_bound=answer.bound,
+            bound_source="evidence",
+            nodes=answer.nodes,
+            seconds=time.perf_counter() - started,
+            remarks=(alone,) if zero_one and task.options.threads > 1 else (),
+            trace=answer.trace,
         )
-    if not isinstance(statement.loss, RiskLoss | ZeroOne):
-        raise NotApplicableError(
-            f"the tree search has no bounds for the {statement.loss.name} loss: use solver='highs'"
-        )
-    change = program.added_by_user()
-    if change:
-        other = "highs" if isinstance(statement.loss, ZeroOne) else "outer_approximation"
-        raise NotApplicableError(
-            f"the tree search works from the statement and cannot see that {change}: use "
-            f"solver='{other}'"
-        )
-
-
-def _search(
-    statement: Statement, options: Options, start: Card | None, receivers: list[Callback]
-) -> tuple[Outcome, Card | None]:
-    """Run the tree on the merged rows."""
-    if options.time_limit == 0:
-        return Outcome(Termination.TIME_LIMIT), None
-
-    def tell(seconds: float, objective: float, bound: float, nodes: int) -> None:
-        for receive in receivers:
-            receive(TracePoint(seconds, objective, bound, nodes))
-
-    limits: dict[str, Any] = {
-        "time_limit": options.time_limit,
-        "node_limit": options.node_limit,
-        "callback": tell if receivers else None,
-    }
-    of_loss = _zero_one if isinstance(statement.loss, ZeroOne) else _smooth
-    answer, own = of_loss(statement, options, start, limits)
-    outcome = Outcome(
-        answer.termination,
-        dual_bound=answer.bound,
-        nodes=answer.nodes,
-        start_taken=start is not None,
-        trace=answer.trace,
-    )
-    return outcome, own
 
 
 def _smooth(

@@ -158,10 +158,10 @@ _KNOWN = {
 def _check_solver(formulation: str, solver: str, where: str) -> None:
     """Refuse a solver that does not solve such programs."""
     from milpscore.formulations import FORMULATIONS
-    from milpscore.solvers._conic_options import CONIC_SOLVERS
-    from milpscore.solvers._solve import SOLVERS
+    from milpscore.solvers import SOLVERS
 
-    every = ["auto", *(SOLVERS if formulation in FORMULATIONS else CONIC_SOLVERS)]
+    conic = formulation not in FORMULATIONS
+    every = ["auto", *(name for name in SOLVERS if SOLVERS[name].conic == conic)]
     if solver not in every:
         raise OptionError(f"{where}, solver: {unknown(solver, every)}")
 

@@ -137,7 +137,7 @@ def _figures(result: Result) -> dict[str, Any]:
     """A result's own figures."""
     summary = result.summary()
     figures = {name: summary[name] for name in FIGURES if name in summary}
-    build = result.build_seconds + result.handover_seconds
+    build = result.build_seconds + result.load_seconds
     return {**figures, "build_seconds": build, "solve_seconds": result.solve_seconds}
 
 

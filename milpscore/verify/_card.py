@@ -136,7 +136,7 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
     from milpscore.core.conic import ConicProgram
 
     if isinstance(program, ConicProgram):
-        from milpscore.verify._conic import check_conic
+        from milpscore.verify.conic import check_conic
 
         if card is not None:
             program.card()  # says why there is none

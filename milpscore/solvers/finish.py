@@ -4,61 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
-from milpscore._version import __version__
 from milpscore.core.card import Card
-from milpscore.core.program import Kind, Program
+from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
-from milpscore.solvers._highs_run import Outcome
-from milpscore.solvers._options import Options
-from milpscore.solvers._session import Session
-from milpscore.verify import Evaluation, check, evaluate
+from milpscore.solvers.engine import Outcome, Task
+from milpscore.solvers.session import Session
+from milpscore.verify import Evaluation, check, evaluate, model_violations
 
 CONFLICT_SECONDS = 10.0
 """Spent at most on naming the constraints that conflict."""
-
-
-class Handed(Protocol):
-    """What a result says of how a program reached its solver; every Session is one."""
-
-    @property
-    def program(self) -> Program:
-        """The program."""
-        ...
-
-    @property
-    def kind(self) -> Kind:
-        """Exact or relaxed, as solved."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """The solver's version."""
-        ...
-
-    @property
-    def handover_seconds(self) -> float:
-        """Seconds from the program to the solver."""
-        ...
-
-
-@dataclass(frozen=True)
-class Direct:
-    """A program that a solver of milpscore's own reads as it is."""
-
-    program: Program
-    version: str = __version__
-    handover_seconds: float = 0.0
-
-    @property
-    def kind(self) -> Kind:
-        """As the program is."""
-        return self.program.kind
 
 
 @dataclass(frozen=True)
@@ -78,80 +38,126 @@ def absolute_gap(statement: Statement) -> float:
     return float(min(0.49 * min(steps), 0.5 * CLAIM_TOLERANCE))
 
 
-def start_vector(session: Session, start: Card | None) -> tuple[Any, str]:
-    """The complete vector of a warm start, or why there is none."""
+def with_start(task: Task, start: Card | None) -> tuple[Task, str]:
+    """The task with its warm start, the vector of it too; and "accepted", or why it was left out.
+
+    Where it is accepted the model holds its values.
+    """
     if start is None:
-        return None, "none"
-    if session.kind == "relaxed":
-        return None, "rejected: a relaxation takes no card"
-    evaluation = check(session.program, start)
+        return task, "none"
+    if task.kind == "relaxed":
+        return task, "rejected: a relaxation takes no card"
+    evaluation = check(task.program, start)
     if not evaluation.feasible:
-        return None, f"rejected: {evaluation.violations[0]}"
-    vector = session.vector()
+        return task, f"rejected: {evaluation.violations[0]}"
+    if task.session is None:
+        return replace(task, start=start), "accepted"
+    vector = task.session.vector()
     if np.isnan(vector).any():
-        name = session.columns[int(np.flatnonzero(np.isnan(vector))[0])].name
-        return None, f"rejected: variable {name} was added and has no value; set one"
-    return vector, "accepted"
+        name = task.session.columns[int(np.flatnonzero(np.isnan(vector))[0])].name
+        return task, f"rejected: variable {name} was added and has no value; set one"
+    return replace(task, start=start, vector=vector), "accepted"
 
 
-def exact_result(
-    session: Session,
-    options: Options,
-    outcome: Outcome,
-    start: Card | None,
-    note: str,
-    solver: str = "highs",
-) -> Result:
+def finished(task: Task, outcome: Outcome, start: Card | None, common: dict[str, Any]) -> Result:
     """Round, re-check, compare with the empty card and the start, and claim.
 
     Parameters
     ----------
-    session : Session
-        Its model holds the values of ``outcome``.
-    options : Options
+    task : Task
     outcome : Outcome
     start : Card or None
-        The warm start.
-    note : str
-        What became of it.
-    solver : str
-
-    Returns
-    -------
-    Result
+        The warm start, refused as it stands or not.
+    common : dict
+        Further fields: ``solver``, ``solver_version``, ``warm_start``.
     """
-    own = None
+    program, session = task.program, task.session
+    common = {
+        **common,
+        "formulation": program.formulation,
+        "kind": task.kind,
+        "termination": outcome.termination,
+        "nodes": outcome.nodes,
+        "build_seconds": program.build_seconds,
+        "load_seconds": 0.0 if session is None else session.load_seconds,
+        "solve_seconds": outcome.seconds,
+        "random_state": task.options.random_state,
+        "caveat": program.statement.caveat,
+        "bound_source": outcome.bound_source,
+        "trace": tuple(outcome.trace),
+        "options": task.options.as_dict(),
+    }
+    if task.kind == "relaxed":
+        return _relaxed(task.loaded, outcome, common)
+    own = outcome.card
     if outcome.values is not None and np.isfinite(outcome.values).all():
-        session.load_values(outcome.values)
-        own = session.program.card()
-    return card_result(session, options, outcome, own, start, note, solver)
+        task.loaded.load_values(outcome.values)
+        own = program.card()
+    return _of_card(program, outcome, own, start, common)
 
 
-def card_result(
-    handed: Handed,
-    options: Options,
-    outcome: Outcome,
-    own: Card | None,
-    start: Card | None,
-    note: str,
-    solver: str,
+def _relaxed(session: Session, outcome: Outcome, common: dict[str, Any]) -> Result:
+    """A relaxation's solution with its bound recomputed from the duals."""
+    if outcome.values is None:
+        message = f"no solution: {outcome.termination.sentence}"
+        return Result(**common, claim=Claim.NONE, verified=False, message=message)
+    program = session.program
+    session.load_values(outcome.values)
+    objective = session.objective_of(outcome.values)
+    loss = float(pyo.value(program.model.loss))
+    broken = model_violations(program.model, integrality=False)
+    bound = -math.inf
+    if outcome.row_dual is not None:
+        # losses and penalties are never negative
+        bound = min(max(session.dual_bound_of(outcome.row_dual), 0.0), objective)
+        _store_duals(session, outcome)
+    w, b = program.coefficients()
+    return Result(
+        **{**common, "bound_source": "evidence"},
+        claim=claim_of(not broken, objective, bound, trivial=0.0),
+        verified=not broken,
+        objective=objective,
+        loss=loss,
+        penalty=max(objective - loss, 0.0),
+        dual_bound=bound,
+        coefficients=w,
+        intercept=b,
+        terms=program.statement.design.count_terms(w),
+        message="; ".join(broken),
+    )
+
+
+def _store_duals(session: Session, outcome: Outcome) -> None:
+    """Duals and reduced costs into the model's Suffixes ``dual`` and ``rc``."""
+    model = session.program.model
+    for name in ("dual", "rc"):
+        if model.component(name) is None:
+            model.add_component(name, pyo.Suffix(direction=pyo.Suffix.IMPORT))
+    model.dual.clear()
+    model.rc.clear()
+    assert outcome.row_dual is not None
+    assert outcome.col_dual is not None
+    for row, value in zip(session.rows, outcome.row_dual.tolist(), strict=True):
+        model.dual[row.constraint] = model.dual.get(row.constraint, 0.0) + value
+    for var, value in zip(session.columns, outcome.col_dual.tolist(), strict=True):
+        model.rc[var] = value
+
+
+def _of_card(
+    program: Program, outcome: Outcome, own: Card | None, start: Card | None, common: dict[str, Any]
 ) -> Result:
-    """The same for a solver that answers with a card; ``own`` is its card."""
-    program = handed.program
+    """The best verified card; ``own`` is the solver's."""
     best, refused = _best_verified(program, own, start)
     if best is None:
-        return _without_card(
-            common_fields(handed, options, outcome, note, solver), program, own, refused
-        )
-    figures = best.evaluation
-    message = ""
+        return _without_card(common, program, own, [*refused, *outcome.remarks])
+    figures, message = best.evaluation, ""
     solver_refused = any(text.startswith("the solver was refused") for text in refused)
     if own is not None and best.origin != "solver" and not solver_refused:
         message = f"the {best.origin} is better than the solver's card"
-    bound, doubt = _trusted_bound(program, outcome, solver)
+    bound, doubt = _trusted_bound(program, outcome, common["solver"])
     bound = min(bound, figures.objective)
     return Result(
-        **common_fields(handed, options, outcome, note, solver),
+        **common,
         claim=claim_of(True, figures.objective, bound, trivial=0.0),
         verified=True,
         objective=figures.objective,
@@ -163,7 +169,7 @@ def card_result(
         intercept=float(best.card.intercept),
         terms=program.statement.design.count_terms(best.card.coefficients),
         origin=best.origin,
-        message="; ".join(filter(None, [message, *refused, doubt])),
+        message="; ".join(filter(None, [message, *refused, doubt, *outcome.remarks])),
     )
 
 
@@ -237,7 +243,7 @@ def why_infeasible(program: Program, time_limit: float) -> str:
 
 
 def _without_card(
-    common: dict[str, Any], program: Program, own: Card | None, refused: list[str]
+    common: dict[str, Any], program: Program, own: Card | None, remarks: list[str]
 ) -> Result:
     """The answer where no card meets every constraint, with what to do next."""
     ended = common["termination"]
@@ -245,32 +251,5 @@ def _without_card(
         message = why_infeasible(program, common["options"]["time_limit"])
     else:
         message = "no card was found before the stop: raise the limit or pass a warm start"
-    return Result(
-        **common,
-        claim=Claim.NONE,
-        verified=False,
-        message="; ".join([*refused, message]),
-    )
-
-
-def common_fields(
-    handed: Handed, options: Options, outcome: Outcome, note: str, solver: str = "highs"
-) -> dict[str, Any]:
-    """The fields every result has."""
-    program = handed.program
-    return {
-        "formulation": program.formulation,
-        "kind": handed.kind,
-        "termination": outcome.termination,
-        "nodes": outcome.nodes,
-        "build_seconds": program.build_seconds,
-        "handover_seconds": handed.handover_seconds,
-        "solve_seconds": outcome.seconds,
-        "solver": solver,
-        "solver_version": handed.version,
-        "random_state": options.random_state,
-        "warm_start": note,
-        "caveat": program.statement.caveat,
-        "trace": tuple(outcome.trace),
-        "options": options.as_dict(),
-    }
+    message = "; ".join([*remarks, message])
+    return Result(**common, claim=Claim.NONE, verified=False, message=message)

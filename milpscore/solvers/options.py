@@ -1,0 +1,147 @@
+"""Options of every solver: names, defaults and ranges stand here once, checked before any run."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Self
+
+from milpscore.core.errors import OptionError
+
+
+def is_number(value: Any) -> bool:
+    """Whether the value is a real number, NaN excluded."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """Whether the value is a whole number of at least ``least``."""
+    return hasattr(value, "__index__") and not isinstance(value, bool) and int(value) >= least
+
+
+def require(fine: bool, name: str, value: Any, wanted: str) -> None:
+    """Raise OptionError unless ``fine``."""
+    if not fine:
+        raise OptionError(f"{name} must be {wanted}, got {value!r}")
+
+
+def _option(default: Any, fits: Callable[[Any], bool], wanted: str) -> Any:
+    """A field with its default, its check and the words for what it takes."""
+    return field(default=default, metadata={"fits": fits, "wanted": wanted})
+
+
+def _switch(default: bool) -> Any:
+    return _option(default, lambda value: isinstance(value, bool), "True or False")
+
+
+def _seconds(default: float) -> Any:
+    return _option(default, lambda t: is_number(t) and t >= 0, "a number of seconds >= 0")
+
+
+def _is_log(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and Path(value).parent.is_dir())
+
+
+class _Checked:
+    """Options whose values are checked when they are made."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            require(each.metadata["fits"](value), each.name, value, each.metadata["wanted"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Name to value."""
+        return asdict(self)  # type: ignore[call-overload,no-any-return]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Options from keyword arguments.
+
+        Raises
+        ------
+        OptionError
+            For an unknown name (with the nearest known one) or a value outside its range.
+        """
+        known = [each.name for each in fields(cls)]  # type: ignore[arg-type]
+        for name in given:
+            if name not in known:
+                close = get_close_matches(name, known, n=1)
+                there = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+                raise OptionError(f"unknown solver option {name!r}; {there}")
+        if isinstance(given.get("log_file"), Path):
+            given = {**given, "log_file": str(given["log_file"])}
+        return cls(**given)
+
+
+@dataclass(frozen=True)
+class Options(_Checked):
+    """What may be asked of any solver of a card; ``Options.time_limit`` is the one default.
+
+    Attributes
+    ----------
+    time_limit : float
+        Seconds of solving; 0 returns the verified empty card.
+    mip_gap : float
+        Relative gap at which to stop; 0 asks for a proof.
+    node_limit : int or None
+        Branch-and-bound nodes; unlike a time limit it stops at the same point on every machine.
+    threads : int
+        1 by default: parallel runs are not reproducible.
+    random_state : int
+        The solver's seed.
+    presolve : bool
+    log_file : str or None
+        Where the solver writes its own log.
+    """
+
+    time_limit: float = _seconds(30.0)
+    mip_gap: float = _option(
+        0.0, lambda gap: is_number(gap) and 0 <= gap < math.inf, "a finite number >= 0"
+    )
+    node_limit: int | None = _option(
+        None,
+        lambda n: n is None or (is_whole(n, 0) and n < 2**31),
+        "a whole number in [0, 2^31) or None",
+    )
+    threads: int = _option(1, lambda n: is_whole(n, 1), "a whole number >= 1")
+    random_state: int = _option(
+        0, lambda n: is_whole(n, 0) and n < 2**31, "a whole number in [0, 2^31)"
+    )
+    presolve: bool = _switch(True)
+    log_file: str | None = _option(
+        None, _is_log, "the name of a file in a folder that exists, or None"
+    )
+
+
+@dataclass(frozen=True)
+class ConicOptions(_Checked):
+    """What may be asked of any solver of conic programs.
+
+    Attributes
+    ----------
+    tol : float
+        Feasibility, absolute and relative gap at which the solver calls a point optimal.
+    max_iter : int or None
+        Iterations; None: the solver's own choice.
+    time_limit : float
+        Seconds of solving, without end by default (ECOS cannot be stopped by the clock); 0 returns
+        the model without terms.
+    zero_tol : float
+        A coefficient is tried at exactly 0 (or on the grid of gamma) where that moves no score
+        by more than this share of the largest score; kept where the objective allows it.
+    verbose : bool
+        Whether the solver prints its own log.
+    """
+
+    tol: float = _option(1e-9, lambda tol: is_number(tol) and 0 < tol < 1, "a number in (0, 1)")
+    max_iter: int | None = _option(
+        None, lambda n: n is None or is_whole(n, 1), "a whole number >= 1 or None"
+    )
+    time_limit: float = _seconds(math.inf)
+    zero_tol: float = _option(1e-6, lambda t: is_number(t) and 0 <= t < 1, "a number in [0, 1)")
+    verbose: bool = _switch(False)

@@ -1,0 +1,641 @@
+"""A program inside HiGHS: compiled once, edited in place, run in a thread that can be stopped."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import highspy
+import numpy as np
+from scipy import sparse
+
+from milpscore.core.algebra import standard_form, stated_objective, variables
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import FormulationError, NotApplicableError, SelfTestError, SolverError
+from milpscore.core.program import Kind, Program
+from milpscore.core.result import Termination, TracePoint
+from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
+from milpscore.solvers.options import Options
+
+_INTEGER, _CONTINUOUS = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
+
+WHOLE_TOLERANCE = 1e-9
+"""A bound of an integer column this close to a whole number is that number."""
+
+MAX_INTEGER = 1e9
+"""Beyond 2^31 HiGHS 1.15.1 loops in presolve, deaf to time limits and interrupts."""
+
+FREE_TOLERANCE = 1e-9
+"""A reduced cost below this counts as 0 for a column without finite bounds."""
+
+LEAST_COST = 2.0**-9
+"""HiGHS's dual tolerance is 1e-7, whatever the costs: much smaller ones than this are scaled up."""
+
+_GRACE = 0.5
+"""Seconds past the time limit after which our own watchdog stops HiGHS."""
+
+_STATUS = highspy.HighsModelStatus
+_TERMINATION = {
+    _STATUS.kOptimal: Termination.COMPLETED,
+    _STATUS.kInfeasible: Termination.INFEASIBLE,
+    _STATUS.kUnbounded: Termination.UNBOUNDED,
+    # finite ranges bound every stated objective: nothing but infeasibility is left
+    _STATUS.kUnboundedOrInfeasible: Termination.INFEASIBLE,
+    _STATUS.kTimeLimit: Termination.TIME_LIMIT,
+    _STATUS.kSolutionLimit: Termination.NODE_LIMIT,
+    _STATUS.kIterationLimit: Termination.ITERATION_LIMIT,
+    _STATUS.kInterrupt: Termination.INTERRUPTED,
+    _STATUS.kModelEmpty: Termination.COMPLETED,
+}
+
+
+@dataclass(frozen=True)
+class RowEnd:
+    """The Pyomo constraint behind a compiled row, and its end: -1 lower, 0 both, 1 upper."""
+
+    constraint: Any
+    end: int
+
+
+class Session:
+    """A compiled program inside HiGHS.
+
+    Re-solving after :meth:`relax`, :meth:`restore` or :meth:`set` edits the program where it is;
+    nothing is compiled again. Constraints added to ``program.model`` later need a new session.
+
+    Parameters
+    ----------
+    program : Program
+        Its Pyomo model is compiled to standard form and passed to HiGHS in one call.
+
+    Attributes
+    ----------
+    load_seconds : float
+        Compiling and passing the model.
+    scale : float
+        HiGHS holds every cost times this power of two: with costs of 1/n its absolute tolerances
+        would be coarse. Bounds, objectives and duals are divided by it when they are read.
+
+    Raises
+    ------
+    FormulationError
+        For a model that is not linear, an integer without finite bounds, another objective.
+    SelfTestError
+        Where the installed HiGHS gives wrong answers.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.version = self_test()
+        started = time.perf_counter()
+        self.program = program
+        self.kind: Kind = program.kind
+        form = _compiled(program.model)
+        self.columns: list[Any] = form.columns
+        self.rows = [RowEnd(row.constraint, row.bound_type) for row in form.rows]
+        self.cost: FloatArray = form.c.toarray().ravel()
+        self.offset = float(form.c_offset[0])
+        self.matrix = form.A
+        rhs = np.asarray(form.rhs, dtype=np.float64)
+        ends = np.array([row.end for row in self.rows], dtype=np.int64)
+        self.row_lower = np.where(ends <= 0, rhs, -np.inf)
+        self.row_upper = np.where(ends >= 0, rhs, np.inf)
+        self.col_lower = _ends([var.lb for var in self.columns], -np.inf)
+        self.col_upper = _ends([var.ub for var in self.columns], np.inf)
+        # a relaxation has no integers, those a user added to it after relaxing included
+        self.integral = self._whole(self.columns)
+        # HiGHS gives wrong optima where an integer column has fractional bounds
+        self.col_lower[self.integral] = np.ceil(self.col_lower[self.integral] - WHOLE_TOLERANCE)
+        self.col_upper[self.integral] = np.floor(self.col_upper[self.integral] + WHOLE_TOLERANCE)
+        self._position = {id(var): j for j, var in enumerate(self.columns)}
+        self.idle = [
+            var
+            for var in variables(program.model)
+            if id(var) not in self._position and not var.fixed
+        ]
+        self._require_finite_ranges()
+        self._require_stated_objective()
+        self.scale = _cost_scale(self.cost)
+        self.highs = self.copy(relaxed=False)
+        self.load_seconds = time.perf_counter() - started
+
+    def _whole(self, wanted: list[Any]) -> Any:
+        """Which of these variables are to be whole, as a mask."""
+        exact = self.kind == "exact"
+        return np.array([exact and not var.is_continuous() for var in wanted], dtype=bool)
+
+    def _require_finite_ranges(self) -> None:
+        """Wrong answers on unbounded integers are an open report against HiGHS: refuse them."""
+        reach = np.maximum(np.abs(self.col_lower), np.abs(self.col_upper))
+        for j in np.flatnonzero(self.integral & (reach > MAX_INTEGER))[:1]:
+            name = self.columns[j].name
+            if not math.isfinite(reach[j]):
+                raise FormulationError(
+                    f"integer variable {name} has no finite bounds: give it some"
+                )
+            raise FormulationError(
+                f"integer variable {name} reaches {reach[j]:.2g}; HiGHS runs on "
+                f"without end beyond {MAX_INTEGER:.0e}: give the columns a larger unit, bin them, "
+                "or narrow the variable's bounds"
+            )
+
+    def copy(self, *, relaxed: bool) -> Any:
+        """A ``highspy.Highs`` of its own with the compiled arrays, without integers if relaxed."""
+        return highs_of(
+            self.matrix,
+            (self.cost * self.scale, self.offset * self.scale),
+            (self.col_lower, self.col_upper),
+            (self.row_lower, self.row_upper),
+            None if relaxed else self.integral,
+        )
+
+    def position(self, var: Any) -> int:
+        """Column of a Pyomo variable; KeyError where the compiled program does not use it."""
+        return self._position[id(var)]
+
+    def include(self, wanted: list[Any]) -> None:
+        """Give variables no row and no cost speaks of a column: rows added later may need them."""
+        new = [var for var in wanted if any(var is idle for idle in self.idle)]
+        if not new:
+            return
+        low, high = _ends([v.lb for v in new], -np.inf), _ends([v.ub for v in new], np.inf)
+        first = len(self.columns)
+        self._position |= {id(var): first + k for k, var in enumerate(new)}
+        self.idle = [idle for idle in self.idle if id(idle) not in self._position]
+        self.columns = [*self.columns, *new]
+        self.cost = np.append(self.cost, np.zeros(len(new)))
+        self.col_lower = np.append(self.col_lower, low)
+        self.col_upper = np.append(self.col_upper, high)
+        self.integral = np.append(self.integral, self._whole(new))
+        empty = sparse.csc_array((self.matrix.shape[0], len(new)))
+        self.matrix = sparse.csc_array(sparse.hstack([self.matrix, empty]))
+        self._require_finite_ranges()
+        self.highs.addVars(len(new), low, high)
+        set_integrality(self.highs, self.integral & (self.kind == "exact"))
+
+    def append(self, constraints: list[Any], matrix: Any, lower: FloatArray) -> None:
+        """Add rows ``matrix @ x >= lower``, which are ``constraints`` of the model, in place."""
+        if not constraints:
+            return
+        rows, upper = sparse.csr_array(matrix), np.full(len(lower), np.inf)
+        self.rows = [*self.rows, *(RowEnd(constraint, -1) for constraint in constraints)]
+        self.row_lower = np.append(self.row_lower, lower)
+        self.row_upper = np.append(self.row_upper, upper)
+        self.matrix = sparse.csc_array(sparse.vstack([self.matrix, rows]))
+        add_rows(self.highs, rows, lower, upper)
+
+    def relax(self) -> None:
+        """Drop integrality, in place."""
+        set_integrality(self.highs, np.zeros_like(self.integral))
+        self.kind = "relaxed"
+
+    def restore(self) -> None:
+        """Bring integrality back, in place."""
+        if self.program.kind == "relaxed":
+            raise NotApplicableError(
+                "this session was made from a relaxed program: load program.exact()"
+            )
+        set_integrality(self.highs, self.integral)
+        self.kind = "exact"
+
+    def set(self, **weights: float) -> None:
+        """Change penalty weights in place, as :meth:`Program.set` does, costs in HiGHS included.
+
+        Only the objective's cost vector is touched.
+        """
+        self.program.set(**weights)
+        cost, offset = self._objective()
+        changed = np.flatnonzero(cost != self.cost).astype(np.int32)
+        if len(changed):
+            self.highs.changeColsCost(len(changed), changed, cost[changed] * self.scale)
+        self.highs.changeObjectiveOffset(offset * self.scale)
+        self.cost, self.offset = cost, offset
+
+    def _objective(self) -> tuple[FloatArray, float]:
+        """Costs of the stated objective as its Params stand now."""
+        linear = stated_objective(self.program.model)
+        cost = np.zeros(len(self.columns))
+        for var, coefficient in zip(linear.linear_vars, linear.linear_coefs, strict=True):
+            cost[self._position[id(var)]] += coefficient
+        return cost, float(linear.constant)
+
+    def _require_stated_objective(self) -> None:
+        """A bound on any other objective would say nothing about the cards of the statement."""
+        cost, offset = self._objective()
+        if not np.allclose(np.r_[cost, offset], np.r_[self.cost, self.offset], 1e-9, 0.0):
+            raise FormulationError(
+                "the model's objective is not the one that was stated (model.loss + "
+                "model.penalty): change weights with program.set or a new program, or write the "
+                "model to a file and solve it elsewhere"
+            )
+
+    def vector(self) -> FloatArray:
+        """The model's current values in column order; NaN where a variable has none."""
+        return np.array(
+            [np.nan if v.value is None else v.value for v in self.columns], dtype=np.float64
+        )
+
+    def load_values(self, values: FloatArray) -> None:
+        """Write a solution vector, shape (columns,), back into the Pyomo model.
+
+        Variables no row and no cost speaks of are not compiled; they take the value nearest to 0.
+        """
+        for var in self.idle:
+            low, high = _ends([var.lb, var.ub], 0.0)
+            var.set_value(min(max(0.0, low), high), skip_validation=True)
+        for var, value in zip(self.columns, values.tolist(), strict=True):
+            if not var.fixed:  # fixed after the session was made: the re-check compares the two
+                var.set_value(value, skip_validation=True)
+
+    def objective_of(self, values: FloatArray) -> float:
+        """The cost of a vector of shape (columns,)."""
+        return float(self.cost @ values + self.offset)
+
+    def dual_bound_of(
+        self,
+        row_dual: FloatArray,
+        col_lower: FloatArray | None = None,
+        col_upper: FloatArray | None = None,
+    ) -> float:
+        """A lower bound on the LP from any row duals, recomputed with the program's own arrays.
+
+        For every y: min c.x >= sum of y's best row ends + sum_j min over the column's range of
+        (c - A'y)_j x_j. Duals that point to an infinite end are set to 0 first.
+        """
+        y = np.where((row_dual > 0) & np.isinf(self.row_lower), 0.0, row_dual)
+        y = np.where((y < 0) & np.isinf(self.row_upper), 0.0, y)
+        ends = np.where(y > 0, self.row_lower, np.where(y < 0, self.row_upper, 0.0))
+        reduced = self.cost - self.matrix.T @ y
+        # what rounding can do to a reduced cost, so that the bound stays one
+        noise = 1e-13 * (np.abs(self.cost) + abs(self.matrix).T @ np.abs(y))
+        low = self.col_lower if col_lower is None else col_lower
+        high = self.col_upper if col_upper is None else col_upper
+        end = np.where(reduced > 0, low, high)
+        open_ = ~np.isfinite(end)
+        if np.any(np.abs(reduced[open_]) > FREE_TOLERANCE):
+            return -np.inf  # an unbounded column could still improve: these duals prove nothing
+        best = reduced[~open_] * end[~open_]
+        reach = np.maximum(
+            np.abs(np.where(np.isfinite(low), low, 0.0)),
+            np.abs(np.where(np.isfinite(high), high, 0.0)),
+        )
+        return float(self.offset + y @ ends + best.sum() - (noise * reach).sum())
+
+    def run(
+        self,
+        options: Options,
+        absolute_gap: float = 0.0,
+        start: FloatArray | None = None,
+        listeners: Sequence[Listener] = (),
+    ) -> Outcome:
+        """Run HiGHS on what the session holds.
+
+        Parameters
+        ----------
+        options : Options
+        absolute_gap : float
+            Absolute gap at which HiGHS may stop.
+        start : ndarray of shape (columns,), optional
+            A complete feasible point.
+        listeners : sequence of callables
+            Told each :class:`TracePoint`, from the solver's thread.
+
+        Returns
+        -------
+        Outcome
+        """
+        highs = self.highs
+        configure(highs, options, absolute_gap * self.scale)
+        # the log callbacks that carry bounds and nodes fire only with output on
+        set_option(highs, "output_flag", True)
+        set_option(highs, "log_file", options.log_file or "")
+        limit_run(highs, options.time_limit, options.node_limit, mip=self._is_mip)
+        first = None
+        if start is not None:
+            first = self.objective_of(start)
+            solution = highspy.HighsSolution()
+            solution.col_value = start.tolist()
+            highs.setSolution(solution)
+        watch = Watch(self.scale, first, listeners)
+        receivers = (
+            (highs.cbMipInterrupt, watch.interrupt),
+            (highs.cbSimplexInterrupt, watch.interrupt),
+            (highs.cbIpmInterrupt, watch.interrupt),
+            (highs.cbMipLogging, watch.log),
+            (highs.cbMipImprovingSolution, watch.incumbent),
+        )
+        interrupted = run_watched(highs, watch, receivers, options.time_limit)
+        outcome = self.outcome(interrupted, options.mip_gap)
+        outcome.seconds, outcome.trace = watch.progress.seconds, watch.progress.trace
+        outcome.start_taken = start is None or watch.start_taken
+        return outcome
+
+    @property
+    def _is_mip(self) -> bool:
+        """Whether there is anything to branch on: an exact program may have lost its integers."""
+        return self.kind == "exact" and bool(self.integral.any())
+
+    def outcome(self, interrupted: bool, mip_gap: float) -> Outcome:
+        """Read HiGHS's answer; a point counts only where HiGHS calls it feasible."""
+        highs, is_mip = self.highs, self._is_mip
+        info, answer = highs.getInfo(), highs.getSolution()
+        termination = termination_of(highs)
+        if termination is Termination.INTERRUPTED and not interrupted:
+            termination = Termination.TIME_LIMIT  # our own watchdog
+        found = is_feasible(info) and answer.value_valid
+        closed = not is_mip or mip_gap == 0 or info.mip_gap <= 1e-9
+        if termination is Termination.COMPLETED and found and not closed:
+            termination = Termination.GAP_REACHED
+        outcome = Outcome(termination, nodes=max(int(info.mip_node_count), 0))
+        if found:
+            outcome.values = np.asarray(answer.col_value, dtype=np.float64)
+        if is_mip:
+            outcome.dual_bound = float(info.mip_dual_bound) / self.scale
+        elif answer.dual_valid:
+            outcome.row_dual = np.asarray(answer.row_dual) / self.scale
+            outcome.col_dual = np.asarray(answer.col_dual) / self.scale
+            if self.kind == "exact":
+                outcome.dual_bound = self.dual_bound_of(outcome.row_dual)
+        return outcome
+
+
+class SessionSolver(Solver):
+    """A solver that works on a session."""
+
+    loads = True
+
+    def version(self) -> str:
+        """The version of HiGHS."""
+        return self_test()
+
+
+class Highs(SessionSolver):
+    """HiGHS alone."""
+
+    def solve(self, task: Task) -> Outcome:
+        """One run."""
+        from milpscore.solvers.finish import absolute_gap
+
+        gap = absolute_gap(task.program.statement)
+        return task.loaded.run(task.options, gap, task.vector, task.listeners)
+
+
+# -- one run, watched ----------------------------------------------------------------------------
+
+
+class Watch:
+    """What HiGHS calls back during one run: progress comes in, the wish to stop goes out."""
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        start_objective: float | None = None,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        self.stop = threading.Event()
+        self.error: BaseException | None = None
+        self.progress = Progress()
+        self.scale, self.listeners = scale, listeners
+        self.start_objective = start_objective
+        self.start_taken = False
+
+    def interrupt(self, event: Any) -> None:
+        """Tell HiGHS whether to stop."""
+        if self.stop.is_set():
+            event.interrupt()
+
+    def log(self, event: Any) -> None:
+        """Record incumbent, bound and nodes."""
+        self._record(event.data_out, event.data_out.mip_primal_bound)
+
+    def incumbent(self, event: Any) -> None:
+        """Record an improving solution; the first one may be the start."""
+        found = event.data_out.objective_function_value
+        first, seen = self.start_objective, self.progress.trace
+        if first is not None and not any(math.isfinite(point.objective) for point in seen):
+            self.start_taken = found / self.scale <= first + 1e-9 * max(1.0, abs(first))
+        self._record(event.data_out, found)
+
+    def _record(self, data: Any, objective: float) -> None:
+        point = TracePoint(
+            seconds=self.progress.seconds,
+            objective=float(objective / self.scale),
+            dual_bound=float(data.mip_dual_bound) / self.scale,
+            nodes=max(int(data.mip_node_count), 0),
+        )
+        self.progress.trace.append(point)
+        try:
+            for each in self.listeners:
+                each(point)
+        except BaseException as error:  # noqa: BLE001 raised again after the run: none may travel through C++
+            self.error = error
+            self.stop.set()
+
+
+Receivers = Sequence[tuple[Any, Callable[[Any], None]]]
+
+
+def run_watched(highs: Any, watch: Watch, receivers: Receivers, time_limit: float) -> bool:
+    """Run HiGHS in a thread so that Ctrl-C and the watchdog act at once; True after Ctrl-C.
+
+    ``receivers`` pairs HiGHS's callback channels with what listens to them; whatever a listener
+    raised is raised here.
+    """
+    # Up to Python 3.12 a Ctrl-C inside Thread.join marks a running thread as ended: HiGHS would be
+    # read, and the process ended, under its feet. An event tells the truth.
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            highs.run()
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            watch.error = error
+        finally:
+            done.set()
+
+    for channel, receiver in receivers:
+        channel.subscribe(receiver)
+    interrupted, clock = False, watch.progress
+    try:
+        threading.Thread(target=work, name="highs", daemon=True).start()
+        while not done.is_set():
+            try:
+                done.wait(0.02 if clock.seconds < 1 else 0.1)
+                if clock.seconds > time_limit + _GRACE:
+                    watch.stop.set()
+            except KeyboardInterrupt:
+                interrupted = True
+                watch.stop.set()
+    finally:
+        for channel, receiver in receivers:
+            channel.unsubscribe(receiver)
+    if watch.error is not None:
+        raise watch.error
+    return interrupted
+
+
+def termination_of(highs: Any) -> Termination:
+    """Why the last run of HiGHS stopped."""
+    return _TERMINATION.get(highs.getModelStatus(), Termination.ERROR)
+
+
+def is_feasible(info: Any) -> bool:
+    """Whether HiGHS calls the point it holds feasible."""
+    status = info.primal_solution_status
+    return bool(status == highspy.SolutionStatus.kSolutionStatusFeasible)
+
+
+# -- HiGHS's own options and rows ----------------------------------------------------------------
+
+
+def highs_of(
+    matrix: Any,
+    cost: tuple[FloatArray, float],
+    columns: tuple[FloatArray, FloatArray],
+    rows: tuple[FloatArray, FloatArray],
+    integral: Any = None,
+) -> Any:
+    """A silent ``highspy.Highs`` that holds one linear program, passed in one call.
+
+    Parameters
+    ----------
+    matrix : sparse csc array of shape (rows, columns)
+    cost : (ndarray of shape (columns,), float)
+        Costs and the objective's constant.
+    columns, rows : pairs of ndarrays
+        Lower and upper ends.
+    integral : boolean ndarray of shape (columns,), optional
+
+    Raises
+    ------
+    SolverError
+        Where HiGHS refuses it.
+    """
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.col_cost_, lp.offset_ = cost
+    lp.col_lower_, lp.col_upper_ = columns
+    lp.row_lower_, lp.row_upper_ = rows
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+    lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
+    lp.a_matrix_.value_ = matrix.data
+    if integral is not None:
+        lp.integrality_ = [_INTEGER if whole else _CONTINUOUS for whole in integral.tolist()]
+    highs = highspy.Highs()
+    set_option(highs, "output_flag", False)
+    if highs.passModel(lp) == highspy.HighsStatus.kError:
+        largest = float(np.abs(matrix.data).max(initial=0.0))
+        raise SolverError(
+            f"HiGHS refused the model, whose numbers reach {largest:.2g}: beyond 1e15 give the "
+            "columns a larger unit or bin them; else write it with program.write('x.lp') and look"
+        )
+    return highs
+
+
+def add_rows(highs: Any, rows: Any, lower: FloatArray, upper: FloatArray) -> None:
+    """Add rows lower <= rows @ x <= upper, a sparse csr array, to a HiGHS."""
+    start, index = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
+    highs.addRows(len(lower), lower, upper, rows.nnz, start, index, rows.data)
+
+
+def set_integrality(highs: Any, integral: Any) -> None:
+    """Make the masked columns of a HiGHS whole and all others real."""
+    kinds = np.where(integral, int(_INTEGER), int(_CONTINUOUS)).astype(np.uint8)
+    highs.changeColsIntegrality(len(kinds), np.arange(len(kinds), dtype=np.int32), kinds)
+
+
+def set_option(highs: Any, name: str, value: bool | int | float | str) -> None:
+    """Set one HiGHS option; highspy only returns an error for a bad one, this raises it."""
+    if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+        raise SolverError(f"HiGHS refused option {name}={value!r}")
+
+
+def limit_run(highs: Any, seconds: float, nodes: int | None, *, mip: bool) -> None:
+    """Limit the next run; HiGHS adds up the seconds of LPs, and counts a MIP's run by run."""
+    set_option(highs, "time_limit", float(seconds) + (0.0 if mip else highs.getRunTime()))
+    set_option(highs, "mip_max_nodes", 2**31 - 1 if nodes is None else int(nodes))
+
+
+def configure(highs: Any, options: Options, absolute_gap: float) -> None:
+    """Set what every HiGHS of a run shares: gaps, threads, seed, presolve, a quiet console."""
+    set_option(highs, "log_to_console", False)
+    set_option(highs, "mip_rel_gap", float(options.mip_gap))
+    set_option(highs, "mip_abs_gap", absolute_gap)
+    # HiGHS prunes this far below its incumbent: at the default of 1e-6 an optimum proved to the
+    # last digit misses the claim
+    set_option(highs, "mip_feasibility_tolerance", 1e-7)
+    # after a root restart HiGHS 1.15.1 can call a card optimal that is not (integer equality rows)
+    set_option(highs, "mip_allow_restart", False)
+    set_option(highs, "threads", int(options.threads))
+    set_option(highs, "random_seed", int(options.random_state))
+    set_option(highs, "presolve", "on" if options.presolve else "off")
+
+
+@cache
+def self_test() -> str:
+    """Solve min 2x + 3z, x + z >= 4.5, 0 <= x, z <= 10, z whole: the optimum is 9 at (4.5, 0).
+
+    highspy 1.14.0 answers 15 and calls it optimal (its presolve fixes z at 5).
+
+    Returns
+    -------
+    str
+        The version of HiGHS.
+
+    Raises
+    ------
+    SelfTestError
+        Where the answer is not 9.
+    """
+    solver = highs_of(
+        sparse.csc_array(np.ones((1, 2))),
+        (np.array([2.0, 3.0]), 0.0),
+        (np.zeros(2), np.full(2, 10.0)),
+        (np.array([4.5]), np.array([np.inf])),
+        np.array([False, True]),
+    )
+    solver.run()
+    answer = solver.getInfo().objective_function_value
+    version = str(solver.version())
+    if abs(answer - 9.0) > 1e-6:
+        raise SelfTestError(
+            f"HiGHS {version} answers {answer:g} on a two-variable program whose optimum is 9: "
+            "install highspy 1.15.1 or later"
+        )
+    return version
+
+
+def _compiled(model: Any) -> Any:
+    """The model's standard form; a FormulationError where it is not a linear program."""
+    try:
+        form = standard_form(model)
+    except ValueError as error:  # Pyomo's errors for nonlinear rows and other parts among them
+        raise FormulationError(
+            f"the model is no linear program with whole numbers: {' '.join(str(error).split())}; "
+            "write what you added as linear constraints"
+        ) from error
+    if form.c.shape[0] != 1:
+        raise FormulationError("the model needs exactly one active objective")
+    return form
+
+
+def _cost_scale(cost: FloatArray) -> float:
+    """The power of two that brings the least nonzero cost up to about ``LEAST_COST``.
+
+    1 on a few hundred rows: there HiGHS proves more with the small costs (haberman, 5,000 nodes:
+    bound 0.102 unscaled, 0.071 scaled up to 1).
+    """
+    sizes = np.abs(cost[cost != 0])
+    if not len(sizes):
+        return 1.0
+    return float(2.0 ** np.clip(np.floor(np.log2(LEAST_COST / sizes.min())), 0, 20))
+
+
+def _ends(values: list[Any], missing: float) -> FloatArray:
+    """Ends of ranges as floats, ``missing`` where there is none."""
+    return np.array([missing if v is None else v for v in values], dtype=np.float64)
