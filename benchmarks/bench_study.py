@@ -28,7 +28,9 @@ from typing import Any  # noqa: E402
 import pandas as pd  # noqa: E402
 from _common import Report, arguments  # noqa: E402
 
-from milpscore.study import FIGURES, Counts, Study, load_study, run_study, study_table  # noqa: E402
+from milpscore.study import Study, load_study, read_study, run_study  # noqa: E402
+from milpscore.study.runs import Counts  # noqa: E402
+from milpscore.study.store import FIGURES  # noqa: E402
 
 WANTED_MS = 10.0
 STUDY = """
@@ -46,10 +48,10 @@ generator = "planted_score"
 arguments = {{n_samples = 100, n_features = 8}}
 seed = 1
 [[models]]
-proximal = "l1"
+estimator = "l1"
 grid = {{lam = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5]}}
 [[models]]
-formulation = "hinge"
+estimator = "hinge"
 kind = "nearest"
 grid = {{l0_penalty = [0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]}}
 """
@@ -116,7 +118,7 @@ def dask(study: Study, folder: Path, share: float | None) -> dict[str, Any]:
 
 def row(name: str, folder: Path, file: str, wall: float, workers: float) -> dict[str, Any]:
     """The figures of one way to solve it."""
-    table = study_table(folder / file)
+    table = read_study(folder / file).table()
     own = float(table["seconds"].sum())
     return {
         "by": name,
@@ -130,7 +132,7 @@ def row(name: str, folder: Path, file: str, wall: float, workers: float) -> dict
 
 def figures(path: Path) -> pd.DataFrame:
     """What must not depend on who solved it."""
-    table = study_table(path)
+    table = read_study(path).table()
     names = [name for name in FIGURES if not name.endswith("_seconds")]
     assert table["key"].is_unique
     return table[["key", "status", *names]]

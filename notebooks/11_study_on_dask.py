@@ -24,12 +24,10 @@ from milpscore import plots
 from milpscore.core.errors import DataError, OptionError
 from milpscore.study import (
     StudyError,
-    export_study,
     load_study,
     performance_profile,
     read_study,
     run_study,
-    study_table,
 )
 
 folder = tempfile.TemporaryDirectory()
@@ -66,10 +64,9 @@ seed = 2
 MODEL = """
 [[models]]
 name = "{name}"
-formulation = "slim"
+estimator = "slim"
 kind = "exact"
-solver = "{solver}"
-arguments = {{ coef_min = -3, coef_max = 3, l0_penalty = 0.005 }}
+arguments = {{ coef_min = -3, coef_max = 3, l0_penalty = 0.005, solver = "{solver}" }}
 grid = {{ max_terms = [2, 3] }}
 """
 SOLVERS = {"HiGHS": "highs", "support tree": "support_tree", "tree": "tree"}
@@ -135,7 +132,7 @@ except StudyError as error:
 running.kill()
 print("exit code", running.wait())
 killed = read_study(results)
-before = study_table(results).set_index("key")
+before = killed.table().set_index("key")
 assert running.returncode == -9
 assert 2 <= killed.done < killed.planned
 print(f"{killed.done} of {killed.planned} solves are in the file, {killed.left} are left")
@@ -174,7 +171,7 @@ print(f"{counts[0]} solves at the start, {counts[-1]} at the end; {len(before)} 
 # others CSV or Parquet, and for those who prefer SQL the file has a view `figures`.
 
 # %%
-csv = export_study(results, here / "table.csv")
+csv = report.export(here / "table.csv")
 assert len(pd.read_csv(csv)) == 24
 shown = ["data", "fold", "model", "parameters.max_terms", "claim", "objective", "test_accuracy"]
 table[[*shown, "solve_seconds"]].head(6).round(3)

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from milpscore import study
 from milpscore.cli._app import app
-from milpscore.study import _fits, run_study, study_table
+from milpscore.study import models, read_study, run_study
 
 
 def invoke(*arguments: object) -> Any:
@@ -78,18 +78,18 @@ def test_failed_solves_are_rows_and_are_tried_again_when_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, out = written(tmp_path), tmp_path / "small.sqlite"
-    fit = _fits.fit_model
+    fit = models.fit_model
 
     def unlucky(model: Any, task: Any, *rest: Any) -> Any:
         if task.seed == 1:
             raise ValueError("no luck")
         return fit(model, task, *rest)
 
-    monkeypatch.setattr(_fits, "fit_model", unlucky)
+    monkeypatch.setattr(models, "fit_model", unlucky)
     done = invoke("study", "run", file, "--out", out)
     assert done.exit_code == 1, done.output
     assert "6 of 12 done, 6 failed" in done.stderr
-    table = study_table(out)
+    table = read_study(out).table()
     failed = table[table["status"] == "failed"]
     assert (failed["seed"] == 1).all()
     assert (failed["error"] == "ValueError: no luck").all()
@@ -103,12 +103,12 @@ def test_failed_solves_are_rows_and_are_tried_again_when_asked(
     assert run_study(file, out).failed == 6  # kept, not tried again unasked
     report = run_study(file, out, retry_failed=True)
     assert (report.done, report.failed) == (12, 0)
-    assert study_table(out)["error"].isna().all()
+    assert read_study(out).table()["error"].isna().all()
 
 
 def test_ctrl_c_keeps_the_finished_solves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, out = written(tmp_path), tmp_path / "small.sqlite"
-    fit, calls = _fits.fit_model, []
+    fit, calls = models.fit_model, []
 
     def pressed(*given: Any) -> Any:
         calls.append(given)
@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_the_finished_solves(tmp_path: Path, monkeypatch: pytest.Mo
             raise KeyboardInterrupt
         return fit(*given)
 
-    monkeypatch.setattr(_fits, "fit_model", pressed)
+    monkeypatch.setattr(models, "fit_model", pressed)
     done = invoke("study", "run", file, "--out", out)
     assert done.exit_code == 130
     assert "the same command goes on from there" in done.stderr

@@ -1,4 +1,4 @@
-"""``milpscore study``: many solves from one TOML file, kept in a file of results, resumable."""
+"""``milpscore study``: many solves from one file, kept in a file of results, resumable."""
 
 from __future__ import annotations
 
@@ -16,74 +16,26 @@ from milpscore.cli._common import (
     require_folder,
     say,
 )
-from milpscore.cli._counting import Tell, counting
+from milpscore.cli._counting import counting
 from milpscore.cli._figures import require_drawable, save_figure
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from milpscore.study import Counts, StudyReport
+    from milpscore.study import StudyReport
 
 _SHOWN = 5
 """Errors that status prints."""
 
-File = Annotated[
-    Path, typer.Argument(metavar="STUDY.toml", help="What to solve.", show_default=False)
-]
+
+def _option(metavar: str, help: str, *names: str, panel: str = options.OUTPUT_PANEL) -> Any:
+    """An option in a panel; its default is told where it says something."""
+    return typer.Option(
+        *names, metavar=metavar, help=help, rich_help_panel=panel, show_default="csv" in metavar
+    )
+
+
 Results = Annotated[
     Path, typer.Argument(metavar="RESULTS.sqlite", help="A file of results.", show_default=False)
-]
-Out = Annotated[
-    Path,
-    typer.Option(
-        metavar="RESULTS.sqlite",
-        help="Each finished solve is committed to this file; solves it holds are not done again.",
-        rich_help_panel=options.OUTPUT_PANEL,
-        show_default=False,
-    ),
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        metavar="N", help="Processes; -1 for all cores.", rich_help_panel=options.SOLVE_PANEL
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="tcp://HOST:PORT",
-        help="Solve on the workers of this Dask scheduler instead.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
-Retry = Annotated[
-    bool,
-    typer.Option(
-        "--retry-failed", help="Do the failed solves again.", rich_help_panel=options.SOLVE_PANEL
-    ),
-]
-Format = Annotated[
-    str,
-    typer.Option(metavar="csv|parquet", help="The format.", rich_help_panel=options.OUTPUT_PANEL),
-]
-Table = Annotated[
-    Path,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="The file to write.",
-        rich_help_panel=options.OUTPUT_PANEL,
-        show_default=False,
-    ),
-]
-Figure = Annotated[
-    Path,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="The figure to write (png, pdf or svg).",
-        rich_help_panel=options.OUTPUT_PANEL,
-        show_default=False,
-    ),
 ]
 
 study_app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -100,13 +52,36 @@ def study_command() -> None:
 
 @study_app.command("run")
 def run_command(
-    file: File,
-    out: Out,
-    jobs: Jobs = 1,
-    dask: Scheduler = None,
-    retry_failed: Retry = False,
+    file: Annotated[
+        Path, typer.Argument(metavar="STUDY.toml", help="What to solve.", show_default=False)
+    ],
+    out: Annotated[
+        Path,
+        _option(
+            "RESULTS.sqlite",
+            "Each finished solve is committed to this file; solves it holds are not done again.",
+        ),
+    ],
+    jobs: Annotated[
+        int, _option("N", "Processes; -1 for all cores.", panel=options.SOLVE_PANEL)
+    ] = 1,
+    dask: Annotated[
+        str | None,
+        _option(
+            "tcp://HOST:PORT", "Solve on the workers of this Dask scheduler instead.",
+            panel=options.SOLVE_PANEL,
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option(
+            "--retry-failed",
+            help="Do the failed solves again.",
+            rich_help_panel=options.SOLVE_PANEL,
+        ),
+    ] = False,
     quiet: options.Quiet = False,
-) -> None:
+) -> None:  # fmt: skip
     """Do the solves of a study that the file of results lacks.
 
     Exit codes: 0 all is done, 1 some solves failed, 2 bad input,
@@ -120,13 +95,9 @@ def run_command(
     try:
         with noting_interrupts(), counting(file.stem, "solves", quiet) as tell:
             report = run_study(
-                file,
-                out,
-                jobs=jobs,
-                dask=dask,
-                retry_failed=retry_failed,
-                progress=None if tell is None else _telling(tell),
-            )
+                file, out, jobs=jobs, dask=dask, retry_failed=retry_failed,
+                progress=tell and (lambda counts: tell(counts.done, counts.failed, counts.total)),
+            )  # fmt: skip
     except KeyboardInterrupt:
         say(f"Interrupted: the finished solves are in {out}, the same command goes on from there.")
         raise typer.Exit(INTERRUPTED) from None
@@ -146,10 +117,9 @@ def status_command(results: Results, json: options.Json = False) -> None:
     table = report.table()
     failures = table[table["status"] == "failed"]
     if json:
-        counts = {"done": report.done, "failed": report.failed, "left": report.left}
-        errors = failures[["key", "error"]].to_dict("records")
-        about = {"experiment": report.experiment, "planned": report.planned}
-        print_json({**about, **counts, "created": report.created, "errors": errors})
+        kept = ("experiment", "planned", "done", "failed", "left", "created")
+        content = {name: getattr(report, name) for name in kept}
+        print_json({**content, "errors": failures[["key", "error"]].to_dict("records")})
         return
     typer.echo(_sentence(report))
     if "model" in table.columns:
@@ -159,17 +129,24 @@ def status_command(results: Results, json: options.Json = False) -> None:
 
 
 @study_app.command("export")
-def export_command(results: Results, out: Table, format: Format = "csv") -> None:
+def export_command(
+    results: Results,
+    out: Annotated[Path, _option("FILE", "The file to write.", "--out")],
+    format: Annotated[str, _option("csv|parquet", "The format.")] = "csv",
+) -> None:
     """Write one row a solve as CSV or Parquet."""
     require_folder(out)
-    from milpscore.study import export_study
+    from milpscore.study import read_study
 
-    export_study(results, out, format)
+    read_study(results).export(out, format)
     say(f"The table was saved in {out}.")
 
 
 @study_app.command("plot")
-def plot_command(results: Results, out: Figure) -> None:
+def plot_command(
+    results: Results,
+    out: Annotated[Path, _option("FILE", "The figure to write (png, pdf or svg).", "--out")],
+) -> None:
     """Draw what came of a study: accuracy over terms."""
     require_drawable(out)
     from milpscore.plots import study_figure
@@ -177,15 +154,6 @@ def plot_command(results: Results, out: Figure) -> None:
 
     save_figure(study_figure(read_study(results).table()), out)
     say(f"The figure was saved in {out}.")
-
-
-def _telling(tell: Tell) -> Any:
-    """A study's counts for the bar."""
-
-    def progress(counts: Counts) -> None:
-        tell(counts.done, counts.failed, counts.total)
-
-    return progress
 
 
 def _sentence(report: StudyReport) -> str:

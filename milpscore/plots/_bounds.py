@@ -10,7 +10,7 @@ import numpy as np
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 from milpscore.plots.drawing import PALETTE, Results, axes, results_of, spaced, tidy
-from milpscore.study._bound_curves import EARLIEST, bound_steps
+from milpscore.study.profiles import EARLIEST, bound_steps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from milpscore.study import BoundCurves
+    from milpscore.study.profiles import BoundCurves
 
 _STYLES = ("-", "--", "-.", ":")
 _ACROSS = 3

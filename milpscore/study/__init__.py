@@ -1,4 +1,4 @@
-"""Studies and experiments of many solves, kept in a file of results and resumable."""
+"""Many solves asked for in one file, kept in a file of results, resumable; how fast they were."""
 
 import lazy_loader as lazy
 

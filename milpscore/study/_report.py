@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from milpscore.core.errors import DataError, MissingDependencyError, NotApplicableError, OptionError
-from milpscore.study._sqlite import FIGURES, is_new, opened
-from milpscore.study._store import parsed
+from milpscore.study.store import FIGURES, head_of, is_new, opened, parsed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMATS = ("csv", "parquet")
+    from milpscore.scorecard import Scorecard
 
+_FORMATS = ("csv", "parquet")
+_KEPT = ("number", "key", "status", "seed", "result", "error", "seconds", "versions", "finished")
 _FIRST = ("number", "key", "status", "seed", "data", "model", "fold")
+_LAST = ("error", "seconds", "milpscore", "finished")
 _TEXTS = ("bound_source", "claim", "verified", "termination", "solver", "message")
 _COUNTS = ("seed", "fold", "terms", "nodes", "train_errors", "test_errors", "train_rows",
            "test_rows")  # fmt: skip
@@ -26,17 +28,15 @@ _COUNTS = ("seed", "fold", "terms", "nodes", "train_errors", "test_errors", "tra
 
 @dataclass(frozen=True)
 class StudyReport:
-    """How far a study is.
+    """How far a study is, and what came of it.
 
     Attributes
     ----------
     path : Path
     experiment : str
-        "study", or the name of a paper's experiment.
+        "study", or what else the rows are of.
     settings : mapping
         What all of its rows depend on.
-    request : mapping or None
-        Of a finished experiment: the settings as they were asked for.
     planned : int or None
         Solves in all.
     done, failed : int
@@ -47,7 +47,6 @@ class StudyReport:
     path: Path
     experiment: str
     settings: Mapping[str, Any]
-    request: Mapping[str, Any] | None
     planned: int | None
     done: int
     failed: int
@@ -59,10 +58,38 @@ class StudyReport:
         return None if self.planned is None else max(self.planned - self.done - self.failed, 0)
 
     def table(self) -> pd.DataFrame:
-        """As :func:`study_table`."""
-        return study_table(self.path)
+        """The rows as they are now.
 
-    def card(self, key: str) -> Any:
+        Returns
+        -------
+        DataFrame
+            One row a solve, in the order of the study: number, key, status, seed, data, model, fold
+            (missing: all rows), a column ``parameters.NAME`` for each parameter of a grid, the
+            figures (objective, bound, accuracies, seconds...), error, seconds (in all), milpscore
+            (the version) and finished (UTC). Of runs that are no study's: their results' plain
+            numbers and texts instead.
+
+        Raises
+        ------
+        DataError
+            As :func:`read_study`.
+        """
+        import pandas as pd
+
+        query = f"SELECT {', '.join(_KEPT)} FROM solves WHERE number >= 0 ORDER BY number"
+        with opened(self.path) as connection:
+            found = connection.execute(query)
+            rows = [_row(dict(zip(_KEPT, values, strict=True)), self.path) for values in found]
+        if self.experiment != "study":
+            return pd.DataFrame(rows, columns=_columns(rows, _FIRST[:4], ()))
+        table = pd.DataFrame(rows, columns=_columns(rows, _FIRST, FIGURES))
+        # a column in which nothing was found yet is one of numbers all the same
+        numbers = dict.fromkeys((name for name in FIGURES if name not in _TEXTS), "float64")
+        grid = [name for name in table.columns if name.startswith("parameters.")]
+        table[grid] = table[grid].convert_dtypes()
+        return table.astype(numbers).astype(dict.fromkeys(_COUNTS, "Int64"))
+
+    def card(self, key: str) -> Scorecard:
         """The scorecard of a row.
 
         Raises
@@ -72,14 +99,13 @@ class StudyReport:
         """
         from milpscore.scorecard import Scorecard
 
-        with opened(self.path) as connection:
-            found = connection.execute("SELECT card FROM solves WHERE key = ?", (key,)).fetchone()
-        if found is None or found[0] is None:
+        text = self._cell("card", key)
+        if text is None:
             raise NotApplicableError(
                 f"{self.path.name} has no card under the key {key!r}: the table's column 'key' "
                 "lists the rows, and relaxed and failed ones have no card"
             )
-        return Scorecard.from_json(found[0])
+        return Scorecard.from_json(text)
 
     def certificate(self, key: str) -> dict[str, Any]:
         """The certificate of a row: its figures and bound source, or the evidence as well.
@@ -89,13 +115,55 @@ class StudyReport:
         NotApplicableError
             There is no such row, or it failed.
         """
-        query = "SELECT certificate FROM solves WHERE key = ?"
-        with opened(self.path) as connection:
-            found = connection.execute(query, (key,)).fetchone()
-        if found is None or found[0] is None:
+        text = self._cell("certificate", key)
+        if text is None:
             raise NotApplicableError(f"{self.path.name} has no certificate under the key {key!r}")
-        content: dict[str, Any] = parsed(found[0], self.path)
+        content: dict[str, Any] = parsed(text, self.path)
         return content
+
+    def export(self, out: str | os.PathLike[str], format: str = "csv") -> Path:
+        """Write the table to a file.
+
+        Parameters
+        ----------
+        out : path-like
+        format : {"csv", "parquet"}
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        OptionError
+            An unknown format.
+        MissingDependencyError
+            Parquet is asked for, and PyArrow is not installed.
+        """
+        if format not in _FORMATS:
+            raise OptionError(f"format={format!r} is unknown; use one of {', '.join(_FORMATS)}")
+        table, out = self.table(), Path(out)
+        if format == "csv":
+            table.to_csv(out, index=False)
+            return out
+        try:
+            import pyarrow  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError(
+                "parquet needs PyArrow (pip install pyarrow); the format csv needs nothing"
+            ) from error
+        # a grid may hold numbers beside texts in one parameter; a column of Parquet has one type
+        grid = [name for name in table.columns if str(name).startswith("parameters.")]
+        mixed = [name for name in grid if table[name].dtype == object]
+        table.astype(dict.fromkeys(mixed, "string")).to_parquet(out, index=False, engine="pyarrow")
+        return out
+
+    def _cell(self, column: str, key: str) -> str | None:
+        """What a row has in a column; None without such a row."""
+        with opened(self.path) as connection:
+            query = f"SELECT {column} FROM solves WHERE key = ? AND number >= 0"
+            found = connection.execute(query, (key,)).fetchone()
+        return None if found is None else found[0]
 
 
 def read_study(path: str | os.PathLike[str]) -> StudyReport:
@@ -104,6 +172,10 @@ def read_study(path: str | os.PathLike[str]) -> StudyReport:
     Parameters
     ----------
     path : path-like
+
+    Returns
+    -------
+    StudyReport
 
     Raises
     ------
@@ -114,84 +186,24 @@ def read_study(path: str | os.PathLike[str]) -> StudyReport:
     if path.exists() and is_new(path):
         raise DataError(f"{str(path)!r} is empty: run the study first")
     with opened(path) as connection:
-        found = connection.execute(
-            "SELECT experiment, settings, request, planned, created FROM study"
-        ).fetchone()
+        head, created = head_of(connection, path)
         counts = dict(connection.execute("SELECT status, count(*) FROM solves GROUP BY status"))
-    if found is None:
+    if head is None:
         raise DataError(f"{str(path)!r} holds no study yet: run one first")
-    experiment, settings, request, planned, created = found
     return StudyReport(
-        path, experiment, parsed(settings, path),
-        None if request is None else parsed(request, path),
-        planned, counts.get("done", 0), counts.get("failed", 0), created,
+        path, head["experiment"], head["settings"], head["planned"], counts.get("done", 0),
+        counts.get("failed", 0), created,
     )  # fmt: skip
 
 
-def study_table(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """The rows of a study.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    DataFrame
-        One row a solve, in the order of the study: number, key, status, seed, data, model, fold
-        (missing: all rows), a column ``parameters.NAME`` for each parameter of a grid, the figures
-        of :data:`milpscore.study.FIGURES`, error, seconds (in all), milpscore (the version) and
-        finished (UTC). Of an experiment: its results' plain numbers and texts instead.
-
-    Raises
-    ------
-    DataError
-        As :func:`read_study`.
-    """
-    import pandas as pd
-
-    report = read_study(path)
-    names = (
-        "number",
-        "key",
-        "status",
-        "seed",
-        "result",
-        "error",
-        "seconds",
-        "versions",
-        "finished",
-    )
-    with opened(report.path) as connection:
-        found = connection.execute(f"SELECT {', '.join(names)} FROM solves ORDER BY number")
-        rows = [_row(dict(zip(names, values, strict=True)), report.path) for values in found]
-    is_study = report.experiment == "study"
-    table = pd.DataFrame(rows, columns=_columns(rows, FIGURES if is_study else ()))
-    if not is_study:
-        return table
-    # a column in which nothing was found yet is one of numbers all the same
-    numbers = [name for name in FIGURES if name not in _TEXTS]
-    grid = [name for name in table.columns if name.startswith("parameters.")]
-    table[grid] = table[grid].convert_dtypes()
-    return table.astype(dict.fromkeys(numbers, "float64")).astype(dict.fromkeys(_COUNTS, "Int64"))
-
-
 def _row(kept: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A row as the file has it, its JSON spread over columns."""
+    """A row as the file has it, its JSON spread over columns; lists and tables left out."""
     result, made_with = kept.pop("result"), parsed(kept.pop("versions"), path)
     content = {} if result is None else parsed(result, path)
-    return {**kept, **_flat_row(content), "milpscore": made_with["milpscore"]}
-
-
-def _flat_row(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values as they are, a grid's parameters one by one, lists as JSON, tables left out."""
-    row: dict[str, Any] = {}
-    for name, value in content.items():
-        if name == "parameters":
-            row |= {f"parameters.{key}": _cell(entry) for key, entry in value.items()}
-        elif not isinstance(value, list | Mapping):
-            row[name] = value
-    return row
+    grid = content.pop("parameters", {}) if isinstance(content.get("parameters"), dict) else {}
+    plain = {name: v for name, v in content.items() if not isinstance(v, list | Mapping)}
+    cells = {f"parameters.{name}": _cell(value) for name, value in grid.items()}
+    return {**kept, **plain, **cells, "milpscore": made_with["milpscore"]}
 
 
 def _cell(value: Any) -> Any:
@@ -199,56 +211,11 @@ def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | Mapping) else value
 
 
-def _columns(rows: list[dict[str, Any]], figures: tuple[str, ...]) -> list[str]:
+def _columns(
+    rows: list[dict[str, Any]], first: tuple[str, ...], figures: tuple[str, ...]
+) -> list[str]:
     """All columns that occur, and a study's figures whether or not they do, in a fixed order."""
     there = dict.fromkeys(name for row in rows for name in row)
     parameters = sorted(name for name in there if name.startswith("parameters."))
-    last = ("error", "seconds", "milpscore", "finished")
-    first = _FIRST if figures else _FIRST[:4]
-    taken = {*first, *parameters, *figures, *last}
-    return [*first, *parameters, *figures, *(name for name in there if name not in taken), *last]
-
-
-def export_study(
-    path: str | os.PathLike[str], out: str | os.PathLike[str], format: str = "csv"
-) -> Path:
-    """Write the table of a study to a file.
-
-    Parameters
-    ----------
-    path : path-like
-        The file of results.
-    out : path-like
-    format : {"csv", "parquet"}
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    OptionError
-        An unknown format.
-    MissingDependencyError
-        Parquet is asked for, and PyArrow is not installed.
-    DataError
-        As :func:`read_study`.
-    """
-    if format not in FORMATS:
-        raise OptionError(f"format={format!r} is unknown; use one of {', '.join(FORMATS)}")
-    table, out = study_table(path), Path(out)
-    if format == "csv":
-        table.to_csv(out, index=False)
-        return out
-    try:
-        import pyarrow  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "parquet needs PyArrow (pip install pyarrow); the format csv needs nothing"
-        ) from error
-    # a grid may hold numbers beside texts in one parameter; a column of Parquet has one type
-    grid = [name for name in table.columns if str(name).startswith("parameters.")]
-    mixed = [name for name in grid if table[name].dtype == object]
-    table = table.astype(dict.fromkeys(mixed, "string"))
-    table.to_parquet(out, index=False, engine="pyarrow")
-    return out
+    taken = {*first, *parameters, *figures, *_LAST}
+    return [*first, *parameters, *figures, *(name for name in there if name not in taken), *_LAST]
