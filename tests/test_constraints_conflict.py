@@ -17,6 +17,7 @@ from milpscore.estimators import SlimClassifier
 from milpscore.formulations import FORMULATIONS, hinge, slim
 from milpscore.rounding import round_program
 from milpscore.solvers import conflict, solve
+from milpscore.solvers.conflicts import ConflictSearch
 
 TYPES = sorted(MAKERS)
 
@@ -110,15 +111,13 @@ def test_no_conflict_and_no_time() -> None:
 
 
 def test_what_was_not_decided_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from milpscore.solvers import _conflict
-
-    honest = _conflict._Search.possible
+    honest = ConflictSearch.possible
 
     def hurried(self: Any, kept: Any) -> bool | None:
         chosen = frozenset(kept)
         return honest(self, chosen) if len(chosen) in (0, 4) else None
 
-    monkeypatch.setattr(_conflict._Search, "possible", hurried)
+    monkeypatch.setattr(ConflictSearch, "possible", hurried)
     found = conflict(slim(data(), constraints=IMPOSSIBLE))
     assert found is not None
     assert len(found.names) == 4

@@ -20,7 +20,7 @@ from milpscore.formulations import hinge
 from milpscore.formulations._risk_score import risk_score
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.solvers import load, solve
-from milpscore.solvers._tangents import LossCurve, NormCurve
+from milpscore.solvers.tangents import LossCurve, NormCurve
 from milpscore.verify import check
 
 NAME = "outer_approximation"

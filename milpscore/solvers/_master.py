@@ -13,7 +13,6 @@ from scipy import sparse
 
 from milpscore.core.design import FloatArray
 from milpscore.core.result import Termination
-from milpscore.solvers._tangents import Curve, LossCurve, NormCurve, Tangent
 from milpscore.solvers.engine import Outcome, Progress
 from milpscore.solvers.options import Options
 from milpscore.solvers.session import (
@@ -28,6 +27,7 @@ from milpscore.solvers.session import (
     set_option,
     termination_of,
 )
+from milpscore.solvers.tangents import Curve, LossCurve, NormCurve, Tangent
 
 TOLERANCE = 1e-6
 """What HiGHS's tolerances can hide of a bound, in the scaled objective."""

@@ -229,7 +229,7 @@ def _best_verified(
 
 def why_infeasible(program: Program, time_limit: float) -> str:
     """Which constraints conflict, where that can be told, and what to do next."""
-    from milpscore.solvers._conflict import conflict
+    from milpscore.solvers.conflicts import conflict
 
     found = None
     if program.statement.constraints:

@@ -88,7 +88,7 @@ def conflict(program: Program, *, time_limit: float = 10.0) -> Conflict | None:
     """
     fine = is_number(time_limit) and time_limit >= 0
     require(fine, "time_limit", time_limit, "a number of seconds >= 0")
-    search = _Search(program, time.perf_counter() + time_limit)
+    search = ConflictSearch(program, time.perf_counter() + time_limit)
     everything = frozenset(range(len(search.names)))
     if search.possible(everything) is not False:
         return None
@@ -101,7 +101,7 @@ def conflict(program: Program, *, time_limit: float = 10.0) -> Conflict | None:
     return Conflict(names, smallest, irreducible or smallest)
 
 
-class _Search:
+class ConflictSearch:
     """One HiGHS without an objective, in which the rows of constraints come and go."""
 
     def __init__(self, program: Program, deadline: float) -> None:

@@ -17,14 +17,9 @@ _DIFFERENCE = 1e-6
 
 @dataclass(frozen=True)
 class Tangent:
-    """term(v) >= gradient . v + constant at every v within the ranges.
+    """term(v) >= gradient . v + constant at every v = (w, b), shape (p + 1,), within the ranges.
 
-    Attributes
-    ----------
-    gradient : ndarray of shape (p + 1,)
-        By coefficient, the intercept last.
-    constant : float
-        Lowered by what rounding can have added to it and to the gradient's products.
+    The constant is lowered by what rounding can have added to it and to the gradient's products.
     """
 
     gradient: FloatArray
@@ -44,13 +39,7 @@ class Curve(Protocol):
 
 
 class LossCurve:
-    """The mean loss over the merged rows as a function of (w, b).
-
-    Parameters
-    ----------
-    statement : Statement
-        Its loss is a base loss of scores divided by a scale (``RiskLoss``).
-    """
+    """The mean of a ``RiskLoss`` over a statement's merged rows, as a function of (w, b)."""
 
     def __init__(self, statement: Statement) -> None:
         rows = statement.design.merged
@@ -64,6 +53,7 @@ class LossCurve:
         self.reach = np.append(
             ends.astype(np.float64), max(abs(float(rule.lower)), abs(float(rule.upper)))
         )
+        # the largest score a row can have within the ranges
         self._far = np.abs(self.X) @ self.reach
 
     def value(self, v: FloatArray) -> float:
@@ -111,17 +101,10 @@ class LossCurve:
         return value, gradient, hessian
 
     def minimiser(self, low: FloatArray, high: FloatArray, start: FloatArray) -> FloatArray:
-        """The real point of least mean loss between ``low`` and ``high``, by projected Newton.
+        """The real point of least mean loss between ``low`` and ``high``, shape (p + 1,).
 
-        Parameters
-        ----------
-        low, high, start : ndarrays of shape (p + 1,)
-            A coefficient with low = high stays there.
-
-        Returns
-        -------
-        ndarray of shape (p + 1,)
-            A tangent is valid wherever it is taken, so nothing rests on its last digits.
+        By projected Newton steps. A tangent is valid wherever it is taken, so nothing rests on the
+        last digits.
         """
         v = np.clip(start, low, high)
         value, gradient, hessian = self.expansion(v)
@@ -163,12 +146,7 @@ class LossCurve:
 
 
 class NormCurve:
-    """A norm of the coefficients, the intercept left out.
-
-    Parameters
-    ----------
-    norm : ProxPenalty of weight 1
-    """
+    """A norm of the coefficients, a penalty of weight 1; the intercept is left out."""
 
     def __init__(self, norm: Any) -> None:
         self.norm = norm
