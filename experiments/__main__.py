@@ -6,13 +6,13 @@ import argparse
 import json
 import sys
 import tomllib
-from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments import EXPERIMENTS, draw
 from milpscore.core.errors import MilpscoreError, OptionError
+from milpscore.study.engines import on_dask
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -59,15 +59,9 @@ def _run(asked: argparse.Namespace) -> int:
     def progress(done: int, total: int) -> None:
         print(f"{name}: {done} of {total} runs", file=sys.stderr)
 
-    with ExitStack() as stack:
-        if asked.dask:
-            from dask.distributed import Client
-            from joblib import parallel_config
-
-            stack.enter_context(Client(asked.dask))
-            stack.enter_context(parallel_config("dask"))
+    with on_dask(asked.dask):
         found = EXPERIMENTS[name](
-            **settings, out=asked.out, n_jobs=-1 if asked.dask else asked.jobs,
+            **settings, out=asked.out, n_jobs=asked.jobs,
             progress=None if asked.quiet else progress,
         )  # fmt: skip
     tables = tables_of(found)

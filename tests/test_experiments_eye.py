@@ -42,7 +42,9 @@ def square(run: int) -> dict[str, Any]:
 def kept(file: Path) -> dict[int, Any]:
     """The finished runs of a file."""
     with sqlite3.connect(file) as connection:
-        rows = connection.execute("SELECT number, result FROM runs ORDER BY number").fetchall()
+        rows = connection.execute(
+            "SELECT number, result FROM solves WHERE status = 'done'"
+        ).fetchall()
     connection.close()
     return {number: json.loads(text) for number, text in rows}
 

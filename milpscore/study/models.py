@@ -113,7 +113,7 @@ def _classifiers() -> list[str]:
     """The classifiers of milpscore.estimators."""
     from milpscore import estimators
 
-    every = [e for e in estimators.__all__ if e.endswith(("Classifier", "ClassifierCV"))]
+    every = [e for e in dir(estimators) if e.endswith(("Classifier", "ClassifierCV"))]
     return [e for e in every if not e.startswith("Card")]
 
 
@@ -294,13 +294,13 @@ def _proximal(
 
 def result_of(found: ProximalResult, name: str, terms: int) -> Result:
     """A proximal model's answer as the solvers give theirs."""
-    from milpscore.core.result import Result, claim_of
+    from milpscore.core.result import Result, Termination, claim_of
 
     return Result(
         formulation=name,
         kind="relaxed",
         claim=claim_of(True, found.objective, found.dual_objective, trivial=0.0),
-        termination=found.termination,
+        termination=Termination.COMPLETED if found.converged else Termination.ITERATION_LIMIT,
         verified=True,
         objective=found.objective,
         loss=found.loss,
