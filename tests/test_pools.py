@@ -25,7 +25,7 @@ from milpscore.pools._recheck import recheck
 from milpscore.solvers.tree import search_all
 from milpscore.solvers.tree._relax import Relaxation
 from milpscore.solvers.tree._zero_one_support import Walk
-from milpscore.verify import mean_loss
+from milpscore.verify.cards import mean_loss
 
 EPSILONS = (0.0, 0.01, 0.05, 0.3, 1.0)
 

@@ -12,7 +12,7 @@ from milpscore.core.result import Claim, Termination
 from milpscore.data import make_design, make_planted_score
 from milpscore.formulations import hinge, slim
 from milpscore.search import start_card
-from milpscore.solvers import load, solve
+from milpscore.solvers import SOLVERS, load, solve
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -106,7 +106,7 @@ def test_a_session_may_solve_its_relaxation_for_longer_than_one_limit() -> None:
 def test_auto_takes_the_tree_for_many_rows_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     program = planted()
     assert solve(program).solver == "highs"
-    monkeypatch.setattr("milpscore.solvers._solve.TREE_ROWS", 100)
+    monkeypatch.setattr(SOLVERS["support_tree"], "ROWS", 100)
     assert solve(program, node_limit=2).solver == "support_tree"
     assert solve(program.relaxed()).solver == "highs"
     slim_program = slim(program.statement.design, max_terms=2)

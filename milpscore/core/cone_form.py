@@ -86,15 +86,7 @@ class ConeForm:
 
 
 def compiled(model: Any) -> ConeForm:
-    """The standard conic form; with values of Parameters changed only, nothing is compiled again.
-
-    Parameters
-    ----------
-    model : cvxpy.Problem
-
-    Returns
-    -------
-    ConeForm
+    """The standard form of a cvxpy.Problem; where only Parameters changed it is not recompiled.
 
     Raises
     ------
@@ -133,18 +125,7 @@ def compiled(model: Any) -> ConeForm:
 
 
 def load_values(model: Any, form: ConeForm, x: FloatArray, z: FloatArray, objective: float) -> None:
-    """Put a solution of the standard form back into the problem's variables and duals.
-
-    Parameters
-    ----------
-    model : cvxpy.Problem
-    form : ConeForm
-    x : ndarray of shape (q,)
-    z : ndarray of shape (m,)
-        Duals of the rows.
-    objective : float
-        c.x, without the offset.
-    """
+    """Put x, shape (q,), and duals z, shape (m,), back into the problem; c.x is ``objective``."""
     from types import SimpleNamespace
 
     answer = SimpleNamespace(

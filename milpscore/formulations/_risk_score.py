@@ -272,7 +272,7 @@ def _curve(kind: str, k: int) -> float:
 
 def _fill(m: Any, statement: Statement, card: Card) -> None:
     """Every variable as the card implies it."""
-    from milpscore.verify import mean_loss
+    from milpscore.verify.cards import mean_loss
 
     fill_points(m, card)
     m.b.set_value(float(card.intercept), skip_validation=True)

@@ -22,7 +22,8 @@ from milpscore.search.points import (
     neighbours,
     read_only,
 )
-from milpscore.verify import Evaluation, evaluate, mean_loss
+from milpscore.verify import Evaluation, evaluate
+from milpscore.verify.cards import mean_loss
 
 JUDGED = 5
 """So many of the best draws are re-evaluated exactly before one is called the best."""

@@ -15,7 +15,7 @@ from milpscore.losses import RiskLoss
 from milpscore.penalties import L0, L1
 from milpscore.scorecard._card import Scorecard
 from milpscore.scorecard.risks import risk_scale
-from milpscore.verify import mean_loss
+from milpscore.verify.cards import mean_loss
 
 
 def certified_card(

@@ -11,8 +11,7 @@ from scipy import sparse
 from milpscore.core.cone_form import ConeForm
 from milpscore.core.errors import MissingDependencyError, NotApplicableError
 from milpscore.core.result import Termination
-from milpscore.proximal import fit_proximal
-from milpscore.solvers._conic import ConeSolver
+from milpscore.solvers._conic import ConeSolver, fit_statement
 from milpscore.solvers.engine import Outcome, Solver, Task
 from milpscore.solvers.options import ConicOptions
 
@@ -176,17 +175,7 @@ class Proximal(Solver):
     def solve(self, task: Task) -> Outcome:
         """Fit the statement."""
         statement: Any = task.program.statement
-        rows = statement.rows
-        found = fit_proximal(
-            rows.X,
-            rows.y,
-            loss=statement.loss,
-            penalty=statement.penalty,
-            sample_weight=rows.weight,
-            intercept=statement.intercept,
-            tol=task.options.tol,
-            max_iter=task.options.max_iter,
-        )
+        found = fit_statement(statement, statement.rows, task.options)
         return Outcome(
             self.TERMINATIONS[str(found.termination)],
             str(found.termination),

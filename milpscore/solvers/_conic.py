@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from milpscore.core.cone_form import ConeForm, compiled, load_values
-from milpscore.core.conic import ConicProgram, ConicStatement
+from milpscore.core.conic import ConicProgram, ConicStatement, WeightedRows
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import MissingDependencyError, OptionError
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
-from milpscore.proximal import fit_proximal
+from milpscore.proximal import ProximalResult, fit_proximal
 from milpscore.search.polish import polished
 from milpscore.solvers._solve import SOLVERS
 from milpscore.solvers.engine import Outcome, Solver, Task
@@ -199,19 +199,25 @@ def _bound_nearby(statement: ConicStatement, outcome: Outcome) -> float:
     objective = evaluate_conic(statement, *outcome.point).objective
     if objective - outcome.dual_bound <= _GOOD_BOUND * abs(objective):
         return -math.inf
-    rows = statement.merged
-    near = fit_proximal(
+    options = ConicOptions(tol=_GOOD_BOUND, max_iter=_NEARBY_STEPS)
+    return fit_statement(statement, statement.merged, options, outcome.point).dual_objective
+
+
+def fit_statement(
+    statement: ConicStatement, rows: WeightedRows, options: ConicOptions, start: Any = None
+) -> ProximalResult:
+    """The proximal fit of a statement on its raw or merged rows."""
+    return fit_proximal(
         rows.X,
         rows.y,
         loss=statement.loss,  # type: ignore[arg-type]
         penalty=statement.penalty,
         sample_weight=rows.weight,
         intercept=statement.intercept,
-        tol=_GOOD_BOUND,
-        max_iter=_NEARBY_STEPS,
-        start=outcome.point,
+        tol=options.tol,
+        max_iter=options.max_iter,
+        start=start,
     )
-    return near.dual_objective
 
 
 def _row_duals(program: ConicProgram) -> FloatArray | None:

@@ -44,9 +44,6 @@ SOLVERS: Registry[type[Solver]] = Registry(
 )
 """Solvers by name, subclasses of :class:`milpscore.solvers.engine.Solver`."""
 
-TREE_ROWS, TREE_INTEGER_SHARE = 2000, 0.1
-"""From so many rows on, and up to this share of integer columns, ``auto`` searches supports."""
-
 _TREE_TERMS = 6
 """Up to so many terms ``auto`` searches the 0-1 loss by supports."""
 
@@ -217,21 +214,12 @@ def _tree_takes(program: Program | Session) -> bool:
 
 
 def _choose(session: Session) -> str:
-    """The tree over supports where there are many rows, few integers and a limit on terms.
+    """What ``auto`` means for a program in HiGHS."""
+    from milpscore.solvers._support_tree import SupportTree
 
-    There each LP is large and branching on big-M terms one by one proves little; measured on adult
-    (hinge, 9,787 distinct rows): proved in 29 s, where HiGHS alone has a gap of 14 % after 60 s.
-    With few rows HiGHS's own cuts and heuristics are faster.
-    """
-    program = session.program
-    if program.takes_tangents:
+    if session.program.takes_tangents:
         return "outer_approximation"  # HiGHS alone would bound the tangents there are
-    decides_terms = program.statement.max_terms is not None and program.switches_terms
-    few_integers = session.integral.sum() <= TREE_INTEGER_SHARE * len(session.integral)
-    many_rows = len(session.rows) >= TREE_ROWS
-    if session.kind == "exact" and decides_terms and few_integers and many_rows:
-        return "support_tree"
-    return "highs"
+    return "support_tree" if SupportTree.suits(session) else "highs"
 
 
 def _with_opinion(program: Program | Session, result: Result, options: Options) -> Result:

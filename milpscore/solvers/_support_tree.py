@@ -62,7 +62,26 @@ class _Node:
 
 
 class SupportTree(SessionSolver):
-    """Best-first search over the supports; ``node_limit`` counts LPs."""
+    """Best-first search over the supports; ``node_limit`` counts LPs.
+
+    ``auto`` takes it from ``ROWS`` rows on and up to the share ``INTEGERS`` of integer columns.
+    """
+
+    ROWS, INTEGERS = 2000, 0.1
+
+    @classmethod
+    def suits(cls, session: Session) -> bool:
+        """Whether there are many rows, few integers and a limit on terms.
+
+        There each LP is large and branching on big-M terms one by one proves little; measured on
+        adult (hinge, 9,787 distinct rows): proved in 29 s, where HiGHS alone has a gap of 14 %
+        after 60 s. With few rows HiGHS's own cuts and heuristics are faster.
+        """
+        program = session.program
+        decides_terms = program.statement.max_terms is not None and program.switches_terms
+        few_integers = session.integral.sum() <= cls.INTEGERS * len(session.integral)
+        many_rows = len(session.rows) >= cls.ROWS
+        return bool(session.kind == "exact" and decides_terms and few_integers and many_rows)
 
     def refuse(self, task: Task) -> None:
         """Refuse relaxations, and models in which nothing says which terms are used."""

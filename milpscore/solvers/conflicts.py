@@ -66,8 +66,8 @@ def conflict(program: Program, *, time_limit: float = 10.0) -> Conflict | None:
     """A smallest set of constraints that no card meets together.
 
     A deletion filter finds a set without superfluous members; then all smaller sets are tried,
-    those that some point found so far meets left out. The objective is dropped: only ranges,
-    terms, constraints and the rows a user added decide.
+    but those that some point found so far meets. Only ranges, terms, constraints and the rows a
+    user added decide, not the objective.
 
     Parameters
     ----------

@@ -88,9 +88,9 @@ class Progress:
         return self.time_limit - self.seconds
 
     def note(self, objective: float, bound: float, nodes: int) -> None:
-        """Record where the search stands, where objective, bound or nodes moved."""
+        """Record where the search stands, where objective or bound moved."""
         last = self.trace[-1] if self.trace else None
-        if last and (last.objective, last.dual_bound, last.nodes) == (objective, bound, nodes):
+        if last and (last.objective, last.dual_bound) == (objective, bound):
             return
         self.trace.append(TracePoint(self.seconds, objective, bound, nodes))
         for each in self.listeners:
@@ -101,19 +101,9 @@ class Progress:
 class Task:
     """One program to be solved, and how.
 
-    Attributes
-    ----------
-    program : Program
-    options : Options or ConicOptions
-        The latter for conic programs.
-    start : Card or None
-        A warm start that meets every constraint.
-    vector : ndarray of shape (columns,) or None
-        The start by column of the session.
-    session : Session or None
-        The program inside HiGHS, for solvers that ask for it (``loads``).
-    listeners : sequence of callables
-        Told each :class:`milpscore.core.result.TracePoint`.
+    ``options`` are ConicOptions for conic programs, else Options. ``start`` is a warm start that
+    meets every constraint, ``vector`` the same by column of ``session``, which is the program
+    inside HiGHS for solvers that ask for it. ``listeners`` are told each TracePoint.
     """
 
     program: Program

@@ -15,7 +15,8 @@ from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, c
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.session import Session
-from milpscore.verify import Evaluation, check, evaluate, model_violations
+from milpscore.verify import Evaluation, check, evaluate
+from milpscore.verify.cards import model_violations
 
 CONFLICT_SECONDS = 10.0
 """Spent at most on naming the constraints that conflict."""

@@ -330,7 +330,7 @@ class Session:
         )
         interrupted = run_watched(highs, watch, receivers, options.time_limit)
         outcome = self.outcome(interrupted, options.mip_gap)
-        outcome.seconds, outcome.trace = watch.progress.seconds, watch.progress.trace
+        outcome.seconds, outcome.trace = watch.seconds, watch.trace
         outcome.start_taken = start is None or watch.start_taken
         return outcome
 
@@ -387,8 +387,8 @@ class Highs(SessionSolver):
 # -- one run, watched ----------------------------------------------------------------------------
 
 
-class Watch:
-    """What HiGHS calls back during one run: progress comes in, the wish to stop goes out."""
+class Watch(Progress):
+    """What HiGHS calls back during one run: its progress comes in, the wish to stop goes out."""
 
     def __init__(
         self,
@@ -396,11 +396,10 @@ class Watch:
         start_objective: float | None = None,
         listeners: Sequence[Listener] = (),
     ) -> None:
+        super().__init__(listeners=listeners)
         self.stop = threading.Event()
         self.error: BaseException | None = None
-        self.progress = Progress()
-        self.scale, self.listeners = scale, listeners
-        self.start_objective = start_objective
+        self.scale, self.start_objective = scale, start_objective
         self.start_taken = False
 
     def interrupt(self, event: Any) -> None:
@@ -415,19 +414,19 @@ class Watch:
     def incumbent(self, event: Any) -> None:
         """Record an improving solution; the first one may be the start."""
         found = event.data_out.objective_function_value
-        first, seen = self.start_objective, self.progress.trace
-        if first is not None and not any(math.isfinite(point.objective) for point in seen):
+        first = self.start_objective
+        if first is not None and not any(math.isfinite(point.objective) for point in self.trace):
             self.start_taken = found / self.scale <= first + 1e-9 * max(1.0, abs(first))
         self._record(event.data_out, found)
 
     def _record(self, data: Any, objective: float) -> None:
         point = TracePoint(
-            seconds=self.progress.seconds,
+            seconds=self.seconds,
             objective=float(objective / self.scale),
             dual_bound=float(data.mip_dual_bound) / self.scale,
             nodes=max(int(data.mip_node_count), 0),
         )
-        self.progress.trace.append(point)
+        self.trace.append(point)
         try:
             for each in self.listeners:
                 each(point)
@@ -459,13 +458,13 @@ def run_watched(highs: Any, watch: Watch, receivers: Receivers, time_limit: floa
 
     for channel, receiver in receivers:
         channel.subscribe(receiver)
-    interrupted, clock = False, watch.progress
+    interrupted = False
     try:
         threading.Thread(target=work, name="highs", daemon=True).start()
         while not done.is_set():
             try:
-                done.wait(0.02 if clock.seconds < 1 else 0.1)
-                if clock.seconds > time_limit + _GRACE:
+                done.wait(0.02 if watch.seconds < 1 else 0.1)
+                if watch.seconds > time_limit + _GRACE:
                     watch.stop.set()
             except KeyboardInterrupt:
                 interrupted = True

@@ -1,21 +1,5 @@
 """The re-check: whatever a solver says is recomputed from the raw data."""
 
-from __future__ import annotations
+import lazy_loader as lazy
 
-from milpscore.verify._card import (
-    FEASIBILITY_TOLERANCE,
-    Evaluation,
-    check,
-    evaluate,
-    mean_loss,
-    model_violations,
-)
-
-__all__ = [
-    "FEASIBILITY_TOLERANCE",
-    "Evaluation",
-    "check",
-    "evaluate",
-    "mean_loss",
-    "model_violations",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

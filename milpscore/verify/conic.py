@@ -13,22 +13,13 @@ from milpscore.losses import Hinge
 from milpscore.proximal._certificate import certify
 from milpscore.proximal._operators import as_operator
 from milpscore.proximal._problem import Smooth
-from milpscore.verify._card import FEASIBILITY_TOLERANCE, Evaluation
+from milpscore.verify.cards import FEASIBILITY_TOLERANCE, Evaluation
 
 
 def evaluate_conic(statement: ConicStatement, w: FloatArray, b: float) -> Evaluation:
-    """Loss, penalty and objective of real coefficients.
+    """Loss, penalty and objective of real w, shape (p,), and b, from the raw rows.
 
-    Parameters
-    ----------
-    statement : ConicStatement
-    w : ndarray of shape (p,)
-    b : float
-
-    Returns
-    -------
-    Evaluation
-        A compensated sum over the raw rows; ``violations`` where a number is not finite.
+    A compensated sum; ``violations`` where a number is not finite.
     """
     loss, penalty = statement.mean_loss(w, b), float(statement.penalty.value(w))
     broken = () if math.isfinite(loss + penalty) else ("the objective is not a finite number",)
@@ -36,18 +27,7 @@ def evaluate_conic(statement: ConicStatement, w: FloatArray, b: float) -> Evalua
 
 
 def added_violations(program: ConicProgram, limit: int = 5) -> tuple[str, ...]:
-    """Sentences for the constraints a user added that the model's current values break.
-
-    Parameters
-    ----------
-    program : ConicProgram
-    limit : int
-        At most so many sentences.
-
-    Returns
-    -------
-    tuple of str
-    """
+    """At most ``limit`` sentences for constraints a user added that the model's values break."""
     broken = []
     for constraint in program.added:
         size = max(
@@ -84,18 +64,8 @@ def fenchel_bound(
     By Fenchel duality with the row derivatives u at (w, b), see
     :func:`milpscore.proximal._certificate.certify`; constraints can only raise the minimum.
 
-    Parameters
-    ----------
-    statement : ConicStatement
-    w : ndarray of shape (p,)
-    b : float
-    row_duals : ndarray of shape (m,), optional
-        Duals of the merged rows' margin constraints, from any solver; the hinge loss needs them.
-
-    Returns
-    -------
-    float
-        -inf where there is no bound.
+    ``row_duals``, shape (m,), are duals of the merged rows' margin constraints, from any solver;
+    the hinge loss needs them. -inf where there is no bound.
     """
     smooth = smooth_part(statement)
     if not isinstance(statement.loss, Hinge):
@@ -145,15 +115,8 @@ def null_point(statement: ConicStatement) -> tuple[FloatArray, float]:
 def check_conic(program: ConicProgram) -> Evaluation:
     """Verify the values another solver left in ``program.model``.
 
-    Parameters
-    ----------
-    program : ConicProgram
-
-    Returns
-    -------
-    Evaluation
-        ``violations`` names added constraints that are broken, and an objective that is not the
-        one of the raw data.
+    ``violations`` names added constraints that are broken, and an objective that is not the one of
+    the raw data.
     """
     w, b = program.coefficients()
     found = evaluate_conic(program.statement, w, b)

@@ -51,15 +51,7 @@ class Evaluation:
 def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
     """Mean weighted loss over the raw, unmerged rows, and whether it is exact.
 
-    Parameters
-    ----------
-    statement : Statement
-    card : Card
-
-    Returns
-    -------
-    (float, bool)
-        Whole-number weights give an exact rational rounded once; others a compensated sum.
+    Whole-number weights give an exact rational rounded once; others a compensated sum.
     """
     design = statement.design
     totals = card_totals(design.X, design.step, card)
@@ -182,17 +174,7 @@ def _moved_though_fixed(fixed: list[tuple[Any, float]]) -> list[str]:
 def model_violations(model: Any, *, integrality: bool = True, limit: int = 5) -> tuple[str, ...]:
     """Sentences for constraints, bounds and integrality the model's current values break.
 
-    Parameters
-    ----------
-    model : pyomo.environ.ConcreteModel
-    integrality : bool
-        Whether integer variables must be whole.
-    limit : int
-        At most so many sentences.
-
-    Returns
-    -------
-    tuple of str
+    At most ``limit`` of them; without ``integrality`` integer variables need not be whole.
     """
     from milpscore.core.algebra import variables
 

@@ -1,0 +1,1 @@
+from .cards import Evaluation as Evaluation, check as check, evaluate as evaluate
