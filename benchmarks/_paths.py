@@ -39,14 +39,14 @@ def problem(name: str) -> tuple[np.ndarray, np.ndarray]:
 def worst_gap(X: np.ndarray, y: np.ndarray, lams: np.ndarray, found: Path) -> float:
     """The largest relative duality gap on a path, each intercept re-optimised."""
     from milpscore.penalties import L1
-    from milpscore.proximal._certificate import certify
-    from milpscore.proximal._problem import prepare
+    from milpscore.proximal.duality import duality_gap
+    from milpscore.proximal.problem import prepare
 
     smooth = prepare(X, y, "logistic")
     gaps = []
     for lam, w, b in zip(lams, *found, strict=True):
         at = smooth.settled(w, smooth.X.matvec(w), np.asarray(b))
-        gaps.append(certify(smooth, L1(lam), at).gap)
+        gaps.append(duality_gap(smooth, L1(lam), at).gap)
     return max(gaps)
 
 
@@ -107,7 +107,7 @@ def run(racer: str, name: str, n_lams: int, runs: int) -> dict[str, Any]:
     import warnings
 
     from milpscore.penalties import L1
-    from milpscore.proximal._problem import prepare
+    from milpscore.proximal.problem import prepare
 
     warnings.simplefilter("ignore")  # a rival's notes on convergence; its gap is measured here
     X, y = problem(name)

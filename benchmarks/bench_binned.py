@@ -41,7 +41,7 @@ def run(rows: int) -> dict[str, Any]:
     from milpscore.data import BinnedDesign
     from milpscore.penalties import Binarsity
     from milpscore.proximal import fit_proximal
-    from milpscore.proximal._problem import prepare
+    from milpscore.proximal.problem import prepare
 
     rng = np.random.default_rng(SEED)
     codes = np.empty((rows, FEATURES), dtype=np.uint8, order="F")

@@ -247,7 +247,7 @@ def resolved(name: str, model: str, solver: str, n_lams: int) -> dict[str, Any]:
     from dataclasses import replace
 
     from milpscore.proximal import path
-    from milpscore.proximal._problem import prepare
+    from milpscore.proximal.problem import prepare
     from milpscore.solvers import solve
 
     X, y = path_rows(name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from milpscore.penalties import penalty_class
+from milpscore.penalties import PENALTIES
 
 Array = np.ndarray
 BLOCKS = ((0, 1, 2), (4, 3), (5,), (6, 7))
@@ -48,7 +48,7 @@ INDICATORS = {"box", "sparse_hull"}
 def make(name: str, form: int, rng: np.random.Generator, lam: float = 0.7) -> Any:
     """A penalty of eight coefficients."""
     arguments = FORMS[name][form](rng)
-    return penalty_class(name)(*(() if name in INDICATORS else (lam,)), **arguments)
+    return PENALTIES[name](*(() if name in INDICATORS else (lam,)), **arguments)
 
 
 def every_form() -> list[tuple[str, int]]:

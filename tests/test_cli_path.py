@@ -16,7 +16,8 @@ from milpscore.cli._app import app
 from milpscore.cli._penalty import SPELT_PENALTIES
 from milpscore.losses import smooth_loss
 from milpscore.penalties import PENALTIES, Facets
-from milpscore.proximal import _fit, path
+from milpscore.proximal import path
+from milpscore.proximal.engine import MAX_ITER
 
 NEEDS = {
     "adaptive-l1": ["--set", "initial=[1,0.5,2]"],
@@ -170,7 +171,7 @@ def test_people_get_tables_and_a_figure(data: Path, tmp_path: Path) -> None:
 
 
 def test_models_that_stop_early_are_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_fit.MAX_ITER, "newton", 1)
+    monkeypatch.setitem(MAX_ITER, "newton", 1)
     done = run(data, "--target", "ill", "--penalty", "eye", "--expert-features", "age",
                "--tol", "1e-12", "--n-lams", 5)  # fmt: skip
     assert done.exit_code == 0

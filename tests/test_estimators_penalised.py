@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.result import Termination
 from milpscore.data import Binner
 from milpscore.estimators import (
     BinarsityClassifier,
@@ -42,7 +43,7 @@ from milpscore.penalties import (
     StronglyConvexFacets,
     data_driven_weights,
 )
-from milpscore.proximal import Stop, fit_proximal
+from milpscore.proximal import fit_proximal
 
 TIGHT = 1e-12
 CLASSIFIERS = [PenalisedClassifier(), FacetsClassifier(), EyeClassifier(), BinarsityClassifier()]
@@ -365,10 +366,10 @@ def test_a_gap_not_reached_is_stated(table: pd.DataFrame, labels: Any) -> None:
     with pytest.warns(ConvergenceWarning, match=r"PenalisedClassifier.*asked for, 1e-06.*max_iter"):
         short = PenalisedClassifier(lam=1e-3, max_iter=1, algorithm="fista").fit(X, labels)
     assert short.result_.gap > 1e-6
-    assert short.result_.termination is Stop.ITERATION_LIMIT
+    assert short.result_.termination is Termination.ITERATION_LIMIT
     with pytest.warns(ConvergenceWarning, match="conjugate is not finite"):
         free = PenalisedClassifier(lam=0.0).fit(X, labels)
-    assert free.result_.termination is Stop.DISTANCE_REACHED
+    assert free.result_.termination is Termination.CONVERGED
     theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(X, labels)
     assert np.allclose(free.coef_, theirs.coef_, atol=1e-3)
 

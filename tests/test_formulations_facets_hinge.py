@@ -17,7 +17,8 @@ from milpscore.core.errors import FormulationError, SizeError
 from milpscore.core.result import Claim
 from milpscore.data import make_planted_score
 from milpscore.formulations import facets_hinge, hinge
-from milpscore.penalties import Facets, IntegerFacets
+from milpscore.penalties import Facets
+from milpscore.penalties.cards import IntegerFacets
 from milpscore.search import coordinate_descent, find_start
 from milpscore.solvers import load, solve
 from milpscore.verify import check, evaluate

@@ -10,7 +10,7 @@ import pytest
 from penalty_cases import FEATURES, FORMS, INDICATORS, awkward, every_form, make
 
 from milpscore.core.errors import OptionError
-from milpscore.penalties import PENALTIES, penalty_class
+from milpscore.penalties import PENALTIES
 
 CASES = 60
 
@@ -37,9 +37,9 @@ def test_every_registered_penalty_is_tested() -> None:
 
 
 def test_registry_finds_the_class() -> None:
-    assert penalty_class("weighted-tv").__name__ == "WeightedTV"
+    assert PENALTIES["weighted-tv"].__name__ == "WeightedTV"
     with pytest.raises(OptionError, match="there are adaptive_l1"):
-        penalty_class("no_such")
+        PENALTIES["no_such"]
 
 
 def test_zero_costs_nothing(form: tuple[str, int], rng: np.random.Generator) -> None:
@@ -219,7 +219,7 @@ def test_wrong_weights_are_refused(form: tuple[str, int], lam: Any) -> None:
         return
     arguments = FORMS[form[0]][form[1]](np.random.default_rng(0))
     with pytest.raises(OptionError, match="lam must be a finite number >= 0"):
-        penalty_class(form[0])(lam, **arguments)
+        PENALTIES[form[0]](lam, **arguments)
 
 
 def test_wrong_calls_are_refused(form: tuple[str, int], rng: np.random.Generator) -> None:

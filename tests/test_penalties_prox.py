@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +20,6 @@ from penalty_cases import (
     sorted_prox,
 )
 
-from milpscore.core import jit
 from milpscore.penalties import (
     EYE,
     L1,
@@ -37,22 +37,9 @@ from milpscore.penalties import (
     WeightedL1,
     WeightedL2,
     WeightedTV,
-    _elementwise,
-    _taut_string,
 )
 
 EXACT = 1e-9
-
-
-@pytest.fixture(params=["plain", "compiled"])
-def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both roads: without numba, and with it for every length."""
-    if request.param == "compiled" and not jit.has_numba():
-        pytest.skip("numba is not installed (pip install milpscore[fast])")
-    for module in (_elementwise, _taut_string):
-        monkeypatch.setattr(module, "has_numba", lambda: request.param == "compiled")
-    monkeypatch.setattr(_elementwise, "COMPILED_FROM", 0)
-    return str(request.param)
 
 
 def edges(mu: float, gamma: float, rng: np.random.Generator) -> np.ndarray:
@@ -80,7 +67,7 @@ FACETS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", FACETS)
 @pytest.mark.parametrize("gamma", [1.0, 0.3, 7.0])
-def test_grid_penalties(name: str, gamma: float, road: str) -> None:
+def test_grid_penalties(name: str, gamma: float) -> None:
     build, slope = FACETS[name]
     rng = np.random.default_rng(1)
     for mu in (1e-9, 1e-3, 0.25, 1.0, 3.7, 1e3):
@@ -92,7 +79,7 @@ def test_grid_penalties(name: str, gamma: float, road: str) -> None:
 
 @pytest.mark.parametrize("build", [Facets, lambda lam: StronglyConvexFacets(lam, eps=0.3)])
 @pytest.mark.parametrize("gamma", [1, 0.1])
-def test_plateaus_end_on_the_grid_itself(build: Any, gamma: float, road: str) -> None:
+def test_plateaus_end_on_the_grid_itself(build: Any, gamma: float) -> None:
     """Eq. 12 as printed misses whole numbers at |w| = k (1 + mu)."""
     k = np.arange(10_000.0)
     for mu in (0.1, 1 / 3, 0.7, 2.9):
@@ -121,7 +108,7 @@ def scalar_cases() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", scalar_cases())
-def test_absolute_and_square_penalties(name: str, road: str) -> None:
+def test_absolute_and_square_penalties(name: str) -> None:
     penalty, slope = scalar_cases()[name]
     y = awkward(np.random.default_rng(3), 400, 8)
     for step in (1e-8, 0.4, 1.0, 30.0, 1e8):
@@ -132,7 +119,7 @@ def test_absolute_and_square_penalties(name: str, road: str) -> None:
                                scalar_prox(y, lambda x: 0.7 * slope(x)), atol=1e-13)  # fmt: skip
 
 
-def test_long_vectors_go_block_by_block(road: str) -> None:
+def test_long_vectors_may_be_strided_and_overwritten() -> None:
     rng = np.random.default_rng(0)
     y = rng.normal(size=100_003) * 4
     for penalty in (L1(0.6), L2(0.6), ElasticNet(0.6, l1_ratio=0.5), Facets(0.6, 0.7),
@@ -150,7 +137,7 @@ def test_long_vectors_go_block_by_block(road: str) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_total_variation_of_short_chains(n: int, road: str) -> None:
+def test_total_variation_of_short_chains(n: int) -> None:
     rng = np.random.default_rng(n)
     y = awkward(rng, 400, n)
     for weights in (np.ones(n - 1), rng.uniform(0, 2, n - 1), rng.integers(0, 2, n - 1) * 0.5):
@@ -174,9 +161,7 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_total_variation_meets_the_optimality_conditions(
-    name: str, weighted: bool, road: str
-) -> None:
+def test_total_variation_meets_the_optimality_conditions(name: str, weighted: bool) -> None:
     """|cumsum(x - y)| <= width, with equality and the right sign at every jump."""
     rng = np.random.default_rng(5)
     n = 3001
@@ -196,24 +181,17 @@ def test_total_variation_meets_the_optimality_conditions(
 
 
 def test_total_variation_stays_linear_on_a_ramp() -> None:
-    """Every entry enters and leaves each chain once, counted on a list that counts its reads."""
-
-    class Counting(list[float]):
-        reads = 0
-
-        def __getitem__(self, at: Any) -> Any:
-            Counting.reads += 1
-            return super().__getitem__(at)
-
-    for y in (np.linspace(0, 1e3, 4000), -(np.linspace(-3, 3, 4000) ** 2), np.sin(np.arange(4000))):
-        for mu in (0.5, 50.0, 1e4):
-            Counting.reads = 0
-            room = [Counting([0.0] * 4000) for _ in range(4)]
-            _taut_string.taut_string(y.tolist(), [mu], 0, 1.0, 0, 1, [0.0] * 4000, *room)
-            assert Counting.reads <= 30 * 4000
+    """A quadratic algorithm would take hours here; the taut string takes a tenth of a second."""
+    n = 1_000_000
+    for y in (np.linspace(0, 1e3, n), -(np.linspace(-3, 3, n) ** 2)):
+        for mu in (0.5, 1e4):
+            started = time.process_time()
+            x = WeightedTV(mu).prox(y, 1.0)
+            assert time.process_time() - started < 10
+            assert x.sum() == pytest.approx(y.sum(), rel=1e-9)
 
 
-def test_binarsity_of_short_blocks(road: str) -> None:
+def test_binarsity_of_short_blocks() -> None:
     rng = np.random.default_rng(2)
     weights = rng.uniform(0, 2, 8)
     blocks = ((2, 0, 1), (3,), (7, 5, 4, 6))

@@ -18,7 +18,6 @@ from milpscore.penalties import (
     AdaptiveL1,
     AlphaFacets,
     Binarsity,
-    BlockTV,
     Box,
     ElasticNet,
     Facets,
@@ -30,6 +29,7 @@ from milpscore.penalties import (
     WeightedTV,
     data_driven_weights,
 )
+from milpscore.penalties.cards import BlockTV
 
 POINTS = awkward(np.random.default_rng(11), 120, 6)
 

@@ -17,6 +17,7 @@ from sklearn.linear_model import (
 )
 
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.result import Termination
 from milpscore.data import BinnedDesign
 from milpscore.losses import LOSSES, SmoothedHinge, smooth_loss
 from milpscore.penalties import (
@@ -36,7 +37,7 @@ from milpscore.penalties import (
     WeightedL2,
     WeightedTV,
 )
-from milpscore.proximal import ProximalResult, Stop, fit_proximal
+from milpscore.proximal import ProximalResult, fit_proximal
 
 N, P = 120, 12
 LOSS_NAMES = [*sorted(set(LOSSES) - {"hinge", "zero_one", "multinomial"})]
@@ -178,7 +179,7 @@ def test_algorithms_agree(k: int, name: str) -> None:
     }
     for algorithm, fit in fits.items():
         assert fit.algorithm == algorithm
-        assert fit.termination is Stop.GAP_REACHED
+        assert fit.termination is Termination.GAP_REACHED
         assert 0 <= fit.gap <= 1e-8
         recomputed = objective(X, y, loss, penalty, fit.coefficients, float(fit.intercept))
         assert fit.objective == pytest.approx(recomputed, rel=1e-12)
@@ -188,26 +189,21 @@ def test_algorithms_agree(k: int, name: str) -> None:
 @pytest.mark.parametrize("k", SEPARABLE)
 def test_ramps_are_the_penalty(k: int) -> None:
     """The coordinate form of a penalty has its values, and its prox coordinate by coordinate."""
-    from milpscore.proximal._kernels import ramp_prox
-    from milpscore.proximal._quadratic import ramps_value
-    from milpscore.proximal._working_set import _panel_distance
-
     penalty = penalties()[k]
     ramps = penalty.ramps(P)
     rng = np.random.default_rng(k)
     for scale in (0.1, 1.0, 10.0):
-        w = scale * rng.normal(size=P)
+        w, g = scale * rng.normal(size=P), rng.normal(size=P)
         point = penalty.prox(w, 0.7)
-        ours = [
-            ramp_prox(w[j], 1 / 0.7, ramps.weight[j], ramps.ridge[j], ramps.slopes, ramps.growth,
-                      ramps.gamma)
-            for j in range(P)
-        ]  # fmt: skip
+        ours = np.empty(P)
+        ramps.prox(w, 0.7, ours)
         np.testing.assert_allclose(ours, point, atol=1e-12)
-        assert ramps_value(ramps, point) == pytest.approx(penalty.value(point), rel=1e-12)
-        g = rng.normal(size=P)
-        expected = np.max(penalty.subdiff_distance(point, g))
-        assert _panel_distance(ramps, point, g) == pytest.approx(expected, rel=1e-9)
+        assert ramps.value(point) == pytest.approx(penalty.value(point), rel=1e-12)
+        np.testing.assert_allclose(ramps.distance(point, g), penalty.subdiff_distance(point, g))
+        some = ramps.some(np.arange(0, P, 2))
+        assert some.value(point[::2]) == pytest.approx(
+            penalty.value(point * (np.arange(P) % 2 == 0)), rel=1e-12
+        )
 
 
 def test_ista_agrees_and_its_objective_never_rises() -> None:
@@ -309,7 +305,7 @@ def test_weights_are_repetitions(algorithm: Any) -> None:
 
 
 def test_equal_rows_are_merged_whatever_the_design() -> None:
-    from milpscore.proximal._problem import prepare
+    from milpscore.proximal.problem import prepare
 
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (300, 4)).astype(float)
@@ -337,7 +333,7 @@ def test_more_columns_than_rows(sparse: bool) -> None:
     lam = 0.3 * L1(1.0).lambda_max(_null_gradient(X, y))
     fit = fit_proximal(design, y, penalty=L1(lam), tol=1e-8)
     assert fit.algorithm == "working_set"
-    assert fit.termination is Stop.GAP_REACHED
+    assert fit.termination is Termination.GAP_REACHED
     slow = fit_proximal(X, y, penalty=L1(lam), algorithm="fista", tol=1e-8)
     np.testing.assert_allclose(fit.coefficients, slow.coefficients, atol=1e-4)
 
@@ -346,20 +342,17 @@ def test_more_columns_than_rows(sparse: bool) -> None:
 def test_large_working_sets_do_without_a_gram_matrix(
     sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from milpscore.proximal import _quadratic
-
     X, total = data(n=60, p=8)
     X[np.abs(X) < 2] = 0
     design: Any = X
     if sparse:
-        monkeypatch.setattr("milpscore.proximal._operators._DENSE_CELLS", 0)
+        monkeypatch.setattr("milpscore.proximal.operators._DENSE_CELLS", 0)
         design = csr_array(X)
     y = answers(total, "classification")
     for penalty in (L1(0.02), StronglyConvexFacets(0.02, eps=0.1, gamma=0.3)):
         with_gram = fit_proximal(design, y, penalty=penalty, tol=1e-9)
         with monkeypatch.context() as patch:
-            patch.setattr(_quadratic, "_GRAM_COLUMNS", 2)
-            patch.setattr(_quadratic, "_GRAM_COLUMNS_UNCOMPILED", 2)
+            patch.setattr("milpscore.proximal.coordinate.GRAM_COLUMNS", 2)
             without = fit_proximal(design, y, penalty=penalty, tol=1e-9)
             bare = fit_proximal(design, y, penalty=penalty, tol=1e-9, intercept=False)
         np.testing.assert_allclose(without.coefficients, with_gram.coefficients, atol=1e-4)
@@ -378,8 +371,8 @@ def _null_gradient(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", LOSS_NAMES)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_dual_never_exceeds_primal_anywhere(name: str, intercept: bool) -> None:
-    from milpscore.proximal._certificate import certify
-    from milpscore.proximal._problem import prepare
+    from milpscore.proximal.duality import duality_gap
+    from milpscore.proximal.problem import prepare
 
     X, total = data(n=40, p=6)
     loss = smooth_loss(name)
@@ -392,7 +385,7 @@ def test_dual_never_exceeds_primal_anywhere(name: str, intercept: bool) -> None:
         )
         for scale in (0.0, 0.1, 1.0):
             w = penalty.prox(scale * rng.normal(size=6), 0.1)
-            point = certify(smooth, penalty, smooth.settled(w, X @ w, np.zeros(())))
+            point = duality_gap(smooth, penalty, smooth.settled(w, X @ w, np.zeros(())))
             assert point.objective >= point.dual - 1e-12 * abs(point.objective)
             assert point.dual <= best.objective + 1e-12
             assert point.objective >= best.dual_objective - 1e-12
@@ -417,7 +410,7 @@ def test_unpenalised_coefficients_stop_by_distance() -> None:
         fit = fit_proximal(
             X, y, penalty=WeightedL1(0.05, weights=weights), algorithm=algorithm, tol=1e-8
         )
-        assert fit.termination is Stop.DISTANCE_REACHED
+        assert fit.termination is Termination.CONVERGED
         assert fit.converged
         assert fit.distance < 1e-7
     plain = fit_proximal(X, y, penalty=L1(0.0), tol=1e-9)
@@ -430,7 +423,7 @@ def test_limits_and_starts() -> None:
     y = answers(total, "classification")
     for algorithm in ("working_set", "fista", "ista"):
         none = fit_proximal(X, y, penalty=L1(0.01), algorithm=algorithm, max_iter=0)
-        assert none.termination is Stop.ITERATION_LIMIT
+        assert none.termination is Termination.ITERATION_LIMIT
         assert not none.converged
         assert none.gap > 1e-6
         assert not none.coefficients.any()
@@ -447,7 +440,7 @@ def test_impossible_accuracy_is_admitted() -> None:
     X, total = data()
     y = answers(total, "classification")
     fit = fit_proximal(X, y, penalty=L1(0.01), tol=1e-300)
-    assert fit.termination in {Stop.STALLED, Stop.GAP_REACHED}
+    assert fit.termination in {Termination.STALLED, Termination.GAP_REACHED}
     assert fit.gap < 1e-12
 
 

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from milpscore.losses import Logistic, Poisson, Probit, SmoothedHinge, Squared, SquaredHinge
-from milpscore.penalties import EYE, L1, L2, OWL, ElasticNet, IntegerFacets, WeightedL1
+from milpscore.penalties import (
+    EYE,
+    L1,
+    L2,
+    OWL,
+    ElasticNet,
+    WeightedL1,
+)
+from milpscore.penalties.cards import IntegerFacets
 from milpscore.solvers.tree import Step, TreeProblem
 
 LOSSES: list[Any] = [

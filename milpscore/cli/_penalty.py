@@ -11,7 +11,7 @@ from milpscore.cli._common import parse_setting
 from milpscore.cli._options import spelt
 from milpscore.core.errors import DataError, OptionError
 from milpscore.losses.registry import EXACT_ONLY, LOSSES as ALL_LOSSES
-from milpscore.penalties._registry import PENALTIES, penalty_class
+from milpscore.penalties import PENALTIES
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
@@ -108,7 +108,7 @@ def _class_of(name: str) -> type[Any]:
         hint = f"did you mean {close[0]}? " if close else ""
         known = ", ".join(SPELT_PENALTIES)
         raise OptionError(f"there is no --penalty {name!r}; {hint}there are {known}")
-    return penalty_class(name)
+    return PENALTIES[name]
 
 
 def _known_columns(design: Design, expert: str) -> list[float]:

@@ -41,14 +41,15 @@ def compiled(kernel: Kernel) -> Kernel:
     """The kernel compiled by numba at its first call (or by `prepare`), the machine code on disk.
 
     Importing numba takes half a second, so a module of kernels is imported where it is used, never
-    at the top of another one.
+    at the top of another one. Division by zero gives what NumPy gives: the test for it would keep
+    the compiler from vectorising, up to seven times as slow.
     """
     if not has_numba():
         return kernel
     from numba import njit
 
     _listen()
-    compile_kernel: Any = njit(cache=True, nogil=True)
+    compile_kernel: Any = njit(cache=True, nogil=True, error_model="numpy")
     fast: Kernel = compile_kernel(kernel)
     return fast
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol, TypeAlias
 
@@ -105,31 +104,6 @@ class SmoothLoss(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Ramps:
-    """A separable penalty in the one form the coordinate algorithms read.
-
-    sum_j weight_j phi(|w_j|) + ridge_j w_j^2 / 2, where phi is convex and piecewise linear with
-    kinks at the multiples of ``gamma``: its slope between k gamma and (k+1) gamma is ``slopes[k]``,
-    and beyond the last of the m slopes it grows by ``growth`` at every kink.
-
-    Attributes
-    ----------
-    weight, ridge : ndarrays of shape (p,), not negative
-    slopes : ndarray of shape (m,), m >= 1, not decreasing
-    growth : float
-        0 where there are no kinks beyond the table (the lasso: slopes (1,), growth 0).
-    gamma : float
-        Positive and finite.
-    """
-
-    weight: FloatArray
-    ridge: FloatArray
-    slopes: FloatArray
-    growth: float = 0.0
-    gamma: float = 1.0
-
-
 class Penalty(Protocol):
     """A penalty Omega of the coefficients, its weight included.
 
@@ -154,7 +128,8 @@ class Penalty(Protocol):
 class ProxPenalty(Protocol):
     """A convex penalty lam * Omega for the proximal algorithms, its weight included.
 
-    ``w`` has shape (p,). Separable penalties may also offer ``ramps(p)``, see :class:`Ramps`.
+    ``w`` has shape (p,). Separable penalties may also offer ``ramps(p)``, the
+    :class:`milpscore.penalties.ramps.Ramps` that coordinate descent reads.
     """
 
     @property

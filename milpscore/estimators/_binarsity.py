@@ -20,8 +20,7 @@ from milpscore.estimators._penalised import PenalisedModel
 from milpscore.estimators._penalised_cv import PenalisedClassifierCVBase, PenalisedRegressorCVBase
 from milpscore.estimators._penalised_tasks import PenalisedClassifierBase, PenalisedRegressorBase
 from milpscore.penalties import Binarsity, data_driven_weights
-from milpscore.proximal._fit import Algorithm
-from milpscore.proximal._path import Maker
+from milpscore.proximal.engine import Algorithm, Maker
 
 # rows of which a feature's one-hot columns are written out at a time
 _ROWS = 1 << 16

@@ -12,8 +12,7 @@ from milpscore.estimators._penalised import PenalisedModel
 from milpscore.estimators._penalised_cv import PenalisedClassifierCVBase, PenalisedRegressorCVBase
 from milpscore.estimators._penalised_tasks import PenalisedClassifierBase, PenalisedRegressorBase
 from milpscore.penalties import Facets, StronglyConvexFacets
-from milpscore.proximal._fit import Algorithm
-from milpscore.proximal._path import Maker
+from milpscore.proximal.engine import Algorithm, Maker
 
 
 class _Facets(PenalisedModel):

@@ -23,8 +23,7 @@ from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import row_weights, validated_frame
 from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_names, renamed
 from milpscore.proximal import ProximalPath, ProximalResult, fit_proximal, path
-from milpscore.proximal._fit import Algorithm
-from milpscore.proximal._path import Maker
+from milpscore.proximal.engine import Algorithm, Maker
 
 
 @dataclass(frozen=True, eq=False)

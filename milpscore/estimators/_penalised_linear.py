@@ -13,9 +13,8 @@ from milpscore.data import Binner
 from milpscore.estimators._penalised import PenalisedModel
 from milpscore.estimators._penalised_cv import PenalisedClassifierCVBase, PenalisedRegressorCVBase
 from milpscore.estimators._penalised_tasks import PenalisedClassifierBase, PenalisedRegressorBase
-from milpscore.penalties import penalty_class
-from milpscore.proximal._fit import Algorithm
-from milpscore.proximal._path import Maker, as_maker
+from milpscore.penalties import PENALTIES
+from milpscore.proximal.engine import Algorithm, Maker, as_maker
 
 _LAM = 0.01
 
@@ -159,7 +158,7 @@ def _named(name: str) -> Maker:
     OptionError
         There is none of that name, or lam is not all it needs.
     """
-    found: Any = penalty_class(name)
+    found: Any = PENALTIES[name]
     needed = [f.name for f in fields(found) if f.default is MISSING]
     if needed != ["lam"]:
         more = ", ".join(field for field in needed if field != "lam")

@@ -155,7 +155,7 @@ def _numbers(X: Any, y: Any, sample_weight: Any) -> tuple[WeightedRows, tuple[Co
 
 def _merged(raw: WeightedRows, loss: RowLoss) -> WeightedRows:
     """Equal rows once, weights adding to 1; the checks of the proximal path come with it."""
-    from milpscore.proximal._problem import prepare
+    from milpscore.proximal.problem import prepare
 
     # the hinge loss has no gradient; logistic loss reads the same answers
     name = "logistic" if loss.task == "classification" else loss.name

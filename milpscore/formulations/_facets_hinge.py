@@ -48,7 +48,7 @@ from milpscore.formulations.building import (
     total_range,
 )
 from milpscore.losses import Hinge
-from milpscore.penalties import IntegerFacets
+from milpscore.penalties.cards import IntegerFacets
 
 
 @builder

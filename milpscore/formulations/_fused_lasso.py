@@ -38,7 +38,8 @@ from milpscore.formulations.building import (
     total_range,
 )
 from milpscore.losses import Hinge
-from milpscore.penalties import BlockTV, data_driven_weights
+from milpscore.penalties import data_driven_weights
+from milpscore.penalties.cards import BlockTV
 
 Blocks = Sequence[Sequence[int]]
 

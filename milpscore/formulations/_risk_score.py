@@ -42,7 +42,8 @@ from milpscore.formulations.building import (
     total_range,
 )
 from milpscore.losses import RiskLoss, smooth_loss
-from milpscore.penalties import EYE, L0, L1, L2, IntegerFacets, PointPenalty
+from milpscore.penalties import EYE, L0, L1, L2
+from milpscore.penalties.cards import IntegerFacets, PointPenalty
 
 PENALTIES = ("none", "l1", "l2", "facets", "eye")
 

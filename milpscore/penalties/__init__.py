@@ -1,4 +1,4 @@
-"""Penalties of the coefficients, one a file: value, prox, conjugate, subdifferential."""
+"""Penalties of the coefficients: value, prox, conjugate, subdifferential; sets and cards too."""
 
 import lazy_loader as lazy
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numbers
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,12 +17,18 @@ Vector = FloatArray | IntArray
 """Coefficients may be whole numbers: cards are penalised too."""
 
 EPS = float(np.finfo(np.float64).eps)
-# A dual point on the border of a domain is computed to a few units in the last place.
+# a dual point on the border of a domain is computed to a few units in the last place
 ROUNDING = 1e-12
 
 
 class Term:
-    """Base of the penalties: the check of ``lam``, and shapes at call time."""
+    """Base of the penalties: the check of ``lam`` and of the fields beyond it.
+
+    What the methods of a penalty mean is said once, in :class:`milpscore.core.terms.ProxPenalty`.
+    """
+
+    separable: ClassVar[bool] = False
+    is_norm: Any = False
 
     def __post_init__(self) -> None:
         """Check lam, then the fields of the penalty itself."""
@@ -33,20 +40,20 @@ class Term:
 
     def _store(self, name: str, value: Any) -> None:
         """Put a normalised value into a frozen field."""
-        known = [field.name for field in fields(self)]  # type: ignore[arg-type]
-        if name not in known:
+        if name not in [field.name for field in fields(self)]:  # type: ignore[arg-type]
             raise AttributeError(f"{type(self).__name__} has no field {name!r}")
         object.__setattr__(self, name, value)
 
 
-class Norm(Term):
+class Norm(Term, ABC):
     """Base of the penalties lam * Omega with Omega a norm, from its dual norm."""
 
     lam: float
+    is_norm: ClassVar[bool] = True
 
+    @abstractmethod
     def dual_norm(self, z: Vector) -> float:
         """The dual norm of Omega (without lam) at z."""
-        raise TypeError(f"{type(self).__name__} must define dual_norm")  # pragma: no cover
 
     def conjugate(self, z: Vector) -> float:
         """0 where the dual norm of z is at most lam (to 1e-12 relative), else infinite."""
@@ -69,13 +76,7 @@ def shrink(limit: float, size: float) -> float:
 def check_number(
     name: str, value: Any, *, least: float, most: float = np.inf, strict: bool = False
 ) -> float:
-    """A finite number of [least, most], or of (least, most] where ``strict``.
-
-    Raises
-    ------
-    OptionError
-        Otherwise.
-    """
+    """A finite number of [least, most], or of (least, most] where ``strict``; else OptionError."""
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
     number = float(value) if real else np.nan
     above = number > least if strict else number >= least
@@ -86,25 +87,15 @@ def check_number(
     return number
 
 
-def check_vector(
-    name: str, value: Any, *, least: float = 0.0, most: float = np.inf, finite: bool = True
-) -> FloatArray:
-    """A read-only copy of a vector whose entries lie in [least, most].
-
-    Raises
-    ------
-    OptionError
-        Where it is no vector of numbers, or an entry lies outside.
-    """
+def check_vector(name: str, value: Any, *, least: float = 0.0, most: float = np.inf) -> FloatArray:
+    """A read-only copy of a vector of finite entries of [least, most]; else OptionError."""
     try:
         vector = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise OptionError(f"{name} must be a sequence of numbers: {error}") from error
     if vector.ndim != 1 or vector.size == 0:
         raise OptionError(f"{name} must be a non-empty vector, got shape {vector.shape}")
-    wrong = ~((vector >= least) & (vector <= most))
-    if finite:
-        wrong |= ~np.isfinite(vector)
+    wrong = ~((vector >= least) & (vector <= most) & np.isfinite(vector))
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         limits = f"in [{least:g}, {most:g}]" if most < np.inf else f">= {least:g}"
@@ -114,13 +105,7 @@ def check_vector(
 
 
 def check_blocks(blocks: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """The blocks as tuples, where they part the columns 0, ..., p - 1.
-
-    Raises
-    ------
-    OptionError
-        A column is missing or stands twice, or a block is empty.
-    """
+    """The blocks as tuples, where they part the columns 0, ..., p - 1; else OptionError."""
     found = tuple(tuple(int(column) for column in block) for block in blocks)
     columns = sorted(column for block in found for column in block)
     if not columns or not all(found) or columns != list(range(len(columns))):
@@ -132,13 +117,7 @@ def check_blocks(blocks: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]
 
 
 def check_length(w: Vector, wanted: int, what: str) -> None:
-    """Refuse a vector that is not of shape (wanted,).
-
-    Raises
-    ------
-    OptionError
-        Naming what sets the length.
-    """
+    """Refuse a vector that is not of shape (wanted,), naming what sets the length."""
     if np.shape(w) != (wanted,):
         raise OptionError(
             f"the coefficients have shape {np.shape(w)}, but {what} fixes them at ({wanted},): "
@@ -147,13 +126,7 @@ def check_length(w: Vector, wanted: int, what: str) -> None:
 
 
 def check_one_dimension(w: Vector) -> None:
-    """Refuse anything but a vector.
-
-    Raises
-    ------
-    OptionError
-        For an array of another number of dimensions.
-    """
+    """Refuse anything but a vector."""
     if np.ndim(w) != 1:
         raise OptionError(
             f"this penalty takes a vector of coefficients, got shape {np.shape(w)}: apply it to "
@@ -162,13 +135,7 @@ def check_one_dimension(w: Vector) -> None:
 
 
 def prox_arguments(w: Any, step: float, out: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """``w`` as floats and the array the answer goes to; they may be one and the same.
-
-    Raises
-    ------
-    OptionError
-        For a negative step, or an ``out`` of another shape or type.
-    """
+    """``w`` as floats and the array the answer goes to; they may be one and the same."""
     check_number("step", step, least=0.0)
     y = np.asarray(w, dtype=np.float64)
     if out is None:

@@ -1,4 +1,8 @@
-from ._facets_grid import FacetsGrid as FacetsGrid, facets_grid as facets_grid
 from ._fit import fit_proximal as fit_proximal
-from ._path import ProximalPath as ProximalPath, path as path
-from ._result import ProximalPoint as ProximalPoint, ProximalResult as ProximalResult, Stop as Stop
+from ._path import (
+    FacetsGrid as FacetsGrid,
+    ProximalPath as ProximalPath,
+    facets_grid as facets_grid,
+    path as path,
+)
+from .duality import ProximalPoint as ProximalPoint, ProximalResult as ProximalResult

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.terms import ProxPenalty, Ramps, SmoothLoss
-from milpscore.proximal._certificate import Certificate
-from milpscore.proximal._gradient import proximal_gradient
-from milpscore.proximal._newton import proximal_newton
-from milpscore.proximal._operators import BinnedOperator, with_ones
-from milpscore.proximal._problem import Primal, Smooth, prepare, shaped
-from milpscore.proximal._result import ProximalResult
-from milpscore.proximal._run import Run
-from milpscore.proximal._working_set import working_set
+from milpscore.core.terms import ProxPenalty, SmoothLoss
+from milpscore.proximal.duality import ProximalResult
+from milpscore.proximal.engine import Algorithm, Options, solve
+from milpscore.proximal.operators import with_ones
+from milpscore.proximal.problem import Primal, Smooth, prepare, shaped
 
-Algorithm: TypeAlias = Literal["auto", "fista", "ista", "newton", "working_set"]
 Start: TypeAlias = "ProximalResult | tuple[Any, Any] | None"
-
-ALGORITHMS: tuple[Algorithm, ...] = ("auto", "fista", "ista", "newton", "working_set")
-MAX_ITER = {"working_set": 500, "newton": 200, "fista": 20_000, "ista": 100_000}
-
-# columns, and multiplications for one Gram matrix, up to which Newton steps are the quicker
-_NEWTON_COLUMNS = 500
-_NEWTON_WORK = 1e10
-
-# pairs of bins to count for one Gram matrix of a binned design, beyond which FISTA is quicker
-_MOST_PAIRS = 50_000_000
 
 
 def fit_proximal(
@@ -42,12 +25,12 @@ def fit_proximal(
     penalty: ProxPenalty,
     sample_weight: Any = None,
     intercept: bool | Literal["penalised"] = True,
-    tol: float = 1e-6,
-    max_iter: int | None = None,
-    algorithm: Algorithm = "auto",
+    tol: float = Options.tol,
+    max_iter: int | None = Options.max_iter,
+    algorithm: Algorithm = Options.algorithm,
     start: Start = None,
 ) -> ProximalResult:
-    """Minimise the weighted mean loss plus a penalty, with a certificate.
+    """Minimise the weighted mean loss plus a penalty, with a bound on the distance to the optimum.
 
     min over w, b of sum_i s_i loss(y_i, x_i.w + b) / sum_i s_i + penalty(w); b is free and
     unpenalised. Equal rows are merged first, which changes nothing but the time.
@@ -98,21 +81,17 @@ def fit_proximal(
     >>> fit_proximal(X, [0, 0, 1, 1], penalty=L1(0.1)).coefficients.round(3)
     array([1.386])
     """
-    check_options(tol, max_iter, algorithm)
-    as_column = isinstance(intercept, str)
+    options = Options(tol, max_iter, algorithm)
     if isinstance(intercept, str):
         if intercept != "penalised":
             raise OptionError(f'intercept={intercept!r}; use True, False or "penalised".')
-        X, start, free = with_ones(X), _joined(start), False
+        smooth = prepare(with_ones(X), y, loss, sample_weight=sample_weight, intercept=False)
+        start = _joined(start)
     else:
-        free = intercept
-    smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=free)
+        smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
     at, step = _start(start, smooth)
-    run, point = solve(
-        smooth, shaped(penalty, smooth), tol, max_iter, algorithm, start=at, step=step
-    )
-    found = run.result(point)
-    return _parted(found) if as_column else found
+    found, _ = solve(smooth, shaped(penalty, smooth), options, start=at, step=step)
+    return _parted(found) if isinstance(intercept, str) else found
 
 
 def _joined(start: Start) -> Start:
@@ -133,87 +112,6 @@ def _parted(found: ProximalResult) -> ProximalResult:
         coefficients=found.coefficients[:-1],
         intercept=float(last) if np.ndim(last) == 0 else np.array(last),
     )
-
-
-def solve(
-    smooth: Smooth,
-    penalty: ProxPenalty,
-    tol: float,
-    max_iter: int | None,
-    algorithm: Algorithm,
-    *,
-    start: Primal,
-    step: float = 0.0,
-    hint: IntArray | None = None,
-) -> tuple[Run, Certificate]:
-    """Fit a problem that was prepared already; what :func:`fit_proximal` and the paths share."""
-    ramps = ramps_of(penalty, smooth)
-    chosen = _choose(algorithm, penalty, ramps, smooth)
-    limit = MAX_ITER[chosen] if max_iter is None else max_iter
-    if chosen == "working_set" and ramps is not None:
-        return working_set(smooth, penalty, ramps, tol=tol, max_iter=limit, start=start, hint=hint)
-    if chosen == "newton":
-        return proximal_newton(smooth, penalty, tol=tol, max_iter=limit, start=start)
-    return proximal_gradient(
-        smooth,
-        penalty,
-        momentum=chosen == "fista",
-        tol=tol,
-        max_iter=limit,
-        start=start,
-        step=step,
-    )
-
-
-def ramps_of(penalty: ProxPenalty, smooth: Smooth) -> Ramps | None:
-    """The penalty coefficient by coefficient, or None where it has no such form."""
-    made = getattr(penalty, "ramps", None)
-    if made is None or smooth.n_classes:
-        return None
-    ramps: Ramps = made(smooth.X.shape[1])
-    return ramps
-
-
-def check_options(tol: float, max_iter: int | None, algorithm: str) -> None:
-    """Refuse options outside their range.
-
-    Raises
-    ------
-    OptionError
-    """
-    if not (isinstance(tol, int | float) and math.isfinite(tol) and tol > 0):
-        raise OptionError(f"tol={tol!r}; use a positive relative gap, say 1e-6.")
-    if max_iter is not None and not (isinstance(max_iter, int | np.integer) and max_iter >= 0):
-        raise OptionError(f"max_iter={max_iter!r}; use a whole number, or None for the default.")
-    if algorithm not in ALGORITHMS:
-        raise OptionError(f"no algorithm {algorithm!r}; there are {', '.join(ALGORITHMS)}.")
-
-
-def _choose(
-    algorithm: Algorithm, penalty: ProxPenalty, ramps: Ramps | None, smooth: Smooth
-) -> Literal["fista", "ista", "newton", "working_set"]:
-    if algorithm == "newton" and smooth.n_classes:
-        raise OptionError(
-            "the multinomial loss has no Newton steps here; use algorithm='fista' or 'auto'."
-        )
-    if algorithm == "working_set" and ramps is None:
-        why = "the multinomial loss" if smooth.n_classes else f"the penalty {penalty.name!r}"
-        raise OptionError(
-            f"the working set goes coefficient by coefficient, which {why} does not allow; use"
-            " algorithm='fista' or 'auto'."
-        )
-    if algorithm != "auto":
-        return algorithm
-    if ramps is None:
-        rows, columns = smooth.X.shape
-        small = columns <= _NEWTON_COLUMNS and rows * columns**2 <= _NEWTON_WORK
-        newton = penalty.is_norm and small and not smooth.n_classes
-        return "newton" if newton and not isinstance(smooth.X, BinnedOperator) else "fista"
-    if isinstance(smooth.X, BinnedOperator):
-        features = len(smooth.X.X.n_bins)
-        if features * features * smooth.X.shape[0] > _MOST_PAIRS:
-            return "fista"
-    return "working_set"
 
 
 def _start(start: Start, smooth: Smooth) -> tuple[Primal, float]:

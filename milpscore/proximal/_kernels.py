@@ -1,7 +1,10 @@
-"""Coordinate descent on a quadratic with a penalty of :class:`milpscore.core.terms.Ramps`.
+"""Coordinate descent on a quadratic plus the penalty of a ``Ramps``; imported where it is used.
 
-One source for both roads: compiled where numba is installed, plain NumPy else. Import it where it
-is used.
+The three kernels differ in how they know the quadratic d'Hd/2 + slope'd: by H itself, or by the
+columns of a dense or sparse X with H = X' diag(curvature) X, never formed. There the intercept is
+eliminated: ``means`` are the columns' means under the curvature, and a column counts less its mean.
+Each returns its number of sweeps and ends when a full sweep moves no coordinate by more than
+``tol`` in units of the gradient; between full sweeps coordinates at zero are left out.
 """
 
 from __future__ import annotations
@@ -11,178 +14,119 @@ from typing import Any
 import numpy as np
 
 from milpscore.core.jit import compiled
+from milpscore.penalties.kernels import least
 
 
 @compiled
-def ramp_prox(
-    v: float, h: float, weight: float, ridge: float, slopes: Any, growth: float, gamma: float
+def _moved(
+    old: float, slope: float, h: float, j: int, weight: Any, ridge: Any, shape: Any
 ) -> float:
-    """The x that minimises h/2 (x-v)^2 + weight phi(|x|) + ridge/2 x^2.
-
-    Between two kinks x is a soft threshold; where that leaves the piece, the kink itself is the
-    answer, so plateaus come out exact.
-    """
-    pull = h * abs(v)
-    if pull <= weight * slopes[0]:
-        return 0.0
-    bend = h + ridge
-    last = len(slopes) - 1
-    k: int = 0
-    while k < last and pull - weight * slopes[k] >= bend * (k + 1) * gamma:
-        k += 1
-    slope = slopes[k]
-    end = np.inf
-    if k < last:
-        end = (k + 1) * gamma
-    elif growth > 0.0 and weight > 0.0:
-        free = pull - weight * (slopes[last] - last * growth)
-        beyond = np.floor((free - bend * gamma) / (weight * growth + bend * gamma)) + 1.0
-        k = max(last, int(beyond))
-        slope = slopes[last] + (k - last) * growth
-        end = (k + 1) * gamma
-    x = min(max(k * gamma, (pull - weight * slope) / bend), end)
-    return float(x) if v > 0.0 else -float(x)
+    """Where coordinate j goes from ``old``: slope and second derivative h of the quadratic."""
+    v = old - slope / h
+    slopes, growth, gamma = shape
+    x = least(h * abs(v), h + ridge[j], weight[j], slopes, growth, gamma)
+    return x if v > 0.0 else -x
 
 
 @compiled
 def descend_gram(
-    gram: Any,
-    gradient: Any,
-    w: Any,
-    weight: Any,
-    ridge: Any,
-    slopes: Any,
-    growth: float,
-    gamma: float,
-    tol: float,
-    max_sweeps: int,
+    gram: Any, slope: Any, w: Any, weight: Any, ridge: Any, shape: Any, tol: float, sweeps: int
 ) -> int:
-    """Minimise gradient'd + d'gram d/2 + penalty(w + d) in place; return the sweeps.
-
-    ``gradient`` is kept at its value in the moved point. Ends when a full sweep moves no
-    coordinate by more than ``tol`` in units of the gradient.
-    """
-    m = len(w)
-    least = 0.0
-    for j in range(m):
-        least = max(least, gram[j, j])
-    least = least * 1e-14 + 1e-300
+    """H = ``gram`` (m, m); ``slope`` (m,) is kept at its value in the moved point ``w``."""
+    flat = 0.0
+    for j in range(len(w)):
+        flat = max(flat, gram[j, j])
+    flat = flat * 1e-14 + 1e-300  # a column that is constant has no curvature of its own
     full = True
-    for sweep in range(max_sweeps):
+    for sweep in range(sweeps):
         worst = 0.0
-        for j in range(m):
+        for j in range(len(w)):
             old = w[j]
             if not full and old == 0.0:
                 continue
-            h = max(gram[j, j], least)
-            new = ramp_prox(old - gradient[j] / h, h, weight[j], ridge[j], slopes, growth, gamma)
+            h = max(gram[j, j], flat)
+            new = _moved(old, slope[j], h, j, weight, ridge, shape)
             if new != old:
-                gradient += (new - old) * gram[j]
+                slope += (new - old) * gram[j]
                 w[j] = new
                 worst = max(worst, abs(new - old) * h)
-        if worst <= tol:
-            if full:
-                return sweep + 1
-            full = True
-        else:
-            # coordinates at zero are looked at again only once the others are at rest
-            full = False
-    return max_sweeps
+        if worst <= tol and full:
+            return sweep + 1
+        full = worst <= tol
+    return sweeps
 
 
 @compiled
 def descend_dense(
     X: Any,
-    curvature: Any,
-    residual: Any,
-    total: Any,
-    means: Any,
-    bends: Any,
+    rows: Any,
     w: Any,
     weight: Any,
     ridge: Any,
-    slopes: Any,
-    growth: Any,
-    gamma: Any,
-    tol: Any,
-    max_sweeps: Any,
+    shape: Any,
+    tol: float,
+    sweeps: int,
 ) -> int:
-    """The same with X' diag(curvature) X never formed: ``residual`` holds the row derivatives.
+    """X (n, m) by columns; ``rows`` = (curvature, residual, means, bends).
 
-    ``means`` are the columns' means under ``curvature``, ``total`` the sum of ``residual``; both
-    take the intercept, which follows at its optimum, out of the problem. ``bends`` holds the
-    diagonal.
+    ``residual`` (n,) holds the row derivatives of the loss and follows the moves, ``bends`` (m,)
+    the diagonal of H.
     """
-    m = len(w)
-    mass = curvature.sum()
+    curvature, residual, means, bends = rows
+    mass, total = curvature.sum(), residual.sum()
     full = True
-    for sweep in range(max_sweeps):
+    for sweep in range(sweeps):
         worst = 0.0
-        for j in range(m):
+        for j in range(len(w)):
             old = w[j]
             if not full and old == 0.0:
                 continue
-            h = bends[j]
             column = X[:, j]
             slope = np.dot(column, residual) - means[j] * total
-            new = ramp_prox(old - slope / h, h, weight[j], ridge[j], slopes, growth, gamma)
+            new = _moved(old, slope, bends[j], j, weight, ridge, shape)
             if new != old:
                 residual += (new - old) * column * curvature
                 total += (new - old) * means[j] * mass
                 w[j] = new
-                worst = max(worst, abs(new - old) * h)
-        if worst <= tol:
-            if full:
-                return sweep + 1
-            full = True
-        else:
-            full = False
-    return int(max_sweeps)
+                worst = max(worst, abs(new - old) * bends[j])
+        if worst <= tol and full:
+            return sweep + 1
+        full = worst <= tol
+    return sweeps
 
 
 @compiled
 def descend_sparse(
-    data: Any,
+    X: Any,
     rows: Any,
-    starts: Any,
-    curvature: Any,
-    residual: Any,
-    total: Any,
-    means: Any,
-    bends: Any,
     w: Any,
     weight: Any,
     ridge: Any,
-    slopes: Any,
-    growth: Any,
-    gamma: Any,
-    tol: Any,
-    max_sweeps: Any,
+    shape: Any,
+    tol: float,
+    sweeps: int,
 ) -> int:
-    """The same for columns in compressed form (CSC without repeated entries)."""
-    m = len(w)
-    mass = curvature.sum()
+    """The same for X = (data, row positions, column starts), CSC without repeated entries."""
+    curvature, residual, means, bends = rows
+    data, positions, starts = X
+    mass, total = curvature.sum(), residual.sum()
     full = True
-    for sweep in range(max_sweeps):
+    for sweep in range(sweeps):
         worst = 0.0
-        for j in range(m):
+        for j in range(len(w)):
             old = w[j]
             if not full and old == 0.0:
                 continue
-            h = bends[j]
-            where = rows[starts[j] : starts[j + 1]]
+            where = positions[starts[j] : starts[j + 1]]
             values = data[starts[j] : starts[j + 1]]
             slope = np.sum(values * residual[where]) - means[j] * total
-            new = ramp_prox(old - slope / h, h, weight[j], ridge[j], slopes, growth, gamma)
+            new = _moved(old, slope, bends[j], j, weight, ridge, shape)
             if new != old:
                 residual[where] += (new - old) * values * curvature[where]
                 total += (new - old) * means[j] * mass
                 w[j] = new
-                worst = max(worst, abs(new - old) * h)
-        if worst <= tol:
-            if full:
-                return sweep + 1
-            full = True
-        else:
-            full = False
-    return int(max_sweeps)
+                worst = max(worst, abs(new - old) * bends[j])
+        if worst <= tol and full:
+            return sweep + 1
+        full = worst <= tol
+    return sweeps

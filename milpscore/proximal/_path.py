@@ -1,9 +1,9 @@
-"""A whole regularisation path, warm-started from the null model down."""
+"""Many models of one problem: a path over lam, and the grid of Facets models over two axes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -11,17 +11,30 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.terms import ProxPenalty, SmoothLoss
-from milpscore.proximal._fit import Algorithm, check_options, ramps_of, solve
-from milpscore.proximal._folds import across_folds
-from milpscore.proximal._problem import Primal, Smooth, prepare, shaped
-from milpscore.proximal._result import ProximalResult
-from milpscore.proximal._table import model_row
+from milpscore.losses import smooth_loss
+from milpscore.proximal.duality import ProximalResult
+from milpscore.proximal.engine import (
+    Algorithm,
+    Maker,
+    Options,
+    Progress,
+    as_maker,
+    ramps_of,
+    solve,
+)
+from milpscore.proximal.operators import as_operator
+from milpscore.proximal.problem import Primal, Smooth, prepare, shaped
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress: TypeAlias = Callable[[int, int], None]
-Maker: TypeAlias = Callable[[float], ProxPenalty]
+Fits: TypeAlias = Callable[[Smooth], list[ProximalResult]]
+Column: TypeAlias = list[tuple[ProximalResult, Primal]]
+
+INTEGRAL_TOLERANCE = 1e-6
+# where the null model lies on the default axis of 24 points, and how much one point is worth
+_NULL_AT = 18.5
+_PER_POINT = 3.0 / 18.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +45,9 @@ class ProximalPath:
     ----------
     table : DataFrame
         One row a lam: lam, terms, integrity, magnitude (sum of absolute coefficients), loss,
-        penalty, objective, gap, null, integral, iterations, termination, seconds, and with ``cv``
-        cv_accuracy and cv_auc.
+        penalty, objective, gap, null (every coefficient is zero), integral (none lies off the
+        grid, and not all are zero), iterations, termination, seconds, and with ``cv`` cv_accuracy
+        and cv_auc.
     lams : ndarray of shape (m,)
     coefficients : ndarray of shape (m, p), or (m, p, K)
     intercepts : ndarray of shape (m,), or (m, K)
@@ -47,6 +61,33 @@ class ProximalPath:
     results: tuple[ProximalResult, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class FacetsGrid:
+    """All models of a grid.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row a model, gamma by gamma: alpha (= lam / gamma), gamma, beta (= lam / gamma^2), lam,
+        then the columns of :class:`ProximalPath`. Integrity is that of w / gamma.
+    alphas : ndarray of shape (a,), ascending
+    gammas : ndarray of shape (c,), ascending
+    coefficients : ndarray of shape (a, c, p)
+    intercepts : ndarray of shape (a, c)
+    """
+
+    table: pd.DataFrame
+    alphas: FloatArray
+    gammas: FloatArray
+    coefficients: FloatArray
+    intercepts: FloatArray
+
+    def heat_map(self, column: str) -> FloatArray:
+        """A column of the table as an array of shape (a, c)."""
+        values = self.table[column].to_numpy(dtype=np.float64)
+        return values.reshape(len(self.gammas), len(self.alphas)).T
+
+
 def path(
     X: Any,
     y: Any,
@@ -58,9 +99,9 @@ def path(
     ratio: float = 0.01,
     sample_weight: Any = None,
     intercept: bool = True,
-    tol: float = 1e-6,
-    max_iter: int | None = None,
-    algorithm: Algorithm = "auto",
+    tol: float = Options.tol,
+    max_iter: int | None = Options.max_iter,
+    algorithm: Algorithm = Options.algorithm,
     cv: Any = None,
     random_state: Any = None,
     progress: Progress | None = None,
@@ -99,17 +140,16 @@ def path(
         A parameter lies outside its range, or the penalty has no finite lambda_max (say L2): give
         ``lams`` then.
     """
-    check_options(tol, max_iter, algorithm)
+    options = Options(tol, max_iter, algorithm)
     maker = as_maker(penalty)
     smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
     steps = _lams(smooth, maker, lams, n_lams, ratio)
-    folds = across_folds(X, y, smooth, sample_weight, cv, random_state)
-    results = descend_path(smooth, maker, steps, tol, max_iter, algorithm, progress)
-    table = _table(steps, results, float(getattr(maker(steps[0]), "gamma", 1.0)))
+    folds = _across_folds(X, y, smooth, sample_weight, cv, random_state)
+    results = _descended(smooth, maker, steps, options, progress)
+    unit = float(getattr(maker(steps[0]), "gamma", 1.0))
+    table = _table([{"lam": lam} for lam in steps.tolist()], results, [unit] * len(steps))
     if folds is not None:
-        table = table.assign(
-            **folds(lambda part: descend_path(part, maker, steps, tol, max_iter, algorithm, None))
-        )
+        table = table.assign(**folds(lambda part: _descended(part, maker, steps, options)))
     return ProximalPath(
         table=table,
         lams=steps,
@@ -119,50 +159,26 @@ def path(
     )
 
 
-def descend_path(
+def _descended(
     smooth: Smooth,
     maker: Maker,
     lams: FloatArray,
-    tol: float,
-    max_iter: int | None,
-    algorithm: Algorithm,
-    progress: Progress | None,
+    options: Options,
+    progress: Progress | None = None,
 ) -> list[ProximalResult]:
-    """The fits themselves; ``lams`` descend."""
+    """The fits of a path; ``lams`` descend."""
     results: list[ProximalResult] = []
     at, step = smooth.null, 0.0
     before: ProxPenalty | None = None
     for lam in lams.tolist():
         penalty = shaped(maker(lam), smooth)
         hint = _strong_rule(smooth, at, before, penalty)
-        run, point = solve(
-            smooth, penalty, tol, max_iter, algorithm, start=at, step=step, hint=hint
-        )
-        at, step, before = point.at, run.step, penalty
-        results.append(run.result(point))
+        result, at = solve(smooth, penalty, options, start=at, step=step, hint=hint)
+        step, before = result.step, penalty
+        results.append(result)
         if progress is not None:
             progress(len(results), len(lams))
     return results
-
-
-def as_maker(penalty: Any) -> Maker:
-    """What makes the penalty from lam.
-
-    Raises
-    ------
-    OptionError
-        There is no lam to vary.
-    """
-    if isinstance(penalty, type) or (callable(penalty) and not is_dataclass(penalty)):
-        made: Maker = penalty
-        return made
-    if is_dataclass(penalty) and any(field.name == "lam" for field in fields(penalty)):
-        template: Any = penalty
-        return lambda lam: replace(template, lam=lam)
-    raise OptionError(
-        f"{penalty!r} has no lam to vary; pass a penalty of milpscore.penalties with one, its"
-        " class, or a function of lam."
-    )
 
 
 def _lams(
@@ -172,13 +188,13 @@ def _lams(
     n_lams: int,
     ratio: float,
 ) -> FloatArray:
+    """The weights of a path, descending."""
     if lams is not None:
         given = np.sort(np.asarray(lams, dtype=np.float64).ravel())[::-1]
         if not len(given) or not np.isfinite(given).all() or given[-1] < 0:
             raise OptionError("lams must be finite numbers, not negative, and at least one.")
         return given
-    if not (isinstance(n_lams, int | np.integer) and n_lams >= 1):
-        raise OptionError(f"n_lams={n_lams!r}; use a whole number from 1 on.")
+    _check_size("n_lams", n_lams)
     if not 0 < ratio < 1:
         raise OptionError(f"ratio={ratio!r}; use a number between 0 and 1, say 0.01.")
     top = float(shaped(maker(1.0), smooth).lambda_max(smooth.null.gradient))
@@ -198,7 +214,7 @@ def _strong_rule(
     """Columns that may enter: those whose gradient could reach the new threshold.
 
     Tibshirani et al., "Strong rules for discarding predictors in lasso-type problems" (2012). It
-    only proposes; the certificate looks at every column.
+    only proposes; the duality gap looks at every column.
     """
     old = None if before is None else ramps_of(before, smooth)
     new = ramps_of(penalty, smooth)
@@ -208,11 +224,264 @@ def _strong_rule(
     return np.flatnonzero((np.abs(at.gradient) >= threshold) & (at.w == 0))
 
 
-def _table(lams: FloatArray, results: list[ProximalResult], unit: float) -> pd.DataFrame:
+def facets_grid(
+    X: Any,
+    y: Any,
+    *,
+    loss: str | SmoothLoss = "logistic",
+    penalty: Callable[[float, float], ProxPenalty] | None = None,
+    n_alpha: int = 24,
+    n_gamma: int = 100,
+    alphas: Sequence[float] | FloatArray | None = None,
+    gammas: Sequence[float] | FloatArray | None = None,
+    sample_weight: Any = None,
+    intercept: bool = True,
+    tol: float = Options.tol,
+    max_iter: int | None = Options.max_iter,
+    algorithm: Algorithm = Options.algorithm,
+    cv: Any = None,
+    random_state: Any = None,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+) -> FacetsGrid:
+    """Fit Facets models over (alpha, gamma), alpha = lam / gamma, warm-started along both axes.
+
+    Where alpha is at least the sup norm of the gradient at the intercept-only optimum, the model is
+    null whatever gamma is: in these rows of the grid the first look at the gap ends the fit.
+
+    Parameters
+    ----------
+    X, y, loss, sample_weight, intercept, tol, max_iter, algorithm, cv, random_state
+        As for :func:`path`.
+    penalty : callable, optional
+        ``penalty(lam, gamma)``; default :class:`milpscore.penalties.Facets`. Its subdifferential at
+        0 must be [-lam/gamma, lam/gamma], as for strongly convex Facets.
+    n_alpha, n_gamma : int
+        Sizes of the default axes: alpha_max 10^((i - 18.5) 3 / 18.5) for 24 points (the first one
+        is alpha_max / 1000, the last five are null), the same span for other numbers; gamma from
+        0.02 to 2 in geometric progression.
+    alphas, gammas : sequence of float, optional
+        The axes themselves, positive.
+    n_jobs : int
+        Processes, each with neighbouring values of gamma (joblib).
+    progress : callable, optional
+        ``progress(done, total)`` in models, as columns come in.
+
+    Returns
+    -------
+    FacetsGrid
+
+    Raises
+    ------
+    DataError
+        The data cannot be used as given.
+    OptionError
+        A parameter lies outside its range.
+
+    References
+    ----------
+    Belahcene, Sokolovska, Chevaleyre & Zucker, "Learning interpretable models using soft integrity
+    constraints" (2020), sec. 5-6 and Fig. 3. The paper prints no ranges for its axes.
+    """
+    options = Options(tol, max_iter, algorithm)
+    smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
+    top = float(np.abs(smooth.null.gradient).max())
+    # 24 points lie 3 / 18.5 apart in the exponent of ten
+    points = np.linspace(0.0, 23.0, _check_size("n_alpha", n_alpha))
+    rows = _axis("alphas", alphas, top * 10.0 ** ((points - _NULL_AT) * _PER_POINT))
+    columns = _axis("gammas", gammas, np.geomspace(0.02, 2.0, _check_size("n_gamma", n_gamma)))
+    work = _Work(penalty or _facets, rows, options)
+    folds = _across_folds(X, y, smooth, sample_weight, cv, random_state)
+    results = _all_columns(smooth, work, columns, n_jobs, progress)
+    cells = [
+        {"alpha": alpha, "gamma": gamma, "beta": alpha / gamma, "lam": alpha * gamma}
+        for gamma in columns.tolist()
+        for alpha in rows.tolist()
+    ]
+    table = _table(cells, results, [cell["gamma"] for cell in cells])
+    if folds is not None:
+        table = table.assign(**folds(lambda part: _all_columns(part, work, columns, n_jobs)))
+    shape = len(columns), len(rows)
+    w = np.stack([result.coefficients for result in results])
+    b = np.array([result.intercept for result in results])
+    return FacetsGrid(
+        table=table,
+        alphas=rows,
+        gammas=columns,
+        coefficients=w.reshape(*shape, -1).transpose(1, 0, 2).copy(),
+        intercepts=b.reshape(shape).T.copy(),
+    )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every column of the grid needs."""
+
+    penalty: Callable[[float, float], ProxPenalty]
+    alphas: FloatArray
+    options: Options
+
+
+def _facets(lam: float, gamma: float) -> ProxPenalty:
+    """The penalty of the grid unless another is given; by name, so that processes can take it."""
+    from milpscore.penalties import Facets
+
+    made: ProxPenalty = Facets(lam, gamma)
+    return made
+
+
+def _all_columns(
+    smooth: Smooth,
+    work: _Work,
+    gammas: FloatArray,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+) -> list[ProximalResult]:
+    """Every model, gamma by gamma, alpha ascending."""
+    found: list[ProximalResult] = []
+    parts: Iterable[list[ProximalResult]] = _in_turn(smooth, work, gammas)
+    if n_jobs != 1:
+        from joblib import Parallel, delayed, effective_n_jobs
+
+        stretches = np.array_split(gammas, min(4 * effective_n_jobs(n_jobs), len(gammas)))
+        pool = Parallel(n_jobs=n_jobs, return_as="generator")
+        parts = pool(delayed(_all_columns)(smooth, work, stretch) for stretch in stretches)
+    for part in parts:
+        found += part
+        if progress is not None:
+            progress(len(found), len(gammas) * len(work.alphas))
+    return found
+
+
+def _in_turn(smooth: Smooth, work: _Work, gammas: FloatArray) -> Iterable[list[ProximalResult]]:
+    """The models of one gamma after the other, each started from its better neighbour."""
+    before: Column | None = None
+    for gamma in gammas.tolist():
+        before = _column(smooth, work, gamma, before)
+        yield [result for result, _ in before]
+
+
+def _column(smooth: Smooth, work: _Work, gamma: float, before: Column | None) -> Column:
+    """The models of one gamma, solved from the largest alpha down, returned ascending."""
+    found: Column = []
+    at, step = smooth.null, 0.0
+    for i in range(len(work.alphas) - 1, -1, -1):
+        penalty = shaped(work.penalty(float(work.alphas[i]) * gamma, gamma), smooth)
+        if before is not None:
+            at = min(at, before[i][1], key=lambda near: near.loss + float(penalty.value(near.w)))
+        result, at = solve(smooth, penalty, work.options, start=at, step=step)
+        step = result.step
+        found.append((result, at))
+    return found[::-1]
+
+
+def _check_size(name: str, count: Any) -> int:
+    """A whole number from 1 on."""
+    if not (isinstance(count, int | np.integer) and count >= 1):
+        raise OptionError(f"{name}={count!r}; use a whole number from 1 on.")
+    return int(count)
+
+
+def _axis(name: str, given: Sequence[float] | FloatArray | None, default: FloatArray) -> FloatArray:
+    """An axis of the grid, ascending."""
+    values = default if given is None else np.sort(np.asarray(given, dtype=np.float64).ravel())
+    if not len(values) or not np.isfinite(values).all() or values[0] <= 0:
+        raise OptionError(f"{name} must be finite positive numbers, and at least one.")
+    return values
+
+
+def _table(
+    keys: list[dict[str, float]], results: list[ProximalResult], units: list[float]
+) -> pd.DataFrame:
+    """One row a model: what it was made with, then its measures in units of the grid."""
     import pandas as pd
 
-    rows = [
-        {"lam": lam, **model_row(result, unit)}
-        for lam, result in zip(lams.tolist(), results, strict=True)
-    ]
-    return pd.DataFrame(rows)
+    models = zip(keys, results, units, strict=True)
+    return pd.DataFrame([{**key, **_measures(result, unit)} for key, result, unit in models])
+
+
+def _measures(result: ProximalResult, unit: float) -> dict[str, Any]:
+    """The measures of one model; a coefficient counts as integer where w / unit is."""
+    from milpscore.metrics import integrity, magnitude
+
+    w = result.coefficients
+    null = not w.any()
+    share = integrity(w / unit, INTEGRAL_TOLERANCE)
+    return {
+        "terms": int(np.count_nonzero(w)),
+        "integrity": share,
+        "magnitude": magnitude(w),
+        "loss": result.loss,
+        "penalty": result.penalty,
+        "objective": result.objective,
+        "gap": result.gap,
+        "null": null,
+        "integral": share == 1.0 and not null,
+        "iterations": result.iterations,
+        "termination": str(result.termination),
+        "seconds": result.seconds,
+    }
+
+
+def _across_folds(
+    X: Any, y: Any, smooth: Smooth, sample_weight: Any, cv: Any, random_state: Any
+) -> Callable[[Fits], dict[str, FloatArray]] | None:
+    """Prepare the folds; the answer maps "fit all models on these rows" to accuracy and AUC."""
+    if cv is None:
+        return None
+    if smooth_loss(smooth.loss).task != "classification":
+        raise OptionError("cv reports accuracy and AUC, which need a classification loss.")
+    operator = as_operator(X)
+    signs = np.where(np.asarray(y, dtype=np.float64) > 0, 1.0, -1.0)
+    weight = np.ones(len(signs)) if sample_weight is None else np.asarray(sample_weight, float)
+    splits = _splits(signs, cv, random_state)
+
+    def run(fits: Fits) -> dict[str, FloatArray]:
+        parts = []
+        for train, test in splits:
+            part = prepare(
+                operator.take(train),
+                signs[train],
+                smooth.loss,
+                sample_weight=weight[train],
+                intercept=smooth.intercept,
+            )
+            results = fits(part)
+            w = np.stack([result.coefficients for result in results], axis=1)
+            b = np.array([result.intercept for result in results])
+            scores = operator.take(test).matvec(w) + b
+            parts.append(_held_out(scores, signs[test], weight[test]))
+        mean = np.mean(np.array(parts), axis=0)
+        return {"cv_accuracy": mean[0], "cv_auc": mean[1]}
+
+    return run
+
+
+def _splits(y: FloatArray, cv: Any, random_state: Any) -> list[tuple[IntArray, IntArray]]:
+    """Pairs (train, test) of row positions, stratified where ``cv`` is a number of folds."""
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        from sklearn.model_selection import StratifiedKFold
+
+        least = int(min((y > 0).sum(), (y <= 0).sum()))
+        if not 2 <= cv <= least:
+            raise OptionError(
+                f"cv={cv}; use 2 folds or more, and at most {least}, the rows of the rarer class."
+            )
+        folds = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+        return [(train, test) for train, test in folds.split(np.zeros((len(y), 1)), y)]
+    if isinstance(cv, Iterable):
+        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    raise OptionError(f"cv={cv!r}; use a number of folds or pairs (train, test) of row positions.")
+
+
+def _held_out(
+    scores: FloatArray, y: FloatArray, weight: FloatArray
+) -> tuple[list[float], list[float]]:
+    """Accuracy and area under the curve of m models, scores (n, m), on rows they have not seen."""
+    from milpscore.metrics import accuracy, auc
+
+    positive = y > 0
+    both = positive.any() and not positive.all()
+    hits = [accuracy(positive, column >= 0, weight) for column in scores.T]
+    areas = [auc(y, column, weight) if both else np.nan for column in scores.T]
+    return hits, areas

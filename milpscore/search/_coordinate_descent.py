@@ -7,7 +7,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement, best_losses
-from milpscore.penalties import BlockTV
+from milpscore.penalties.cards import BlockTV
 from milpscore.verify import evaluate
 
 _WIDE = 40

@@ -12,7 +12,7 @@ from milpscore.core.conic import ConicProgram, ConicStatement
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import InterceptRule
 from milpscore.losses import Hinge
-from milpscore.proximal._problem import Smooth
+from milpscore.proximal.problem import Smooth
 from milpscore.verify.conic import added_violations, evaluate_conic, smooth_part
 
 SLACK = 1e-9

@@ -15,7 +15,7 @@ from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.losses import Hinge, smooth_loss
-from milpscore.penalties import IntegerFacets
+from milpscore.penalties.cards import IntegerFacets
 from milpscore.search._coordinate_descent import coordinate_descent
 from milpscore.search.points import (
     best_objectives,

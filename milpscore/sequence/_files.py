@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from milpscore.core.errors import DataError
-from milpscore.penalties._registry import PENALTIES, penalty_class
+from milpscore.penalties import PENALTIES
 from milpscore.sequence._features import Weights
 from milpscore.sequence._vocabulary import Vocabulary
 
@@ -127,8 +127,7 @@ def penalty_to_json(penalty: Any) -> dict[str, Any] | None:
     """A penalty as its name and fields; of one not from milpscore only how it prints."""
     if penalty is None:
         return None
-    home = type(penalty).__module__
-    name = next((name for name, module in PENALTIES.items() if module == home), None)
+    name = next((name for name, made in PENALTIES.items() if made is type(penalty)), None)
     if name is None or not is_dataclass(penalty):
         return {"name": repr(penalty), "fields": None}
     given = {field.name: getattr(penalty, field.name) for field in fields(penalty) if field.init}
@@ -154,7 +153,7 @@ def penalty_from_json(content: Mapping[str, Any] | None) -> Any:
             stacklevel=4,
         )
         return None
-    return penalty_class(content["name"])(**content["fields"])
+    return PENALTIES[content["name"]](**content["fields"])
 
 
 def _weights(content: Mapping[str, Any]) -> Weights:

@@ -150,12 +150,11 @@ class Proximal(Solver):
     conic = True
     clock = False
 
-    TERMINATIONS: ClassVar[dict[Any, Termination]] = {
-        "gap_reached": Termination.COMPLETED,
-        "distance_reached": Termination.COMPLETED,
-        "converged": Termination.COMPLETED,
-        "stalled": Termination.INACCURATE,
-        "iteration_limit": Termination.ITERATION_LIMIT,
+    TERMINATIONS: ClassVar[dict[Termination, Termination]] = {
+        Termination.GAP_REACHED: Termination.COMPLETED,
+        Termination.CONVERGED: Termination.COMPLETED,
+        Termination.STALLED: Termination.INACCURATE,
+        Termination.ITERATION_LIMIT: Termination.ITERATION_LIMIT,
     }
 
     def refuse(self, task: Task) -> None:
@@ -177,7 +176,7 @@ class Proximal(Solver):
         statement: Any = task.program.statement
         found = fit_statement(statement, statement.rows, task.options)
         return Outcome(
-            self.TERMINATIONS[str(found.termination)],
+            self.TERMINATIONS[found.termination],
             str(found.termination),
             point=(found.coefficients, float(found.intercept)),
             dual_bound=found.dual_objective,

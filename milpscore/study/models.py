@@ -92,7 +92,7 @@ def _called(name: str) -> list[Made]:
     """Everything of a name; hyphens count as underscores."""
     from milpscore import estimators
     from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS
-    from milpscore.penalties import PENALTIES, penalty_class
+    from milpscore.penalties import PENALTIES
 
     key = name.replace("-", "_")
     found = []
@@ -100,7 +100,7 @@ def _called(name: str) -> list[Made]:
         known = FORMULATIONS.name_of(name)
         found.append(Made(known, "card", CARD_KINDS, FORMULATIONS[name]))
     if key in PENALTIES and key not in _NO_MODEL:
-        found.append(Made(key, "proximal", ("proximal",), penalty_class(key)))
+        found.append(Made(key, "proximal", ("proximal",), PENALTIES[key]))
     if name in CONIC_FORMULATIONS:
         known = CONIC_FORMULATIONS.name_of(name)
         found.append(Made(known, "conic", CONIC_KINDS, CONIC_FORMULATIONS[name]))

@@ -10,9 +10,9 @@ import numpy as np
 from milpscore.core.conic import ConicProgram, ConicStatement
 from milpscore.core.design import FloatArray
 from milpscore.losses import Hinge
-from milpscore.proximal._certificate import certify
-from milpscore.proximal._operators import as_operator
-from milpscore.proximal._problem import Smooth
+from milpscore.proximal.duality import duality_gap
+from milpscore.proximal.operators import as_operator
+from milpscore.proximal.problem import Smooth
 from milpscore.verify.cards import FEASIBILITY_TOLERANCE, Evaluation
 
 
@@ -62,7 +62,7 @@ def fenchel_bound(
     """A lower bound on the objective of every w and b, whatever constraints were added.
 
     By Fenchel duality with the row derivatives u at (w, b), see
-    :func:`milpscore.proximal._certificate.certify`; constraints can only raise the minimum.
+    :func:`milpscore.proximal.duality.duality_gap`; constraints can only raise the minimum.
 
     ``row_duals``, shape (m,), are duals of the merged rows' margin constraints, from any solver;
     the hinge loss needs them. -inf where there is no bound.
@@ -70,7 +70,7 @@ def fenchel_bound(
     smooth = smooth_part(statement)
     if not isinstance(statement.loss, Hinge):
         point = smooth.settled(w, smooth.X.matvec(w), np.asarray(b, dtype=np.float64))
-        return certify(smooth, statement.penalty, point).dual
+        return duality_gap(smooth, statement.penalty, point).dual
     if row_duals is None or not np.isfinite(row_duals).all():
         return -math.inf
     return _hinge_bound(smooth, statement, row_duals)

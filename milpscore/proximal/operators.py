@@ -1,4 +1,4 @@
-"""Dense, sparse and binned designs behind the four products the algorithms need."""
+"""Dense, sparse and binned designs behind the few products the algorithms need."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError
-from milpscore.data.binned import BinnedDesign
+from milpscore.data.binning import BinnedDesign
 
 # a product with few of the columns gathers these first
 _SPARSE_SHARE = 0.25
 # a sparse matrix this full and this small is quicker as an array
 _DENSE_SHARE = 0.1
 _DENSE_CELLS = 20_000_000
+# merging is worth its time where at most this share of the rows remains
+_WORTH = 0.8
+_CHUNK = 1 << 16
+_GLANCE = 4096
 
 
 class Operator(Protocol):
@@ -44,7 +48,7 @@ class Operator(Protocol):
         ...
 
     def columns(self, index: IntArray) -> Operator:
-        """Some of the columns."""
+        """Some of the columns; all of them without a copy."""
         ...
 
     def take(self, rows: IntArray) -> Operator:
@@ -84,7 +88,7 @@ class DenseOperator:
         return np.asarray(scaled.T @ scaled)
 
     def columns(self, index: IntArray) -> DenseOperator:
-        """Some of the columns, copied; all of them without a copy."""
+        """Some of the columns, copied."""
         if len(index) == self.shape[1]:
             return self
         return DenseOperator(np.asfortranarray(self.X[:, index]))
@@ -125,9 +129,7 @@ class SparseOperator:
 
     def columns(self, index: IntArray) -> SparseOperator:
         """Some of the columns."""
-        if len(index) == self.shape[1]:
-            return self
-        return SparseOperator(self.X[:, index])
+        return self if len(index) == self.shape[1] else SparseOperator(self.X[:, index])
 
     def take(self, rows: IntArray) -> SparseOperator:
         """Some of the rows."""
@@ -135,6 +137,7 @@ class SparseOperator:
 
     @cached_property
     def _transposed(self) -> Any:
+        """X' in CSR form, the same memory."""
         return self.X.T
 
 
@@ -185,20 +188,9 @@ class BinnedOperator:
 
 
 def as_operator(X: Any) -> Operator:
-    """Any supported design, checked.
+    """An array, DataFrame of numbers, SciPy sparse matrix or BinnedDesign as an operator, checked.
 
-    Parameters
-    ----------
-    X : array, DataFrame of numbers, SciPy sparse matrix or array, or BinnedDesign, shape (n, p)
-
-    Returns
-    -------
-    Operator
-
-    Raises
-    ------
-    DataError
-        X is no table of finite numbers, or is empty.
+    Raises DataError where X is not a table of finite numbers, or is empty.
     """
     if isinstance(X, DenseOperator | SparseOperator | BinnedOperator):
         return X
@@ -214,16 +206,7 @@ def as_operator(X: Any) -> Operator:
 
 
 def with_ones(X: Any) -> Operator:
-    """The design with a last column of ones, whose coefficient is a penalised intercept.
-
-    Parameters
-    ----------
-    X : as for :func:`as_operator`, shape (n, p)
-
-    Returns
-    -------
-    Operator of shape (n, p + 1)
-    """
+    """The design with a last column of ones, whose coefficient is a penalised intercept."""
     operator = as_operator(X)
     n = operator.shape[0]
     if isinstance(operator, DenseOperator):
@@ -244,8 +227,7 @@ def _sparse(X: Any) -> Operator:
 
     columns = csc_array(X).astype(np.float64)
     columns.sum_duplicates()
-    if not np.isfinite(columns.data).all():
-        raise DataError("X holds missing or infinite values; fill them, or drop these rows.")
+    _check_finite(columns.data)
     cells = columns.shape[0] * columns.shape[1]
     if _DENSE_SHARE * cells < columns.nnz and cells <= _DENSE_CELLS:
         return DenseOperator(columns.toarray(order="F"))
@@ -253,6 +235,7 @@ def _sparse(X: Any) -> Operator:
 
 
 def _dense(X: Any) -> DenseOperator:
+    """An array of numbers of two dimensions."""
     try:
         values = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -261,6 +244,63 @@ def _dense(X: Any) -> DenseOperator:
         ) from error
     if values.ndim != 2:
         raise DataError(f"X has {values.ndim} dimension(s); two are needed, rows and columns.")
+    _check_finite(values)
+    return DenseOperator(np.asfortranarray(values))
+
+
+def _check_finite(values: FloatArray) -> None:
+    """Refuse missing and infinite entries."""
     if not np.isfinite(values).all():
         raise DataError("X holds missing or infinite values; fill them, or drop these rows.")
-    return DenseOperator(np.asfortranarray(values))
+
+
+def merge(
+    X: Operator, y: FloatArray, weight: FloatArray
+) -> tuple[Operator, FloatArray, FloatArray]:
+    """Rows with equal x and y once, their weights added: the mean loss stays what it was.
+
+    Dense and binned designs only, and only where at least a fifth of the rows goes away.
+    """
+    table: np.ndarray
+    if isinstance(X, DenseOperator):
+        table = X.X
+    elif isinstance(X, BinnedOperator) and X.index is None:
+        table = X.X.codes
+    else:
+        return X, y, weight
+    if len(y) > _GLANCE and len(np.unique(_hash(table[:_GLANCE], y[:_GLANCE]))) > _WORTH * _GLANCE:
+        return X, y, weight  # a glance at the first rows spares most designs the sorting
+    key = _hash(table, y)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    if len(first) > _WORTH * len(y):
+        return X, y, weight
+    if (y[first][inverse] != y).any() or not _equal(table, first[inverse]):
+        return X, y, weight  # two different rows share a hash
+    summed = np.asarray(np.bincount(inverse, weights=weight), dtype=np.float64)
+    return X.take(first), y[first], summed
+
+
+def _hash(table: np.ndarray, y: FloatArray) -> np.ndarray:
+    """A 64-bit hash of each row with its answer."""
+    random = np.random.default_rng(0)
+    factors = random.integers(1, 2**63, size=table.shape[1] + 1, dtype=np.uint64) * 2 + 1
+    key = _bits(y) * factors[-1]
+    for j in range(table.shape[1]):
+        column = table[:, j]
+        bits = column.astype(np.uint64) if table.dtype == np.uint8 else _bits(column)
+        # doubles of small integers differ in their high bits alone, which a product would lose
+        key += (bits ^ (bits >> np.uint64(32))) * factors[j]
+    return np.asarray(key)
+
+
+def _bits(column: FloatArray) -> np.ndarray:
+    """The bits of each number; -0.0 and 0.0 are one value."""
+    return np.asarray(np.ascontiguousarray(column + 0.0).view(np.uint64))
+
+
+def _equal(table: np.ndarray, source: np.ndarray) -> bool:
+    """Whether every row equals its source row; in chunks, which bounds the memory."""
+    return all(
+        np.array_equal(table[a : a + _CHUNK], table[source[a : a + _CHUNK]])
+        for a in range(0, len(table), _CHUNK)
+    )

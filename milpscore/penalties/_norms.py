@@ -1,0 +1,431 @@
+"""Penalties that are norms of the whole vector: sorted weights, groups, and the expert's EYE.
+
+Conjugate, domain and the lam that makes the model null follow from the dual norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import OptionError
+from milpscore.penalties._base import (
+    EPS,
+    Norm,
+    Vector,
+    check_blocks,
+    check_length,
+    check_vector,
+    prox_arguments,
+)
+
+# Newton from below takes at most seven steps; the bound only guards the loop
+_NEWTON_STEPS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class OWL(Norm):
+    """lam * sum_i weights_i |w|_[i], |w|_[1] >= |w|_[2] >= ... the sorted sizes.
+
+    Parameters
+    ----------
+    lam : float
+    weights : array of shape (p,)
+        Non-increasing, >= 0, the first > 0. All equal: L1. (1, 0, ..., 0): the sup norm, see
+        :meth:`sup_norm`.
+
+    References
+    ----------
+    Wang et al., "Learning credible models" (2018), Table 1, after Figueiredo & Nowak, "Sparse
+    estimation with strongly correlated variables using ordered weighted l1 regularization" (2014).
+    """
+
+    lam: float
+    _: KW_ONLY
+    weights: FloatArray
+    name: ClassVar[str] = "owl"
+
+    def _check(self) -> None:
+        weights = check_vector("weights", self.weights)
+        if np.any(np.diff(weights) > 0) or weights[0] == 0:
+            raise OptionError(
+                "OWL's weights must not increase and must begin above 0: sort them downwards"
+            )
+        self._store("weights", weights)
+
+    @classmethod
+    def sup_norm(cls, lam: float, n_features: int) -> OWL:
+        """lam * max_j |w_j|."""
+        return cls(lam, weights=np.eye(1, n_features)[0])
+
+    def value(self, w: Vector) -> float:
+        """lam * Omega(w) of a vector of shape (p,)."""
+        check_length(w, len(self.weights), "OWL's weights")
+        return self.lam * float(self.weights @ np.sort(np.abs(w))[::-1])
+
+    def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
+        """The prox of step * penalty: isotonic regression (pool adjacent violators) of sorted |w|.
+
+        Pooled coefficients get one and the same absolute value.
+        """
+        check_length(w, len(self.weights), "OWL's weights")
+        y, target = prox_arguments(w, step, out)
+        size = np.abs(y)
+        order = np.argsort(-size, kind="stable")
+        pooled = _pool(size[order] - step * self.lam * self.weights)
+        sign = np.sign(y)
+        target[order] = np.maximum(pooled, 0.0)
+        target *= sign
+        return target
+
+    def dual_norm(self, z: Vector) -> float:
+        """max_k (sum of the k largest |z|) / (sum of the first k weights)."""
+        check_length(z, len(self.weights), "OWL's weights")
+        top = np.cumsum(np.sort(np.abs(z))[::-1])
+        return float((top / np.cumsum(self.weights)).max())
+
+    def subdiff_distance(self, w: Vector, grad: Vector) -> float:
+        """Euclidean distance of -grad to the subdifferential at w.
+
+        It is the norm of the prox, at -grad, of the directional derivative at w, which falls apart
+        into one sorted form for every group of equal |w_j|.
+        """
+        check_length(w, len(self.weights), "OWL's weights")
+        size = np.abs(w)
+        slope = np.where(size > 0, -np.sign(w) * grad, np.abs(grad))
+        order = np.lexsort((-slope, -size))
+        rest = slope[order] - self.lam * self.weights
+        ends = np.flatnonzero(np.diff(size[order])) + 1
+        squares = 0.0
+        for group, where in zip(np.split(rest, ends), np.split(size[order], ends), strict=True):
+            pooled = _pool(group)
+            pooled = pooled if where[0] > 0 else np.maximum(pooled, 0.0)
+            squares += float(pooled @ pooled)
+        return float(np.sqrt(squares))
+
+
+def _pool(values: FloatArray) -> FloatArray:
+    """The non-increasing vector nearest to ``values``."""
+    if len(values) == 1:
+        return values
+    from scipy.optimize import isotonic_regression
+
+    return np.asarray(isotonic_regression(values, increasing=False).x)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupL1(Norm):
+    """lam * sum over blocks B of weights_B ||w_B||_2. Whole blocks become zero, or none of it.
+
+    Parameters
+    ----------
+    lam : float
+    blocks : sequence of sequences of int
+        The columns of each group; every column lies in exactly one.
+    weights : array of shape (number of blocks,), optional
+        > 0; the square root of each block's size by default.
+
+    References
+    ----------
+    Yuan & Lin, "Model selection and estimation in regression with grouped variables" (2006), the
+    rival of Alaya, "Binarsity: a penalization for one-hot encoded features" (seminar, 2018).
+    """
+
+    lam: float
+    _: KW_ONLY
+    blocks: Sequence[Sequence[int]]
+    weights: FloatArray | None = None
+    name: ClassVar[str] = "group_l1"
+
+    def _check(self) -> None:
+        blocks = check_blocks(self.blocks)
+        self._store("blocks", blocks)
+        if self.weights is not None:
+            weights = check_vector("weights", self.weights)
+            if len(weights) != len(blocks) or not weights.all():
+                raise OptionError(
+                    f"weights needs one number > 0 for each of the {len(blocks)} blocks, got "
+                    f"{weights.tolist()}"
+                )
+            self._store("weights", weights)
+
+    def value(self, w: Vector) -> float:
+        """lam * Omega(w) of a vector of shape (p,)."""
+        return self.lam * float(self._block_weights @ self._lengths(w))
+
+    def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
+        """(1 - step lam weights_B / ||w_B||)_+ w_B, block by block."""
+        y, target = prox_arguments(w, step, out)
+        lengths = self._lengths(y)
+        kept = np.maximum(lengths - step * self.lam * self._block_weights, 0.0)
+        target[...] = y * self._spread(_ratio(kept, lengths))
+        return target
+
+    def dual_norm(self, z: Vector) -> float:
+        """max over blocks of ||z_B||_2 / weights_B."""
+        return float((self._lengths(z) / self._block_weights).max())
+
+    def subdiff_distance(self, w: Vector, grad: Vector) -> float:
+        """Euclidean distance of -grad to the subdifferential at w.
+
+        That of a zero block is a ball of radius lam weights_B, that of any other a point.
+        """
+        lengths, pushes = self._lengths(w), self._lengths(grad)
+        limits = self.lam * self._block_weights
+        beyond = np.maximum(pushes - limits, 0.0)
+        directions = np.asarray(w, dtype=np.float64) * self._spread(_ratio(limits, lengths))
+        at = self._lengths(np.asarray(grad, dtype=np.float64) + directions)
+        return float(np.linalg.norm(np.where(lengths == 0, beyond, at)))
+
+    @cached_property
+    def _member(self) -> IntArray:
+        """The block of every column."""
+        member = np.empty(sum(len(block) for block in self.blocks), dtype=np.int64)
+        for at, block in enumerate(self.blocks):
+            member[list(block)] = at
+        return member
+
+    @cached_property
+    def _block_weights(self) -> FloatArray:
+        sizes = np.array([len(block) for block in self.blocks], dtype=np.float64)
+        return np.sqrt(sizes) if self.weights is None else self.weights
+
+    def _lengths(self, w: Vector) -> FloatArray:
+        """||w_B||_2 of every block."""
+        check_length(w, len(self._member), "blocks")
+        values = np.asarray(w, dtype=np.float64)
+        # divided by the largest entry first: squares of tiny ones would vanish
+        top = np.zeros(len(self.blocks))
+        np.maximum.at(top, self._member, np.abs(values))
+        part = values * self._spread(_ratio(np.ones(len(top)), top))
+        squares = np.bincount(self._member, weights=part * part, minlength=len(top))
+        return np.asarray(top * np.sqrt(squares))
+
+    def _spread(self, each: FloatArray) -> FloatArray:
+        """A number for every block as one for every column."""
+        return np.asarray(each[self._member])
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """above / below, 0 where below is 0."""
+    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class EYE(Norm):
+    """lam * (a + sqrt(a^2 + b^2)), a = ||(1 - r) * w||_1, b = ||r * w||_2, r = ``expert``.
+
+    A norm that favours what the expert knows, and among that groups what is correlated; it is
+    sparse in the rest. r = 0 everywhere gives 2 ||w||_1, r = 1 gives ||w||_2.
+
+    Parameters
+    ----------
+    lam : float
+        The mean loss's weight: the paper's n lambda belongs to a sum of losses.
+    expert : array of shape (p,)
+        r in [0, 1]: 1 marks a feature the expert knows to matter, 0 one of which nothing is known.
+
+    Notes
+    -----
+    Errata of the paper's sec. 7.4: "Z != 0" is false (y = (.3, .4), r = (0, 1), mu = 1 has prox 0),
+    and eqs 15-16 misplace the factor ||(1 - r) * theta||_1 / Z.
+
+    References
+    ----------
+    Wang, Oh, Wang & Wiens, "Learning credible models" (2018), eq. 2.
+    """
+
+    lam: float
+    _: KW_ONLY
+    expert: FloatArray
+    name: ClassVar[str] = "eye"
+
+    def _check(self) -> None:
+        self._store("expert", check_vector("expert", self.expert, most=1.0))
+
+    def value(self, w: Vector) -> float:
+        """lam * Omega(w) of a vector of shape (p,), eq. 2."""
+        a, z = self._parts(w)
+        return self.lam * (a + z)
+
+    def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
+        """The prox of step * penalty: monotone Newton for r in {0, 1}, else one root in Z."""
+        check_length(w, len(self.expert), "expert")
+        y, target = prox_arguments(w, step, out)
+        mu = step * self.lam
+        if mu == 0:
+            target[...] = y
+        elif self._binary:
+            target[...] = _prox_of_known(y, self.expert == 1, mu)
+        else:
+            target[...] = _fractional_prox(y, self.expert, mu)
+        return target
+
+    def dual_norm(self, z: Vector) -> float:
+        """The dual norm of Omega: the least mu for which the prox of mu Omega at z is 0."""
+        check_length(z, len(self.expert), "expert")
+        return _eye_dual_norm(np.asarray(z, dtype=np.float64), self.expert)
+
+    def subdiff_distance(self, w: Vector, grad: Vector) -> float:
+        """Euclidean distance of -grad to the subdifferential at w.
+
+        At w = 0 that is lam times the dual ball, and the distance is the norm of a prox. Elsewhere
+        only coefficients at 0 leave a choice, each one its own interval.
+        """
+        a, z = self._parts(w)
+        if z == 0:
+            return float(np.linalg.norm(self.prox(-np.asarray(grad, dtype=np.float64), 1.0)))
+        r = self.expert
+        sparse = self.lam * (1 - r) * (1 + a / z)
+        w = np.asarray(w, dtype=np.float64)
+        at = np.abs(grad + sparse * np.sign(w) + self.lam * r * r * w / z)
+        distance = np.where(w == 0, np.maximum(np.abs(grad) - sparse, 0.0), at)
+        return float(np.linalg.norm(distance))
+
+    @cached_property
+    def _binary(self) -> bool:
+        return bool(np.isin(self.expert, (0.0, 1.0)).all())
+
+    def _parts(self, w: Vector) -> tuple[float, float]:
+        """A = ||(1 - r) * w||_1 and sqrt(a^2 + b^2)."""
+        check_length(w, len(self.expert), "expert")
+        a = float(((1 - self.expert) * np.abs(w)).sum())
+        return a, float(np.hypot(a, np.linalg.norm(self.expert * w)))
+
+
+def _soft(y: FloatArray, threshold: float | FloatArray) -> FloatArray:
+    return np.asarray(y - np.clip(y, -threshold, threshold))
+
+
+def _prox_of_known(y: FloatArray, known: np.ndarray, mu: float) -> FloatArray:
+    """Prox of mu (a + sqrt(a^2 + b^2)) for r in {0, 1}.
+
+    With B = ||y_known||, T = a / b and tau(T) = mu (1 + T / sqrt(1 + T^2)), the unknown part is
+    soft(y, tau) and T is the root of F(T) = sum (|y_unknown| - tau)_+ + mu T / sqrt(1 + T^2) - B T.
+    F is convex and decreasing from T0 on, so Newton from T0 is monotone.
+    """
+    out = np.zeros_like(y)
+    unknown, expert = y[~known], y[known]
+    size = float(np.linalg.norm(expert))
+    if size == 0:
+        out[~known] = _soft(unknown, 2 * mu)
+        return out
+    largest = np.abs(unknown)
+    # T0 = sqrt(mu^2 - B^2) / B where B < mu, written so that no square overflows or cancels
+    ratio = mu / size
+    start = math.sqrt((ratio - 1) * (ratio + 1)) if ratio > 1 else 0.0
+    if not np.any(largest > mu * (1 + start / math.hypot(1.0, start))):
+        out[known] = max(0.0, 1 - ratio) * expert
+        return out
+    root = _newton(largest, size, mu, start)
+    long = math.hypot(1.0, root)
+    out[~known] = _soft(unknown, mu * (1 + root / long))
+    z = size * long - mu
+    if z > 0:
+        out[known] = expert * (z / (z + mu))
+    return out
+
+
+def _newton(largest: FloatArray, size: float, mu: float, start: float) -> float:
+    """The root T >= start of F, from below."""
+    t = start
+    for _ in range(_NEWTON_STEPS):
+        long = math.hypot(1.0, t)
+        excess = largest - mu * (1 + t / long)
+        active = excess > 0
+        value = float(excess[active].sum()) + mu * t / long - size * t
+        slope = mu * (1 - int(active.sum())) / long**3 - size
+        if slope >= 0:
+            break
+        step = -value / slope
+        if step <= 2 * EPS * max(t, 1e-300):
+            break
+        t += step
+    return t
+
+
+def _fractional_prox(y: FloatArray, r: FloatArray, mu: float) -> FloatArray:
+    """Prox of mu (a + sqrt(a^2 + b^2)) for r in [0, 1].
+
+    sqrt(q) is the least of (q / Z + Z) / 2 over Z > 0. For fixed Z the minimiser is, with
+    s = a / Z, the vector sign(y) (|y| - mu (1 - r)(1 + s))_+ / (1 + mu r^2 / Z), where s solves a
+    piecewise-linear equation; then (a^2 + b^2) / Z^2 falls with Z and is 1 at the answer.
+    """
+    from scipy.optimize import brentq
+
+    if _eye_dual_norm(y, r) <= mu:
+        return np.zeros_like(y)
+    size, sparse = np.abs(y), mu * (1 - r)
+    with np.errstate(divide="ignore"):
+        leaves = np.where(sparse > 0, size / np.where(sparse > 0, sparse, 1.0), np.inf) - 1.0
+    order = np.argsort(-leaves, kind="stable")
+    sorted_leaves = leaves[order]
+
+    def minimiser(z: float) -> FloatArray:
+        """The inner minimiser for this Z."""
+        shrink = 1.0 / (1.0 + mu * r * r / z)
+        # a(s) = sum over the first k of (1 - r)(|y| - sparse (1 + s)) shrink; a(s) = Z s
+        at_zero = np.cumsum(((1 - r) * (size - sparse) * shrink)[order])
+        fall = np.cumsum(((1 - r) * sparse * shrink)[order])
+        candidates = at_zero / (z + fall)
+        # coefficient k + 1 is active only while s lies below the s at which it leaves
+        k = int(np.count_nonzero(np.r_[0.0, candidates[:-1]] < sorted_leaves))
+        s = float(candidates[k - 1]) if k else 0.0
+        return np.asarray(np.maximum(size - sparse * (1 + max(s, 0.0)), 0.0) * shrink)
+
+    def excess(log_z: float) -> float:
+        """log of sqrt(a^2 + b^2) / Z: 0 at the answer, falling."""
+        z = math.exp(log_z)
+        v = minimiser(z)
+        length = math.hypot(float(((1 - r) * v).sum()), float(np.linalg.norm(r * v)))
+        return math.log(length) - log_z if length > 0 else -math.inf
+
+    top = math.hypot(float(((1 - r) * size).sum()), float(np.linalg.norm(r * size)))
+    high, low = math.log(top) + 1e-9, math.log(top) - 1.0
+    while excess(low) < 0:
+        if low < high - 40:  # 1e-17 of y: the dual norm is mu but for rounding
+            return np.zeros_like(y)
+        low -= 1.0
+    root = brentq(lambda x: max(excess(x), -1e3), low, high, xtol=1e-15, rtol=4 * EPS)
+    return np.copysign(minimiser(math.exp(root)), y)
+
+
+def _eye_dual_norm(z: FloatArray, r: FloatArray) -> float:
+    """The dual norm of a + sqrt(a^2 + b^2) at z.
+
+    z lies in t times the dual ball iff for some c in [t, 2 t]: |z_j| <= c where r_j = 0, and
+    Q(c) = sum over r_j > 0 of ((|z_j| - (1 - r_j) c)_+ / r_j)^2 <= c (2 t - c). So the norm is the
+    least of (c + Q(c) / c) / 2 over c >= A = max |z_j| with r_j = 0; without that bound the
+    minimiser solves c^2 = sum ((|z_j|^2 - (1 - r_j)^2 c^2)_+ / r_j^2), piecewise linear in c^2.
+    For r in {0, 1} and B = ||z_known||: B if A <= B, else (A^2 + B^2) / (2 A).
+    """
+    size = np.abs(z)
+    scale = float(size.max(initial=0.0))
+    if scale == 0:
+        return 0.0
+    size = size / scale  # squares neither overflow nor vanish
+    some = r > 0
+    floor = float(size[~some].max(initial=0.0))
+    v, q = size[some] / r[some], (1 - r[some]) / r[some]
+    c = max(floor, _free_minimiser(v, q))
+    rest = float((np.maximum(v - q * c, 0.0) ** 2).sum())
+    return scale * (c + rest / c) / 2
+
+
+def _free_minimiser(v: FloatArray, q: FloatArray) -> float:
+    """The c > 0 with c^2 = sum (v^2 - q^2 c^2)_+."""
+    if not v.any():
+        return 0.0
+    with np.errstate(divide="ignore"):
+        leaves = np.where(q > 0, v / np.where(q > 0, q, 1.0), np.inf)
+    order = np.argsort(-leaves, kind="stable")
+    squares = np.cumsum(v[order] ** 2) / (1 + np.cumsum(q[order] ** 2))
+    c = np.sqrt(squares)
+    k = int(np.count_nonzero(np.r_[0.0, c[:-1]] < leaves[order]))
+    return float(c[k - 1])

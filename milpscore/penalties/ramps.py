@@ -1,0 +1,215 @@
+r"""Every even penalty that is a sum over the coefficients, in one form, and what follows from it.
+
+.. math:: \Omega(w) = \sum_j a_j \phi(|w_j|) + c_j w_j^2 / 2
+
+where phi is convex and piecewise linear with kinks at the multiples of a unit gamma: its slope on
+piece k, between k gamma and (k + 1) gamma, is A_k. The lasso has one slope, Facets the slopes
+1, 2, 3, ...; value, prox, conjugate and subdifferential are each written once, for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.penalties._base import EPS, Vector, check_length, per_feature
+
+_HUGE = 1e300  # stands for infinity where a product with zero must be zero
+
+
+@dataclass(frozen=True, eq=False)
+class Ramps:
+    """sum_j weight_j phi(|w_j|) + ridge_j w_j^2 / 2, in the notation of the module.
+
+    Attributes
+    ----------
+    weight, ridge : float, or ndarray of shape (p,), not negative
+        An infinite weight holds its coefficient at zero.
+    slopes : ndarray of shape (m,), m >= 1, not decreasing
+        A_0, ..., A_{m-1}.
+    growth : float
+        Slopes beyond the last of the table rise by it at every kink; 0 where there are no kinks
+        (the lasso: slopes (1,), growth 0).
+    gamma : float
+        Positive and finite.
+    """
+
+    weight: Any
+    ridge: Any
+    slopes: FloatArray
+    growth: float = 0.0
+    gamma: float = 1.0
+
+    def wide(self, p: int) -> Ramps:
+        """The same with one finite weight and ridge for each of p coefficients."""
+        weight, ridge = (np.broadcast_to(factor, p) for factor in (self.weight, self.ridge))
+        return self._with(np.minimum(weight, _HUGE), np.array(ridge, dtype=np.float64))
+
+    def some(self, index: IntArray) -> Ramps:
+        """The penalty of some of the coefficients."""
+        return self._with(self.weight[index], self.ridge[index])
+
+    def _with(self, weight: Any, ridge: Any) -> Ramps:
+        return Ramps(weight, ridge, self.slopes, self.growth, self.gamma)
+
+    def value(self, w: Vector) -> float:
+        """The penalty of w, of shape (p,) or (p, K); exact sums at whole multiples of gamma."""
+        size = np.abs(w)
+        total = np.asarray(self._phi(size))
+        weight, ridge = self.shaped(self.weight, w), self.shaped(self.ridge, w)
+        if np.ndim(weight):  # infinity times a coefficient of zero must be zero
+            linear = np.multiply(weight, total, out=np.zeros(total.shape), where=total != 0).sum()
+        else:
+            linear = weight * total.sum()
+        return float(linear + (0.5 * ridge * size * size).sum() if np.any(ridge) else linear)
+
+    def _phi(self, size: Any) -> FloatArray:
+        """phi at sizes >= 0."""
+        if len(self.slopes) == 1 and self.growth == 0:
+            return np.asarray(self.slopes[0] * size)
+        t = size / self.gamma
+        total = self.slopes[0] * t
+        for k, rise in enumerate(np.diff(self.slopes), 1):
+            total = total + rise * np.maximum(t - k, 0.0)
+        if self.growth:
+            # kinks m, m + 1, ...: an arithmetic series
+            total = total + self.growth * ramp_sum(np.maximum(t - len(self.slopes), 0.0))
+        return np.asarray(self.gamma * total)
+
+    def prox(self, y: FloatArray, step: float, out: FloatArray) -> None:
+        """The prox of step > 0 times the penalty, from C-contiguous y of shape (n,) into out.
+
+        ``weight`` and ``ridge`` are numbers or of shape (n,). Where they are numbers and there is
+        one slope, plateaus are found by one division; the general kernel walks through the table.
+        """
+        from milpscore.penalties import kernels
+
+        if len(self.slopes) == 1 and self.growth == 0:
+            weight = _line(self.weight * self.slopes[0])
+            kernels.soft(y, out, float(step), weight, _line(self.ridge))
+        elif len(self.slopes) == 1 and np.ndim(self.weight) == np.ndim(self.ridge) == 0:
+            push = min(step * self.weight * self.slopes[0] / self.gamma, _HUGE)
+            bend = 1.0 + step * self.ridge
+            pitch = bend + push * (self.growth / self.slopes[0])
+            kernels.grid(y, out, float(self.gamma), float(push), float(pitch), float(bend))
+        else:
+            shape = self.slopes, float(self.growth), float(self.gamma)
+            kernels.ramps(y, out, float(step), _line(self.weight), _line(self.ridge), *shape)
+
+    def conjugate(self, z: Vector) -> float:
+        """The sum over j of sup over x of z_j x - weight_j phi(|x|) - ridge_j x^2 / 2.
+
+        The maximiser stands still while |z_j| crosses a kink and rises with slope 1 / ridge_j, by
+        gamma, on each piece: rise k begins at B_k = weight A_k + ridge k gamma, and the conjugate
+        is the sum of what the rises contribute.
+        """
+        a, c = (np.asarray(self.shaped(f, z), dtype=np.float64) for f in (self.weight, self.ridge))
+        size, width = np.abs(z), c * self.gamma
+        top = len(self.slopes) - 1
+        total = np.zeros(np.shape(size))
+        for k in range(top):
+            total += self._rise(size - (a * self.slopes[k] + k * width), c)
+        rest = size - (a * self.slopes[top] + top * width)
+        # how long the maximiser stands still between two rises beyond the table
+        pitch = a * self.growth if self.growth else np.zeros_like(a)
+        free = (pitch == 0) & (c == 0)
+        with np.errstate(invalid="ignore"):  # an infinite weight has an infinite limit
+            if np.any(free & (rest > 4 * EPS * a * self.slopes[top])):
+                return np.inf
+            last = (pitch == 0) & ~free
+            endless = np.divide(
+                np.maximum(rest, 0.0) ** 2, 2 * c, out=np.zeros_like(total), where=last
+            )
+            many = np.broadcast_to(pitch > 0, total.shape)
+            period = np.where(many, pitch + width, 1.0)
+            # rises that are whole, and the one that has begun
+            whole = np.where(many, np.maximum(np.floor((rest - width) / period) + 1.0, 0.0), 0.0)
+            sums = self.gamma * (whole * (rest - width / 2) - period * whole * (whole - 1) / 2)
+            begun = np.where(many & np.isfinite(rest), self._rise(rest - whole * period, c), 0.0)
+            total += np.where(many & (whole > 0), sums, 0.0) + begun + endless
+        return float(total.sum())
+
+    def _rise(self, r: FloatArray, c: FloatArray) -> FloatArray:
+        """What a rise that began r ago contributes: r^2 / (2 c), straight after c gamma."""
+        width = c * self.gamma
+        r = np.maximum(r, 0.0)
+        bent = np.minimum(r, width)
+        curved = np.divide(bent * bent, 2 * c, out=np.zeros_like(r), where=c > 0)
+        return np.asarray(curved + self.gamma * (r - bent))
+
+    def dual_scale(self, z: Vector) -> float:
+        """The largest t in [0, 1] with conjugate(t z) finite."""
+        if self.growth > 0 and np.all(self.weight):
+            return 1.0
+        a, c = (np.broadcast_to(self.shaped(f, z), np.shape(z)) for f in (self.weight, self.ridge))
+        size, limit = np.abs(z), a * self.slopes[-1]
+        beyond = (c == 0) & (size > limit) & ((a == 0) | (self.growth == 0))
+        return float((limit[beyond] / size[beyond]).min(initial=1.0))
+
+    def distance(self, w: Vector, grad: Vector) -> FloatArray:
+        """Distance of -grad_j to the subdifferential at w_j, entry by entry.
+
+        At x > 0 that is [weight A_{k-1} + ridge x, weight A_k + ridge x] on kink k, a point between
+        two kinks, and at 0 it is weight A_0 [-1, 1].
+        """
+        w = np.asarray(w)
+        weight, ridge = self.shaped(self.weight, w), self.shaped(self.ridge, w)
+        size = np.abs(w)
+        zero = size == 0
+        if len(self.slopes) == 1 and self.growth == 0:
+            below = above = self.slopes[0]
+        else:
+            k, on = on_grid(size / self.gamma)
+            piece = np.floor(k)
+            above, below = self._slope(piece), self._slope(np.where(on, piece - 1.0, piece))
+        with np.errstate(invalid="ignore"):  # an infinite weight at zero
+            upper = weight * above + ridge * size
+            lower = np.where(zero, -upper, weight * below + ridge * size)
+            slope = -np.where(w < 0, -1.0, 1.0) * grad
+            far = np.maximum(np.maximum(lower - slope, slope - upper), 0.0)
+        return np.asarray(far)
+
+    def _slope(self, piece: FloatArray) -> FloatArray:
+        """A_k of whole numbers k >= -1; A_{-1} is not read."""
+        last = len(self.slopes) - 1
+        inside = self.slopes[np.clip(piece, 0, last).astype(np.int64)]
+        return np.asarray(inside + self.growth * np.maximum(piece - last, 0.0))
+
+    def lambda_max(self, grad0: Vector) -> float:
+        """max_j |grad0_j| / (weight_j A_0): infinite where a free coefficient has a gradient."""
+        size = np.abs(grad0)
+        limit = np.broadcast_to(self.shaped(self.weight, grad0) * self.slopes[0], size.shape)
+        moved = size > 0
+        if np.any(limit[moved] == 0):
+            return np.inf
+        return float((size[moved] / limit[moved]).max(initial=0.0))
+
+    def shaped(self, factor: Any, w: Vector) -> Any:
+        """A factor of shape () or (p,) shaped for w of shape (p,) or (p, K)."""
+        if np.ndim(factor) == 0:
+            return factor
+        if np.ndim(w) == 0 or len(w) != len(factor):
+            check_length(w, len(factor), "the penalty")
+        return per_feature(factor, w)
+
+
+def _line(factor: Any) -> FloatArray:
+    """A number, or one for each coefficient, as the contiguous array the kernels read."""
+    return np.ascontiguousarray(np.atleast_1d(factor), dtype=np.float64)
+
+
+def ramp_sum(t: Any) -> FloatArray:
+    """sum_{i >= 0} max(0, t - i) for t >= 0 (Facets paper, eq. 3)."""
+    k = np.floor(t)
+    return np.asarray(k * (k + 1) / 2 + (k + 1) * (t - k))
+
+
+def on_grid(size: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Which sizes are whole numbers up to rounding; those are returned as such, the rest as is."""
+    whole = np.rint(size)
+    on = np.abs(size - whole) <= 8 * EPS * np.maximum(whole, 1.0)
+    return np.where(on, whole, size), on

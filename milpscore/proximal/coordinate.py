@@ -1,0 +1,277 @@
+"""Proximal Newton steps by coordinate descent on a growing working set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.jit import prepare
+from milpscore.core.result import Termination
+from milpscore.penalties.ramps import Ramps
+from milpscore.proximal.duality import DualityGap, Run
+from milpscore.proximal.operators import BinnedOperator, DenseOperator, Operator, SparseOperator
+from milpscore.proximal.problem import Primal, Smooth
+
+# a Gram matrix is formed up to so many columns; beyond, kernels go through the rows
+GRAM_COLUMNS = 400
+# curvatures within this share of those of a Gram matrix may use it
+_STALE = 0.1
+_ALL_COLUMNS = 20
+_FEWEST = 20
+_INNER_STEPS = 10
+_SWEEPS = 2000
+_FLOOR = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """The loss near a point, in the columns of X (n, m) with positive row curvatures (n,).
+
+    An intercept, if there is one, follows at its optimum.
+    """
+
+    X: Operator
+    curvature: FloatArray
+    intercept: bool
+
+    @cached_property
+    def mass(self) -> float:
+        """Sum of the curvatures."""
+        return float(self.curvature.sum())
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Column means under the curvature, or zeros without an intercept; shape (m,)."""
+        if not self.intercept:
+            return np.zeros(self.X.shape[1])
+        return self.X.rmatvec(self.curvature) / self.mass
+
+    @property
+    def by_gram(self) -> bool:
+        """Whether X' diag(curvature) X is formed: for few columns, or where rows are slow."""
+        return self.X.shape[1] <= GRAM_COLUMNS or isinstance(self.X, BinnedOperator)
+
+    def near(self, curvature: FloatArray) -> bool:
+        """Whether these curvatures can stand for others; a Gram matrix is worth keeping.
+
+        Row by row: a column that few rows have sees little of a sum over all.
+        """
+        change = np.abs(curvature - self.curvature)
+        return self.by_gram and bool(np.all(change <= _STALE * self.curvature))
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """X' diag(curvature) X with the intercept eliminated, shape (m, m)."""
+        table = self.X.gram(self.curvature)
+        if self.intercept:
+            table -= np.multiply.outer(self.means * self.mass, self.means)
+        return np.ascontiguousarray(table)
+
+    def descend(
+        self, rows: FloatArray, gradient: FloatArray, w: FloatArray, ramps: Ramps, tol: float
+    ) -> FloatArray:
+        """The w (m,) that minimises the model plus the penalty, to ``tol`` in the gradient.
+
+        ``rows`` (n,) are the row derivatives of the loss, ``gradient`` = X' rows. The intercept
+        moves by -means.(w_new - w) - rows.sum() / mass.
+        """
+        from milpscore.proximal import _kernels
+
+        new, rest = w.copy(), (*_shape(ramps), float(tol), _SWEEPS)
+        if self.by_gram:
+            slope = gradient - self.means * float(rows.sum()) if self.intercept else gradient.copy()
+            _kernels.descend_gram(self.gram, slope, new, *rest)
+            return new
+        bends = self.X.squares(self.curvature) - self.means**2 * self.mass
+        bends = np.maximum(bends, 1e-14 * float(bends.max()) + 1e-300)
+        state = self.curvature, rows.copy(), self.means, bends
+        if isinstance(self.X, DenseOperator):
+            _kernels.descend_dense(self.X.X, state, new, *rest)
+        elif isinstance(self.X, SparseOperator):
+            X = self.X.X
+            _kernels.descend_sparse((X.data, X.indices, X.indptr), state, new, *rest)
+        return new
+
+
+def _shape(ramps: Ramps) -> tuple[Any, ...]:
+    """The penalty as the kernels read it: one type for each argument, or they compile again."""
+    return ramps.weight, ramps.ridge, (ramps.slopes, float(ramps.growth), float(ramps.gamma))
+
+
+def _ready(X: Operator, ramps: Ramps) -> None:
+    """Load or compile the kernels this problem needs, before its clock starts."""
+    from milpscore.proximal import _kernels
+
+    one, rest = np.empty(1), (*_shape(ramps), 0.0, 1)
+    prepare(_kernels.descend_gram, np.empty((1, 1)), one, one, *rest)
+    if X.shape[1] > GRAM_COLUMNS and isinstance(X, DenseOperator):
+        prepare(_kernels.descend_dense, X.X, (one, one, one, one), one, *rest)
+    elif X.shape[1] > GRAM_COLUMNS and isinstance(X, SparseOperator):
+        entries = X.X.data, X.X.indices, X.X.indptr
+        prepare(_kernels.descend_sparse, entries, (one, one, one, one), one, *rest)
+
+
+@dataclass(eq=False)
+class _Panel:
+    """The columns at work: positions, the design and penalty of these, and the last model."""
+
+    index: IntArray
+    X: Operator
+    ramps: Ramps
+    quadratic: Quadratic | None = None
+
+
+@dataclass(eq=False)
+class _Point:
+    """Coefficients (p,), eta = X w (n,), intercept, mean loss and row derivatives (n,)."""
+
+    w: FloatArray
+    eta: FloatArray
+    b: float
+    loss: float
+    rows: FloatArray
+
+
+def working_set(
+    smooth: Smooth,
+    penalty: Any,
+    ramps: Ramps,
+    *,
+    tol: float,
+    max_iter: int,
+    start: Primal,
+    hint: IntArray | None = None,
+) -> Run:
+    """Minimise with a separable penalty; columns that stay at zero are looked at only now and then.
+
+    A round takes the columns in use and those farthest from optimal (at first those of ``hint``
+    too), solves the problem in these by at most ``max_iter`` proximal Newton steps in all (the
+    quadratic model by coordinate descent, the intercept eliminated, a backtracking line search),
+    then looks at all columns again.
+
+    Friedman, Hastie, Tibshirani, "Regularization paths for generalized linear models via coordinate
+    descent", J. Stat. Softw. 33 (2010); Lee, Sun, Saunders, "Proximal Newton-type methods", SIAM J.
+    Optim. 24 (2014); Bertrand et al., "Beyond L1: faster and better sparse models with skglm"
+    (2022) for the choice of the working set by distance to the subdifferential.
+    """
+    _ready(smooth.X, ramps)
+    run = Run(smooth, penalty, "working_set", tol)
+    point = run.look(0, start)
+    panel: _Panel | None = None
+    while run.stop is None and run.iterations < max_iter:
+        panel = _choose(smooth, ramps, point, panel, hint)
+        hint = None
+        following, steps = _solve(smooth, panel, point, max_iter - run.iterations)
+        if steps == 0:
+            run.stop = Termination.STALLED
+            break
+        at = smooth.settled(following.w, following.eta, np.asarray(following.b))
+        point = run.look(run.iterations + steps, at)
+    return run
+
+
+def _choose(
+    smooth: Smooth, ramps: Ramps, point: DualityGap, old: _Panel | None, hint: IntArray | None
+) -> _Panel:
+    """The columns in use and the worst of the others, at least twice as many as are in use."""
+    w = point.at.w
+    p = len(w)
+    if p <= _ALL_COLUMNS:
+        return old or _Panel(np.arange(p), smooth.X, ramps)
+    used = np.flatnonzero(w)
+    size = min(p, max(2 * len(used), _FEWEST, 0 if old is None else len(old.index)))
+    urgency = point.distance.copy()
+    urgency[used] = np.inf
+    if hint is not None:
+        size = min(p, max(size, len(used) + len(hint)))
+        urgency[hint] = np.maximum(urgency[hint], 1e300)
+    if old is not None:
+        urgency[old.index] = np.maximum(urgency[old.index], 1e-300)
+    wanted = np.argpartition(-urgency, size - 1)[:size]
+    wanted = np.sort(wanted[urgency[wanted] > 0])
+    if old is not None and np.array_equal(wanted, old.index):
+        return old
+    return _Panel(wanted, smooth.X.columns(wanted), ramps.some(wanted))
+
+
+def _solve(smooth: Smooth, panel: _Panel, found: DualityGap, max_steps: int) -> tuple[_Point, int]:
+    """Newton steps on the panel until it is much closer to optimal than the whole was."""
+    at = found.at
+    point = _Point(at.w, at.eta, float(at.b), at.loss, at.u * smooth.weight)
+    gradient = at.gradient[panel.index]
+    # where the panel is the whole, the next look at the gap costs nothing extra
+    limit = 1 if len(panel.index) == len(point.w) else min(max_steps, _INNER_STEPS)
+    worst = found.worst
+    target = 0.1 * worst
+    steps = 0
+    while steps < limit:
+        following = _newton(smooth, panel, point, gradient, 1e-2 * worst)
+        if following is None:
+            break
+        steps += 1
+        point = following
+        if steps == limit:
+            break
+        gradient = panel.X.rmatvec(point.rows)
+        worst = float(panel.ramps.distance(point.w[panel.index], gradient).max(initial=0.0))
+        if worst <= target:
+            break
+    return point, steps
+
+
+def _newton(
+    smooth: Smooth, panel: _Panel, point: _Point, gradient: FloatArray, tol: float
+) -> _Point | None:
+    """One proximal Newton step with its line search; None where no step descends."""
+    curvature = smooth.row_hessian(point.eta + point.b)
+    # a loss that is straight in places (the hinges) would make the model singular
+    np.maximum(curvature, _FLOOR * smooth.weight, out=curvature)
+    if not np.isfinite(curvature).all():
+        return None
+    quadratic = panel.quadratic
+    if quadratic is None or not quadratic.near(curvature):
+        quadratic = panel.quadratic = Quadratic(panel.X, curvature, smooth.intercept)
+    old = point.w[panel.index]
+    new = quadratic.descend(point.rows, gradient, old, panel.ramps, tol)
+    move = new - old
+    if not move.any():
+        return None
+    shift = 0.0
+    if smooth.intercept:
+        shift = -float(quadratic.means @ move) - float(point.rows.sum()) / quadratic.mass
+    return _line_search(smooth, panel, point, gradient, new, shift)
+
+
+def _line_search(
+    smooth: Smooth,
+    panel: _Panel,
+    point: _Point,
+    gradient: FloatArray,
+    new: FloatArray,
+    shift: float,
+) -> _Point | None:
+    """Halve the step until the objective falls by a share of what the model promised."""
+    old = point.w[panel.index]
+    move = new - old
+    scores = panel.X.matvec(move)
+    before, after = panel.ramps.value(old), panel.ramps.value(new)
+    promised = float(gradient @ move) + shift * float(point.rows.sum()) + after - before
+    length = 1.0
+    part = new  # not old + (new - old), which would leave a plateau by a rounding
+    while length > 1e-9:
+        eta = point.eta + length * scores
+        b = point.b + length * shift
+        loss = smooth.value(eta + b)
+        change = loss - point.loss + after - before
+        if change <= 1e-4 * length * min(promised, 0.0) + 1e-14 * abs(point.loss):
+            w = point.w.copy()
+            w[panel.index] = part
+            return _Point(w, eta, b, loss, smooth.row_gradient(eta + b))
+        length *= 0.5
+        part = old + length * move
+        after = panel.ramps.value(part)
+    return None
