@@ -215,7 +215,7 @@ def test_every_status_of_clarabel_is_mapped() -> None:
     [
         ("ecos", {0}),
         ("clarabel", {"Solved"}),
-        ("proximal", {"gap_reached", "distance_reached", "converged"}),
+        ("proximal", {Termination.GAP_REACHED, Termination.CONVERGED}),
     ],
 )
 def test_only_full_convergence_counts_as_completed(name: str, done: set[Any]) -> None:

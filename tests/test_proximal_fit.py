@@ -480,7 +480,7 @@ CLASSES = [0, 1, 1]
         (np.full((3, 2), np.nan), CLASSES, {}, "missing or infinite"),
         (csr_array(np.full((3, 2), np.inf)), CLASSES, {}, "missing or infinite"),
         ([["a"], ["b"], ["c"]], CLASSES, {}, "no table of numbers"),
-        (GOOD, CLASSES, {"sample_weight": [1, 1]}, "3 weights"),
+        (GOOD, CLASSES, {"sample_weight": [1, 1]}, "3 rows but sample_weight"),
         (GOOD, CLASSES, {"sample_weight": [1, 1, -1]}, "not negative"),
         (GOOD, CLASSES, {"sample_weight": [0, 0, 0]}, "not all zero"),
         (GOOD, CLASSES, {"sample_weight": [0, 1, 1]}, "one class"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError
-from milpscore.data.binning import BinnedDesign
+from milpscore.data.binned import BinnedDesign
 
 # a product with few of the columns gathers these first
 _SPARSE_SHARE = 0.25
