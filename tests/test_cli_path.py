@@ -107,7 +107,7 @@ def test_every_penalty_makes_a_path(data: Path, penalty: str) -> None:
     assert found["penalty"] == penalty.replace("-", "_")
     rows = found["table"]
     # total variation does not see a constant: its conjugate is finite on a plane only
-    ends = {"gap_reached"} | ({"distance_reached"} if penalty == "weighted-tv" else set())
+    ends = {"gap_reached"} | ({"converged"} if penalty == "weighted-tv" else set())
     assert {row["termination"] for row in rows} <= ends
     assert all(row["objective"] == pytest.approx(row["loss"] + row["penalty"]) for row in rows)
     lams = [row["lam"] for row in rows]

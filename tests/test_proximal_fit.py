@@ -501,7 +501,7 @@ def test_bad_data_is_refused(X: Any, y: Any, options: dict[str, Any], text: str)
         ({"tol": 0.0}, "tol=0"),
         ({"tol": float("nan")}, "tol=nan"),
         ({"max_iter": -1}, "max_iter=-1"),
-        ({"algorithm": "gauss"}, "there are auto, fista"),
+        ({"algorithm": "gauss"}, "there are auto, working_set"),
         ({"loss": "hinge"}, "no derivative"),
         ({"loss": "huber"}, "no loss 'huber'"),
         ({"intercept": "zero"}, "intercept='zero'"),

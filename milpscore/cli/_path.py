@@ -320,7 +320,7 @@ def _print(found: Found, seconds: float) -> None:
 
 def _tell_unfinished(table: DataFrame, tol: float) -> None:
     """Say how many models did not reach the gap asked for."""
-    reached = table["termination"].isin(["gap_reached", "distance_reached"])
+    reached = table["termination"].isin(["gap_reached", "converged"])
     if not reached.all():
         say(
             f"Warning: {int((~reached).sum())} of {len(table)} models stopped with a gap above "
