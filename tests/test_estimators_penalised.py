@@ -367,7 +367,7 @@ def test_a_gap_not_reached_is_stated(table: pd.DataFrame, labels: Any) -> None:
         short = PenalisedClassifier(lam=1e-3, max_iter=1, algorithm="fista").fit(X, labels)
     assert short.result_.gap > 1e-6
     assert short.result_.termination is Termination.ITERATION_LIMIT
-    with pytest.warns(ConvergenceWarning, match="conjugate is not finite"):
+    with pytest.warns(ConvergenceWarning, match="tolerance of the subdifferential"):
         free = PenalisedClassifier(lam=0.0).fit(X, labels)
     assert free.result_.termination is Termination.CONVERGED
     theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(X, labels)
