@@ -172,6 +172,6 @@ relaxed[["realisation", "solver", "claim", "objective", "difference", "terms", "
 
 # %% [markdown]
 # **What to try.** Let the expert hesitate: marks of 0.5 are allowed. Mark a feature that is pure
-# noise and see how long EYE believes it. `milpscore.estimators.EyeClassifierCV` does the choice of
+# noise and see how long EYE believes it. `OneStandardErrorCV(EyeClassifier())` does the choice of
 # `lam`; `python -m experiments eye-figure4a` repeats the experiment of Wang, Oh, Wang & Wiens
 # (2018) that this one abridges.

@@ -196,6 +196,6 @@ plt.show()
 
 # %% [markdown]
 # **What to try.** Double the bins: binarsity hardly minds. Give the true function a slope and see
-# it become stairs. `milpscore.estimators.BinarsityClassifierCV` bins, fits and chooses `lam` in one
+# it become stairs. `OneStandardErrorCV(BinarsityClassifier())` bins, fits and chooses `lam` in one
 # object; with the hinge loss, `binarsity(design, loss="hinge").exact()` is the program over whole
 # points of notebook 5.

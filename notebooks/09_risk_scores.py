@@ -296,6 +296,6 @@ folder.cleanup()
 
 # %% [markdown]
 # **What to try.** Set `scale=3.0` and look at the lowest totals of the calibration again. Ask for
-# `penalty="facets", lam=0.002`, which prefers small points. Let `RiskScoreClassifierCV` choose
+# `penalty="facets", lam=0.002`, which prefers small points. Let `OneStandardErrorCV` choose
 # `max_terms` and `scale`. Raise `epsilon` to 0.02 and see which columns stay indispensable. Then
 # write a rule of your own: that is the next notebook.

@@ -17,7 +17,7 @@ from milpscore import constraints as c
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import FormulationError
 from milpscore.data import Binner, make_design
-from milpscore.estimators import FusedLassoClassifier, SlimClassifier, SlimClassifierCV
+from milpscore.estimators import FusedLassoClassifier, OneStandardErrorCV, SlimClassifier
 from milpscore.formulations import facets_hinge, hinge, risk_score, slim
 from milpscore.scorecard import certified_card
 from milpscore.search import start_card
@@ -367,9 +367,9 @@ def test_folds_bind_the_constraints_anew() -> None:
     X = pd.DataFrame({"Age": rng.integers(20, 70, 40), "BMI": rng.integers(18, 40, 40)})
     y = (X["Age"] + rng.normal(0, 10, 40) > 45).astype(int)
     inner = FusedLassoClassifier(constraints=[c.Monotone("Age"), c.Exclude("BMI")])
-    search = SlimClassifierCV(
+    search = OneStandardErrorCV(
         SlimClassifier(constraints=[c.MaxErrors("Age >= 30", share=0.5)], time_limit=2),
-        max_terms=(1, 2),
+        grid={"max_terms": (1, 2)},
         cv=2,
     ).fit(X, y)
     assert search.coef_.shape == (1, 2)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -18,15 +19,11 @@ from milpscore.core.errors import OptionError
 from milpscore.data import Binner, make_planted_score
 from milpscore.estimators import (
     FacetsHingeClassifier,
-    FacetsHingeClassifierCV,
     FusedLassoClassifier,
-    FusedLassoClassifierCV,
     HingeClassifier,
-    HingeClassifierCV,
+    OneStandardErrorCV,
     SlimClassifier,
-    SlimClassifierCV,
     SparseRoundingClassifier,
-    SparseRoundingClassifierCV,
     one_standard_error,
 )
 
@@ -82,23 +79,22 @@ def test_the_rule_by_its_definition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("search", "plain"),
+    ("plain", "grid"),
     [
-        (SlimClassifierCV(max_terms=(1, 2, 4), cv=3), SlimClassifier()),
-        (HingeClassifierCV(max_terms=None, l0_penalty=(0.0, 0.05, 5.0), cv=3), HingeClassifier()),
-        (SparseRoundingClassifierCV(max_terms=(1, 3), cv=3), SparseRoundingClassifier()),
-        (FusedLassoClassifierCV(lam=(0.01, 0.1, 5.0), cv=3), FusedLassoClassifier()),
-        (FacetsHingeClassifierCV(lam=(0.01, 0.1, 5.0), cv=3), FacetsHingeClassifier()),
+        (SlimClassifier(), {"max_terms": (1, 2, 4)}),
+        (HingeClassifier(max_terms=None), {"l0_penalty": (0.0, 0.05, 5.0)}),
+        (SparseRoundingClassifier(), {"max_terms": (1, 3)}),
+        (FusedLassoClassifier(), {"lam": (0.01, 0.1, 5.0)}),
+        (FacetsHingeClassifier(), {"lam": (0.01, 0.1, 5.0)}),
     ],
     ids=["slim", "hinge", "sparse_rounding", "fused_lasso", "facets_hinge"],
 )
-def test_chosen_and_fitted_again(search: Any, plain: Any, planted: Any) -> None:
+def test_chosen_and_fitted_again(plain: Any, grid: Any, planted: Any) -> None:
     X, y = planted
-    model = clone(search).fit(X, y)
+    model = OneStandardErrorCV(plain, grid=grid, cv=3).fit(X, y)
     table = pd.DataFrame(model.cv_results_)
-    assert len(table) == len(
-        max((getattr(search, name) or () for name in search.searched), key=len)
-    )
+    ((name, values),) = grid.items()
+    assert table[f"param_{name}"].tolist() == list(values)
     chosen = table.loc[model.best_index_]
     assert chosen["params"] == model.best_params_
     assert chosen["mean_test_score"] >= model.score_floor_ > 0.5
@@ -114,7 +110,9 @@ def test_chosen_and_fitted_again(search: Any, plain: Any, planted: Any) -> None:
 
 def test_scores_are_those_of_the_folds(planted: Any) -> None:
     X, y = planted
-    model = SlimClassifierCV(SlimClassifier(coef_min=0), max_terms=(1, 2), cv=3, random_state=4)
+    model = OneStandardErrorCV(
+        SlimClassifier(coef_min=0), grid={"max_terms": (1, 2)}, cv=3, random_state=4
+    )
     model.fit(X, y)
     assert (model.coef_ >= 0).all()
     folds = StratifiedKFold(3, shuffle=True, random_state=4)
@@ -129,7 +127,8 @@ def test_scores_are_those_of_the_folds(planted: Any) -> None:
 def test_weights_reach_fits_and_scores(planted: Any) -> None:
     X, y = planted
     weight = np.random.default_rng(0).integers(1, 9, len(y)).astype(float)
-    model = SlimClassifierCV(max_terms=(1, 2), cv=3).fit(X, y, sample_weight=weight)
+    model = OneStandardErrorCV(SlimClassifier(), grid={"max_terms": (1, 2)}, cv=3)
+    model.fit(X, y, sample_weight=weight)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     train, test = next(iter(folds.split(X, y)))
     card = SlimClassifier(max_terms=2).fit(X.iloc[train], y.iloc[train], weight[train])
@@ -142,7 +141,9 @@ def test_weights_reach_fits_and_scores(planted: Any) -> None:
 
 def test_processes_change_nothing(planted: Any) -> None:
     one, two = (
-        SparseRoundingClassifierCV(max_terms=(1, 2), cv=2, n_jobs=jobs).fit(*planted)
+        OneStandardErrorCV(
+            SparseRoundingClassifier(), grid={"max_terms": (1, 2)}, cv=2, n_jobs=jobs
+        ).fit(*planted)
         for jobs in (None, 2)
     )
     assert one.best_params_ == two.best_params_
@@ -151,7 +152,7 @@ def test_processes_change_nothing(planted: Any) -> None:
 
 
 def test_inside_a_cross_validation(planted: Any) -> None:
-    search = HingeClassifierCV(HingeClassifier(binner=Binner()), max_terms=(1, 2), cv=2)
+    search = OneStandardErrorCV(HingeClassifier(binner=Binner()), grid={"max_terms": (1, 2)}, cv=2)
     chain = make_pipeline(MinMaxScaler(), search)
     scores = cross_validate(chain, *planted, cv=2, scoring="roc_auc", error_score="raise")
     assert (scores["test_score"] > 0.5).all()
@@ -160,10 +161,14 @@ def test_inside_a_cross_validation(planted: Any) -> None:
 @pytest.mark.parametrize(
     ("search", "weighted", "message"),
     [
-        (SlimClassifierCV(HingeClassifier()), False, "estimator must be a SlimClassifier"),
-        (SlimClassifierCV(max_terms=None), False, "at least one value of max_terms or l0_penalty"),
-        (SlimClassifierCV(max_terms=()), False, "at least one value"),
-        (SlimClassifierCV(scoring=lambda m, X, y: 0.0), True, "takes no sample_weight"),
+        (OneStandardErrorCV(LogisticRegression()), False, "estimator must be a card classifier"),
+        (OneStandardErrorCV(SlimClassifier(), grid={}), False, "at least one value"),
+        (OneStandardErrorCV(SlimClassifier(), grid={"max_terms": ()}), False, "at least one value"),
+        (
+            OneStandardErrorCV(SlimClassifier(), scoring=lambda m, X, y: 0.0),
+            True,
+            "takes no sample_weight",
+        ),
     ],
     ids=["another estimator", "nothing to search", "no values", "a score without weights"],
 )

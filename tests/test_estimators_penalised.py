@@ -29,7 +29,6 @@ from milpscore.estimators import (
     FacetsRegressor,
     PenalisedClassifier,
     PenalisedRegressor,
-    _binarsity as binarsity_module,
 )
 from milpscore.losses import Logistic, SmoothedHinge
 from milpscore.penalties import (
@@ -179,7 +178,7 @@ def test_codes_made_some_rows_at_a_time(
     table: pd.DataFrame, labels: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = BinarsityClassifier().fit(table, labels)
-    monkeypatch.setattr(binarsity_module, "_ROWS", 7)
+    monkeypatch.setattr(BinarsityClassifier, "rows_at_once", 7)
     parts = BinarsityClassifier().fit(table, labels)
     assert np.array_equal(whole.coef_, parts.coef_)
     assert np.array_equal(whole.predict(table), parts.predict(table))

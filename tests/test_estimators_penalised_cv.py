@@ -20,26 +20,22 @@ from sklearn.preprocessing import StandardScaler
 from milpscore.core.errors import OptionError
 from milpscore.estimators import (
     BinarsityClassifier,
-    BinarsityClassifierCV,
     EyeClassifier,
-    EyeClassifierCV,
-    EyeRegressorCV,
+    EyeRegressor,
     FacetsClassifier,
-    FacetsClassifierCV,
-    FacetsRegressorCV,
+    FacetsRegressor,
+    OneStandardErrorCV,
     PenalisedClassifier,
-    PenalisedClassifierCV,
     PenalisedRegressor,
-    PenalisedRegressorCV,
 )
 from milpscore.penalties import L2, ElasticNet
 
 SEARCHES = [
-    PenalisedClassifierCV(n_lams=6, cv=3),
-    PenalisedClassifierCV(PenalisedClassifier(ElasticNet(1.0, l1_ratio=0.5)), n_lams=6, cv=3),
-    FacetsClassifierCV(FacetsClassifier(gamma=0.5, eps=0.1), n_lams=6, cv=3),
-    EyeClassifierCV(EyeClassifier(expert=["a"]), n_lams=6, cv=3),
-    BinarsityClassifierCV(BinarsityClassifier(n_bins=4), n_lams=5, ratio=0.05, cv=3),
+    OneStandardErrorCV(PenalisedClassifier(), n_lams=6, cv=3),
+    OneStandardErrorCV(PenalisedClassifier(ElasticNet(1.0, l1_ratio=0.5)), n_lams=6, cv=3),
+    OneStandardErrorCV(FacetsClassifier(gamma=0.5, eps=0.1), n_lams=6, cv=3),
+    OneStandardErrorCV(EyeClassifier(expert=["a"]), n_lams=6, cv=3),
+    OneStandardErrorCV(BinarsityClassifier(n_bins=4), n_lams=5, ratio=0.05, cv=3),
 ]
 
 
@@ -50,7 +46,7 @@ def data() -> tuple[pd.DataFrame, Any]:
     return X, (X["a"] - 0.7 * X["b"] + rng.normal(size=120)).to_numpy()
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s.estimator).__name__)
 def test_the_largest_lam_within_one_standard_error(search: Any, data: Any) -> None:
     X, y = data[0], np.where(data[1] > 0, "yes", "no")
     model = clone(search).fit(X, y)
@@ -64,10 +60,10 @@ def test_the_largest_lam_within_one_standard_error(search: Any, data: Any) -> No
     assert model.score_floor_ == pytest.approx(floor)
     first = next(c for c in range(len(table)) if scores[:, c].mean() >= floor - 1e-12)
     assert model.best_index_ == first
-    assert model.best_params_ == {"lam": model.lam_} == table["params"][first]
+    assert model.best_params_ == {"lam": table["param_lam"][first]} == table["params"][first]
     assert table["rank_test_score"][best] == 1
     # the model kept is that of the estimator at this lam, to the gap
-    again = model._candidate().set_params(lam=model.lam_).fit(X, y)
+    again = clone(search.estimator).set_params(lam=model.best_params_["lam"]).fit(X, y)
     assert model.result_.objective == pytest.approx(again.result_.objective, rel=3e-6)
     assert model.result_ is model.best_estimator_.result_
     assert np.array_equal(model.coef_[0], model.result_.coefficients)
@@ -83,7 +79,7 @@ def test_scores_are_those_of_cold_fits_on_the_folds(data: Any) -> None:
     weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
     lams = (0.2, 0.05, 0.01)
     base = BinarsityClassifier(n_bins=4, tol=1e-8)
-    model = BinarsityClassifierCV(base, lams=lams, cv=3, random_state=7).fit(X, y, weight)
+    model = OneStandardErrorCV(base, grid={"lam": lams}, cv=3, random_state=7).fit(X, y, weight)
     folds = StratifiedKFold(3, shuffle=True, random_state=7)
     for k, (train, test) in enumerate(folds.split(X, y)):
         for c, lam in enumerate(lams):
@@ -97,14 +93,19 @@ def test_scores_are_those_of_cold_fits_on_the_folds(data: Any) -> None:
 
 def test_regressors(data: Any) -> None:
     X, y = data
-    model = PenalisedRegressorCV(n_lams=8, cv=4, scoring="neg_mean_squared_error").fit(X, y)
+    model = OneStandardErrorCV(
+        PenalisedRegressor(), n_lams=8, cv=4, scoring="neg_mean_squared_error"
+    ).fit(X, y)
     folds = KFold(4, shuffle=True, random_state=0)
     train, test = next(iter(folds.split(X)))
     cold = PenalisedRegressor(lam=model.lams_[5]).fit(X.iloc[train], y[train])
     wanted = -np.mean((y[test] - cold.predict(X.iloc[test])) ** 2)
     assert model.cv_results_["split0_test_score"][5] == pytest.approx(wanted, rel=1e-3)
     assert model.score(X, y) > 0.3
-    for search in (FacetsRegressorCV(n_lams=4, cv=3), EyeRegressorCV(n_lams=4, cv=3)):
+    for search in (
+        OneStandardErrorCV(FacetsRegressor(), n_lams=4, cv=3),
+        OneStandardErrorCV(EyeRegressor(), n_lams=4, cv=3),
+    ):
         fitted = search.fit(X, y)
         assert fitted.score(X, y) > 0.2
         assert not hasattr(fitted, "predict_proba")
@@ -113,12 +114,12 @@ def test_regressors(data: Any) -> None:
 
 def test_processes_and_splitters_change_nothing(data: Any) -> None:
     X, y = data[0], data[1] > 0
-    one = FacetsClassifierCV(n_lams=4, cv=2).fit(X, y)
-    two = FacetsClassifierCV(n_lams=4, cv=2, n_jobs=2).fit(X, y)
+    one = OneStandardErrorCV(FacetsClassifier(), n_lams=4, cv=2).fit(X, y)
+    two = OneStandardErrorCV(FacetsClassifier(), n_lams=4, cv=2, n_jobs=2).fit(X, y)
     splits = list(StratifiedKFold(2, shuffle=True, random_state=0).split(X, y))
-    three = FacetsClassifierCV(n_lams=4, cv=splits).fit(X.to_numpy(), y)
+    three = OneStandardErrorCV(FacetsClassifier(), n_lams=4, cv=splits).fit(X.to_numpy(), y)
     for other in (two, three):
-        assert one.lam_ == other.lam_
+        assert one.best_params_ == other.best_params_
         assert np.array_equal(
             one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"]
         )
@@ -126,17 +127,19 @@ def test_processes_and_splitters_change_nothing(data: Any) -> None:
 
 def test_methods_follow_the_estimator(data: Any) -> None:
     X, y = data[0], data[1] > 0
-    hinge = PenalisedClassifierCV(PenalisedClassifier(loss="squared_hinge"), n_lams=3, cv=2)
+    hinge = OneStandardErrorCV(PenalisedClassifier(loss="squared_hinge"), n_lams=3, cv=2)
     assert not hasattr(hinge.fit(X, y), "predict_proba")
     three = np.digitize(data[1], [-0.8, 0.8])
-    many = PenalisedClassifierCV(PenalisedClassifier(loss="multinomial"), n_lams=4, cv=2)
+    many = OneStandardErrorCV(PenalisedClassifier(loss="multinomial"), n_lams=4, cv=2)
     assert many.fit(X, three).predict_proba(X).shape == (120, 3)
     assert many.decision_function(X).shape == (120, 3)
 
 
 def test_inside_a_cross_validation(data: Any) -> None:
     X, y = data[0], data[1] > 0
-    chain = make_pipeline(StandardScaler(), PenalisedClassifierCV(n_lams=4, cv=2))
+    chain = make_pipeline(
+        StandardScaler(), OneStandardErrorCV(PenalisedClassifier(), n_lams=4, cv=2)
+    )
     scores = cross_validate(chain, X, y, cv=2, scoring="roc_auc", error_score="raise")
     assert (scores["test_score"] > 0.7).all()
 
@@ -146,26 +149,26 @@ def test_one_warning_for_all_gaps(data: Any) -> None:
     base = PenalisedClassifier(max_iter=1, algorithm="ista")
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        PenalisedClassifierCV(base, n_lams=5, cv=2).fit(X, y)
+        OneStandardErrorCV(base, n_lams=5, cv=2).fit(X, y)
     (only,) = seen
     assert only.category is ConvergenceWarning
     assert "of 15 fits stopped above" in str(only.message)
 
 
 @pytest.mark.parametrize(
-    ("search", "message"),
+    ("model", "changes", "message"),
     [
-        (FacetsClassifierCV(EyeClassifier()), "estimator must be a FacetsClassifier"),
-        (PenalisedClassifierCV(PenalisedClassifier(L2(1.0))), "give lams"),
-        (PenalisedClassifierCV(n_lams=0), "n_lams=0"),
-        (PenalisedClassifierCV(ratio=2.0), "ratio=2.0"),
-        (PenalisedClassifierCV(lams=()), "at least one"),
-        (PenalisedClassifierCV(scoring=lambda m, X, y: 0.0), "takes no sample_weight"),
-        (PenalisedClassifierCV(cv=[(np.arange(60), np.arange(60, 120))]), "makes one fold"),
+        (PenalisedClassifier(), {"grid": {"gamma": [1]}}, "holds lam alone"),
+        (PenalisedClassifier(L2(1.0)), {}, "lam"),
+        (PenalisedClassifier(), {"n_lams": 0}, "n_lams=0"),
+        (PenalisedClassifier(), {"ratio": 2.0}, "ratio=2.0"),
+        (PenalisedClassifier(), {"grid": {"lam": ()}}, "at least one"),
+        (PenalisedClassifier(), {"scoring": lambda m, X, y: 0.0}, "takes no sample_weight"),
+        (PenalisedClassifier(), {"cv": [(np.arange(60), np.arange(60, 120))]}, "makes one fold"),
     ],
-    ids=["another estimator", "no path", "no lams", "ratio", "empty", "plain score", "one fold"],
+    ids=["another parameter", "no path", "no lams", "ratio", "empty", "plain score", "one fold"],
 )
-def test_refusals(search: Any, message: str, data: Any) -> None:
+def test_refusals(model: Any, changes: Any, message: str, data: Any) -> None:
     X, y = data[0], data[1] > 0
     with pytest.raises(OptionError, match=message):
-        search.fit(X, y, sample_weight=np.ones(len(y)))
+        OneStandardErrorCV(model, **changes).fit(X, y, sample_weight=np.ones(len(y)))

@@ -20,10 +20,10 @@ from milpscore.cli._app import app
 from milpscore.core.errors import DataError, FormulationError, OptionError
 from milpscore.data import Binner, make_design
 from milpscore.estimators import (
+    ESTIMATORS,
+    OneStandardErrorCV,
     RiskScoreClassifier,
-    RiskScoreClassifierCV,
     SlimClassifier,
-    estimator_class,
 )
 from milpscore.fitting import fit_card
 from milpscore.formulations import risk_score
@@ -186,13 +186,13 @@ def test_only_likelihoods_have_probabilities(data: Any) -> None:
     for loss in ("squared", "squared_hinge", "poisson"):
         found = RiskScoreClassifier(loss=loss, heuristic=True, time_limit=1)
         assert not hasattr(found, "predict_proba")
-        assert not hasattr(RiskScoreClassifierCV(found), "predict_proba")
+        assert not hasattr(OneStandardErrorCV(found), "predict_proba")
         found.fit(*data)
         assert found.scorecard_.risk is None
         assert found.risk_table_["risk"].isna().all()
         assert found.risk_table_["observed"].between(0, 1).all()
-    assert hasattr(RiskScoreClassifierCV(), "predict_proba")
-    assert not hasattr(SlimClassifier(), "predict_proba")
+    assert hasattr(OneStandardErrorCV(RiskScoreClassifier()), "predict_proba")
+    assert not hasattr(OneStandardErrorCV(SlimClassifier()), "predict_proba")
 
 
 def test_probit_risks_fit_the_probit_loss(data: Any) -> None:
@@ -252,8 +252,8 @@ def test_held_out_rows_have_a_table_too(model: Any) -> None:
 
 def test_cross_validation_chooses_by_the_log_likelihood(data: Any) -> None:
     X, y = data
-    search = RiskScoreClassifierCV(
-        RiskScoreClassifier(heuristic=True, time_limit=1), max_terms=(0, 1, 2), cv=3
+    search = OneStandardErrorCV(
+        RiskScoreClassifier(heuristic=True, time_limit=1), grid={"max_terms": (0, 1, 2)}, cv=3
     ).fit(X, y)
     assert search.best_params_["max_terms"] in (1, 2)
     by_hand = cross_val_score(
@@ -266,7 +266,7 @@ def test_cross_validation_chooses_by_the_log_likelihood(data: Any) -> None:
 
 
 def test_registry_and_refusals(data: Any) -> None:
-    assert estimator_class("risk-score") is RiskScoreClassifier
+    assert ESTIMATORS["risk-score"] is RiskScoreClassifier
     with pytest.raises(FormulationError, match="two classes"):
         RiskScoreClassifier(loss="multinomial").fit(*data)
     with pytest.raises(FormulationError, match="needs a penalty"):

@@ -12,7 +12,7 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.terms import ProxPenalty
 from milpscore.data import BinnedDesign, Binner
-from milpscore.estimators._binarsity import bin_codes
+from milpscore.data.binned import bin_codes
 from milpscore.penalties import L1, L2, Binarsity, GroupL1, WeightedTV, data_driven_weights
 from milpscore.proximal import path
 

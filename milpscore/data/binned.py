@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import Column, FloatArray, IntArray
 from milpscore.core.errors import DataError
+from milpscore.data.checking import refuse_missing, to_numbers
+from milpscore.data.columns import Unseen, apply_columns
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -256,3 +259,25 @@ def _checked(codes: Any) -> Codes:
             raise DataError("a code lies outside 0..255 and does not fit into one byte.")
         table = table.astype(np.uint8)
     return np.asfortranarray(table)
+
+
+def bin_codes(
+    columns: Sequence[Column], frame: pd.DataFrame, unseen: Unseen, rows: int = 1 << 16
+) -> npt.NDArray[Any]:
+    """The bin of each row in one feature; the number of bins where a row lies in none."""
+    series = frame.iloc[:, 0]
+    if all(column.kind == "interval" for column in columns):
+        numbers = to_numbers(series)
+        found = np.searchsorted([column.lower for column in columns[1:]], numbers, side="right")
+        absent = np.isnan(numbers)
+        if absent.any() and unseen == "error":
+            refuse_missing({str(series.name): int(absent.sum())})
+        return np.where(absent, len(columns), found)
+    block = [tuple(range(len(columns)))]
+    parts = [
+        BinnedDesign.from_onehot(
+            apply_columns(columns, frame.iloc[start : start + rows], unseen=unseen), block
+        ).codes[:, 0]
+        for start in range(0, len(frame), rows)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint8)

@@ -1,54 +1,24 @@
-from ._base import CardClassifier as CardClassifier
-from ._binarsity import (
-    BinarsityClassifier as BinarsityClassifier,
-    BinarsityClassifierCV as BinarsityClassifierCV,
-    BinarsityRegressor as BinarsityRegressor,
-    BinarsityRegressorCV as BinarsityRegressorCV,
-)
-from ._convex_rounding import ConvexRoundingClassifier as ConvexRoundingClassifier
-from ._cv import CardClassifierCV as CardClassifierCV, one_standard_error as one_standard_error
-from ._expected import EXPECTED_FAILED_CHECKS as EXPECTED_FAILED_CHECKS
-from ._eye import (
-    EyeClassifier as EyeClassifier,
-    EyeClassifierCV as EyeClassifierCV,
-    EyeRegressor as EyeRegressor,
-    EyeRegressorCV as EyeRegressorCV,
-)
-from ._facets import (
-    FacetsClassifier as FacetsClassifier,
-    FacetsClassifierCV as FacetsClassifierCV,
-    FacetsRegressor as FacetsRegressor,
-    FacetsRegressorCV as FacetsRegressorCV,
-)
-from ._facets_hinge import (
+from ._cards import (
+    CardClassifier as CardClassifier,
+    ConvexRoundingClassifier as ConvexRoundingClassifier,
     FacetsHingeClassifier as FacetsHingeClassifier,
-    FacetsHingeClassifierCV as FacetsHingeClassifierCV,
-)
-from ._fused_lasso import (
+    FormulationClassifier as FormulationClassifier,
     FusedLassoClassifier as FusedLassoClassifier,
-    FusedLassoClassifierCV as FusedLassoClassifierCV,
-)
-from ._hinge import HingeClassifier as HingeClassifier, HingeClassifierCV as HingeClassifierCV
-from ._penalised import PenalisedModel as PenalisedModel
-from ._penalised_cv import PenalisedModelCV as PenalisedModelCV
-from ._penalised_linear import (
-    PenalisedClassifier as PenalisedClassifier,
-    PenalisedClassifierCV as PenalisedClassifierCV,
-    PenalisedRegressor as PenalisedRegressor,
-    PenalisedRegressorCV as PenalisedRegressorCV,
-)
-from ._registry import (
-    ESTIMATORS as ESTIMATORS,
-    PENALISED as PENALISED,
-    estimator_class as estimator_class,
-    penalised_class as penalised_class,
-)
-from ._risk_score import (
+    HingeClassifier as HingeClassifier,
     RiskScoreClassifier as RiskScoreClassifier,
-    RiskScoreClassifierCV as RiskScoreClassifierCV,
-)
-from ._slim import SlimClassifier as SlimClassifier, SlimClassifierCV as SlimClassifierCV
-from ._sparse_rounding import (
+    SlimClassifier as SlimClassifier,
     SparseRoundingClassifier as SparseRoundingClassifier,
-    SparseRoundingClassifierCV as SparseRoundingClassifierCV,
 )
+from ._cv import OneStandardErrorCV as OneStandardErrorCV, one_standard_error as one_standard_error
+from ._linear import (
+    BinarsityClassifier as BinarsityClassifier,
+    BinarsityRegressor as BinarsityRegressor,
+    EyeClassifier as EyeClassifier,
+    EyeRegressor as EyeRegressor,
+    FacetsClassifier as FacetsClassifier,
+    FacetsRegressor as FacetsRegressor,
+    PenalisedClassifier as PenalisedClassifier,
+    PenalisedRegressor as PenalisedRegressor,
+)
+from ._penalised import PenalisedModel as PenalisedModel
+from ._registry import ESTIMATORS as ESTIMATORS

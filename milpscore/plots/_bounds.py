@@ -9,8 +9,16 @@ import numpy as np
 
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
-from milpscore.plots.drawing import PALETTE, Results, axes, results_of, spaced, tidy
-from milpscore.study.profiles import EARLIEST, bound_steps
+from milpscore.plots.drawing import (
+    EARLIEST,
+    PALETTE,
+    Results,
+    axes,
+    bound_steps,
+    results_of,
+    spaced,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,13 @@ import numpy.typing as npt
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.result import Result
+from milpscore.plots.drawing import EARLIEST, bound_steps
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Key: TypeAlias = tuple[str, str, int]
 """Set, formulation (or any name of what is compared), seed."""
-
-EARLIEST = 1e-3
-"""Seconds before which nothing is told apart."""
 
 _PLACES = 80
 
@@ -168,26 +166,6 @@ class BoundCurves:
     horizon: float
 
 
-def bound_steps(result: Result) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Best objective and bound of a solve as step functions, to be drawn with "post" steps.
-
-    Parameters
-    ----------
-    result : Result
-
-    Returns
-    -------
-    seconds, objective, bound : ndarrays of shape (m,)
-        Ascending seconds up to the end of the solve; the best so far, NaN until there is any.
-    """
-    points = sorted(result.trace, key=lambda point: point.seconds)
-    end = max(result.solve_seconds, EARLIEST)
-    seconds = np.array([*(max(p.seconds, EARLIEST) for p in points), end])
-    best = _best_so_far([*(p.objective for p in points), result.objective], np.fmin)
-    bound = _best_so_far([*(p.dual_bound for p in points), result.dual_bound], np.fmax)
-    return np.minimum(seconds, end), best, bound
-
-
 def seconds_to_gap(result: Result, gap: float) -> float:
     """Seconds until the relative gap between best objective and bound was first so small.
 
@@ -265,12 +243,6 @@ def bound_curves(
     known = _references(results, reference or {}, same_statement)
     runs = _runs(results, known, end)
     return BoundCurves(runs, _summary(runs), _curves(results, end), end)
-
-
-def _best_so_far(values: list[float], better: Any) -> FloatArray:
-    """Running best; NaN until there is a finite value."""
-    finite = np.where(np.isfinite(values), values, np.nan)
-    return np.asarray(better.accumulate(finite), dtype=np.float64)
 
 
 def _references(

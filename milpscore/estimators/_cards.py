@@ -1,0 +1,682 @@
+"""Classifiers whose answer is a card: one base, one dataclass of parameters a formulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from milpscore.certificate import Certificate, certify
+from milpscore.constraints import Constraint
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import DataError, NotApplicableError, OptionError, SolverError
+from milpscore.core.program import Program
+from milpscore.core.result import Result
+from milpscore.core.terms import SmoothLoss
+from milpscore.data import Binner, apply_columns, encode_labels
+from milpscore.data.checking import validated_frame
+from milpscore.data.columns import renamed
+from milpscore.fitting import fit_card
+from milpscore.formulations import FORMULATIONS
+from milpscore.losses.registry import link_of
+from milpscore.report import report
+from milpscore.scorecard import Scorecard, calibration_table, certified_card
+from milpscore.solvers.options import Options
+
+PerColumn: TypeAlias = int | Sequence[int] | Mapping[str, int]
+Intercept = Literal["zero", "integer", "real"]
+
+MAX_TERMS = 5
+"""Terms of a card that is fitted for a person, unless asked otherwise."""
+
+_SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads")
+
+# keyword-only parameters, compared and shown by scikit-learn's own rules
+parameters = dataclass(kw_only=True, eq=False, repr=False)
+
+
+def _says_probabilities(estimator: Any) -> bool:
+    """Whether the loss is a likelihood of the two classes."""
+    loss = getattr(estimator, "loss", None)
+    if loss is None or link_of(loss) is None:
+        raise NotApplicableError(
+            f"the loss {getattr(loss, 'name', loss)!r} is no likelihood of two classes and gives "
+            "no probabilities: fit a risk score with loss='logistic' or 'probit'"
+        )
+    return True
+
+
+class CardClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the estimators: binary labels, integer points, a certificate.
+
+    A subclass names its ``formulation``; its parameters are those of the builder, by the builder's
+    own names, and the ones below. The positive label is ``classes_[1]``, the last in order, as
+    everywhere in scikit-learn.
+
+    Parameters
+    ----------
+    constraints, class_weight :
+        As in the builders.
+    binner : Binner, optional
+        Makes the design columns. It is cloned and fitted in each ``fit``, so that in a
+        cross-validation every fold finds its own bins; its parameters are reached as
+        ``binner__n_bins`` and so on. None takes numbers as they are, and one column a category of
+        all other features.
+    use_start : bool
+        Exact programs only: give the solver a card found by a heuristic. (scikit-learn's
+        ``warm_start`` means something else: to go on from the last call of ``fit``.)
+    n_draws : int
+        Relaxed programs only: draws of the randomised rounding.
+    solver : str
+        As in :func:`milpscore.solve`.
+    time_limit : float
+        Seconds. A solve that hits it can end elsewhere in a second run; one that ends on its own
+        or at ``node_limit`` cannot.
+    mip_gap : float
+        Exact programs only: relative gap at which the solver may stop; 0 asks for a proof.
+    node_limit : int or None
+        Exact programs only: branch-and-bound nodes.
+    threads : int
+        Runs with more than one are not reproducible.
+    random_state : int, RandomState instance or None
+        Seed of the solver and of the rounding.
+    verbose : bool
+        Show a progress line on standard error.
+
+    Attributes
+    ----------
+    scorecard_ : Scorecard
+        The card, to be printed, saved, or turned into SQL.
+    result_ : Result
+        Claim, objective, bound, gap, times.
+    program_ : Program
+        What was solved. A loaded pickle states it anew when it is asked for.
+    classes_ : ndarray of shape (2,)
+        The labels in order; the second is the positive one.
+    coef_ : ndarray of int64, shape (1, p)
+        Points, in the order of ``get_feature_names_out()``.
+    intercept_ : ndarray of shape (1,)
+        -T. ``decision_function`` is half a step of the data's grid above
+        ``coef_ @ x + intercept_``, because a tie is positive.
+    binner_ : Binner
+        Fitted.
+    warnings_ : tuple of str
+        Constant, duplicate and suspicious columns; all are legal.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where ``fit`` was given names.
+    """
+
+    formulation: Any
+    default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {"max_terms": (1, 2, 3, 4, 5)}
+    default_scoring: ClassVar[str] = "accuracy"
+
+    binner: Binner | None
+    class_weight: Any
+
+    classes_: npt.NDArray[Any]
+    scorecard_: Scorecard
+    result_: Result
+    binner_: Binner
+    coef_: IntArray
+    intercept_: FloatArray
+    warnings_: tuple[str, ...]
+    n_features_in_: int
+    _program: Program | None
+    _stated: tuple[str, Any, dict[str, Any]]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """State the program on the data, solve it, and keep the best verified card.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
+        y : array of shape (n,)
+            Two distinct labels.
+        sample_weight : array of shape (n,), optional
+            Finite, non-negative. A row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        CardClassifier
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulationError, SizeError, OptionError
+            The data or a parameter cannot be used; all are ``ValueError``.
+        SolverError
+            No card meets every requirement, or none was found.
+        """
+        frame = validated_frame(self, X, reset=True)
+        labels, self.classes_ = binary_labels(y)
+        self.binner_ = self._fresh_binner()
+        design = self.binner_.fit_design(
+            frame,
+            labels,
+            sample_weight=sample_weight,
+            class_weight=self.class_weight,
+            positive=self.classes_[1],
+        )
+        program, result = fit_card(design, self.formulation, **self._arguments())
+        if result.card is None:
+            raise SolverError(f"{self.formulation} gave no card: {result.message}")
+        self._program = program
+        self._stated = (program.formulation, design, dict(program.arguments))
+        self.result_ = result
+        self.warnings_ = design.warnings
+        self.scorecard_ = certified_card(design, result, statement=program.statement)
+        self.coef_ = result.card.coefficients[np.newaxis, :].copy()
+        self.intercept_ = np.array([float(result.card.intercept)])
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """w.x - T + step/2: > 0 exactly where the answer is positive, and never 0.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            See :meth:`milpscore.scorecard.Scorecard.decision_function` for data on no grid.
+
+        Raises
+        ------
+        DataError
+            The columns are not those of ``fit``, or a value has no stated result.
+        """
+        return self.scorecard_.rule.decision(self._totals(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of each row: ``classes_[1]`` iff its total reaches the threshold.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        positive = self.decision_function(X) > 0
+        return np.asarray(self.classes_[positive.astype(np.intp)])
+
+    @available_if(_says_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The risk of each row's total, and one minus it; risk scores only.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            In the order of ``classes_``; the second is above 1/2 exactly where the answer is
+            positive, a tie by one float.
+
+        Raises
+        ------
+        DataError
+            The columns are not those of ``fit``, or a value has no stated result.
+        """
+        risk = self.scorecard_.risks(self._totals(X))
+        return np.column_stack([1.0 - risk, risk])
+
+    @available_if(_says_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of :meth:`predict_proba`, shape (n, 2); -inf where a risk rounds to 0 or 1."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the design columns, in the order of ``coef_``.
+
+        Parameters
+        ----------
+        input_features : array of str, shape (q,), optional
+            Names of the features where ``fit`` was given none.
+
+        Returns
+        -------
+        ndarray of object, shape (p,)
+        """
+        check_is_fitted(self)
+        given = map(str, _check_feature_names_in(self, input_features))
+        names = dict(zip(self.binner_.feature_names_in_, given, strict=True))
+        columns = self.binner_.columns_
+        return np.array([renamed(c, names[c.feature]).name for c in columns], dtype=object)
+
+    @property
+    def program_(self) -> Program:
+        """What was solved, stated anew where this estimator was loaded from a pickle."""
+        check_is_fitted(self)
+        if self._program is None:
+            name, design, arguments = self._stated
+            self._program = FORMULATIONS[name](design, **arguments)
+        return self._program
+
+    def certificate(self, **options: Any) -> Certificate:
+        """The certificate of the fit, with evidence where the formulation has some.
+
+        Parameters
+        ----------
+        **options :
+            As in :func:`milpscore.certificate.certify`.
+
+        Returns
+        -------
+        Certificate
+        """
+        return certify(self.program_, self.result_, **options)
+
+    def report(self, path: str | Path | None = None, **options: Any) -> str:
+        """The page about the card on its training rows.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write it.
+        **options :
+            As in :func:`milpscore.report.report`.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        statement = self.program_.statement
+        given = {"statement": statement, "result": self.result_, **options}
+        return report(self.scorecard_, statement.design, path=path, **given)
+
+    def complexity(self) -> int:
+        """What the one-standard-error rule makes small: the number of nonzero points."""
+        return int(np.count_nonzero(self.coef_))
+
+    def _totals(self, X: Any) -> FloatArray:
+        """Totals of rows of raw data, shape (n,)."""
+        check_is_fitted(self)
+        frame = validated_frame(self, X, reset=False)
+        values = apply_columns(self.binner_.columns_, frame, unseen=self.binner_.unseen)
+        return self.scorecard_.score_design(values)
+
+    def _fresh_binner(self) -> Binner:
+        """An unfitted binner."""
+        if self.binner is None:
+            return self._default_binner()
+        if not isinstance(self.binner, Binner):
+            raise OptionError(
+                f"binner must be a milpscore.data.Binner or None, got {self.binner!r}"
+            )
+        fresh: Binner = clone(self.binner)
+        return fresh
+
+    def _default_binner(self) -> Binner:
+        """What ``binner=None`` stands for."""
+        return Binner(n_bins=None)
+
+    def _arguments(self) -> dict[str, Any]:
+        """Arguments of :func:`milpscore.fitting.fit_card`, the builder's own among them."""
+        given: dict[str, Any] = self.get_params(deep=False)
+        del given["binner"], given["class_weight"]
+        given["options"] = {name: given.pop(name) for name in _SOLVER_OPTIONS if name in given}
+        given["progress"] = bool(given.pop("verbose"))
+        given["random_state"] = _seed(given["random_state"])
+        if "use_start" in given:
+            given["warm_start"] = given.pop("use_start")
+        return given
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the program, whose rules are code."""
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "_program": None} if "_program" in state else state
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes only; what input is welcome is the binner's to say."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        binner = self.binner if isinstance(self.binner, Binner) else self._default_binner()
+        tags.input_tags = binner.__sklearn_tags__().input_tags
+        return tags
+
+
+@parameters
+class _Solved:
+    """Parameters of every card."""
+
+    constraints: Sequence[Constraint] = ()
+    class_weight: Mapping[Any, float] | str | None = None
+    binner: Binner | None = None
+    solver: str = "auto"
+    time_limit: float = Options.time_limit
+    threads: int = Options.threads
+    random_state: Any = Options.random_state
+    verbose: bool = False
+
+
+@parameters
+class _Exact(_Solved):
+    """Parameters of the cards that a branch and bound finds."""
+
+    use_start: bool = True
+    mip_gap: float = Options.mip_gap
+    node_limit: int | None = Options.node_limit
+
+
+@parameters
+class _Rounded(_Solved):
+    """Parameters of the cards that are rounded from an LP."""
+
+    n_draws: int = 100
+
+
+@parameters
+class SlimClassifier(_Exact, CardClassifier):
+    """The integer score with the fewest (weighted) training errors, terms penalised.
+
+    Parameters
+    ----------
+    coef_min, coef_max, coef_sets, max_terms, l0_penalty, l1_penalty, intercept_bounds, \
+threshold_gap, constraints, class_weight :
+        As in :func:`milpscore.formulations.slim`.
+    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+        As in :class:`CardClassifier`, where the attributes are listed too.
+
+    Examples
+    --------
+    >>> from milpscore.estimators import SlimClassifier
+    >>> X, y = [[0, 1], [1, 1], [1, 0], [0, 0]], [0, 1, 1, 0]
+    >>> card = SlimClassifier(max_terms=1).fit(X, y)
+    >>> card.coef_.tolist(), str(card.result_.claim)
+    ([[1, 0]], 'optimal')
+    """
+
+    formulation = "slim"
+
+    coef_min: PerColumn = -5
+    coef_max: PerColumn = 5
+    coef_sets: Mapping[str, Sequence[int]] | None = None
+    max_terms: int | None = MAX_TERMS
+    l0_penalty: float = 1e-3
+    l1_penalty: float = 0.0
+    intercept_bounds: Sequence[float] | None = None
+    threshold_gap: float | None = None
+
+
+@parameters
+class HingeClassifier(_Exact, CardClassifier):
+    """The integer score of least hinge loss.
+
+    Parameters
+    ----------
+    margin, weights, coef_min, coef_max, max_terms, l0_penalty, l1_penalty, intercept, \
+intercept_bounds, constraints, class_weight :
+        As in :func:`milpscore.formulations.hinge`.
+    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+        As in :class:`CardClassifier`, where the attributes are listed too.
+    """
+
+    formulation = "hinge"
+
+    margin: float = 1.0
+    weights: Literal["binary", "ternary"] | None = None
+    coef_min: PerColumn = -5
+    coef_max: PerColumn = 5
+    max_terms: int | None = MAX_TERMS
+    l0_penalty: float = 0.0
+    l1_penalty: float = 0.0
+    intercept: Intercept = "integer"
+    intercept_bounds: Sequence[float] | None = None
+
+
+@parameters
+class RiskScoreClassifier(_Exact, CardClassifier):
+    """The integer score of least logistic loss: its total is a risk, not only a decision.
+
+    The risk of a row is 1 / (1 + exp(-(total - T) / scale)), and it is answered positive where the
+    risk is at least 1/2. With ``class_weight`` or ``sample_weight`` the risks are those of the
+    population so weighted.
+
+    Parameters
+    ----------
+    loss, scale, coef_min, coef_max, coef_sets, max_terms, l0_penalty, penalty, lam, expert, \
+intercept, intercept_bounds, constraints, class_weight :
+        As in :func:`milpscore.formulations.risk_score`.
+    heuristic : bool
+        Keep the start card, found in a fraction of a second, and prove nothing: the claim is
+        "feasible".
+    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+        As in :class:`CardClassifier`, where the attributes are listed too.
+
+    Attributes
+    ----------
+    risk_table_ : DataFrame
+        The calibration table of the training rows, one line for each total that occurs: ``total``,
+        ``risk`` (of the model), ``observed`` (weighted share of positive rows), ``lower`` and
+        ``upper`` (95 % Wilson interval of that share), ``rows``, ``positives`` and ``weight``.
+
+    Examples
+    --------
+    >>> from milpscore.estimators import RiskScoreClassifier
+    >>> X, y = [[0], [0], [0], [1], [1], [1]], [0, 0, 1, 0, 1, 1]
+    >>> card = RiskScoreClassifier().fit(X, y)
+    >>> card.predict_proba([[0], [1]])[:, 1].round(2).tolist()
+    [0.27, 0.73]
+    """
+
+    formulation = "risk_score"
+    default_scoring = "neg_log_loss"
+
+    loss: str | SmoothLoss = "logistic"
+    scale: float = 1.0
+    coef_min: PerColumn = -5
+    coef_max: PerColumn = 5
+    coef_sets: Mapping[str, Sequence[int]] | None = None
+    max_terms: int | None = MAX_TERMS
+    l0_penalty: float = 1e-6
+    penalty: Literal["none", "l1", "l2", "facets", "eye"] = "none"
+    lam: float = 0.0
+    expert: Any = None
+    intercept: Intercept = "integer"
+    intercept_bounds: Sequence[float] | None = None
+    heuristic: bool = False
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """As :meth:`CardClassifier.fit`; ``risk_table_`` is of the training rows."""
+        super().fit(X, y, sample_weight)
+        design = self._stated[1]
+        totals = self.scorecard_.score_design(design.X)
+        self.risk_table_: pd.DataFrame = calibration_table(
+            self.scorecard_, totals, design.y > 0, sample_weight=design.weight
+        )
+        return self
+
+    def calibration_table(self, X: Any, y: Any, sample_weight: Any = None) -> pd.DataFrame:
+        """The table :attr:`risk_table_` of other rows, say of held-out ones.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
+        y : array of shape (n,)
+            Labels among ``classes_``.
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        DataError
+            The columns are not those of ``fit``, or a label is not one of the two.
+        """
+        totals, labels = self._totals(X), column_or_1d(y)
+        if not np.isin(labels, self.classes_).all():
+            raise DataError(f"y holds labels other than {self.classes_.tolist()}: leave them out")
+        positive = labels == self.classes_[1]
+        return calibration_table(self.scorecard_, totals, positive, sample_weight)
+
+
+@parameters
+class FacetsHingeClassifier(_Exact, CardClassifier):
+    """The integer score of least hinge loss and Facets penalty.
+
+    Parameters
+    ----------
+    lam, gamma, margin, coef_min, coef_max, max_terms, intercept, intercept_bounds, \
+constraints, class_weight :
+        As in :func:`milpscore.formulations.facets_hinge`.
+    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+        As in :class:`CardClassifier`, where the attributes are listed too.
+    """
+
+    formulation = "facets_hinge"
+    default_grid: ClassVar = {"lam": (0.003, 0.01, 0.03, 0.1, 0.3)}
+
+    lam: float = 0.1
+    gamma: float = 1.0
+    margin: float = 1.0
+    coef_min: PerColumn | None = None
+    coef_max: PerColumn | None = None
+    max_terms: int | None = MAX_TERMS
+    intercept: Intercept = "real"
+    intercept_bounds: Sequence[float] | None = None
+
+
+@parameters
+class FusedLassoClassifier(_Exact, CardClassifier):
+    """The integer score of least hinge loss and few jumps between neighbouring bins.
+
+    Parameters
+    ----------
+    lam, margin, coef_min, coef_max, reference, features, weights, intercept, intercept_bounds, \
+constraints, class_weight :
+        As in :func:`milpscore.formulations.fused_lasso`.
+    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+        As in :class:`CardClassifier`, where the attributes are listed too; ``binner=None``
+        stands for ``Binner()``: one-hot bins, found anew in each ``fit``.
+    """
+
+    formulation = "fused_lasso"
+    default_grid: ClassVar = {"lam": (0.001, 0.003, 0.01, 0.03, 0.1)}
+
+    lam: float = 0.01
+    margin: float = 1.0
+    coef_min: PerColumn = -5
+    coef_max: PerColumn = 5
+    reference: Literal["first", "lowest"] = "first"
+    features: Sequence[str] | None = None
+    weights: Sequence[float] | Literal["data"] | None = None
+    intercept: Intercept = "integer"
+    intercept_bounds: Sequence[float] | None = None
+
+    def _default_binner(self) -> Binner:
+        """Four bins a feature, or one a value where there are few."""
+        return Binner()
+
+    def complexity(self) -> int:
+        """The number of jumps between neighbouring bins."""
+        points = self.coef_[0]
+        return sum(int(np.count_nonzero(np.diff(points[list(b)]))) for b in self.scorecard_.blocks)
+
+
+@parameters
+class ConvexRoundingClassifier(_Rounded, CardClassifier):
+    """The best card among roundings of the LP over the hull of binary or ternary weights.
+
+    Parameters
+    ----------
+    margin, weights, intercept, intercept_bounds, constraints, class_weight :
+        As in :func:`milpscore.formulations.convex_rounding`.
+    binner, n_draws, solver, time_limit, threads, random_state, verbose :
+        As in :class:`CardClassifier`, where the attributes are listed too.
+    """
+
+    formulation = "convex_rounding"
+    default_grid: ClassVar = {"margin": (0.5, 1.0, 2.0)}
+
+    margin: float = 1.0
+    weights: Literal["binary", "ternary"] = "ternary"
+    intercept: Intercept = "integer"
+    intercept_bounds: Sequence[float] | None = None
+
+
+@parameters
+class SparseRoundingClassifier(_Rounded, CardClassifier):
+    """The best card among roundings of the LP over weights with at most ``max_terms`` terms.
+
+    Parameters
+    ----------
+    max_terms, margin, weights, intercept, intercept_bounds, constraints, class_weight :
+        As in :func:`milpscore.formulations.sparse_rounding`; the builder has no default
+        for ``max_terms``.
+    binner, n_draws, solver, time_limit, threads, random_state, verbose :
+        As in :class:`CardClassifier`, where the attributes are listed too.
+    """
+
+    formulation = "sparse_rounding"
+
+    max_terms: int = MAX_TERMS
+    margin: float = 1.0
+    weights: Literal["binary", "ternary"] = "ternary"
+    intercept: Intercept = "integer"
+    intercept_bounds: Sequence[float] | None = None
+
+
+@parameters
+class FormulationClassifier(_Exact, CardClassifier):
+    """The card of any formulation by its name, one registered by a user included.
+
+    Parameters
+    ----------
+    formulation : str
+        A name of :data:`milpscore.formulations.FORMULATIONS`.
+    arguments : mapping
+        The builder's own.
+    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+        As in :class:`CardClassifier`, where the attributes are listed too.
+    """
+
+    formulation: str = "slim"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def _arguments(self) -> dict[str, Any]:
+        given = super()._arguments()
+        del given["formulation"]
+        if not given["constraints"]:
+            del given["constraints"]  # a builder need not take any
+        return {**given, **given.pop("arguments")}
+
+
+def binary_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The labels as a vector, shape (n,), and the two distinct ones in order, shape (2,)."""
+    labels: Any = None if y is None else column_or_1d(y, warn=True)
+    if labels is not None and labels.dtype == object:
+        # Whole numbers kept as objects are no labels to scikit-learn's splitters.
+        labels = pd.Series(labels, dtype=object).infer_objects().to_numpy()
+    encode_labels(labels)
+    try:
+        classes = np.unique(labels)
+    except TypeError as error:
+        raise DataError(f"the two labels cannot be ordered ({error}): use one type") from error
+    check_classification_targets(labels)
+    return labels, classes
+
+
+def _seed(random_state: Any) -> int:
+    """An integer seed from whatever scikit-learn calls a random state."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
