@@ -105,7 +105,7 @@ def wait_until(true: Any, patience: float = 60.0) -> None:
 
 @contextmanager
 def dask_cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[str]]]]:
-    """A scheduler and two workers of one thread, processes of their own, on the loopback."""
+    """Two workers of one thread, then their scheduler: processes of their own, on the loopback."""
     where = folder / "scheduler.json"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     file = ("--scheduler-file", str(where), "--no-dashboard")
@@ -118,7 +118,7 @@ def dask_cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[str]
         workers = [started("-m", f"{module}worker", *file, *one, **quiet) for _ in range(2)]
         processes += workers
         address = json.loads(where.read_text())["address"]
-        yield address, workers
+        yield address, [*workers, processes[0]]
     finally:
         for process in reversed(processes):
             process.terminate()

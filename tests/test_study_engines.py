@@ -157,6 +157,29 @@ def square(run: int) -> dict[str, Any]:
 
 
 @needs_dask
+def test_a_deadly_solve_is_an_error_and_a_lost_scheduler_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    file, runs = tmp_path / "out.sqlite", RunStore(tmp_path / "deadly.sqlite", "deadly", {})
+    with dask_cluster(tmp_path) as (address, (*_, scheduler)):
+        with (
+            engines.on_dask(address),
+            pytest.raises(StudyError, match=r"runs failed, run \d with KilledWorker"),
+        ):
+            finish_runs(runs, killed_by_itself, 2)
+
+        def strike(counts: Any) -> None:
+            if counts.done >= 5:
+                scheduler.kill()
+
+        with pytest.raises(StudyError, match=r"the Dask scheduler at .* is gone"):
+            run_study(written(tmp_path, MANY), file, dask=address, progress=strike)
+    assert 5 <= read_study(file).done < 60
+    assert finish_runs(runs, square, 2)[1] == square(1)
+
+
+@needs_dask
 def test_a_cluster_gives_the_same_also_with_a_worker_killed_midway(
     tmp_path: Path, serial: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tomllib
 from pathlib import Path
 
 import matplotlib as mpl
@@ -93,6 +94,14 @@ def test_the_tasks_are_all_combinations_with_stable_keys(tmp_path: Path) -> None
     assert tasks[0].key == "411b6b7e1a7bbe55d7af"
     wider = load_study(written(tmp_path, SMALL.replace("[0.01, 0.1]", "[0.5, 0.01]"), "b.toml"))
     assert tasks[0].key in {task.key for task in wider.tasks()}
+
+
+def test_a_study_may_be_json(tmp_path: Path) -> None:
+    content = tomllib.loads(SMALL)
+    file = written(tmp_path, json.dumps(content), "small.json")
+    assert load_study(file).settings() == load_study(written(tmp_path)).settings()
+    with pytest.raises(DataError, match=r"small\.json is no JSON"):
+        load_study(written(tmp_path, "{", "small.json"))
 
 
 def test_a_study_keeps_figures_cards_and_certificates(small: Path) -> None:
@@ -238,9 +247,15 @@ def test_csv_files_are_found_and_their_rows_are_a_setting(
     rows = tmp_path / "here" / "rows.csv"
     rows.write_text("x,y\n" + "".join(f"{k},{int(k > 5)}\n" for k in range(12)))
     assert run_study(file, out).done == 1
+    digest = load_study(file).data[0].digest
     rows.write_text(rows.read_text() + "12,1\n")
     with pytest.raises(OptionError, match=r"data\[0\]\.digest='.*name another file"):
         run_study(file, out)
+    pinned = written(tmp_path, text.replace("target =", f'digest = "{digest}"\ntarget ='), "p.toml")
+    with pytest.raises(
+        DataError, match=r"p\.toml, data 1, csv: .* has other rows than digest says"
+    ):
+        load_study(pinned)
     with pytest.raises(DataError, match="there is no file"):
         load_study(tmp_path / "none.toml")
 
