@@ -14,6 +14,7 @@ from study_cases import started, wait_until
 
 from milpscore.core.errors import DataError, OptionError
 from milpscore.study import RunStore, StudyError, finish_runs, read_study, store
+from milpscore.study.store import Answer
 
 SLOW = """
 import sys, time
@@ -119,7 +120,7 @@ def test_one_process_writes_once_at_a_time(tmp_path: Path) -> None:
     with runs.writing():
         with pytest.raises(StudyError, match=f"process {os.getpid()} on this machine is writing"):
             finish_runs(RunStore(file, "slow", {}), value, 4)
-        runs.append(3, value(3))
+        runs.keep(Answer(3, value(3)))
     assert sorted(rows(file)) == [0, 1, 2, 3]
 
 
@@ -130,7 +131,9 @@ def test_a_writer_whose_file_was_taken_writes_no_more(tmp_path: Path) -> None:
         if run == 4:
             # somebody removes the lock file by hand, and another process begins to write
             Path(f"{file}.lock").unlink()
-            RunStore(file, "slow", {}).append(9, value(9))
+            other = RunStore(file, "slow", {})
+            with other.writing():
+                other.keep(Answer(9, value(9)))
         return value(run)
 
     with pytest.raises(StudyError, match="another process has taken"):
@@ -141,7 +144,7 @@ def test_a_writer_whose_file_was_taken_writes_no_more(tmp_path: Path) -> None:
 def test_a_row_is_never_written_twice(tmp_path: Path) -> None:
     runs = RunStore(small(tmp_path / "runs.sqlite"), "slow", {})
     with runs.writing(), pytest.raises(sqlite3.IntegrityError, match=r"UNIQUE .*solves\.key"):
-        runs.append(1, {"value": 7})
+        runs.keep(Answer(1, {"value": 7}))
     assert rows(tmp_path / "runs.sqlite")[1][0] == '{"value": 1}'
 
 

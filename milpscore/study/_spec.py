@@ -192,9 +192,14 @@ class Task(Struct, frozen=True):
     seed: int
 
     @property
+    def place(self) -> dict[str, Any]:
+        """What is fitted to what."""
+        return {name: getattr(self, name) for name in ("data", "model", "parameters", "fold")}
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What tells it from all others."""
-        return {n: getattr(self, n) for n in ("data", "model", "parameters", "fold", "seed")}
+        return {**self.place, "seed": self.seed}
 
     @property
     def key(self) -> str:

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from milpscore.core.errors import MissingDependencyError
-from milpscore.study.store import StudyError, versions
+from milpscore.study.store import Answer, StudyError
 
 Work: TypeAlias = "Callable[[Any], Mapping[str, Any]]"
 
@@ -30,18 +29,6 @@ _PER_THREAD = 8
 """Solves sent ahead of each worker thread: enough to keep it busy while answers travel."""
 
 _CLUSTER: ContextVar[str | None] = ContextVar("cluster", default=None)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of one item: content, or an error with its traceback."""
-
-    item: Any
-    content: Mapping[str, Any] | None
-    versions: Mapping[str, str]
-    error: str = ""
-    traceback: str = ""
-    seconds: float | None = None
 
 
 @contextmanager
@@ -82,8 +69,8 @@ def attempt(item: Any, work: Work) -> Answer:
         content = dict(work(item))
     except Exception as error:  # noqa: BLE001 recorded with its traceback: one failure ends no study
         text, seconds = f"{type(error).__name__}: {error}", time.perf_counter() - began
-        return Answer(item, None, versions(), text, traceback.format_exc(), seconds)
-    return Answer(item, content, versions(), seconds=time.perf_counter() - began)
+        return Answer(item, None, text, traceback.format_exc(), seconds)
+    return Answer(item, content, seconds=time.perf_counter() - began)
 
 
 # --- processes of this machine -------------------------------------------------------------------
@@ -219,7 +206,7 @@ def _answer(address: str, future: Any, result: Any, item: Any) -> Answer:
     if future.status == "error":
         _, error, _ = result
         text = f"{type(error).__name__}: {error}"
-        return Answer(item, None, versions(), text, f"(on a worker of Dask's)\n{text}")
+        return Answer(item, None, text, f"(on a worker of Dask's)\n{text}")
     raise _gone(address, future.status)
 
 

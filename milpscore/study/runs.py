@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from milpscore.core.errors import OptionError
 from milpscore.study._report import StudyReport, read_study
 from milpscore.study._spec import Study, Task, load_study
-from milpscore.study.engines import Answer, Work, answers, on_dask
-from milpscore.study.store import Row, Store, StudyError, parsed
+from milpscore.study.engines import answers, on_dask
+from milpscore.study.store import Answer, Store, StudyError, parsed
 from milpscore.study.work import StudyWork, load_data_set
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -106,40 +106,14 @@ def run_study(
     work = StudyWork(asked, {spec.name: load_data_set(spec) for spec in asked.data})
     with store.writing(), on_dask(dask):
         tell()
-        _keep(store, work, left(), jobs, _row_of_task, lambda answer: tell())
+        # closed at once on Ctrl-C or a full disk, so that no more solves are begun
+        with closing(answers(work, left(), jobs)) as finished:
+            for answer in finished:
+                task: Task = answer.item
+                content = answer.content or {"result": task.place}
+                store.commit(task.key, task.number, answer, seed=task.seed, **content)
+                tell()
     return read_study(out)
-
-
-def _row_of_task(answer: Answer) -> Row:
-    """A study's answer as it is kept."""
-    task: Task = answer.item
-    identity = {name: value for name, value in task.identity.items() if name != "seed"}
-    content = {"result": identity} if answer.content is None else answer.content
-    return _row(answer, task.key, task.number, seed=task.seed, **content)
-
-
-def _row(answer: Answer, key: str, number: int, **content: Any) -> Row:
-    """An answer as it is kept."""
-    return Row(
-        key, number, "failed" if answer.content is None else "done", error=answer.error,
-        traceback=answer.traceback, seconds=answer.seconds, versions=answer.versions, **content,
-    )  # fmt: skip
-
-
-def _keep(
-    store: Store,
-    work: Work,
-    items: Sequence[Any],
-    n_jobs: int,
-    row_of: Callable[[Answer], Row],
-    tell: Callable[[Answer], None],
-) -> None:
-    """Do the work on the items and commit each answer as it comes."""
-    # closed at once on Ctrl-C or a full disk: nothing more is sent to the workers
-    with closing(answers(work, items, n_jobs)) as finished:
-        for answer in finished:
-            store.commit(row_of(answer))
-            tell(answer)
 
 
 # --- numbered runs -------------------------------------------------------------------------------
@@ -178,28 +152,12 @@ class RunStore(Store):
         self.results: Results = {}
         super().__init__(path, experiment, settings)
 
-    def append(self, run: int, result: Mapping[str, Any]) -> None:
-        """Keep a finished run, and write it to the disk before returning.
-
-        Parameters
-        ----------
-        run : int
-        result : mapping
-            As JSON can hold it, without infinities and NaN.
-
-        Raises
-        ------
-        StudyError
-            Another process is writing to the file, or there is no room.
-        """
-        with self.writing() if self._writer is None else nullcontext():
-            self.commit(Row(str(run), run, "done", result))
-
-    def commit(self, row: Row) -> None:
-        """As :meth:`Store.commit`."""
-        super().commit(row)
-        if row.status == "done":
-            self.results[row.number] = json.loads(json.dumps(row.result, allow_nan=False))
+    def keep(self, answer: Answer) -> None:
+        """Commit the answer of a run, inside :meth:`writing`."""
+        run = answer.item
+        self.commit(str(run), run, answer, result=answer.content)
+        if answer.content is not None:
+            self.results[run] = json.loads(json.dumps(answer.content, allow_nan=False))
 
     def missing(self, runs: int) -> list[int]:
         """Numbers below ``runs`` that are not finished."""
@@ -253,16 +211,20 @@ def finish_runs(
     store.planned = runs
     failures: list[Answer] = []
 
-    def tell(answer: Answer | None = None) -> None:
-        if answer is not None and answer.content is None:
-            failures.append(answer)
-        elif progress is not None:
+    def tell() -> None:
+        if progress is not None:
             progress(runs - len(store.missing(runs)), runs)
 
     # a file that has all of them is read even while another process writes to it
     with store.writing() if store.missing(runs) else nullcontext():
         tell()
-        _keep(store, function, store.missing(runs), n_jobs, _row_of_run, tell)
+        with closing(answers(function, store.missing(runs), n_jobs)) as finished:
+            for answer in finished:
+                store.keep(answer)
+                if answer.content is None:
+                    failures.append(answer)
+                else:
+                    tell()
     if failures:
         first = min(failures, key=lambda answer: int(answer.item))
         raise StudyError(
@@ -270,8 +232,3 @@ def finish_runs(
             "others are kept, and the same call tries the failed ones again"
         )
     return {run: store.results[run] for run in range(runs)}
-
-
-def _row_of_run(answer: Answer) -> Row:
-    """A run as it is kept."""
-    return _row(answer, str(answer.item), answer.item, result=answer.content)

@@ -78,45 +78,30 @@ class StudyError(MilpscoreError, RuntimeError):
 
 
 @lru_cache(maxsize=1)
-def _versions() -> tuple[tuple[str, str], ...]:
+def versions() -> Mapping[str, str]:
+    """What a row's numbers may depend on."""
     import numpy
     import scipy
 
-    packages = (("numpy", numpy.__version__), ("scipy", scipy.__version__))
-    return (("milpscore", __version__), *packages, ("python", platform.python_version()))
-
-
-def versions() -> dict[str, str]:
-    """What a row's numbers may depend on."""
-    return dict(_versions())
+    packages = {"numpy": numpy.__version__, "scipy": scipy.__version__}
+    return {"milpscore": __version__, **packages, "python": platform.python_version()}
 
 
 @dataclass(frozen=True)
-class Row:
-    """A finished solve: its key and place in the study, what came of it as JSON, or why not.
+class Answer:
+    """What came of one item: content, or an error with its traceback; where and how long."""
 
-    ``seconds`` is all it took where it was solved, ``versions`` those of that place.
-    """
-
-    key: str
-    number: int
-    status: Status
-    result: Mapping[str, Any] | None = None
-    card: Mapping[str, Any] | None = None
-    certificate: Mapping[str, Any] | None = None
-    seed: int | None = None
+    item: Any
+    content: Mapping[str, Any] | None
     error: str = ""
     traceback: str = ""
     seconds: float | None = None
     versions: Mapping[str, str] = field(default_factory=versions)
 
-    def values(self) -> tuple[Any, ...]:
-        """In the order of the table's columns."""
-        return (
-            self.key, self.number, self.status, self.seed,
-            _text(self.result), _text(self.card), _text(self.certificate),
-            self.error or None, self.traceback or None, self.seconds, _text(self.versions), _now(),
-        )  # fmt: skip
+    @property
+    def status(self) -> Status:
+        """Done, or failed."""
+        return "failed" if self.content is None else "done"
 
 
 class Store:
@@ -187,22 +172,31 @@ class Store:
                 finally:
                     self._writer = None
 
-    def commit(self, row: Row) -> None:
+    def commit(
+        self, key: str, number: int, answer: Answer, *, seed: int | None = None, **kept: Any
+    ) -> None:
         """Write a finished solve to the disk; a failed one is replaced, a finished one never.
+
+        ``kept`` are its result, card and certificate, as JSON can hold them.
 
         Raises
         ------
         StudyError
             Outside :meth:`writing`, after another process took over, or on a full disk.
         """
-        values = row.values()
+        values = (
+            key, number, answer.status, seed,
+            *(_text(kept.get(name)) for name in ("result", "card", "certificate")),
+            answer.error or None, answer.traceback or None, answer.seconds,
+            _text(answer.versions), _now(),
+        )  # fmt: skip
         if self.path is not None:
             if self._writer is None:
                 raise StudyError("rows are written inside 'with store.writing()' only")
             connection, token = self._writer
             with speaking(self.path):
                 self._write(connection, self.path, token, values)
-        self.status[row.key] = row.status
+        self.status[key] = answer.status
 
     def _write(
         self, connection: sqlite3.Connection, path: Path, token: str, values: tuple[Any, ...]

@@ -205,8 +205,7 @@ class StudyWork:
             found = self._by_estimator(model, task, data, part)
         else:
             found = self._by_design(model, task, data, part)
-        identity = {name: value for name, value in task.identity.items() if name != "seed"}
-        return {**found, "result": plain({**identity, **found["result"]})}
+        return {**found, "result": plain({**task.place, **found["result"]})}
 
     def _part(self, task: Task) -> Part:
         """The rows of the task."""
