@@ -70,7 +70,7 @@ def test_a_constraint_is_plain_data(rule: c.Constraint) -> None:
     assert pickle.loads(pickle.dumps(rule)) == rule
     assert copy.deepcopy(rule) == rule
     assert json.loads(json.dumps(rule.as_mapping())) == rule.as_mapping()
-    (bound,) = c.bind([rule], bins())
+    (bound,) = c.apply_constraints([rule], bins())
     assert bound.name == (rule.name or rule.sentence)
     with pytest.raises(AttributeError):
         rule.name = "other"  # type: ignore[misc]
@@ -80,8 +80,8 @@ def test_columns_go_before_features_and_near_names_are_named() -> None:
     d = bins()
     names = d.names
     assert "Age < 30" in names
-    (one,) = c.bind([c.Exclude("Age < 30")], d)
-    (all_three,) = c.bind([c.Exclude("Age")], d)
+    (one,) = c.apply_constraints([c.Exclude("Age < 30")], d)
+    (all_three,) = c.apply_constraints([c.Exclude("Age")], d)
     points = np.zeros((2, len(names)), dtype=np.int64)
     points[0, names.index("Age < 30")] = points[1, names.index("Age >= 45")] = 1
     assert one.allows(points).tolist() == [False, True]
@@ -178,7 +178,7 @@ def test_missing_values_belong_to_no_side_of_a_cut() -> None:
         assert not low[0]
         assert not high[0]
         assert (low | high)[1:].all()
-        assert c.bind([c.Monotone("Age")], d)
+        assert c.apply_constraints([c.Monotone("Age")], d)
 
 
 @pytest.mark.parametrize(
@@ -402,4 +402,4 @@ def test_totals_are_bounded_exactly_on_decimals() -> None:
 def test_a_feature_of_one_bin_has_no_order_to_break() -> None:
     columns = (Column("A (any value)", "A", "interval"),)
     d = Design(np.ones((4, 1)), np.array([1, -1, 1, -1]), np.ones(4), columns, ((0,),))
-    assert c.bind([c.Monotone("A")], d)[0].parts == ()
+    assert c.apply_constraints([c.Monotone("A")], d)[0].parts == ()

@@ -1,4 +1,4 @@
-from ._base import Constraint as Constraint, bind as bind
+from ._base import Constraint as Constraint, apply_constraints as apply_constraints
 from ._counts import (
     AtLeast as AtLeast,
     AtMost as AtMost,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-import numpy as np
-
-from milpscore.constraints._parts import Part, Points, Wrong
+from milpscore.constraints.parts import AppliedConstraint, Part
 from milpscore.core.card import Card
-from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
+from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
 from milpscore.core.statement import Statement
 
@@ -50,7 +48,7 @@ class Constraint(ABC):
 
     def violation(self, statement: Statement, card: Card) -> str:
         """A sentence where the card breaks it, empty where it does not."""
-        (bound,) = bind([self], statement.design)
+        (bound,) = apply_constraints([self], statement.design)
         return bound.violation(statement, card)
 
     def as_mapping(self) -> dict[str, Any]:
@@ -60,89 +58,9 @@ class Constraint(ABC):
         return {"type": self.kind, **plain}
 
 
-@dataclass(frozen=True, eq=False)
-class Bound:
-    """A constraint on a design; the :class:`milpscore.core.statement.Requirement` of it.
-
-    Attributes
-    ----------
-    constraint : Constraint
-    design : Design
-    name, key : str
-    parts : tuple of Part
-    """
-
-    constraint: Constraint
-    design: Design
-    name: str
-    key: str
-    parts: tuple[Part, ...]
-
-    @property
-    def limits_answers(self) -> bool:
-        """Whether it limits errors."""
-        return any(isinstance(part, Wrong) for part in self.parts)
-
-    def violation(self, statement: Statement, card: Card) -> str:
-        """The first part the card breaks, in words."""
-        for part in self.parts:
-            text = part.broken(self.design, card)
-            if text:
-                return text if text.startswith(self.name) else f"{self.name}: {text}"
-        return ""
-
-    def allows(self, points: IntArray) -> BoolArray:
-        """Which rows of points meet every part that needs no intercept."""
-        fine = np.ones(len(points), dtype=bool)
-        for part in self.parts:
-            if not isinstance(part, Wrong):
-                fine &= part.allows(points)
-        return fine
-
-    def allows_answers(self, positive: BoolArray) -> BoolArray:
-        """Which columns of answers to the merged rows keep to the limits on errors."""
-        fine = np.ones(positive.shape[1], dtype=bool)
-        for part in self.parts:
-            if isinstance(part, Wrong):
-                fine &= part.allows_answers(self.design, positive)
-        return fine
-
-    def allows_cuts(self, place: IntArray, cuts: int) -> BoolArray:
-        """Which cuts of the sorted totals keep to the limits on errors."""
-        fine = np.ones(cuts, dtype=bool)
-        for part in self.parts:
-            if isinstance(part, Wrong):
-                fine &= part.allows_cuts(self.design, place, cuts)
-        return fine
-
-    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
-        """Whether a card with points on ``included``, and none on ``excluded``, may meet it."""
-        inside, outside = frozenset(included), frozenset(excluded)
-        return all(
-            isinstance(part, Wrong) or part.allows_support(inside, outside) for part in self.parts
-        )
-
-    def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-        """The ranges of all points, cut down to what it allows one by one."""
-        for part in self.parts:
-            if isinstance(part, Points):
-                lower, upper = part.tightened(lower, upper)
-        return lower, upper
-
-    def excess(self, points: IntArray) -> FloatArray:
-        """How far rows of points are from meeting it; 0 where they do."""
-        over = np.zeros(len(points))
-        for part in self.parts:
-            if not isinstance(part, Wrong):
-                over += part.excess(points)
-        return over
-
-    def as_mapping(self) -> dict[str, Any]:
-        """What it demands, as the entry of a file, under the name messages use."""
-        return {**self.constraint.as_mapping(), "name": self.name}
-
-
-def bind(constraints: Iterable[Constraint], design: Design) -> tuple[Bound, ...]:
+def apply_constraints(
+    constraints: Iterable[Constraint], design: Design
+) -> tuple[AppliedConstraint, ...]:
     """Constraints on a design, every name resolved, no two called the same.
 
     Parameters
@@ -152,7 +70,7 @@ def bind(constraints: Iterable[Constraint], design: Design) -> tuple[Bound, ...]
 
     Returns
     -------
-    tuple of Bound
+    tuple of AppliedConstraint
 
     Raises
     ------
@@ -166,7 +84,7 @@ def bind(constraints: Iterable[Constraint], design: Design) -> tuple[Bound, ...]
             f"constraints must be a list of milpscore.constraints, got {constraints!r}; a file of "
             "them is read by milpscore.constraints.read_constraints"
         )
-    bound: list[Bound] = []
+    bound: list[AppliedConstraint] = []
     taken: set[str] = set()
     for at, constraint in enumerate(constraints):
         if not isinstance(constraint, Constraint):
@@ -178,7 +96,7 @@ def bind(constraints: Iterable[Constraint], design: Design) -> tuple[Bound, ...]
         name = _fresh(constraint.name or constraint.sentence, taken)
         taken.add(name)
         key = f"{constraint.kind}_{at}_{re.sub(r'[^A-Za-z0-9]+', '_', name)[:40].strip('_')}"
-        bound.append(Bound(constraint, design, name, key, parts))
+        bound.append(AppliedConstraint(constraint, design, name, key, parts))
     return tuple(bound)
 
 

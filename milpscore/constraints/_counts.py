@@ -15,7 +15,7 @@ from milpscore.constraints._names import (
     groups_of,
     listed,
 )
-from milpscore.constraints._parts import Part, Used
+from milpscore.constraints.parts import Part, Used
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
 

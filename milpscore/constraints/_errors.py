@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from milpscore.constraints._base import Constraint, require_count
-from milpscore.constraints._parts import Part, Wrong
 from milpscore.constraints._where import Where, plain_where, rows_where, words
+from milpscore.constraints.parts import Part, Wrong
 from milpscore.core.design import BoolArray, Design
 from milpscore.core.errors import FormulationError
 from milpscore.core.grid import as_fraction, common_step, on_grid

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from milpscore.constraints._base import Constraint
 from milpscore.constraints._names import Group, as_names, groups_of, listed
-from milpscore.constraints._parts import Part, Used
+from milpscore.constraints.parts import Part, Used
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from milpscore.constraints._base import Constraint
 from milpscore.constraints._names import as_names, feature_columns, groups_of, listed
-from milpscore.constraints._parts import Ordered, Part, Points
+from milpscore.constraints.parts import Ordered, Part, Points
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
 

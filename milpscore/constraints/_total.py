@@ -10,7 +10,7 @@ import numpy as np
 
 from milpscore.constraints._base import Constraint
 from milpscore.constraints._names import feature_columns, features
-from milpscore.constraints._parts import Part, Totals
+from milpscore.constraints.parts import Part, Totals
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
 from milpscore.core.grid import as_fraction, on_grid

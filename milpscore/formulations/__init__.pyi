@@ -10,7 +10,6 @@ from ._conic_penalties import (
     weighted_l1 as weighted_l1,
     weighted_l2 as weighted_l2,
 )
-from ._convex_rounding import convex_rounding as convex_rounding
 from ._facets_hinge import facets_hinge as facets_hinge
 from ._fused_lasso import (
     fused_lasso as fused_lasso,
@@ -22,5 +21,5 @@ from ._registry import (
     FORMULATIONS as FORMULATIONS,
 )
 from ._risk_score import risk_score as risk_score
+from ._rounding import convex_rounding as convex_rounding, sparse_rounding as sparse_rounding
 from ._slim import slim as slim
-from ._sparse_rounding import sparse_rounding as sparse_rounding

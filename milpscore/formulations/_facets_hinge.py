@@ -5,39 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
+from milpscore.constraints import apply_constraints
 from milpscore.core.card import Card
-from milpscore.core.design import Design, FloatArray, IntArray, MergedRows
+from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError
-from milpscore.core.program import Layout, Program
+from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
-from milpscore.formulations._constraints import (
-    Constraints,
-    PointVariables,
-    add_constraints,
-    bound_constraints,
-    constrained,
-    refuse_unless_empty_allowed,
-)
-from milpscore.formulations._hinge import (
-    add_hinge_rows,
-    add_points,
-    fill_hinge_rows,
-    fill_points,
-    hinge_intercept,
-    read_points,
-)
-from milpscore.formulations._terms import add_sizes, add_terms, changeable, reach
+from milpscore.formulations._constraint_rows import Constraints, refuse_unless_empty_allowed
+from milpscore.formulations._hinge import hinge_intercept
+from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
     MAX_COEFFICIENT,
+    IntegerKind,
     PerColumn,
+    Ranges,
     as_design,
     builder,
-    check_margin,
     check_max_terms,
     check_non_negative,
     check_positive,
@@ -45,7 +33,6 @@ from milpscore.formulations.building import (
     per_column,
     refuse_crossed,
     refuse_if_too_large,
-    total_range,
 )
 from milpscore.losses import Hinge
 from milpscore.penalties.cards import IntegerFacets
@@ -62,7 +49,7 @@ def facets_hinge(
     coef_min: PerColumn | None = None,
     coef_max: PerColumn | None = None,
     max_terms: int | None = None,
-    intercept: Literal["real", "integer", "zero"] = "real",
+    intercept: IntegerKind = "real",
     intercept_bounds: Sequence[float] | None = None,
     constraints: Constraints = (),
     sample_weight: Any = None,
@@ -94,8 +81,6 @@ def facets_hinge(
 
     Parameters
     ----------
-    X : array, DataFrame of shape (n, p), or Design
-    y : array of shape (n,), two labels; None with a Design
     lam : float
     gamma : float
         The unit of the coefficient grid, > 0: w = gamma * (points of the card).
@@ -106,27 +91,16 @@ def facets_hinge(
         which one column of K points alone costs what the empty card loses: no card, whole or
         real, that is better than the empty one has more. (With constraints of your own that the
         empty card does not meet, give ranges.)
-    max_terms : int, optional
-        Limit on nonzero points.
     intercept : {"real", "integer", "zero"}
         Of the card: b itself is gamma times as large.
     intercept_bounds : (float, float), optional
-        Bounds on b / gamma; default: every intercept that can matter.
-    constraints : sequence of :class:`milpscore.constraints.Constraint`
-        What else the points of the card must meet.
-    sample_weight, class_weight, positive :
-        As in :func:`slim`.
+        Range of b / gamma; default: every intercept that can matter.
 
     Returns
     -------
     Program
         ``program.set(lam=)`` changes lam in place; where a default range was derived from it,
         not to less. ``relaxed()`` is the LP of the Facets penalty under the hinge loss.
-
-    Raises
-    ------
-    DataError, FormulationError, SizeError
-        Among them lam = 0 without ranges: nothing bounds the points then.
 
     Notes
     -----
@@ -138,8 +112,7 @@ def facets_hinge(
     design = as_design(
         X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
     )
-    check_margin(margin)
-    check_positive(gamma=gamma)
+    check_positive(margin=margin, gamma=gamma)
     check_positive(**{"margin / gamma": margin / gamma})
     check_non_negative(lam=lam)
     limit = check_max_terms(max_terms, design.shape[1])
@@ -147,53 +120,51 @@ def facets_hinge(
     nothing = np.zeros(1)
     rule = hinge_intercept(intercept, intercept_bounds, (nothing, nothing), loss.margin)
     lower, upper, least = _ranges(design, coef_min, coef_max, lam, loss, rule)
-    ramps = int(np.maximum(np.maximum(np.abs(lower), np.abs(upper)) - 1, 0).sum())
+    ranges = Ranges(lower, upper, {}, limit)
+    ramps = sum(max(most - 1, 0) for most in ranges.reach)
     refuse_if_too_large("facets_hinge", len(rows.y), design.shape[1], further=2 * ramps)
-    ranges = total_range(rows.X, lower, upper, limit)
+    totals = ranges.totals(rows.X)
     statement = Statement(
         formulation="facets_hinge",
         design=design,
         loss=loss,
         penalties=(IntegerFacets(lam),),
-        coef_min=lower,
-        coef_max=upper,
-        intercept=hinge_intercept(intercept, intercept_bounds, ranges, loss.margin),
-        max_terms=limit,
+        intercept=hinge_intercept(intercept, intercept_bounds, totals, loss.margin),
         arguments={"lam": lam, "gamma": gamma, "margin": margin},
-        constraints=bound_constraints(constraints, design),
+        constraints=apply_constraints(constraints, design),
+        **vars(ranges),
     )
     if least:
         refuse_unless_empty_allowed(statement)
-    model = _model(statement, rows, ranges)
-    layout = constrained(Layout(read=read_points, fill=_fill), statement)
-    return Program(statement, model, layout, parameters=changeable(statement), least=least)
+    return _program(statement, totals, least)
 
 
-def _model(
-    statement: Statement, rows: MergedRows, ranges: tuple[FloatArray, FloatArray]
-) -> pyo.ConcreteModel:
+def _program(
+    statement: Statement, totals: tuple[FloatArray, FloatArray], least: dict[str, float]
+) -> Program:
     """The algebra over the merged rows; a ramp is indexed by its column and its kink."""
-    m = pyo.ConcreteModel(name="facets_hinge")
-    (penalty,) = statement.penalties
-    largest = reach(statement)
-    add_points(m, statement)
-    add_terms(m, statement)
-    m.lam = pyo.Param(initialize=penalty.lam, mutable=True, within=pyo.NonNegativeReals)
-    add_sizes(m, largest)
+    model = CardModel(statement)
+    m = model.m
+    model.add_points()
+    model.add_terms()
+    lam = model.weight("lam", statement.penalties[0].lam)
+    largest = model.add_sizes()
     kinks = [(j, i) for j, most in enumerate(largest) for i in range(1, most)]
+
+    def ramps(card: Card) -> dict[tuple[int, int], int]:
+        sizes = np.abs(card.coefficients).tolist()
+        return {(j, i): max(sizes[j] - i, 0) for j, i in kinks}
+
     m.kinks = pyo.Set(dimen=2, initialize=kinks)
-    m.ramp = pyo.Var(m.kinks, bounds=lambda m, j, i: (0, largest[j] - i))
+    model.variable("ramp", ramps, m.kinks, bounds=lambda m, j, i: (0, largest[j] - i))
 
     @m.Constraint(m.kinks)
     def ramp_rows(m: Any, j: int, i: int) -> Any:
         return m.ramp[j, i] - m.size[j] >= -i
 
-    add_hinge_rows(m, statement, rows, [m.w[j] for j in m.J], rows.X, ranges)
+    model.add_hinge_loss(totals)
     steps = sum(m.size[j] for j in m.J) + sum(m.ramp[kink] for kink in m.kinks)
-    add_constraints(m, statement, PointVariables([m.w[j] for j in m.J]))
-    m.penalty = pyo.Expression(expr=m.lam * steps)
-    m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
-    return m
+    return model.program(lam * steps, least=least)
 
 
 def _ranges(
@@ -251,12 +222,3 @@ def _default_reach(design: Design, lam: float, loss: Hinge, rule: InterceptRule)
             "coef_min and coef_max, or a larger lam"
         )
     return reaches
-
-
-def _fill(m: Any, statement: Statement, card: Card) -> None:
-    """Every variable as the card implies it."""
-    w = card.coefficients
-    fill_points(m, card)
-    for j, i in m.kinks:
-        m.ramp[j, i].set_value(max(abs(int(w[j])) - i, 0), skip_validation=True)
-    fill_hinge_rows(m, statement, card, card.totals(statement.design.merged.X))

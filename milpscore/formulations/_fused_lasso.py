@@ -10,32 +10,31 @@ from typing import Any, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from milpscore.constraints import apply_constraints
 from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError
-from milpscore.core.program import Layout, Program
+from milpscore.core.program import Program
 from milpscore.core.statement import Statement
-from milpscore.formulations._constraints import (
-    Constraints,
-    PointVariables,
-    add_constraints,
-    bound_constraints,
-    constrained,
-)
-from milpscore.formulations._hinge import add_hinge_rows, fill_hinge_rows, hinge_intercept
-from milpscore.formulations._terms import changeable
+from milpscore.formulations._constraint_rows import Constraints
+from milpscore.formulations._hinge import hinge_intercept
+from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
+    DATA,
+    LEAST,
     MAX_COEFFICIENT,
+    MOST,
+    IntegerKind,
     PerColumn,
+    Ranges,
+    allowed,
     as_design,
     builder,
-    check_margin,
     check_non_negative,
-    coefficient_bounds,
+    check_positive,
     linear,
     refuse_if_too_large,
-    total_range,
 )
 from milpscore.losses import Hinge
 from milpscore.penalties import data_driven_weights
@@ -51,12 +50,12 @@ def fused_lasso(
     *,
     lam: float = 0.01,
     margin: float = 1.0,
-    coef_min: PerColumn = -5,
-    coef_max: PerColumn = 5,
+    coef_min: PerColumn = LEAST,
+    coef_max: PerColumn = MOST,
     reference: Literal["first", "lowest"] = "first",
     features: Sequence[str] | None = None,
     weights: Sequence[float] | FloatArray | Literal["data"] | None = None,
-    intercept: Literal["zero", "integer", "real"] = "integer",
+    intercept: IntegerKind = "integer",
     intercept_bounds: Sequence[float] | None = None,
     constraints: Constraints = (),
     sample_weight: Any = None,
@@ -79,11 +78,8 @@ def fused_lasso(
     Parameters
     ----------
     X : Design with ordered blocks of bins, as :class:`milpscore.data.Binner` makes them
-    y : None
     lam : float
         Weight of the jumps; the paper's lambda / n, because the loss here is a mean.
-    margin : float
-        1 in the paper.
     coef_min, coef_max : int, sequence of length p, or mapping from column name
         ``coef_min=0`` gives the paper's non-negative points (theta in N).
     reference : {"first", "lowest"}
@@ -97,17 +93,6 @@ def fused_lasso(
         :func:`milpscore.penalties.data_driven_weights` of the weighted rows in each bin. Without
         integrality and ranges that bind, the program is binarsity's hinge-loss LP: its blocks sum
         to 0, but total variation and a free intercept do not see a constant.
-    intercept, intercept_bounds, constraints, sample_weight, class_weight, positive :
-        As in :func:`hinge`.
-
-    Returns
-    -------
-    Program
-
-    Raises
-    ------
-    DataError, FormulationError, SizeError
-        Among them a design without bins.
 
     Notes
     -----
@@ -119,51 +104,46 @@ def fused_lasso(
     design = as_design(
         X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
     )
-    check_margin(margin)
+    check_positive(margin=margin)
     check_non_negative(lam=lam)
     if reference not in ("first", "lowest"):
         raise FormulationError(f"reference must be 'first' or 'lowest', got {reference!r}")
-    lower, upper = _point_ranges(design, coef_min, coef_max, reference, features)
+    ranges = _point_ranges(design, coef_min, coef_max, reference, features)
     rows = design.merged
     refuse_if_too_large("fused_lasso", len(rows.y), design.shape[1])
-    ranges = total_range(rows.X, lower, upper, None)
+    totals = ranges.totals(rows.X)
     statement = Statement(
         formulation="fused_lasso",
         design=design,
         loss=Hinge(margin),
         penalties=(BlockTV(lam, design.blocks, _jump_weights(design, weights)),),
-        coef_min=lower,
-        coef_max=upper,
-        intercept=hinge_intercept(intercept, intercept_bounds, ranges, margin),
-        constraints=bound_constraints(constraints, design),
+        intercept=hinge_intercept(intercept, intercept_bounds, totals, margin),
+        constraints=apply_constraints(constraints, design),
+        **vars(ranges),
     )
-    model = _model(statement, ranges)
-    layout = constrained(Layout(read=_read, fill=_fill), statement)
-    program = Program(statement, model, layout, parameters=changeable(statement))
+    program = _program(statement, totals)
     if reference == "lowest":
         program.simplify = _lower_blocks
     return program
 
 
-def _model(statement: Statement, ranges: tuple[FloatArray, FloatArray]) -> pyo.ConcreteModel:
+def _program(statement: Statement, totals: tuple[FloatArray, FloatArray]) -> Program:
     """The algebra over the merged rows; jumps are indexed by the left bin of each pair."""
-    m = pyo.ConcreteModel(name="fused_lasso")
-    tv = statement.penalties[0]
+    model = CardModel(statement)
+    m, tv = model.m, statement.penalties[0]
     assert isinstance(tv, BlockTV)
-    rows = statement.design.merged
     following = {a: b for block in tv.blocks for a, b in pairwise(block)}
-
-    m.J = pyo.RangeSet(0, len(statement.coef_min) - 1)
-    m.jumps = pyo.Set(initialize=list(following), within=m.J)
-    m.lam = pyo.Param(initialize=tv.lam, mutable=True, within=pyo.NonNegativeReals)
-    m.theta = pyo.Var(
-        m.J,
-        domain=pyo.Integers,
-        bounds=lambda m, j: (int(statement.coef_min[j]), int(statement.coef_max[j])),
-    )
     reach = (statement.coef_max.max() - statement.coef_min.min()).item()
-    m.eta = pyo.Var(m.jumps, bounds=(0, reach))
-    add_hinge_rows(m, statement, rows, [m.theta[j] for j in m.J], rows.X, ranges)
+
+    def sizes(card: Card) -> dict[int, int]:
+        w = card.coefficients.tolist()
+        return {a: abs(w[a] - w[b]) for a, b in following.items()}
+
+    model.add_points("theta")
+    m.jumps = pyo.Set(initialize=list(following), within=m.J)
+    lam = model.weight("lam", tv.lam)
+    model.variable("eta", sizes, m.jumps, bounds=(0, reach))
+    model.add_hinge_loss(totals)
 
     @m.Constraint(m.jumps)
     def jump_up(m: Any, j: int) -> Any:
@@ -173,15 +153,10 @@ def _model(statement: Statement, ranges: tuple[FloatArray, FloatArray]) -> pyo.C
     def jump_down(m: Any, j: int) -> Any:
         return m.theta[following[j]] - m.theta[j] <= m.eta[j]
 
-    add_constraints(m, statement, PointVariables([m.theta[j] for j in m.J]))
-    if tv.weights is None:
-        jumps = sum(m.eta[j] for j in m.jumps)
-    else:
-        into = [following[j] for j in m.jumps]
-        jumps = linear([m.eta[j] for j in m.jumps], tv.weights[into])
-    m.penalty = pyo.Expression(expr=m.lam * jumps)
-    m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
-    return m
+    into = np.ones(statement.shape[1]) if tv.weights is None else np.asarray(tv.weights)
+    eta = [m.eta[j] for j in m.jumps]
+    jumps = sum(eta) if tv.weights is None else linear(eta, into[[following[j] for j in m.jumps]])
+    return model.program(lam * jumps)
 
 
 def fused_lasso_by_feature(X: Any, y: Any = None, **arguments: Any) -> dict[str, Program]:
@@ -198,9 +173,7 @@ def fused_lasso_by_feature(X: Any, y: Any = None, **arguments: Any) -> dict[str,
         Solve each; the sum of their points is cut by the best separator
         (:func:`milpscore.rounding.combine`).
     """
-    data = {
-        k: arguments.pop(k) for k in ("sample_weight", "class_weight", "positive") if k in arguments
-    }
+    data = {k: arguments.pop(k) for k in DATA if k in arguments}
     design = as_design(X, y, **data)
     return {
         feature: fused_lasso(design, features=[feature], **arguments)
@@ -261,10 +234,11 @@ def _point_ranges(
     coef_max: PerColumn,
     reference: str,
     features: Sequence[str] | None,
-) -> tuple[Any, Any]:
-    """Bounds of every bin's points; the reference bin and unused features are fixed at 0."""
+) -> Ranges:
+    """The range of every bin's points; the reference bin and unused features are fixed at 0."""
     blocks = _block_features(design)
-    lower, upper = coefficient_bounds(design, coef_min, coef_max)
+    ranges = allowed(design, coef_min, coef_max)
+    lower, upper = ranges.coef_min, ranges.coef_max
     if features is not None and (isinstance(features, str) or not isinstance(features, Sequence)):
         raise FormulationError(f"features must be a list of raw features, got {features!r}")
     unknown = [feature for feature in features or () if feature not in list(blocks)]
@@ -284,7 +258,7 @@ def _point_ranges(
         raise FormulationError(
             "with this reference bin no points are left: widen coef_min and coef_max"
         )
-    return lower, upper
+    return ranges
 
 
 def _lower_blocks(statement: Statement, card: Card) -> Card:
@@ -297,22 +271,6 @@ def _lower_blocks(statement: Statement, card: Card) -> Card:
         w[bins] -= least
         shift += least
     return Card(w, card.intercept + shift)
-
-
-def _read(m: Any) -> tuple[FloatArray, float]:
-    """Points and intercept from the model's values."""
-    return np.array([m.theta[j].value for j in m.J], dtype=np.float64), float(m.b.value)
-
-
-def _fill(m: Any, statement: Statement, card: Card) -> None:
-    """Every variable as the card implies it."""
-    w = card.coefficients
-    for j in m.J:
-        m.theta[j].set_value(int(w[j]), skip_validation=True)
-    for block in statement.design.blocks:
-        for a, b in pairwise(block):
-            m.eta[a].set_value(abs(int(w[a]) - int(w[b])), skip_validation=True)
-    fill_hinge_rows(m, statement, card, card.totals(statement.design.merged.X))
 
 
 # ------------------------------------------------------------------ what conic programs relax

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,35 +10,26 @@ from typing import Any, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from milpscore.core.card import Card
+from milpscore.constraints import apply_constraints
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import FormulationError
-from milpscore.core.program import Layout, Program
+from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.core.terms import ProxPenalty, SmoothLoss
-from milpscore.formulations._constraints import (
-    Constraints,
-    PointVariables,
-    add_constraints,
-    bound_constraints,
-    constrained,
-    limits_errors,
-    reach_every_cut,
-)
-from milpscore.formulations._hinge import add_points, fill_points, read_points
-from milpscore.formulations._terms import add_sizes, add_terms, changeable, reach
+from milpscore.formulations._constraint_rows import Constraints, limits_errors, reach_every_cut
+from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
+    LEAST,
+    MOST,
+    IntegerKind,
     PerColumn,
+    allowed,
     as_design,
     builder,
-    check_max_terms,
     check_non_negative,
     check_positive,
-    coefficient_bounds,
-    coefficient_sets,
-    intercept_range,
+    intercept_rule,
     refuse_if_too_large,
-    total_range,
 )
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.penalties import EYE, L0, L1, L2
@@ -55,15 +45,15 @@ def risk_score(
     *,
     loss: str | SmoothLoss = "logistic",
     scale: float = 1.0,
-    coef_min: PerColumn = -5,
-    coef_max: PerColumn = 5,
+    coef_min: PerColumn = LEAST,
+    coef_max: PerColumn = MOST,
     coef_sets: Mapping[str, Sequence[int]] | None = None,
     max_terms: int | None = None,
     l0_penalty: float = 1e-6,
     penalty: Literal["none", "l1", "l2", "facets", "eye"] = "none",
     lam: float = 0.0,
     expert: Any = None,
-    intercept: Literal["zero", "integer", "real"] = "integer",
+    intercept: IntegerKind = "integer",
     intercept_bounds: Sequence[float] | None = None,
     constraints: Constraints = (),
     sample_weight: Any = None,
@@ -87,14 +77,10 @@ def risk_score(
 
     Parameters
     ----------
-    X : array, DataFrame of shape (n, p), or Design
-    y : array of shape (n,), two labels; None with a Design
     loss : str or SmoothLoss
         "logistic", "squared" or "squared_hinge" of the classes -1/+1; "poisson" of 0/1.
     scale : float
         Points in one unit of the score, > 0; fixed: what is proved is proved for this scale.
-    coef_min, coef_max, coef_sets, max_terms, l0_penalty :
-        As in :func:`slim`.
     penalty : {"none", "l1", "l2", "facets", "eye"}
         Omega: the sum of sizes, half the sum of squares, Facets' integer form (w^2 + \|w\|) / 2,
         or EYE of the ``expert``'s features.
@@ -102,21 +88,6 @@ def risk_score(
         Its weight.
     expert : names, mapping or array
         As in :func:`eye`; for ``penalty="eye"`` only.
-    intercept : {"integer", "real", "zero"}
-    intercept_bounds : (float, float), optional
-        Bounds on b; default: every intercept that can be a minimiser.
-    constraints : sequence of :class:`milpscore.constraints.Constraint`
-        What else the card must meet, say ``[Sign("Age", "+"), MaxFPR(0.2)]``.
-    sample_weight, class_weight, positive :
-        As in :func:`slim`.
-
-    Returns
-    -------
-    Program
-
-    Raises
-    ------
-    DataError, FormulationError, OptionError, SizeError
 
     Notes
     -----
@@ -132,37 +103,28 @@ def risk_score(
     )
     check_non_negative(l0_penalty=l0_penalty, lam=lam)
     check_positive(scale=scale)
-    lower, upper = coefficient_bounds(design, coef_min, coef_max)
-    sets = coefficient_sets(design, coef_sets or {})
-    for j, values in sets.items():
-        lower[j], upper[j] = values[0], values[-1]
-    limit = check_max_terms(max_terms, design.shape[1])
+    ranges = allowed(design, coef_min, coef_max, coef_sets, max_terms)
     # no row of the data is one of the program's: only the points and their curves are
-    chords = int(np.maximum(np.abs(lower), np.abs(upper)).sum())
-    curved = 2 * chords if penalty in ("l2", "facets") else 0
+    curved = 2 * sum(ranges.reach) if penalty in ("l2", "facets") else 0
     refuse_if_too_large("risk_score", 0, design.shape[1], 8 * design.shape[1] + curved)
     risk = RiskLoss(smooth_loss(loss), float(scale))
     if risk.base.task == "multinomial":
         raise FormulationError("a risk score tells two classes apart: choose another loss")
-    ranges = total_range(design.merged.X, lower, upper, limit)
+    totals = ranges.totals(design.merged.X)
     statement = Statement(
         formulation="risk_score",
         design=design,
         loss=risk,  # type: ignore[arg-type]
         penalties=(L0(l0_penalty), *_penalty(design, penalty, lam, expert)),
-        coef_min=lower,
-        coef_max=upper,
-        coef_sets=sets,
-        intercept=_intercept_rule(design, risk, intercept, intercept_bounds, ranges),
-        max_terms=limit,
+        intercept=_intercept_rule(design, risk, intercept, intercept_bounds, totals),
         arguments={"loss": risk.name, "scale": scale, "penalty": penalty, "lam": lam},
-        constraints=bound_constraints(constraints, design),
+        constraints=apply_constraints(constraints, design),
+        **vars(ranges),
     )
     if limits_errors(statement):
-        rule = reach_every_cut(statement.intercept, ranges, intercept_bounds)
+        rule = reach_every_cut(statement.intercept, totals, intercept_bounds)
         statement = replace(statement, intercept=rule)
-    layout = constrained(Layout(read=read_points, fill=_fill), statement)
-    return Program(statement, _model(statement), layout, parameters=changeable(statement))
+    return _program(statement)
 
 
 def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, ...]:
@@ -194,9 +156,9 @@ def _half_squares(lam: float) -> ProxPenalty:
 def _intercept_rule(
     design: Design,
     loss: RiskLoss,
-    kind: str,
+    kind: IntegerKind,
     bounds: Sequence[float] | None,
-    ranges: tuple[FloatArray, FloatArray],
+    totals: tuple[FloatArray, FloatArray],
 ) -> InterceptRule:
     """The allowed intercepts; by default every b that can be a minimiser.
 
@@ -204,85 +166,60 @@ def _intercept_rule(
     mean derivative is positive; so at the best b some total + b lies at or below scale * z0, and
     some at or above it.
     """
-    if kind == "zero":
-        return InterceptRule("zero", Fraction(0), Fraction(0), Fraction(1))
-    if kind not in ("integer", "real"):
-        raise FormulationError(f"intercept must be 'integer', 'zero' or 'real', got {kind!r}")
-    rows, (smallest, largest) = design.merged, ranges
+    rows, (smallest, largest) = design.merged, totals
     far = InterceptRule("real", Fraction(-(10**6)), Fraction(10**6), None)
     best, _ = loss.best_intercepts(np.zeros((len(rows.y), 1)), rows.y, rows.weight, far)
-    lower = Fraction(math.floor(float(best[0]) - float(largest.max(initial=0.0))))
-    upper = Fraction(math.ceil(float(best[0]) - float(smallest.min(initial=0.0))))
-    step = Fraction(1) if kind == "integer" else None
-    lower, upper = intercept_range(bounds, lower, upper, step)
-    return InterceptRule("integer" if kind == "integer" else "real", lower, upper, step)
+    lower = float(best[0]) - float(largest.max(initial=0.0))
+    upper = float(best[0]) - float(smallest.min(initial=0.0))
+    return intercept_rule(kind, bounds, lower, upper)
 
 
-def _model(statement: Statement) -> pyo.ConcreteModel:
+def _program(statement: Statement) -> Program:
     """The master program: no tangent yet but the least loss there can be."""
-    m = pyo.ConcreteModel(name="risk_score")
-    add_points(m, statement)
-    add_terms(m, statement)
-    rule = statement.intercept
-    m.b = pyo.Var(
-        domain=pyo.Reals if rule.step is None else pyo.Integers,
-        bounds=(float(rule.lower), float(rule.upper)),
-    )
-    m.eta = pyo.Var(bounds=(0, None))  # no loss is negative
+    from milpscore.verify.cards import mean_loss
+
+    model = CardModel(statement)
+    m = model.m
+    model.add_points()
+    terms = model.add_terms()
+    model.add_intercept()
+    # no loss is negative
+    model.variable("eta", lambda card: mean_loss(statement, card)[0], bounds=(0, None))
     m.cuts = pyo.ConstraintList()
     m.loss = pyo.Expression(expr=1.0 * m.eta)
-    add_constraints(m, statement, PointVariables([m.w[j] for j in m.J]))
-    m.penalty = pyo.Expression(expr=m.l0_term + _penalty_term(m, statement))
-    m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
-    return m
+    return model.program(terms + _penalty_term(model))
 
 
-def _penalty_term(m: Any, statement: Statement) -> Any:
+def _penalty_term(model: CardModel) -> Any:
     """lam Omega(w) as rows that are exact at whole points; EYE, a norm, by tangents."""
+    m, statement = model.m, model.statement
     if len(statement.penalties) == 1:
         return 0.0
-    term = statement.penalties[1]
-    m.lam = pyo.Param(initialize=term.lam, mutable=True, within=pyo.NonNegativeReals)
-    kind = statement.arguments["penalty"]
-    largest = reach(statement)
+    term: Any = statement.penalties[1]
+    lam, kind = model.weight("lam", term.lam), statement.arguments["penalty"]
     if kind == "eye":
-        m.norm = pyo.Var(bounds=(0, None))
+        unit = term.make(1.0)
+        model.variable("norm", lambda card: float(unit.value(card.coefficients)), bounds=(0, None))
         m.norm_cuts = pyo.ConstraintList()
-        return m.lam * m.norm
-    add_sizes(m, largest)
+        return lam * m.norm
+    largest = model.add_sizes()
     if kind == "l1":
-        return m.lam * sum(m.size[j] for j in m.J)
+        return lam * sum(m.size[j] for j in m.J)
     # w^2 / 2 and (w^2 + |w|) / 2 are piecewise linear between whole points: |w| <= k + 1 and
     # >= k gives the chord through both, which lies below the function at every other whole point
-    chords = [(j, k) for j, most in enumerate(largest) for k in range(most)]
-    m.chords = pyo.Set(dimen=2, initialize=chords)
-    m.curve = pyo.Var(m.J, bounds=(0, None))
+    m.chords = pyo.Set(dimen=2, initialize=[(j, k) for j in m.J for k in range(largest[j])])
+    model.variable(
+        "curve", lambda card: _curve(kind, np.abs(card.coefficients)), m.J, bounds=(0, None)
+    )
 
     @m.Constraint(m.chords)
     def curve_rows(m: Any, j: int, k: int) -> Any:
         low, high = _curve(kind, k), _curve(kind, k + 1)
         return m.curve[j] - (high - low) * m.size[j] >= low - (high - low) * k
 
-    return m.lam * sum(m.curve[j] for j in m.J)
+    return lam * sum(m.curve[j] for j in m.J)
 
 
-def _curve(kind: str, k: int) -> float:
-    """Omega of one coefficient of k points."""
+def _curve(kind: str, k: Any) -> Any:
+    """Omega of coefficients of k points each."""
     return k * k / 2 if kind == "l2" else k * (k + 1) / 2
-
-
-def _fill(m: Any, statement: Statement, card: Card) -> None:
-    """Every variable as the card implies it."""
-    from milpscore.verify.cards import mean_loss
-
-    fill_points(m, card)
-    m.b.set_value(float(card.intercept), skip_validation=True)
-    m.eta.set_value(mean_loss(statement, card)[0], skip_validation=True)
-    if m.component("curve") is not None:
-        kind = statement.arguments["penalty"]
-        for j in m.J:
-            size = abs(int(card.coefficients[j]))
-            m.curve[j].set_value(_curve(kind, size), skip_validation=True)
-    if m.component("norm") is not None:
-        unit = statement.penalties[1].make(1.0)  # type: ignore[attr-defined]
-        m.norm.set_value(float(unit.value(card.coefficients)), skip_validation=True)

@@ -10,34 +10,28 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from milpscore.constraints import apply_constraints
 from milpscore.core.card import RELATIVE_ROUNDING, Card
-from milpscore.core.design import Design, FloatArray, MergedRows
+from milpscore.core.design import Design, FloatArray, IntArray, MergedRows
 from milpscore.core.errors import FormulationError
 from milpscore.core.grid import on_grid
-from milpscore.core.program import Layout, Program
+from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
-from milpscore.formulations._constraints import (
-    Constraints,
-    PointVariables,
-    add_constraints,
-    bound_constraints,
-    constrained,
-)
-from milpscore.formulations._terms import add_l1, add_terms, changeable, fill_sizes, fill_terms
+from milpscore.formulations._constraint_rows import Constraints
+from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
     INTEGRALITY_TOLERANCE,
+    LEAST,
+    MOST,
     PerColumn,
+    allowed,
     as_design,
     builder,
-    check_max_terms,
     check_non_negative,
-    coefficient_bounds,
-    coefficient_sets,
     divide_by_gcd,
     intercept_range,
     linear,
     refuse_if_too_large,
-    total_range,
 )
 from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
@@ -55,14 +49,24 @@ class _Units:
         """The rows in these units."""
         return on_grid(X, self.unit).astype(np.float64) if self.on_grid else X
 
+    @property
+    def caveat(self) -> str:
+        """What the bound speaks of where there is no grid."""
+        if self.on_grid:
+            return ""
+        return (
+            f"among cards whose negative totals stay {self.gap:g} below T; "
+            "bin the columns, or round decimals (X.round(2)), for a bound over all cards"
+        )
+
 
 @builder
 def slim(
     X: Any,
     y: Any = None,
     *,
-    coef_min: PerColumn = -5,
-    coef_max: PerColumn = 5,
+    coef_min: PerColumn = LEAST,
+    coef_max: PerColumn = MOST,
     coef_sets: Mapping[str, Sequence[int]] | None = None,
     max_terms: int | None = None,
     l0_penalty: float = 1e-3,
@@ -91,34 +95,8 @@ def slim(
 
     Parameters
     ----------
-    X : array, DataFrame of shape (n, p), or Design
-    y : array of shape (n,), two labels; None with a Design
-    coef_min, coef_max : int, sequence of length p, or mapping from column name
-        Inclusive bounds of each coefficient.
-    coef_sets : mapping from column name to allowed values, optional
-        For example ``{"Age": [0, 1, 2, 5, 10]}``; without a 0 the term is always used.
-    max_terms : int, optional
-        Limit k on nonzero coefficients.
-    l0_penalty, l1_penalty : float
-        C_0 and C_1, per term and per point.
-    intercept_bounds : (float, float), optional
-        Bounds on b = -T; default: every threshold that can matter.
     threshold_gap : float, optional
         For data on no usable grid: negative totals stay so far below T.
-    constraints : sequence of :class:`milpscore.constraints.Constraint`
-        What else the card must meet, say ``[Sign("Age", "+"), MaxFPR(0.2)]``.
-    sample_weight : array of shape (n,), optional
-    class_weight : "balanced" or mapping from label to weight, optional
-    positive : label, optional
-        The positive label; default 1 / True / the last in order.
-
-    Returns
-    -------
-    Program
-
-    Raises
-    ------
-    DataError, FormulationError, SizeError
 
     Notes
     -----
@@ -132,37 +110,13 @@ def slim(
         X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
     )
     check_non_negative(l0_penalty=l0_penalty, l1_penalty=l1_penalty)
-    lower, upper = coefficient_bounds(design, coef_min, coef_max)
-    sets = coefficient_sets(design, coef_sets or {})
-    for j, values in sets.items():
-        lower[j], upper[j] = values[0], values[-1]
-    limit = check_max_terms(max_terms, design.shape[1])
+    ranges = allowed(design, coef_min, coef_max, coef_sets, max_terms)
     rows = design.merged
     refuse_if_too_large("slim", len(rows.y), design.shape[1])
-
-    ranges = total_range(rows.X, lower, upper, limit)
-    units = _choose_units(design, ranges, threshold_gap)
+    units = _choose_units(design, ranges.totals(rows.X), threshold_gap)
     grid_rows = units.scale(rows.X)
-    smallest, largest = total_range(grid_rows, lower, upper, limit)
+    smallest, largest = ranges.totals(grid_rows)
     rule = _intercept_rule(rows, smallest, largest, units, intercept_bounds)
-    statement = Statement(
-        formulation="slim",
-        design=design,
-        loss=ZeroOne(),
-        penalties=(L0(l0_penalty), L1(l1_penalty)),
-        coef_min=lower,
-        coef_max=upper,
-        coef_sets=sets,
-        intercept=rule,
-        max_terms=limit,
-        caveat=""
-        if units.on_grid
-        else (
-            f"among cards whose negative totals stay {units.gap:g} below T; "
-            "bin the columns, or round decimals (X.round(2)), for a bound over all cards"
-        ),
-        constraints=bound_constraints(constraints, design),
-    )
     big_m = _big_m(rows, smallest, largest, rule, units)
     if (big_m.max(initial=0.0) * INTEGRALITY_TOLERANCE) >= units.gap / 2:
         raise FormulationError(
@@ -170,71 +124,61 @@ def slim(
             f"threshold gap {units.gap:g}: bin the columns, narrow the coefficients, or raise "
             "threshold_gap"
         )
-    model = _model(statement, rows, grid_rows, big_m, units)
-    layout = Layout(
-        read=lambda m: _read(m, units), fill=lambda m, s, card: _fill(m, s, card, grid_rows, units)
+    statement = Statement(
+        formulation="slim",
+        design=design,
+        loss=ZeroOne(),
+        penalties=(L0(l0_penalty), L1(l1_penalty)),
+        intercept=rule,
+        caveat=units.caveat,
+        constraints=apply_constraints(constraints, design),
+        **vars(ranges),
     )
-    program = Program(
-        statement,
-        model,
-        constrained(layout, statement),
-        simplify=divide_by_gcd,
-        parameters=changeable(statement),
-    )
-    return program
+    return _program(statement, grid_rows, big_m, units)
 
 
-def _model(
-    statement: Statement, rows: MergedRows, X: FloatArray, big_m: FloatArray, units: _Units
-) -> pyo.ConcreteModel:
-    """The algebra; X holds the merged rows in grid units."""
-    m = pyo.ConcreteModel(name="slim")
-    total_weight = float(rows.weight.sum())
-    y, rule = rows.y, statement.intercept
+def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Units) -> Program:
+    """The algebra; X holds the merged rows in grid units, shape (m, p), big_m one for each."""
+    model, rows, rule = CardModel(statement), statement.design.merged, statement.intercept
+    m, y = model.m, rows.y
 
     # Sets: merged rows I = I+ and I-, design columns J, contradicting pairs Q
     m.I = pyo.RangeSet(0, len(y) - 1)
     m.I_pos = pyo.Set(initialize=np.flatnonzero(y > 0).tolist(), within=m.I)
     m.I_neg = pyo.Set(initialize=np.flatnonzero(y < 0).tolist(), within=m.I)
-    m.J = pyo.RangeSet(0, len(statement.coef_min) - 1)
     m.Q = pyo.RangeSet(0, len(rows.conflicts) - 1)
 
     # Variables: points w, threshold T in grid units, errors z
-    m.w = pyo.Var(
-        m.J,
-        domain=pyo.Integers,
-        bounds=lambda m, j: (int(statement.coef_min[j]), int(statement.coef_max[j])),
-    )
-    m.T = pyo.Var(
+    model.add_points()
+    model.variable(
+        "T",
+        lambda card: float(card.threshold / units.unit),
         domain=pyo.Integers if units.on_grid else pyo.Reals,
         bounds=(float(-rule.upper / units.unit), float(-rule.lower / units.unit)),
     )
-    m.z = pyo.Var(m.I, domain=pyo.Binary)
+    model.variable("z", lambda card: _errors(card, X, y, units), m.I, domain=pyo.Binary)
     for i in np.flatnonzero(big_m <= 0).tolist():
         m.z[i].setub(0)  # no allowed card errs on this row
-    add_terms(m, statement)
-    add_l1(m, statement)
+    penalty = model.add_terms() + model.add_l1()
 
-    # (1) mean weighted errors + C_0 terms + C_1 points
-    m.loss = pyo.Expression(expr=linear([m.z[i] for i in m.I], rows.weight / total_weight))
-    m.penalty = pyo.Expression(expr=m.l0_term + m.l1_term)
-    m.objective = pyo.Objective(expr=m.loss + m.penalty, sense=pyo.minimize)
+    # (1) mean weighted errors
+    errors = [m.z[i] for i in m.I]
+    m.loss = pyo.Expression(expr=linear(errors, rows.weight / float(rows.weight.sum())))
 
     # (2) positive rows reach T, (3) negative rows stay delta below T, unless z_i = 1
-    w = [m.w[j] for j in m.J]
     M = big_m.tolist()
 
     @m.Constraint(m.I_pos)
     def positive_rows(m: Any, i: int) -> Any:
         if M[i] <= 0:
             return pyo.Constraint.Skip
-        return linear(w, X[i]) - m.T + M[i] * m.z[i] >= 0
+        return model.points.linear(X[i]) - m.T + M[i] * m.z[i] >= 0
 
     @m.Constraint(m.I_neg)
     def negative_rows(m: Any, i: int) -> Any:
         if M[i] <= 0:
             return pyo.Constraint.Skip
-        return linear(w, X[i]) - m.T - M[i] * m.z[i] <= -units.gap
+        return model.points.linear(X[i]) - m.T - M[i] * m.z[i] <= -units.gap
 
     # (4) a card errs on exactly one row of a contradicting pair
     pairs = rows.conflicts.tolist()
@@ -245,8 +189,12 @@ def _model(
         return m.z[positive] + m.z[negative] == 1
 
     # (5) what else the card must meet
-    add_constraints(m, statement, PointVariables(w), [m.z[i] for i in m.I])
-    return m
+    return model.program(
+        penalty,
+        wrong=errors,
+        intercept=lambda m: -float(m.T.value) * float(units.unit),
+        simplify=divide_by_gcd,
+    )
 
 
 def _choose_units(
@@ -303,27 +251,10 @@ def _big_m(
     return np.where(rows.y > 0, T_max - smallest, largest - T_min + units.gap)
 
 
-def _read(m: Any, units: _Units) -> tuple[FloatArray, float]:
-    """Points and intercept from the model's values."""
-    return np.array([m.w[j].value for j in m.J], dtype=np.float64), -float(m.T.value) * float(
-        units.unit
-    )
-
-
-def _fill(m: Any, statement: Statement, card: Card, X: FloatArray, units: _Units) -> None:
-    """Every variable as the card implies it."""
-    w = card.coefficients
-    for j in m.J:
-        m.w[j].set_value(int(w[j]), skip_validation=True)
-    threshold = card.threshold / units.unit
-    m.T.set_value(float(threshold), skip_validation=True)
-    total = X @ w.astype(np.float64)
-    positive = statement.design.merged.y > 0
-    slack = total - float(threshold)
+def _errors(card: Card, X: FloatArray, y: IntArray, units: _Units) -> IntArray:
+    """Whether the card errs on each merged row, 1 or 0; shape (m,)."""
+    total = X @ card.coefficients.astype(np.float64)
+    slack = total - float(card.threshold / units.unit)
     # off the grid T may sit exactly on a total, or gap above one, and rounding must not tip it
     rounding = 0.0 if units.on_grid else RELATIVE_ROUNDING * max(1.0, float(np.abs(total).max()))
-    errs = np.where(positive, slack < -rounding, slack > rounding - units.gap)
-    for i, wrong in enumerate(errs.tolist()):
-        m.z[i].set_value(int(wrong), skip_validation=True)
-    fill_terms(m, w)
-    fill_sizes(m, w)
+    return np.where(y > 0, slack < -rounding, slack > rounding - units.gap).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What several builders need: the design, coefficient ranges, ranges of totals, linear forms."""
+"""What builders share: design, ranges, checks, the decorator that records, linear forms."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ import numbers
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from pyomo.common.gc_manager import PauseGC
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from milpscore.core.algebra import part_names
+from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, SizeError
 from milpscore.core.html import algebra_in
 from milpscore.core.program import Program
+from milpscore.core.statement import InterceptRule, Statement
 
 PerColumn = int | Sequence[int] | Mapping[str, int]
+IntegerKind = Literal["zero", "integer", "real"]
+
+LEAST, MOST = -5, 5
+"""The range of points where none is given."""
 
 MAX_NONZEROS = 10_000_000
 MAX_COEFFICIENT = 10_000
@@ -42,13 +49,7 @@ def as_design(
     class_weight: Any = None,
     positive: Any = None,
 ) -> Design:
-    """The design itself, or one made from a table and its labels.
-
-    Raises
-    ------
-    DataError
-        Where weights accompany a finished design, or the data cannot be used.
-    """
+    """The design itself, or one made from a table and its labels; DataError where it cannot be."""
     if isinstance(X, Design):
         if any(part is not None for part in (y, sample_weight, class_weight, positive)):
             raise DataError(
@@ -64,7 +65,7 @@ def as_design(
 
 
 def refuse_if_too_large(name: str, rows: int, columns: int, further: int = 0) -> None:
-    """Raise SizeError, with an estimate, where a program of so many dense rows is out of reach.
+    """Raise SizeError, with an estimate, where so many dense rows are out of reach.
 
     ``further`` nonzeros are those of rows that belong to no row of the data.
     """
@@ -79,26 +80,93 @@ def refuse_if_too_large(name: str, rows: int, columns: int, further: int = 0) ->
         )
 
 
-def per_column(design: Design, value: PerColumn, name: str, default: int) -> IntArray:
-    """One whole number per column from a scalar, a sequence, or a mapping by column name.
+# ------------------------------------------------------------------ numbers
 
-    Parameters
-    ----------
-    design : Design
-    value : int, sequence of length p, or mapping from column name to int
-        Columns a mapping does not name get ``default``.
-    name : str
-        Argument name for error texts.
-    default : int
 
-    Returns
-    -------
-    ndarray of int64, shape (p,)
+def _is_number(value: Any) -> bool:
+    """Whether ``value`` is a finite real number (a bool is not)."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def check_non_negative(**values: float) -> None:
+    """Raise FormulationError for any value that is not a finite number >= 0."""
+    for name, value in values.items():
+        if not _is_number(value) or value < 0:
+            raise FormulationError(f"{name} must be a finite number >= 0, got {value!r}")
+
+
+def check_positive(**values: float) -> None:
+    """Raise FormulationError for any value that is not a finite number > 0."""
+    for name, value in values.items():
+        if not _is_number(value) or value <= 0:
+            raise FormulationError(f"{name} must be a finite number > 0, got {value!r}")
+
+
+# ------------------------------------------------------------------ which coefficients are allowed
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges of the coefficients, explicit sets by column index, and the limit on terms.
+
+    Its fields are those of a :class:`Statement`, which takes them as ``**vars(ranges)``.
+    """
+
+    coef_min: IntArray
+    coef_max: IntArray
+    coef_sets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    max_terms: int | None = None
+
+    def totals(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest total each row of X can reach, shapes (m,)."""
+        at_min, at_max = X * self.coef_min, X * self.coef_max
+        forced = (self.coef_min > 0) | (self.coef_max < 0)
+        limit = self.max_terms
+        free_terms = None if limit is None else max(limit - int(forced.sum()), 0)
+
+        def extreme(contribution: FloatArray) -> FloatArray:
+            optional = np.maximum(contribution[:, ~forced], 0.0)
+            if free_terms is not None and free_terms < optional.shape[1]:
+                # only the largest contributions of as many terms as are allowed
+                cut = optional.shape[1] - free_terms
+                optional = np.partition(optional, max(cut - 1, 0), axis=1)[:, cut:]
+            return np.asarray(optional.sum(axis=1) + contribution[:, forced].sum(axis=1))
+
+        return -extreme(np.maximum(-at_min, -at_max)), extreme(np.maximum(at_min, at_max))
+
+    @property
+    def reach(self) -> list[int]:
+        """The largest size of each coefficient."""
+        return np.maximum(np.abs(self.coef_min), np.abs(self.coef_max)).tolist()
+
+
+def allowed(
+    design: Design,
+    coef_min: PerColumn,
+    coef_max: PerColumn,
+    coef_sets: Mapping[str, Sequence[int]] | None = None,
+    max_terms: int | None = None,
+) -> Ranges:
+    """The coefficients that a builder's arguments allow.
 
     Raises
     ------
     FormulationError
-        For unknown columns, wrong lengths, or values that are not whole and finite.
+        For unknown columns, values that are not whole, crossed ranges, a limit that is no count.
+    """
+    lower = per_column(design, coef_min, "coef_min", LEAST)
+    upper = per_column(design, coef_max, "coef_max", MOST)
+    refuse_crossed(design, lower, upper)
+    sets = _coefficient_sets(design, coef_sets or {})
+    for j, values in sets.items():
+        lower[j], upper[j] = values[0], values[-1]
+    return Ranges(lower, upper, sets, check_max_terms(max_terms, design.shape[1]))
+
+
+def per_column(design: Design, value: PerColumn, name: str, default: int) -> IntArray:
+    """One whole number for each column from a scalar, a sequence, or a mapping by column name.
+
+    ``name`` is the argument's, for error texts; columns a mapping does not name get ``default``.
     """
     p = design.shape[1]
     if isinstance(value, Mapping):
@@ -132,61 +200,12 @@ def column_index(design: Design, column: str | int, name: str) -> int:
         raise FormulationError(f"{name}: there is no column {column!r} in the design") from None
 
 
-def coefficient_bounds(
-    design: Design, coef_min: PerColumn, coef_max: PerColumn
-) -> tuple[IntArray, IntArray]:
-    """Bounds per column.
-
-    Raises
-    ------
-    FormulationError
-        Where a lower bound exceeds its upper bound.
-    """
-    lower = per_column(design, coef_min, "coef_min", -5)
-    upper = per_column(design, coef_max, "coef_max", 5)
-    refuse_crossed(design, lower, upper)
-    return lower, upper
-
-
 def refuse_crossed(design: Design, lower: IntArray, upper: IntArray) -> None:
-    """Raise FormulationError where a lower bound exceeds its upper bound."""
+    """Raise FormulationError where the least points exceed the most."""
     for j in np.flatnonzero(lower > upper)[:1]:
         raise FormulationError(
             f"{design.names[j]}: coef_min {lower[j]} is larger than coef_max {upper[j]}"
         )
-
-
-def _is_number(value: Any) -> bool:
-    """Whether ``value`` is a finite real number (a bool is not)."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def check_non_negative(**values: float) -> None:
-    """Raise FormulationError for any value that is not a finite number >= 0."""
-    for name, value in values.items():
-        if not _is_number(value) or value < 0:
-            raise FormulationError(f"{name} must be a finite number >= 0, got {value!r}")
-
-
-def check_margin(margin: float) -> None:
-    """Raise FormulationError unless the margin is a positive finite number."""
-    check_positive(margin=margin)
-
-
-def check_positive(**values: float) -> None:
-    """Raise FormulationError for any value that is not a finite number > 0."""
-    for name, value in values.items():
-        if not _is_number(value) or value <= 0:
-            raise FormulationError(f"{name} must be a finite number > 0, got {value!r}")
-
-
-def check_points(value: Any, name: str) -> int:
-    """One allowed value of a coefficient; a FormulationError unless it is whole and small."""
-    if not _is_number(value) or value != int(value) or abs(value) > MAX_COEFFICIENT:
-        raise FormulationError(
-            f"{name} needs whole numbers of at most {MAX_COEFFICIENT} in size, got {value!r}"
-        )
-    return int(value)
 
 
 def check_max_terms(max_terms: Any, columns: int) -> int | None:
@@ -198,16 +217,10 @@ def check_max_terms(max_terms: Any, columns: int) -> int | None:
     return int(max_terms) if max_terms < columns else None
 
 
-def coefficient_sets(
+def _coefficient_sets(
     design: Design, coef_sets: Mapping[str, Sequence[int]]
 ) -> dict[int, tuple[int, ...]]:
-    """Allowed values by column index, sorted.
-
-    Raises
-    ------
-    FormulationError
-        For unknown columns, or values that are no whole numbers.
-    """
+    """Allowed values by column index, sorted."""
     if not isinstance(coef_sets, Mapping):
         raise FormulationError(
             f"coef_sets must map columns to lists of whole numbers, got {coef_sets!r}"
@@ -218,57 +231,37 @@ def coefficient_sets(
             raise FormulationError(
                 f"coef_sets[{column!r}] needs a list of whole numbers, got {values!r}"
             )
-        whole = {check_points(value, f"coef_sets[{column!r}]") for value in values}
-        sets[column_index(design, column, "coef_sets")] = tuple(sorted(whole))
+        for value in values:
+            if not _is_number(value) or value != int(value) or abs(value) > MAX_COEFFICIENT:
+                raise FormulationError(
+                    f"coef_sets[{column!r}] needs whole numbers of at most {MAX_COEFFICIENT} in "
+                    f"size, got {value!r}"
+                )
+        whole = tuple(sorted({int(value) for value in values}))
+        sets[column_index(design, column, "coef_sets")] = whole
     return sets
 
 
-def total_range(
-    X: FloatArray, coef_min: IntArray, coef_max: IntArray, max_terms: int | None
-) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest total each row can reach over the allowed coefficients.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, p)
-    coef_min, coef_max : ndarray of shape (p,)
-    max_terms : int or None
-        At most so many coefficients differ from 0.
-
-    Returns
-    -------
-    (smallest, largest) : ndarrays of shape (m,)
-    """
-    at_min, at_max = X * coef_min, X * coef_max
-    forced = (coef_min > 0) | (coef_max < 0)
-    free_terms = None if max_terms is None else max(max_terms - int(forced.sum()), 0)
-
-    def extreme(contribution: FloatArray) -> FloatArray:
-        optional = np.maximum(contribution[:, ~forced], 0.0)
-        if free_terms is not None and free_terms < optional.shape[1]:
-            cut = optional.shape[1] - free_terms
-            optional = (
-                np.partition(optional, cut - 1, axis=1)[:, cut:] if free_terms else optional[:, :0]
-            )
-        return np.asarray(optional.sum(axis=1) + contribution[:, forced].sum(axis=1))
-
-    return -extreme(np.maximum(-at_min, -at_max)), extreme(np.maximum(at_min, at_max))
+# ------------------------------------------------------------------ which intercepts are allowed
 
 
-def check_intercept_bounds(intercept_bounds: Sequence[float]) -> tuple[float, float]:
-    """The two bounds on b as floats.
+def intercept_rule(
+    kind: IntegerKind, bounds: Sequence[float] | None, lower: float, upper: float
+) -> InterceptRule:
+    """The intercepts of a kind within a user's bounds, or else those that can matter.
 
     Raises
     ------
     FormulationError
-        Unless two finite numbers in order are given.
+        For another kind, or bounds that hold none.
     """
-    given = list(intercept_bounds) if isinstance(intercept_bounds, Iterable) else []
-    if len(given) != 2 or not all(_is_number(v) for v in given) or given[0] > given[1]:
-        raise FormulationError(
-            f"intercept_bounds needs two finite numbers [lower, upper], got {intercept_bounds!r}"
-        )
-    return float(given[0]), float(given[1])
+    if kind == "zero":
+        return InterceptRule("zero", Fraction(0), Fraction(0), Fraction(1))
+    if kind not in ("integer", "real"):
+        raise FormulationError(f"intercept must be 'integer', 'zero' or 'real', got {kind!r}")
+    step = Fraction(1) if kind == "integer" else None
+    ends = Fraction(math.floor(lower)), Fraction(math.ceil(upper))
+    return InterceptRule(kind, *intercept_range(bounds, *ends, step), step)
 
 
 def intercept_range(
@@ -277,7 +270,7 @@ def intercept_range(
     upper: Fraction,
     step: Fraction | None,
 ) -> tuple[Fraction, Fraction]:
-    """The user's bounds on b, or else the derived ones, moved inwards to multiples of the step.
+    """The user's range of b, or else the derived one, moved inwards to multiples of the step.
 
     HiGHS gives wrong optima where an integer variable has fractional bounds.
 
@@ -287,8 +280,13 @@ def intercept_range(
         Unless two finite numbers in order are given, with a multiple of the step between them.
     """
     if intercept_bounds is not None:
-        low, high = check_intercept_bounds(intercept_bounds)
-        lower, upper = Fraction(repr(low)), Fraction(repr(high))
+        given = list(intercept_bounds) if isinstance(intercept_bounds, Iterable) else []
+        if len(given) != 2 or not all(_is_number(v) for v in given) or given[0] > given[1]:
+            raise FormulationError(
+                "intercept_bounds needs two finite numbers [lower, upper], got "
+                f"{intercept_bounds!r}"
+            )
+        lower, upper = (Fraction(repr(float(end))) for end in given)
     if step is not None:
         lower, upper = math.ceil(lower / step) * step, math.floor(upper / step) * step
     if lower > upper:
@@ -296,6 +294,9 @@ def intercept_range(
             f"intercept_bounds {intercept_bounds!r} hold no multiple of the step {step}: widen them"
         )
     return lower, upper
+
+
+# ------------------------------------------------------------------ models and cards
 
 
 def linear(variables: Sequence[Any], coefficients: FloatArray) -> LinearExpression:
@@ -308,14 +309,12 @@ def linear(variables: Sequence[Any], coefficients: FloatArray) -> LinearExpressi
     )
 
 
-def divide_by_gcd(statement: Any, card: Any) -> Any:
+def divide_by_gcd(statement: Statement, card: Card) -> Card:
     """The card with coprime coefficients that answers every row on the grid the same way.
 
     Dividing w by g and T by g, rounded up to the data's step, leaves each decision unchanged: all
     totals are multiples of ``g * step``.
     """
-    from milpscore.core.card import Card
-
     step = statement.intercept.step
     divisor = int(np.gcd.reduce(card.coefficients)) if card.nonzeros else 1
     if divisor <= 1 or step is None:

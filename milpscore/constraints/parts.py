@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
+from milpscore.core.statement import Statement
 
 Group = tuple[int, ...]
 
@@ -281,3 +282,85 @@ Part: TypeAlias = Points | Ordered | Used | Wrong | Totals
 
 def _end(value: float | None, missing: str) -> str:
     return missing if value is None else f"{value:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedConstraint:
+    """A constraint on a design; the :class:`milpscore.core.statement.Requirement` of it.
+
+    Attributes
+    ----------
+    constraint : Constraint
+    design : Design
+    name, key : str
+    parts : tuple of Part
+    """
+
+    constraint: Any
+    design: Design
+    name: str
+    key: str
+    parts: tuple[Part, ...]
+
+    @property
+    def limits_answers(self) -> bool:
+        """Whether it limits errors."""
+        return any(isinstance(part, Wrong) for part in self.parts)
+
+    def violation(self, statement: Statement, card: Card) -> str:
+        """The first part the card breaks, in words."""
+        for part in self.parts:
+            text = part.broken(self.design, card)
+            if text:
+                return text if text.startswith(self.name) else f"{self.name}: {text}"
+        return ""
+
+    def allows(self, points: IntArray) -> BoolArray:
+        """Which rows of points meet every part that needs no intercept."""
+        fine = np.ones(len(points), dtype=bool)
+        for part in self.parts:
+            if not isinstance(part, Wrong):
+                fine &= part.allows(points)
+        return fine
+
+    def allows_answers(self, positive: BoolArray) -> BoolArray:
+        """Which columns of answers to the merged rows keep to the limits on errors."""
+        fine = np.ones(positive.shape[1], dtype=bool)
+        for part in self.parts:
+            if isinstance(part, Wrong):
+                fine &= part.allows_answers(self.design, positive)
+        return fine
+
+    def allows_cuts(self, place: IntArray, cuts: int) -> BoolArray:
+        """Which cuts of the sorted totals keep to the limits on errors."""
+        fine = np.ones(cuts, dtype=bool)
+        for part in self.parts:
+            if isinstance(part, Wrong):
+                fine &= part.allows_cuts(self.design, place, cuts)
+        return fine
+
+    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
+        """Whether a card with points on ``included``, and none on ``excluded``, may meet it."""
+        inside, outside = frozenset(included), frozenset(excluded)
+        return all(
+            isinstance(part, Wrong) or part.allows_support(inside, outside) for part in self.parts
+        )
+
+    def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
+        """The ranges of all points, cut down to what it allows one by one."""
+        for part in self.parts:
+            if isinstance(part, Points):
+                lower, upper = part.tightened(lower, upper)
+        return lower, upper
+
+    def excess(self, points: IntArray) -> FloatArray:
+        """How far rows of points are from meeting it; 0 where they do."""
+        over = np.zeros(len(points))
+        for part in self.parts:
+            if not isinstance(part, Wrong):
+                over += part.excess(points)
+        return over
+
+    def as_mapping(self) -> dict[str, Any]:
+        """What it demands, as the entry of a file, under the name messages use."""
+        return {**self.constraint.as_mapping(), "name": self.name}

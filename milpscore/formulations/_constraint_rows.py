@@ -11,15 +11,21 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from milpscore.constraints import Constraint, bind
-from milpscore.constraints._base import Bound
-from milpscore.constraints._parts import Ordered, Part, Points, Totals, Used, Wrong
+from milpscore.constraints import Constraint
+from milpscore.constraints.parts import (
+    AppliedConstraint,
+    Ordered,
+    Part,
+    Points,
+    Totals,
+    Used,
+    Wrong,
+)
 from milpscore.core.card import Card, GridTotals, card_totals
-from milpscore.core.design import Design, FloatArray
+from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError
-from milpscore.core.program import Layout
 from milpscore.core.statement import RULES, InterceptRule, Statement
-from milpscore.formulations.building import INTEGRALITY_TOLERANCE, linear, total_range
+from milpscore.formulations.building import INTEGRALITY_TOLERANCE, Ranges, linear
 from milpscore.losses import ZeroOne
 
 Group = tuple[int, ...]
@@ -45,17 +51,6 @@ class PointVariables:
         factors = np.zeros(len(self.variables) // len(self.signs))
         factors[j] = 1.0
         return self.linear(factors)
-
-
-def bound_constraints(constraints: Constraints, design: Design) -> tuple[Bound, ...]:
-    """The constraints a builder was given, on its design; see :func:`milpscore.constraints.bind`.
-
-    Raises
-    ------
-    FormulationError
-        For anything else than constraints, or names the design does not have.
-    """
-    return bind(constraints, design)
 
 
 def limits_errors(statement: Statement) -> bool:
@@ -120,7 +115,7 @@ def add_constraints(
     m.add_component(RULES, pyo.Block())
     rows = _Rows(m, statement, points, wrong)
     for number, bound in enumerate(statement.constraints):
-        assert isinstance(bound, Bound)
+        assert isinstance(bound, AppliedConstraint)
         own = pyo.ConstraintList()
         rows.block.add_component(bound.key, own)
         for at, part in enumerate(bound.parts):
@@ -243,7 +238,7 @@ class _Rows:
         statement, m = self.statement, self.m
         delta = _least_distance(statement)
         X, y = statement.design.merged.X[new], statement.design.merged.y[new]
-        ranges = total_range(X, statement.coef_min, statement.coef_max, statement.max_terms)
+        ranges = Ranges(statement.coef_min, statement.coef_max, {}, statement.max_terms).totals(X)
         rule = statement.intercept
         worst_positive = -(ranges[0] + float(rule.lower))
         big_m = np.where(y > 0, worst_positive, ranges[1] + float(rule.upper) + delta)
@@ -328,19 +323,7 @@ def _refuse_coarse(big_m: FloatArray, delta: float) -> None:
         )
 
 
-def constrained(layout: Layout, statement: Statement) -> Layout:
-    """The layout of a model with constraints: filling sets their variables as well."""
-    if not statement.constraints:
-        return layout
-
-    def fill(m: Any, statement: Statement, card: Card) -> None:
-        layout.fill(m, statement, card)
-        _fill(m, statement, card)
-
-    return Layout(read=layout.read, fill=fill)
-
-
-def _fill(m: Any, statement: Statement, card: Card) -> None:
+def fill_constraints(m: Any, statement: Statement, card: Card) -> None:
     """Every variable of the constraints as the card implies it."""
     b, w = m.component(RULES), card.coefficients
     for index, flag in b.used.items():
