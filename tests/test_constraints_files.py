@@ -83,7 +83,7 @@ def test_every_constraint_survives_a_file(tmp_path: Path) -> None:
         ("[[constraint]]\ntype = 'sign'", "list called constraints"),
         ("constraints = 3", "list called constraints"),
         ("[other]\nx = 1\n[[constraints]]\ntype='include'\ncolumns='x'", "no key 'other'"),
-        ("[[constraints]", "is no TOML"),
+        ("[[constraints]", "is not TOML"),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, said: str) -> None:
@@ -116,7 +116,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_broken_yaml(tmp_path: Path) -> None:
     pytest.importorskip("yaml", reason="PyYAML is optional")
-    with pytest.raises(DataError, match="is no YAML"):
+    with pytest.raises(DataError, match="is not YAML"):
         c.read_constraints(saved(tmp_path, "constraints: [", "rules.yaml"))
 
 

@@ -1,14 +1,14 @@
-"""What all constraints share: a name, and how they are bound to a design."""
+"""What all constraints share: a name, the columns they speak of, how they apply to a design."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from milpscore.constraints.parts import AppliedConstraint, Part
+from milpscore.constraints.parts import AppliedConstraint, Group, Part
 from milpscore.core.card import Card
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
@@ -48,14 +48,24 @@ class Constraint(ABC):
 
     def violation(self, statement: Statement, card: Card) -> str:
         """A sentence where the card breaks it, empty where it does not."""
-        (bound,) = apply_constraints([self], statement.design)
-        return bound.violation(statement, card)
+        (applied,) = apply_constraints([self], statement.design)
+        return applied.violation(statement, card)
 
     def as_mapping(self) -> dict[str, Any]:
         """The entry of a file of constraints that makes it; see :func:`read_constraints`."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {key: _plain(value) for key, value in given.items() if value is not None}
         return {"type": self.kind, **plain}
+
+    @property
+    def title(self) -> str:
+        """The class's name, for messages."""
+        return type(self).__name__
+
+    def _store(self, **values: Any) -> None:
+        """Replace fields by their checked form."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
 
 def apply_constraints(
@@ -84,29 +94,21 @@ def apply_constraints(
             f"constraints must be a list of milpscore.constraints, got {constraints!r}; a file of "
             "them is read by milpscore.constraints.read_constraints"
         )
-    bound: list[AppliedConstraint] = []
-    taken: set[str] = set()
+    found: dict[str, AppliedConstraint] = {}
     for at, constraint in enumerate(constraints):
         if not isinstance(constraint, Constraint):
             raise FormulationError(
                 f"constraints must hold milpscore.constraints, say AtMost(3, columns), got "
                 f"{constraint!r}"
             )
-        parts = constraint.parts(design)
-        name = _fresh(constraint.name or constraint.sentence, taken)
-        taken.add(name)
+        name = wanted = constraint.name or constraint.sentence
+        number = 2
+        while name in found:
+            name, number = f"{wanted} ({number})", number + 1
         key = f"{constraint.kind}_{at}_{re.sub(r'[^A-Za-z0-9]+', '_', name)[:40].strip('_')}"
-        bound.append(AppliedConstraint(constraint, design, name, key, parts))
-    return tuple(bound)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    """The name, numbered where another constraint has it."""
-    number = 2
-    fresh = name
-    while fresh in taken:
-        fresh, number = f"{name} ({number})", number + 1
-    return fresh
+        parts = constraint.parts(design)
+        found[name] = AppliedConstraint(constraint, design, name, key, parts)
+    return tuple(found.values())
 
 
 def _plain(value: Any) -> Any:
@@ -116,14 +118,94 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def require_count(value: Any, argument: str) -> int:
-    """A whole number >= 0.
+# ------------------------------------------------------------------ arguments
 
-    Raises
-    ------
-    FormulationError
-        For anything else.
-    """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 0:
-        raise FormulationError(f"{argument} must be a whole number >= 0, got {value!r}")
+
+def whole_number(value: Any, argument: str, least: int | None = None) -> int:
+    """A whole number, not below ``least``; FormulationError for anything else."""
+    small = least is not None and hasattr(value, "__index__") and int(value) < least
+    if isinstance(value, bool) or not hasattr(value, "__index__") or small:
+        more = "" if least is None else f" >= {least}"
+        raise FormulationError(f"{argument} must be a whole number{more}, got {value!r}")
     return int(value)
+
+
+def require_in_order(title: str, lower: Any, upper: Any) -> None:
+    """Refuse a range without ends, or with ends that cross."""
+    if lower is None and upper is None:
+        raise FormulationError(f"{title} needs lower, upper, or both")
+    if lower is not None and upper is not None and lower > upper:
+        raise FormulationError(f"{title}: lower {lower} is larger than upper {upper}")
+
+
+def from_to(lower: Any, upper: Any) -> str:
+    """A range in words."""
+    ends = (("from", lower), ("to", upper))
+    return " ".join(f"{word} {end:g}" for word, end in ends if end is not None)
+
+
+# ------------------------------------------------------------------ names of columns and features
+
+
+def as_names(given: Any, argument: str) -> tuple[str, ...]:
+    """One name or several as a tuple of names; FormulationError for anything but text, or none."""
+    names = (given,) if isinstance(given, str) else given
+    listable = isinstance(names, Iterable) and not isinstance(names, bytes)
+    found = tuple(names) if listable else ()
+    if not found or not all(isinstance(name, str) for name in found):
+        raise FormulationError(f"{argument} needs the names of columns or features, got {given!r}")
+    return found
+
+
+def columns_of(design: Design, name: str, argument: str) -> Group:
+    """The columns a name stands for: the design column of this name, else those of the feature."""
+    own = tuple(j for j, column in enumerate(design.columns) if column.name == name)
+    found = own or tuple(j for j, column in enumerate(design.columns) if column.feature == name)
+    if not found:
+        raise FormulationError(f"{argument} names {name!r}; {nearest(name, known_names(design))}")
+    return found
+
+
+def groups_of(design: Design, names: Iterable[str], argument: str) -> tuple[Group, ...]:
+    """The columns of each name."""
+    return tuple(columns_of(design, name, argument) for name in names)
+
+
+def union_of(design: Design, names: Iterable[str], argument: str) -> Group:
+    """All columns of several names, each once."""
+    groups = groups_of(design, names, argument)
+    return tuple(dict.fromkeys(j for group in groups for j in group))
+
+
+def feature_columns(design: Design, feature: str, argument: str) -> Group:
+    """The columns of a raw feature; FormulationError, naming the nearest, where there is none."""
+    found = tuple(j for j, column in enumerate(design.columns) if column.feature == feature)
+    if not found:
+        raise FormulationError(
+            f"{argument} names {feature!r}; {nearest(feature, features_of(design))}"
+        )
+    return found
+
+
+def features_of(design: Design) -> list[str]:
+    """The raw features in the order of the columns."""
+    return list(dict.fromkeys(column.feature for column in design.columns))
+
+
+def known_names(design: Design) -> list[str]:
+    """Every name a column answers to."""
+    return list(dict.fromkeys([*design.names, *features_of(design)]))
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Which of the known names was perhaps meant."""
+    from milpscore.data.checking import near_matches
+
+    return near_matches(name, known)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for a sentence, the many cut short."""
+    every = list(names)
+    shown = ", ".join(every[:4])
+    return shown if len(every) <= 4 else f"{shown} and {len(every) - 4} more"

@@ -1,13 +1,17 @@
-"""The constraints by name; adding one is a new class and one line here."""
+"""The constraints by name and from files; adding one is a new class and one line here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from milpscore.core.errors import FormulationError
+from milpscore.core.errors import DataError, FormulationError, MissingDependencyError
 from milpscore.core.registry import Registry
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
     from milpscore.constraints._base import Constraint
 
 CONSTRAINTS: Registry[type[Constraint]] = Registry(
@@ -35,3 +39,134 @@ CONSTRAINTS: Registry[type[Constraint]] = Registry(
     FormulationError,
 )
 """Names as files write them count too: ``at_most`` is ``AtMost``."""
+
+_LIST = "constraints"
+
+
+def read_constraints(path: str | Path) -> tuple[Constraint, ...]:
+    """The constraints a file lists.
+
+    The file holds one list, ``constraints``; each entry has a ``type``, the name of a constraint
+    (``at_most`` or ``AtMost``), and that constraint's own arguments. In TOML::
+
+        [[constraints]]
+        type = "monotone"
+        features = "Age"
+
+        [[constraints]]
+        type = "max_fpr"
+        value = 0.2
+        where = "Age >= 40"
+        name = "few false alarms from 40 on"
+
+    and in YAML, which needs PyYAML::
+
+        constraints:
+          - {type: at_most, k: 2, columns: [BMI, Weight, Waist]}
+          - {type: include, columns: Age}
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in ``.toml``, ``.yaml`` or ``.yml``.
+
+    Returns
+    -------
+    tuple of Constraint
+
+    Raises
+    ------
+    DataError
+        The file cannot be read as what its name says.
+    FormulationError
+        An unknown type or argument, named with the nearest known one, or a bad value.
+    MissingDependencyError
+        A YAML file, and PyYAML is not installed.
+    """
+    path = Path(path)
+    content = _loaded(path)
+    if not isinstance(content, Mapping) or not isinstance(content.get(_LIST), list):
+        raise DataError(
+            f"{path.name} needs a list called {_LIST}: [[{_LIST}]] tables in TOML, a list of "
+            "mappings in YAML"
+        )
+    _refuse_unknown(content, [_LIST], path.name)
+    found = []
+    for number, entry in enumerate(content[_LIST], start=1):
+        try:
+            found.append(make_constraint(entry))
+        except FormulationError as error:
+            raise FormulationError(f"{path.name}, constraint {number}: {error}") from error
+    return tuple(found)
+
+
+def make_constraint(entry: Any) -> Constraint:
+    """A constraint from one entry of a file; the inverse of ``Constraint.as_mapping``.
+
+    Parameters
+    ----------
+    entry : mapping
+        ``type`` and the constraint's arguments.
+
+    Returns
+    -------
+    Constraint
+
+    Raises
+    ------
+    FormulationError
+        For a missing or unknown type or argument, or a bad value.
+    """
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("type"), str):
+        raise FormulationError(f"an entry needs a type, say type = 'at_most', got {entry!r}")
+    wanted = CONSTRAINTS[entry["type"]]
+    given = {str(key): value for key, value in entry.items() if key != "type"}
+    own = [field for field in fields(wanted) if field.init]
+    _refuse_unknown(given, [field.name for field in own], wanted.__name__)
+    missing = [f.name for f in own if f.default is MISSING and f.name not in given]
+    if missing:
+        raise FormulationError(f"{wanted.__name__} needs {', '.join(missing)}")
+    if given.get("name") is not None and not isinstance(given["name"], str):
+        raise FormulationError(f"{wanted.__name__}: name must be text, got {given['name']!r}")
+    return wanted(**given)
+
+
+def _refuse_unknown(given: Mapping[str, Any], known: list[str], owner: str) -> None:
+    """Refuse a key that is not known, naming the nearest."""
+    for key in given:
+        if key not in known:
+            close = get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise FormulationError(
+                f"{owner} has no key {key!r}; {hint}known are {', '.join(known)}"
+            )
+
+
+def _loaded(path: Path) -> Any:
+    """What a TOML or YAML file holds."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise DataError(f"there is no file {str(path)!r}: check --constraints") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path.name} cannot be read as UTF-8 text ({error})") from error
+    if path.suffix == ".toml":
+        import tomllib
+
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise DataError(f"{path.name} is not TOML: {error}") from error
+    if path.suffix not in (".yaml", ".yml"):
+        raise DataError(f"{path.name}: constraints are read from .toml, .yaml or .yml")
+    try:
+        import yaml
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"{path.name} needs PyYAML (pip install pyyaml); or write the constraints as TOML, "
+            "which needs nothing"
+        ) from error
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise DataError(f"{path.name} is not YAML: {' '.join(str(error).split())}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,9 +20,19 @@ ROUNDING = 1e-9
 """Of weights and values on no grid: what their sums may miss a limit by, relatively."""
 
 
+def _ends(lower: float | None, upper: float | None) -> tuple[float, float]:
+    """A range as two numbers; None is no end."""
+    return (-np.inf if lower is None else lower, np.inf if upper is None else upper)
+
+
+def _beyond(least: Any, most: Any, ends: tuple[float, float]) -> FloatArray:
+    """How far intervals [least, most] reach outside a range, below and above together."""
+    return np.asarray(np.maximum(ends[0] - least, 0.0) + np.maximum(most - ends[1], 0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Points:
-    """lower <= w_j <= upper for some columns; None is no bound."""
+    """lower <= w_j <= upper for some columns; None is no end."""
 
     columns: Group
     lower: int | None
@@ -29,34 +40,26 @@ class Points:
 
     def broken(self, design: Design, card: Card) -> str:
         """What is wrong with a card."""
+        low, high = _ends(self.lower, self.upper)
         for j in self.columns:
             w = int(card.coefficients[j])
-            if not self.allows(card.coefficients[None, :], j)[0]:
-                ends = f"[{_end(self.lower, '-inf')}, {_end(self.upper, 'inf')}]"
-                return f"{design.names[j]} has {w} points, outside {ends}"
+            if not low <= w <= high:
+                return f"{design.names[j]} has {w} points, outside [{low:g}, {high:g}]"
         return ""
 
-    def allows(self, points: IntArray, column: int | None = None) -> BoolArray:
-        """Which rows of points are within; only one column's where ``column`` is given."""
-        own = points[:, list(self.columns) if column is None else [column]]
-        fine = np.ones(len(points), dtype=bool)
-        if self.lower is not None:
-            fine &= (own >= self.lower).all(axis=1)
-        if self.upper is not None:
-            fine &= (own <= self.upper).all(axis=1)
-        return fine
+    def allows(self, points: IntArray) -> BoolArray:
+        """Which rows of points are within."""
+        return np.asarray(self.excess(points) == 0)
 
     def excess(self, points: IntArray) -> FloatArray:
         """Points outside, added up."""
         own = points[:, list(self.columns)]
-        low = 0 if self.lower is None else np.maximum(self.lower - own, 0).sum(axis=1)
-        high = 0 if self.upper is None else np.maximum(own - self.upper, 0).sum(axis=1)
-        return np.asarray(np.zeros(len(points)) + low + high)
+        return np.asarray(_beyond(own, own, _ends(self.lower, self.upper)).sum(axis=1))
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
         """Whether 0 is allowed where it must be, and more than 0 where that must be."""
-        must = (self.lower or 0) > 0 or (0 if self.upper is None else self.upper) < 0
-        never = self.lower == self.upper == 0
+        low, high = _ends(self.lower, self.upper)
+        must, never = low > 0 or high < 0, low == high == 0
         return not any((must and j in excluded) or (never and j in included) for j in self.columns)
 
     def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
@@ -129,9 +132,7 @@ class Used:
     def excess(self, points: IntArray) -> FloatArray:
         """How many are used too few or too many."""
         sums = self._sums(points)
-        low = 0 if self.lower is None else np.maximum(self.lower - sums, 0)
-        high = 0 if self.upper is None else np.maximum(sums - self.upper, 0)
-        return np.asarray(np.zeros(len(points)) + low + high)
+        return _beyond(sums, sums, _ends(self.lower, self.upper))
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
         """Whether the sums that are still possible reach into the range."""
@@ -141,9 +142,8 @@ class Used:
             never = all(j in excluded for j in group)
             ends = {factor} if surely else {0} if never else {0, factor}
             least, most = least + min(ends), most + max(ends)
-        below = self.lower is not None and most < self.lower
-        above = self.upper is not None and least > self.upper
-        return not (below or above)
+        low, high = _ends(self.lower, self.upper)
+        return most >= low and least <= high
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,26 +251,21 @@ class Totals:
             return ""
         unit = float(self.unit or 1)
         least, most = (float(end[0]) * unit for end in self.ends(points))
-        low, high = (_end(end and end * unit, "") for end in (self.lower, self.upper))
-        return f"totals reach from {least:g} to {most:g}, outside [{low}, {high}]"
+        low, high = (end * unit for end in _ends(self.lower, self.upper))
+        return f"totals reach from {least:g} to {most:g}, outside [{low:g}, {high:g}]"
 
     def allows(self, points: IntArray) -> BoolArray:
         """Which rows of points keep every total within."""
-        least, most = self.ends(points)
         slack = 0.0 if self.unit is not None else ROUNDING
-        fine = np.ones(len(points), dtype=bool)
-        if self.lower is not None:
-            fine &= least >= self.lower - slack * max(1.0, abs(self.lower))
-        if self.upper is not None:
-            fine &= most <= self.upper + slack * max(1.0, abs(self.upper))
-        return fine
+        room = (slack * max(1.0, abs(end or 0.0)) for end in (self.lower, self.upper))
+        low, high = _ends(self.lower, self.upper)
+        least, most = self.ends(points)
+        return np.asarray((least >= low - next(room)) & (most <= high + next(room)))
 
     def excess(self, points: IntArray) -> FloatArray:
         """How far the totals reach outside."""
-        least, most = self.ends(points)
-        low = 0 if self.lower is None else np.maximum(self.lower - least, 0)
-        high = 0 if self.upper is None else np.maximum(most - self.upper, 0)
-        return np.where(self.allows(points), 0.0, np.asarray(low + high, dtype=np.float64))
+        beyond = _beyond(*self.ends(points), _ends(self.lower, self.upper))
+        return np.where(self.allows(points), 0.0, beyond)
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
         """Always: what is used says little about how many points there are."""
@@ -278,10 +273,6 @@ class Totals:
 
 
 Part: TypeAlias = Points | Ordered | Used | Wrong | Totals
-
-
-def _end(value: float | None, missing: str) -> str:
-    return missing if value is None else f"{value:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +296,7 @@ class AppliedConstraint:
     @property
     def limits_answers(self) -> bool:
         """Whether it limits errors."""
-        return any(isinstance(part, Wrong) for part in self.parts)
+        return bool(self._limits)
 
     def violation(self, statement: Statement, card: Card) -> str:
         """The first part the card breaks, in words."""
@@ -315,36 +306,33 @@ class AppliedConstraint:
                 return text if text.startswith(self.name) else f"{self.name}: {text}"
         return ""
 
+    @cached_property
+    def _limits(self) -> list[Wrong]:
+        """The parts that limit errors."""
+        return [part for part in self.parts if isinstance(part, Wrong)]
+
+    @cached_property
+    def _of_points(self) -> list[Points | Ordered | Used | Totals]:
+        """The parts that need no intercept."""
+        return [part for part in self.parts if not isinstance(part, Wrong)]
+
     def allows(self, points: IntArray) -> BoolArray:
         """Which rows of points meet every part that needs no intercept."""
-        fine = np.ones(len(points), dtype=bool)
-        for part in self.parts:
-            if not isinstance(part, Wrong):
-                fine &= part.allows(points)
-        return fine
+        return _all([part.allows(points) for part in self._of_points], len(points))
 
     def allows_answers(self, positive: BoolArray) -> BoolArray:
         """Which columns of answers to the merged rows keep to the limits on errors."""
-        fine = np.ones(positive.shape[1], dtype=bool)
-        for part in self.parts:
-            if isinstance(part, Wrong):
-                fine &= part.allows_answers(self.design, positive)
-        return fine
+        fine = [part.allows_answers(self.design, positive) for part in self._limits]
+        return _all(fine, positive.shape[1])
 
     def allows_cuts(self, place: IntArray, cuts: int) -> BoolArray:
         """Which cuts of the sorted totals keep to the limits on errors."""
-        fine = np.ones(cuts, dtype=bool)
-        for part in self.parts:
-            if isinstance(part, Wrong):
-                fine &= part.allows_cuts(self.design, place, cuts)
-        return fine
+        return _all([part.allows_cuts(self.design, place, cuts) for part in self._limits], cuts)
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
         """Whether a card with points on ``included``, and none on ``excluded``, may meet it."""
         inside, outside = frozenset(included), frozenset(excluded)
-        return all(
-            isinstance(part, Wrong) or part.allows_support(inside, outside) for part in self.parts
-        )
+        return all(part.allows_support(inside, outside) for part in self._of_points)
 
     def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
         """The ranges of all points, cut down to what it allows one by one."""
@@ -355,12 +343,14 @@ class AppliedConstraint:
 
     def excess(self, points: IntArray) -> FloatArray:
         """How far rows of points are from meeting it; 0 where they do."""
-        over = np.zeros(len(points))
-        for part in self.parts:
-            if not isinstance(part, Wrong):
-                over += part.excess(points)
-        return over
+        over = sum(part.excess(points) for part in self._of_points)
+        return np.zeros(len(points)) + over
 
     def as_mapping(self) -> dict[str, Any]:
         """What it demands, as the entry of a file, under the name messages use."""
         return {**self.constraint.as_mapping(), "name": self.name}
+
+
+def _all(masks: list[BoolArray], size: int) -> BoolArray:
+    """Where every mask of a size holds."""
+    return np.logical_and.reduce([np.ones(size, dtype=bool), *masks])

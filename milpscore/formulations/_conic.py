@@ -114,7 +114,8 @@ class ConicData:
 
 def _data(X: Any, y: Any, loss: RowLoss, weights: Any, labels: dict[str, Any]) -> ConicData:
     """A table with its answers for a loss; ``labels`` holds class_weight and positive."""
-    design, blocks = None, ()
+    design = None
+    blocks: tuple[tuple[int, ...], ...] = ()
     if loss.task == "classification" or isinstance(X, Design):
         design = as_design(X, y, sample_weight=weights, **labels)
         raw = WeightedRows(design.X, design.y.astype(np.float64), design.weight)

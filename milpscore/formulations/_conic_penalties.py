@@ -317,7 +317,7 @@ def owl(data: ConicData, *, weights: Any, lam: float = LAM) -> OWL:
     """
     penalty = OWL(lam, weights=weights)
     _one_per_column(penalty.weights, data)
-    p, drops = len(data.columns), np.count_nonzero(_drops(penalty.weights))
+    p, drops = len(data.columns), int(np.count_nonzero(_drops(penalty.weights)))
     refuse_if_too_large("owl", len(data.merged.y), p, further=3 * p * drops)
     return penalty
 

@@ -137,7 +137,8 @@ class Ranges:
     @property
     def reach(self) -> list[int]:
         """The largest size of each coefficient."""
-        return np.maximum(np.abs(self.coef_min), np.abs(self.coef_max)).tolist()
+        sizes: list[int] = np.maximum(np.abs(self.coef_min), np.abs(self.coef_max)).tolist()
+        return sizes
 
 
 def allowed(

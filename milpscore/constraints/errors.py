@@ -1,16 +1,27 @@
-"""The rows of a subgroup: a mask, or conditions on the columns of a design."""
+"""Constraints on answers: error rates, and the rows of a subgroup they are counted on."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 
-from milpscore.constraints._names import known_names, nearest
+from milpscore.constraints._base import Constraint, known_names, nearest, whole_number
+from milpscore.constraints.parts import Part, Wrong
 from milpscore.core.design import BoolArray, Column, Design
 from milpscore.core.errors import FormulationError
+from milpscore.core.grid import as_fraction, common_step, on_grid
+
+_EXACT = 2**52
+
+_NEARLY = Fraction(1, 10**9)
+"""1/3 as a float lies below a third: one of three rows meets it all the same."""
+
 
 Where = str | Sequence[str] | Sequence[bool] | BoolArray | None
 
@@ -25,14 +36,146 @@ _COMPARE = {
 }
 
 
-def plain_where(where: Any, argument: str) -> tuple[str, ...] | tuple[bool, ...] | None:
-    """A subgroup as a tuple of conditions or of truth values; None for all rows.
+@dataclass(frozen=True)
+class _Rate(Constraint):
+    """A limit on the share of one class that is answered wrongly."""
 
-    Raises
-    ------
-    FormulationError
-        For anything else.
+    label: ClassVar[int]
+    phrase: ClassVar[str]
+    of: ClassVar[str]
+    value: float
+    where: Where = None
+
+    def __post_init__(self) -> None:
+        self._store(value=_share(self.value, self.title), where=plain_where(self.where, self.title))
+
+    @property
+    def sentence(self) -> str:
+        """What it demands, in words."""
+        return f"{self.phrase} {self.value:g}{words(self.where)}"
+
+    def parts(self, design: Design) -> tuple[Part, ...]:
+        """A limit on the weight of the rows of this class that are answered wrongly."""
+        rows = rows_where(design, self.where, self.title) & (design.y == self.label)
+        if not rows.any():
+            which = "negative" if self.label < 0 else "positive"
+            raise FormulationError(f"{self.title}: no {which} row{words(self.where)}; widen it")
+        share = as_fraction(self.value)
+        most = share if self.label < 0 else 1 - share
+        return (_limited(design, rows, most, self.sentence, self.of),)
+
+
+@dataclass(frozen=True)
+class MaxFPR(_Rate):
+    """A limit on the (weighted) share of negative rows that are answered positive.
+
+    Parameters
+    ----------
+    value : float in [0, 1]
+    where : str, sequence of str, or n truth values, optional
+        The rows it speaks of, as in :class:`MaxErrors`. Default: all.
+    name : str, optional
     """
+
+    kind: ClassVar[str] = "max_fpr"
+    label: ClassVar[int] = -1
+    phrase: ClassVar[str] = "false positive rate <="
+    of: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class MinTPR(_Rate):
+    """A least (weighted) share of positive rows that are answered positive.
+
+    Parameters
+    ----------
+    value : float in [0, 1]
+    where, name :
+        As in :class:`MaxFPR`.
+    """
+
+    kind: ClassVar[str] = "min_tpr"
+    label: ClassVar[int] = 1
+    phrase: ClassVar[str] = "true positive rate >="
+    of: ClassVar[str] = " missed"
+
+
+@dataclass(frozen=True)
+class MaxErrors(Constraint):
+    """A limit on the errors within a subgroup.
+
+    Parameters
+    ----------
+    where : str, sequence of str, or n truth values, optional
+        The subgroup: conditions on design columns or raw features that must all hold, such as
+        ``"Age >= 40"`` or the name of a 0/1 column, or one truth value a row; default all rows.
+    share : float in [0, 1], optional
+        Of the subgroup's weight.
+    count : int, optional
+        Of its rows, whatever their weights; rows of weight 0 do not count. Give one of the two.
+    name : str, optional
+    """
+
+    kind: ClassVar[str] = "max_errors"
+    where: Where = None
+    share: float | None = None
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        self._store(where=plain_where(self.where, "MaxErrors"))
+        if (self.share is None) == (self.count is None):
+            raise FormulationError("MaxErrors needs share or count, one of the two")
+        if self.share is not None:
+            self._store(share=_share(self.share, "MaxErrors: share"))
+        else:
+            self._store(count=whole_number(self.count, "MaxErrors: count", 0))
+
+    @property
+    def sentence(self) -> str:
+        """What it demands, in words."""
+        limit = f"{self.count} errors" if self.share is None else f"errors <= {self.share:g}"
+        said = f"at most {limit}" if self.share is None else limit
+        return f"{said}{words(self.where)}"
+
+    def parts(self, design: Design) -> tuple[Part, ...]:
+        """A limit on the weight, or the number, of wrong rows."""
+        rows = rows_where(design, self.where, "MaxErrors")
+        if self.share is not None:
+            return (_limited(design, rows, as_fraction(self.share), self.sentence),)
+        assert self.count is not None
+        cost = rows.astype(np.int64)
+        return (Wrong(cost, self.count, self.sentence, 1.0, ""),)
+
+
+def _limited(
+    design: Design, rows: BoolArray, share: Fraction, sentence: str, of: str = ""
+) -> Wrong:
+    """At most a share of these rows' weight may be wrong, in whole numbers where weights allow."""
+    weight = np.where(rows, design.weight, 0.0)
+    step = common_step(weight)
+    if step is not None:
+        cost = on_grid(weight, step)
+        total = int(cost.sum())
+        if total < _EXACT:
+            limit = math.floor(share * total + _NEARLY)
+            return Wrong(cost, limit, sentence, 1.0 / total, of)
+    total_weight = math.fsum(weight)
+    return Wrong(weight, float(share) * total_weight, sentence, 1.0 / total_weight, of)
+
+
+def _share(value: Any, argument: str) -> float:
+    """A number in [0, 1]; FormulationError for anything else."""
+    fine = isinstance(value, int | float | np.number | Fraction) and not isinstance(value, bool)
+    if not fine or not 0 <= value <= 1:
+        raise FormulationError(f"{argument} must be a share between 0 and 1, got {value!r}")
+    return float(value)
+
+
+# ------------------------------------------------------------------ subgroups
+
+
+def plain_where(where: Any, argument: str) -> tuple[str, ...] | tuple[bool, ...] | None:
+    """A subgroup as a tuple of conditions or of truth values; None for all rows."""
     if where is None:
         return None
     if isinstance(where, str):
@@ -48,7 +191,7 @@ def plain_where(where: Any, argument: str) -> tuple[str, ...] | tuple[bool, ...]
     )
 
 
-def words(where: tuple[Any, ...] | None) -> str:
+def words(where: Any) -> str:
     """The subgroup for a sentence."""
     if where is None:
         return ""
@@ -57,27 +200,13 @@ def words(where: tuple[Any, ...] | None) -> str:
     return f" in a subgroup of {sum(where)} rows"
 
 
-def rows_where(design: Design, where: tuple[Any, ...] | None, argument: str) -> BoolArray:
+def rows_where(design: Design, where: Any, argument: str) -> BoolArray:
     """The rows of positive weight that belong to a subgroup, shape (n,).
 
-    Parameters
-    ----------
-    design : Design
-    where : tuple of str, or of n truth values, or None
-        All of several conditions must hold. A condition is the name of a 0/1 column, or compares a
-        column or a raw feature: ``Age >= 40``, ``Sex = male``. Of binned data only what the bins
-        tell apart can be asked.
-    argument : str
-        The constraint, for error texts.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-
-    Raises
-    ------
-    FormulationError
-        Where a name or a cut is unknown, a mask has another length, or no row is left.
+    All of several conditions must hold. A condition is the name of a 0/1 column, or compares a
+    column or a raw feature: ``Age >= 40``, ``Sex = male``. Of binned data only what the bins tell
+    apart can be asked. FormulationError where a name or cut is unknown, a mask has another length,
+    or no row is left; ``argument`` is the constraint, for its text.
     """
     counted = design.weight > 0
     if where is None:
