@@ -11,7 +11,7 @@ from designs import card_of, noisy
 from risk_cases import LOSSES, omega, small
 
 from milpscore.core.errors import FormulationError, OptionError
-from milpscore.formulations._risk_score import risk_score
+from milpscore.formulations import risk_score
 from milpscore.solvers import solve
 from milpscore.verify import check, evaluate
 

@@ -16,8 +16,7 @@ from risk_cases import optimum, small
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Claim, Termination
 from milpscore.data import make_design
-from milpscore.formulations import hinge
-from milpscore.formulations._risk_score import risk_score
+from milpscore.formulations import hinge, risk_score
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.solvers import load, solve
 from milpscore.solvers.tangents import LossCurve, NormCurve
