@@ -141,7 +141,8 @@ class ConeSolver(Solver):
 
     def _attempt(self, program: ConicProgram, options: ConicOptions, scale: float = 1.0) -> Outcome:
         """One solve; the cone grows until it states the penalty at the point found."""
-        seconds, load_seconds, remarks = 0.0, 0.0, ()
+        seconds, load_seconds = 0.0, 0.0
+        remarks: tuple[str, ...] = ()
         for _ in range(MAX_GROWTHS):
             started = time.perf_counter()
             form = compiled(program.model)

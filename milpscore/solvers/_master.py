@@ -62,11 +62,16 @@ class TimeIsUpError(Exception):
 
 @dataclass(frozen=True)
 class Cut:
-    """A tangent of one of the curves and why it was taken: "point", "support" or "path"."""
+    """A tangent of one of the curves and why it was taken: "point", "support" or "path".
+
+    As a row, height - entries . v >= constant: the fixed points moved into the constant.
+    """
 
     curve: int
     tangent: Tangent
     kind: str
+    entries: FloatArray
+    constant: float
 
 
 class Master:
@@ -144,13 +149,17 @@ class Master:
         v = np.where(self.where >= 0, x[self.where], self.fixed)
         return np.clip(v, self.low, self.high)
 
-    def objective(self, x: FloatArray, v: FloatArray) -> float:
-        """The cost of x with every curve's variable at its curve's value at v."""
-        total = float(self.session.cost @ x + self.session.offset)
+    def objective(self, x: FloatArray) -> float:
+        """The cost of x with every curve's variable at its curve's true value."""
+        return self.session.objective_of(self.lifted(x))
+
+    def lifted(self, x: FloatArray) -> FloatArray:
+        """A vector of all columns with every curve's variable at its curve's true value."""
+        full, v = x.copy(), self.point(x)
         for curve, top in zip(self.curves, self.top, strict=True):
             if top >= 0:
-                total += self.session.cost[top] * (curve.value(v) - x[top])
-        return total
+                full[top] = curve.value(v)
+        return full
 
     def ranges_of(self, support: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
         """The present ranges, everything outside the support held at 0 where 0 is allowed."""
@@ -160,16 +169,6 @@ class Master:
         low[outside] = np.clip(0.0, low[outside], high[outside])
         high[outside] = low[outside]
         return low, high
-
-    def with_true_heights(self, x: FloatArray | None) -> FloatArray | None:
-        """A vector of all columns with every curve's variable at its curve's true value."""
-        if x is None:
-            return None
-        full, v = x.copy(), self.point(x)
-        for curve, top in zip(self.curves, self.top, strict=True):
-            if top >= 0:
-                full[top] = curve.value(v)
-        return full if np.isfinite(full).all() else None
 
     # -- tangents --------------------------------------------------------------------------------
 
@@ -184,7 +183,7 @@ class Master:
                 height = tangent.gradient @ self.point(above) + tangent.constant
                 if height <= above[self.top[index]] + 1e-9 * self.level:
                     continue
-            self._append(Cut(index, tangent, kind))
+            self._append(Cut(index, tangent, kind, *self._row_of(tangent)))
             added += 1
         return added
 
@@ -208,11 +207,10 @@ class Master:
 
     def _append(self, cut: Cut) -> None:
         """One row: height - gradient . v >= constant, in the scaled height."""
-        stretch = 1.0 / self.unit[self.top[cut.curve]]
-        entries, constant = self.entries(cut)
+        stretch, entries = 1.0 / self.unit[self.top[cut.curve]], cut.entries
         known = np.flatnonzero(entries)
         self.highs.addRow(
-            stretch * constant,
+            stretch * cut.constant,
             np.inf,
             len(known) + 1,
             np.append(self.where[known], self.top[cut.curve]).astype(np.int32),
@@ -220,14 +218,13 @@ class Master:
         )
         self.cuts.append(cut)
 
-    def entries(self, cut: Cut) -> tuple[FloatArray, float]:
+    def _row_of(self, tangent: Tangent) -> tuple[FloatArray, float]:
         """The gradient of the free points, and the constant with the fixed ones in it."""
-        gradient = cut.tangent.gradient
-        known = self.where >= 0
+        gradient, known = tangent.gradient, self.where >= 0
         # a coefficient HiGHS would drop as too small moves into the constant
         tiny = known & (np.abs(gradient) < 1e-9 * self.level)
         reach = np.maximum(np.abs(self.loss.reach), 1.0)
-        constant = cut.tangent.constant + float(gradient[~known] @ self.fixed[~known])
+        constant = tangent.constant + float(gradient[~known] @ self.fixed[~known])
         constant -= float(np.abs(gradient[tiny]) @ reach[tiny])
         return np.where(known & ~tiny, gradient, 0.0), constant
 
@@ -245,16 +242,14 @@ class Master:
         activity = np.asarray(self.highs.getSolution().row_value)[self.rows :]
         if len(activity) != len(self.cuts):
             return
-        drop = []
-        for k in range(first, len(self.cuts)):
-            cut = self.cuts[k]
-            lowest = self.entries(cut)[1] / self.unit[self.top[cut.curve]]
+        gone = set()
+        for k, cut in enumerate(self.cuts[first:], first):
+            lowest = cut.constant / self.unit[self.top[cut.curve]]
             if cut.kind not in KEPT and activity[k] - lowest > margin:
-                drop.append(k)
-        if drop:
-            rows = self.rows + np.array(drop, dtype=np.int32)
+                gone.add(k)
+        if gone:
+            rows = self.rows + np.array(sorted(gone), dtype=np.int32)
             self.highs.deleteRows(len(rows), rows.astype(np.int32))
-            gone = set(drop)
             self.cuts = [cut for k, cut in enumerate(self.cuts) if k not in gone]
 
     def set_anchor(self) -> None:
@@ -290,15 +285,13 @@ class Master:
             value = (scaled - TOLERANCE) * self.level
             center = x if center is None else center
             for trial in (x, 0.5 * (x + center)):
-                objective = self.objective(trial, self.point(trial))
+                objective = self.objective(trial)
                 if objective < best:
                     center, best = trial, objective
             if best - value <= tolerance:
                 break
-            middle = self.point(0.5 * (x + center))
-            if not self.add(middle, "path", above=x) and not self.add(
-                self.point(x), "path", above=x
-            ):
+            middle, end = self.point(0.5 * (x + center)), self.point(x)
+            if not self.add(middle, "path", above=x) and not self.add(end, "path", above=x):
                 break
         return center, best, value
 
@@ -410,12 +403,12 @@ class Master:
                 made.append(rows.add(height - body >= cut.tangent.constant))
             if not own:
                 continue
-            kept = [self.entries(cut) for cut in own]
-            table = np.zeros((len(kept), len(self.session.columns)))
+            table = np.zeros((len(own), len(self.session.columns)))
             known = np.flatnonzero(self.where >= 0)
-            table[:, self.where[known]] = -np.array([entries for entries, _ in kept])[:, known]
+            table[:, self.where[known]] = -np.array([cut.entries for cut in own])[:, known]
             table[:, self.top[index]] = 1.0
-            self.session.append(made, sparse.csr_array(table), np.array([c for _, c in kept]))
+            constants = np.array([cut.constant for cut in own])
+            self.session.append(made, sparse.csr_array(table), constants)
         self.cuts = []
 
 

@@ -21,6 +21,7 @@ from milpscore.core.result import CLAIM_TOLERANCE, Termination
 from milpscore.search.neighbourhood import Neighbourhood
 from milpscore.solvers._master import TOLERANCE, Master, TimeIsUpError
 from milpscore.solvers.engine import Outcome, Progress, Task
+from milpscore.solvers.options import Options
 from milpscore.solvers.session import SessionSolver
 from milpscore.verify import check, evaluate
 
@@ -82,7 +83,8 @@ class _Search:
     """The master, the incumbent and the bound."""
 
     def __init__(self, task: Task) -> None:
-        self.session, self.options = task.loaded, task.options
+        self.session = task.loaded
+        self.options: Options = task.options
         self.progress = task.progress()
         self.statement = task.program.statement
         empty = evaluate(self.statement, self.statement.empty_card()).objective
@@ -110,13 +112,13 @@ class _Search:
             termination = Termination.TIME_LIMIT
         except KeyboardInterrupt:
             termination = Termination.INTERRUPTED
-        heights = self.master.with_true_heights(center)
+        heights = None if center is None else self.master.lifted(center)
         self.master.store_cuts()
         left = replace(self.options, time_limit=max(self.progress.remaining, 1.0))
         outcome = self.session.run(left)
         if termination is not Termination.COMPLETED:
             outcome.termination = termination
-        if heights is not None and outcome.values is not None:
+        if heights is not None and np.isfinite(heights).all() and outcome.values is not None:
             outcome.values = heights
         outcome.seconds = self.progress.seconds
         return outcome
@@ -142,9 +144,8 @@ class _Search:
         """What was found, in the form every engine answers."""
         if self.infeasible and not math.isfinite(self.best):
             termination = Termination.INFEASIBLE
-        if termination is Termination.COMPLETED and self.best - self.bound > 2 * _ALLOWED * max(
-            1.0, abs(self.best)
-        ):
+        proved = self.best - self.bound <= 2 * _ALLOWED * max(1.0, abs(self.best))
+        if termination is Termination.COMPLETED and not proved:
             termination = Termination.GAP_REACHED
         return Outcome(
             termination=termination,
@@ -397,10 +398,8 @@ def _end_moved(
         moved |= _take_end(master, j, sign, sign * value)
         if master.low[j] > master.high[j]:
             return None
-        v = master.point(x)
-        if master.objective(x, v) <= cutoff + 1e-3 * abs(cutoff):
-            break
-        if not master.add(v, "path", above=x):
+        near = master.objective(x) <= cutoff + 1e-3 * abs(cutoff)
+        if near or not master.add(master.point(x), "path", above=x):
             break
     else:
         master.relax(progress.remaining)

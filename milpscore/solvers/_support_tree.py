@@ -102,7 +102,8 @@ class _Tree:
     """The open nodes, the incumbent, and the LP that is edited from node to node."""
 
     def __init__(self, task: Task) -> None:
-        self.session, self.options = task.loaded, task.options
+        self.session = task.loaded
+        self.options: Options = task.options
         program, session = task.program, task.loaded
         self.progress = task.progress()
         self.statement = program.statement

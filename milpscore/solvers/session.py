@@ -6,12 +6,12 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import highspy
 import numpy as np
+from pyomo.repn.plugins.standard_form import RowEntry
 from scipy import sparse
 
 from milpscore.core.algebra import standard_form, stated_objective, variables
@@ -54,14 +54,6 @@ _TERMINATION = {
 }
 
 
-@dataclass(frozen=True)
-class RowEnd:
-    """The Pyomo constraint behind a compiled row, and its end: -1 lower, 0 both, 1 upper."""
-
-    constraint: Any
-    end: int
-
-
 class Session:
     """A compiled program inside HiGHS.
 
@@ -96,12 +88,13 @@ class Session:
         self.kind: Kind = program.kind
         form = _compiled(program.model)
         self.columns: list[Any] = form.columns
-        self.rows = [RowEnd(row.constraint, row.bound_type) for row in form.rows]
+        # each row's Pyomo constraint and its end: -1 lower, 0 both, 1 upper
+        self.rows: list[RowEntry] = list(form.rows)
         self.cost: FloatArray = form.c.toarray().ravel()
         self.offset = float(form.c_offset[0])
         self.matrix = form.A
         rhs = np.asarray(form.rhs, dtype=np.float64)
-        ends = np.array([row.end for row in self.rows], dtype=np.int64)
+        ends = np.array([row.bound_type for row in self.rows], dtype=np.int64)
         self.row_lower = np.where(ends <= 0, rhs, -np.inf)
         self.row_upper = np.where(ends >= 0, rhs, np.inf)
         self.col_lower = _ends([var.lb for var in self.columns], -np.inf)
@@ -182,7 +175,7 @@ class Session:
         if not constraints:
             return
         rows, upper = sparse.csr_array(matrix), np.full(len(lower), np.inf)
-        self.rows = [*self.rows, *(RowEnd(constraint, -1) for constraint in constraints)]
+        self.rows = [*self.rows, *(RowEntry(constraint, -1) for constraint in constraints)]
         self.row_lower = np.append(self.row_lower, lower)
         self.row_upper = np.append(self.row_upper, upper)
         self.matrix = sparse.csc_array(sparse.vstack([self.matrix, rows]))
@@ -292,21 +285,9 @@ class Session:
         start: FloatArray | None = None,
         listeners: Sequence[Listener] = (),
     ) -> Outcome:
-        """Run HiGHS on what the session holds.
+        """Run HiGHS, from a complete feasible point ``start``, to an absolute gap.
 
-        Parameters
-        ----------
-        options : Options
-        absolute_gap : float
-            Absolute gap at which HiGHS may stop.
-        start : ndarray of shape (columns,), optional
-            A complete feasible point.
-        listeners : sequence of callables
-            Told each :class:`TracePoint`, from the solver's thread.
-
-        Returns
-        -------
-        Outcome
+        Listeners are told each :class:`TracePoint`, from the solver's thread.
         """
         highs = self.highs
         configure(highs, options, absolute_gap * self.scale)
@@ -500,19 +481,9 @@ def highs_of(
 ) -> Any:
     """A silent ``highspy.Highs`` that holds one linear program, passed in one call.
 
-    Parameters
-    ----------
-    matrix : sparse csc array of shape (rows, columns)
-    cost : (ndarray of shape (columns,), float)
-        Costs and the objective's constant.
-    columns, rows : pairs of ndarrays
-        Lower and upper ends.
-    integral : boolean ndarray of shape (columns,), optional
-
-    Raises
-    ------
-    SolverError
-        Where HiGHS refuses it.
+    ``matrix`` is a sparse csc array of shape (rows, columns), ``cost`` the costs and the
+    objective's constant, ``columns`` and ``rows`` hold lower and upper ends, ``integral`` masks
+    columns. A SolverError where HiGHS refuses it.
     """
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape
@@ -579,17 +550,8 @@ def configure(highs: Any, options: Options, absolute_gap: float) -> None:
 def self_test() -> str:
     """Solve min 2x + 3z, x + z >= 4.5, 0 <= x, z <= 10, z whole: the optimum is 9 at (4.5, 0).
 
-    highspy 1.14.0 answers 15 and calls it optimal (its presolve fixes z at 5).
-
-    Returns
-    -------
-    str
-        The version of HiGHS.
-
-    Raises
-    ------
-    SelfTestError
-        Where the answer is not 9.
+    highspy 1.14.0 answers 15 and calls it optimal (its presolve fixes z at 5). The version of
+    HiGHS; a SelfTestError where the answer is not 9.
     """
     solver = highs_of(
         sparse.csc_array(np.ones((1, 2))),

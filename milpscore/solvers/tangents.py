@@ -114,7 +114,12 @@ class LossCurve:
             free = np.flatnonzero(~held & (low < high))
             if not len(free) or not np.abs(gradient[free]).max() > 1e-10 * (1.0 + abs(value)):
                 break
-            moved = self._step(v, gradient, hessian, free, (low, high), damping)
+            # a damped Newton step of the free coefficients, clipped to the ranges
+            bend = hessian[np.ix_(free, free)]
+            ridge = damping * (np.diag(bend) + np.diag(bend).max() + 1e-12)
+            moved = v.copy()
+            moved[free] -= np.linalg.solve(bend + np.diag(ridge), gradient[free])
+            moved = np.clip(moved, low, high)
             found = self.value(moved)
             if not found < value:
                 damping *= 100.0
@@ -127,22 +132,6 @@ class LossCurve:
             if gained <= 1e-13 * (1.0 + abs(value)):
                 break
         return v
-
-    @staticmethod
-    def _step(
-        v: FloatArray,
-        gradient: FloatArray,
-        hessian: FloatArray,
-        free: Any,
-        ends: tuple[FloatArray, FloatArray],
-        damping: float,
-    ) -> FloatArray:
-        """A damped Newton step of the free coefficients, clipped to the ranges."""
-        bend = hessian[np.ix_(free, free)]
-        ridge = damping * (np.diag(bend) + np.diag(bend).max() + 1e-12)
-        moved = v.copy()
-        moved[free] -= np.linalg.solve(bend + np.diag(ridge), gradient[free])
-        return np.clip(moved, *ends)
 
 
 class NormCurve:
