@@ -70,6 +70,10 @@ estimator = "eye"
 arguments = {lam = 0.05}
 [[models]]
 estimator = "FacetsClassifier"
+[[models]]
+estimator = "RiskScoreClassifier"
+kind = "cross_validated"
+arguments = {search = {grid = {max_terms = [1, 2]}, cv = 2}}
 """
 
 
@@ -139,8 +143,8 @@ def test_every_kind_of_data_and_model(tmp_path: Path, monkeypatch: pytest.Monkey
     out = tmp_path / "wide.sqlite"
     report = run_study(written(tmp_path, WIDE), out)
     table = study.read_study(out).table()
-    assert len(table) == report.planned == 2 * 3 * 6
-    assert table["fold"].isna().sum() == 12
+    assert len(table) == report.planned == 2 * 3 * 7
+    assert table["fold"].isna().sum() == 14
     state = table.groupby(["data", "model"], sort=False)["status"].agg(set)
     failed = set(state[state != {"done"}].index)
     # the generator knows no age, and the table no expert
@@ -197,6 +201,11 @@ def test_every_kind_of_data_and_model(tmp_path: Path, monkeypatch: pytest.Monkey
             r"no key 'margn'; did you mean 'mar",
         ),
         ('"nearest"', '"nearest"\narguments = {constraints = [{type = "at_mst"}]}', r"mean AtMost"),
+        (
+            '"nearest"',
+            '"cross_validated"\narguments = {search = {cv = 2}}',
+            r"models 2: kind: 'cross_validated'; known are card",
+        ),
         ('"l1"', '"l11"', r"models 1: estimator: 'l11'; did you mean 'l1'"),
         ('"l1"', '"weighted_l2"', r"models 1: weighted_l2 needs weights in arguments or grid"),
         ('"l1"', '"SlimClasifier"', r"did you mean 'SlimClassifier'"),

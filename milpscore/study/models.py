@@ -8,7 +8,8 @@ a formulation   ``card``: as its estimator and ``milpscore fit`` do; ``exact`` a
                 rounded; ``heuristic``: no solver runs
 a penalty       ``proximal``: as its estimator does; where there is a conic program also
                 ``relaxed``: that program; ``exact``: over whole numbers
-a classifier    ``estimator``: scikit-learn's way, from raw rows, binned inside
+a classifier    ``estimator``: scikit-learn's way, from raw rows, binned inside;
+                ``cross_validated``: inside OneStandardErrorCV, called with ``search``
 ==============  =========================================================================
 """
 
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
     from milpscore.core.conic import ConicProgram
     from milpscore.core.design import Design
     from milpscore.core.program import Program
+    from milpscore.core.registry import Registry
     from milpscore.core.result import Result
     from milpscore.proximal import ProximalResult
 
 CARD_KINDS = ("card", "exact", "relaxed", "randomised", "nearest", "heuristic")
 CONIC_KINDS = ("relaxed", "exact")
+ESTIMATOR_KINDS = ("estimator", "cross_validated")
 
 _OF_DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 _OF_LIMITS = ("time_limit", "node_limit", "threads", "random_state", "binner", "class_weight")
@@ -41,7 +44,7 @@ _SOLVER_OPTIONS = {
     "card": ("solver", "n_draws", "mip_gap"),
     "proximal": ("loss", "tol", "max_iter", "algorithm"),
     "conic": ("solver",),
-    "estimator": (),
+    "estimator": ("search",),
 }
 """Arguments beside those of the builder, the penalty or the class."""
 
@@ -64,7 +67,7 @@ class Made:
         What speaks of columns may come from the data set: a generator's expert, the bins.
         """
         parameters = inspect.signature(self.make).parameters
-        ours = (*_OF_LIMITS, "estimator") if self.family == "estimator" else _OF_DATA
+        ours = _OF_LIMITS if self.family == "estimator" else _OF_DATA
         own = [name for name in parameters if name not in ours]
         needed = [name for name in own if parameters[name].default is inspect.Parameter.empty]
         known = [*own, *_SOLVER_OPTIONS[self.family]]
@@ -89,40 +92,41 @@ def made_by(name: str, kind: str) -> Made:
 
 
 def _called(name: str) -> list[Made]:
-    """Everything of a name; hyphens count as underscores."""
+    """Everything of a name; case, hyphens and underscores of a short one do not count."""
     from milpscore import estimators
+
+    found = [
+        Made(registry.name_of(name), family, kinds, registry[name])
+        for family, kinds, registry in _registries()
+        if name in registry and registry.name_of(name) not in _NO_MODEL
+    ]
+    if name in _classifiers():
+        found.append(Made(name, "estimator", ESTIMATOR_KINDS, getattr(estimators, name)))
+    return found
+
+
+def _registries() -> tuple[tuple[str, tuple[str, ...], Registry[Any]], ...]:
+    """Family, kinds and registry of the short names."""
     from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS
     from milpscore.penalties import PENALTIES
 
-    key = name.replace("-", "_")
-    found = []
-    if name in FORMULATIONS:
-        known = FORMULATIONS.name_of(name)
-        found.append(Made(known, "card", CARD_KINDS, FORMULATIONS[name]))
-    if key in PENALTIES and key not in _NO_MODEL:
-        found.append(Made(key, "proximal", ("proximal",), PENALTIES[key]))
-    if name in CONIC_FORMULATIONS:
-        known = CONIC_FORMULATIONS.name_of(name)
-        found.append(Made(known, "conic", CONIC_KINDS, CONIC_FORMULATIONS[name]))
-    if name in _classifiers():
-        found.append(Made(name, "estimator", ("estimator",), getattr(estimators, name)))
-    return found
+    return (
+        ("card", CARD_KINDS, FORMULATIONS),
+        ("proximal", ("proximal",), PENALTIES),
+        ("conic", CONIC_KINDS, CONIC_FORMULATIONS),
+    )
 
 
 def _classifiers() -> list[str]:
     """The classifiers of milpscore.estimators."""
     from milpscore import estimators
 
-    every = [e for e in dir(estimators) if e.endswith(("Classifier", "ClassifierCV"))]
-    return [e for e in every if not e.startswith("Card")]
+    return [e for e in dir(estimators) if e.endswith("Classifier") and e != "CardClassifier"]
 
 
 def _every_name() -> list[str]:
     """All names a study may use."""
-    from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS
-    from milpscore.penalties import PENALTIES
-
-    short = {*FORMULATIONS, *CONIC_FORMULATIONS, *PENALTIES} - {*_NO_MODEL}
+    short = {name for *_, registry in _registries() for name in registry} - {*_NO_MODEL}
     return [*sorted(short), *_classifiers()]
 
 
@@ -155,6 +159,8 @@ def checked_names(
         with_constraints(arguments)
     except (FormulationError, TypeError) as error:
         raise OptionError(f"arguments, constraints: {error}") from error
+    if kind != "cross_validated" and "search" in arguments:
+        raise OptionError("search goes with kind = 'cross_validated' only: leave it out")
     first = _called(name)[0].kinds[0]
     kind = kind or first
     return made.name, kind, made.name if kind == first else f"{made.name} ({kind})"
@@ -185,16 +191,36 @@ def with_constraints(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {**arguments, "constraints": tuple(map(make_constraint, arguments["constraints"]))}
 
 
+def classifier(model: ModelSpec, task: Task, limits: Limits, binner: Any, expert: Any) -> Any:
+    """The unfitted classifier of a model; limits, seed, binner, expert where it takes them."""
+    from milpscore.estimators import OneStandardErrorCV
+
+    given = with_constraints({**model.arguments, **task.parameters})
+    search = given.pop("search", {})
+    made = made_by(model.estimator, model.kind).make(**given)
+    ours = {
+        "time_limit": limits.time_limit, "node_limit": limits.node_limit,
+        "threads": limits.threads, "random_state": task.seed, "binner": binner,
+    }  # fmt: skip
+    takes = made.get_params(deep=False)
+    # a risk score knows an expert under the penalty of that name alone
+    if expert is not None and takes.get("penalty", "eye") == "eye":
+        ours["expert"] = expert
+    made.set_params(**{k: v for k, v in ours.items() if k in takes and k not in given})
+    if model.kind == "estimator":
+        return made
+    return OneStandardErrorCV(made, random_state=task.seed, **search)
+
+
 # --- fits ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A result, the program it answers (None for a proximal model), and what that was made with."""
+    """A result, the program it answers (None for a proximal model)."""
 
     result: Result
     program: Program | ConicProgram | None
-    arguments: Mapping[str, Any]
 
 
 def fit_model(
@@ -248,13 +274,13 @@ def _card(
             design, made.name, progress=False, n_draws=n_draws, solver=solver, options=options,
             heuristic=kind == "heuristic", **within, **arguments,
         )  # fmt: skip
-        return Fit(result, program, arguments)
+        return Fit(result, program)
     program = made.make(design, **arguments)
     if kind == "exact":
         program = program if program.kind == "exact" else program.exact()
         start = start_card(program, max_work=work_within(limits.time_limit))
         result = solve(program, solver, warm_start=start, progress=False, **within, **options)
-        return Fit(result, program, arguments)
+        return Fit(result, program)
     relaxed = program if program.kind == "relaxed" else program.relaxed()
     result = solve(relaxed, solver, progress=False, **within, **options)
     if kind in ("randomised", "nearest") and result.termination is not Termination.INTERRUPTED:
@@ -262,7 +288,7 @@ def _card(
             relaxed, result, n_draws=n_draws, random_state=seed, patience=limits.time_limit
         )
         result = both[kind]
-    return Fit(result, program, arguments)
+    return Fit(result, program)
 
 
 def _conic(
@@ -275,7 +301,7 @@ def _conic(
     program = made.make(design, **arguments)
     if kind == "exact":
         program, options = program.exact(), {"progress": False}
-    return Fit(solve(program, time_limit=limits.time_limit, **options), program, arguments)
+    return Fit(solve(program, time_limit=limits.time_limit, **options), program)
 
 
 def _proximal(
@@ -289,7 +315,7 @@ def _proximal(
         **{"loss": "logistic", **options},
     )  # fmt: skip
     terms = design.count_terms(np.asarray(found.coefficients))
-    return Fit(result_of(found, made.name, terms), None, arguments)
+    return Fit(result_of(found, made.name, terms), None)
 
 
 def result_of(found: ProximalResult, name: str, terms: int) -> Result:

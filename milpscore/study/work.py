@@ -201,7 +201,7 @@ class StudyWork:
         """Do a task: ``result`` (figures), ``card`` and ``certificate`` as JSON holds them."""
         data, part = self.sets[task.data], self._part(task)
         model = next(each for each in self.study.models if each.name == task.model)
-        if model.kind == "estimator":
+        if model.kind in models.ESTIMATOR_KINDS:
             found = self._by_estimator(model, task, data, part)
         else:
             found = self._by_design(model, task, data, part)
@@ -242,7 +242,8 @@ class StudyWork:
 
         table, design = as_frame(data.X), data.design()
         train = np.flatnonzero(design.weight > 0) if part.split is None else part.split[0]
-        estimator = self._estimator(model, task, data)
+        limits, binner = self.study.limits, data.binner()
+        estimator = models.classifier(model, task, limits, binner, data.expert)
         began = time.perf_counter()
         estimator.fit(table.iloc[train], design.y[train], sample_weight=design.weight[train])
         seconds = time.perf_counter() - began
@@ -259,25 +260,6 @@ class StudyWork:
             "card": None if card is None else json.loads(card.to_json()),
             "certificate": None if card is None else plain(dict(card.certificate)),
         }
-
-    def _estimator(self, model: ModelSpec, task: Task, data: DataSet) -> Any:
-        """The unfitted classifier, with limits, seed and binning where it takes them."""
-        given, limits = {**model.arguments, **task.parameters}, self.study.limits
-        estimator = models.made_by(model.estimator, model.kind).make(**given)
-        inner = estimator
-        if "estimator" in estimator.get_params(deep=False):
-            inner = type(estimator).template()
-            estimator.set_params(estimator=inner)
-        ours = {
-            "time_limit": limits.time_limit, "node_limit": limits.node_limit,
-            "threads": limits.threads, "random_state": task.seed, "binner": data.binner(),
-        }  # fmt: skip
-        if data.expert is not None:
-            ours["expert"] = data.expert
-        for each in {id(one): one for one in (inner, estimator)}.values():
-            takes = each.get_params(deep=False)
-            each.set_params(**{k: v for k, v in ours.items() if k in takes and k not in given})
-        return estimator
 
 
 def _evidence(fit: models.Fit, data: DataSet) -> dict[str, Any]:
