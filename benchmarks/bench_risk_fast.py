@@ -38,8 +38,7 @@ def main() -> None:
     report.note(*absent)
     runs = 3 if settings.quick else 25
     records = []
-    for numba in ("1", "0"):
-        records += [in_child(ours, name, runs, numba, patience=limit) for name in names]
+    records += [in_child(ours, name, runs, patience=limit) for name in names]
     for rival in RIVALS:
         records += rival_records(report, rival, getattr(settings, rival), names, runs, limit)
     for record in records:
@@ -68,9 +67,8 @@ def _own_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def ours(name: str, runs: int, numba: str) -> dict[str, Any]:
+def ours(name: str, runs: int) -> dict[str, Any]:
     """Our card, and the seconds of each fit."""
-    os.environ["MILPSCORE_NUMBA"] = numba
     from milpscore.data import make_design
     from milpscore.search import fast_risk_card
 
@@ -82,7 +80,7 @@ def ours(name: str, runs: int, numba: str) -> dict[str, Any]:
         taken.append((time.process_time() - cpu, time.perf_counter() - wall))
     return {
         "set": name,
-        "by": "milpscore" if numba == "1" else "milpscore, no numba",
+        "by": "milpscore",
         "times": taken,
         "points": found.card.coefficients.tolist(),
         "slope": 1.0 / found.scale,

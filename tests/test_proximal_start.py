@@ -18,7 +18,7 @@ from milpscore.cli._app import app
 from milpscore.comparison import COLUMNS, KINDS, PROXIMAL_COLUMNS
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner, make_planted_score
-from milpscore.search.starts import _deviation
+from milpscore.search.starts import deviation_of
 from milpscore.verify import check, evaluate
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -115,9 +115,9 @@ def test_no_start_where_no_card_is_allowed() -> None:
 def test_extreme_columns_are_no_danger() -> None:
     values = np.random.default_rng(0).normal(size=(40, 3))
     size = np.array([1e200, 1e-200, 1.0])
-    found = _deviation(values * size, np.ones(40))
+    found = deviation_of(values * size, np.ones(40))
     assert np.allclose(found / size, values.std(axis=0))
-    assert (_deviation(np.ones((5, 2)), np.ones(5)) == 1).all()
+    assert (deviation_of(np.ones((5, 2)), np.ones(5)) == 1).all()
 
 
 def test_wrong_options_are_refused() -> None:

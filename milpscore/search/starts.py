@@ -214,7 +214,7 @@ class _Models:
         self.free = np.flatnonzero(lower < upper)
         self.columns = len(statement.coef_min)
         X = rows.X[:, self.free]
-        self.deviation = _deviation(X, rows.weight)
+        self.deviation = deviation_of(X, rows.weight)
         free_intercept = statement.intercept.kind != "zero"
         if free_intercept:  # it takes the means up, and the path is much quicker without them
             X = X - rows.weight @ X / rows.weight.sum()
@@ -282,7 +282,7 @@ def _facets(lam: float, gamma: float) -> ProxPenalty:
     return made
 
 
-def _deviation(X: FloatArray, weight: FloatArray) -> FloatArray:
+def deviation_of(X: FloatArray, weight: FloatArray) -> FloatArray:
     """Weighted standard deviation of each column, 1 for constant ones; shape (p,)."""
     share = weight / weight.sum()
     centred = X - share @ X
@@ -347,7 +347,7 @@ def _leading(statement: Statement, w: FloatArray) -> FloatArray:
     if limit is None or np.count_nonzero(w) <= limit:
         return w
     rows = statement.design.merged
-    effect = np.abs(w) * _deviation(rows.X, rows.weight)
+    effect = np.abs(w) * deviation_of(rows.X, rows.weight)
     kept = np.zeros_like(w)
     chosen = np.argsort(-effect, kind="stable")[:limit]
     kept[chosen] = w[chosen]
