@@ -65,7 +65,7 @@ print(program.size)
 # the hinge has a corner, so that row says no rather than solve something else.
 
 # %%
-realised = milpscore.compare_realisations(program, time_limit=5, progress=False)
+realised = milpscore.compare_realisations(program, time_limit=5, progress=False).table
 SHOWN = ["realisation", "solver", "claim", "objective", "bound", "difference", "integrality_gap"]
 realised[[*SHOWN, "integrity", "terms", "columns", "integers"]]
 
@@ -118,7 +118,8 @@ pd.DataFrame(rows, columns=["s", "from below", "value", "from above", "steps"]).
 # MILP, and its row says so; cone and prox meet to nine digits.
 
 # %%
-smooth = milpscore.compare_realisations(facets(design, lam=0.01, loss="logistic"), progress=False)
+program = facets(design, lam=0.01, loss="logistic")
+smooth = milpscore.compare_realisations(program, progress=False).table
 relaxed_value(smooth)
 assert row(smooth, "proximal", "proximal").verified
 assert row(smooth, "integer", "highs").claim == "none"
@@ -153,7 +154,7 @@ rows = []
 for name, data in sets.items():
     for lam in lams:
         program = facets(data, lam=lam, loss="hinge")
-        realised = milpscore.compare_realisations(program, time_limit=1, progress=False)
+        realised = milpscore.compare_realisations(program, time_limit=1, progress=False).table
         value, integer = relaxed_value(realised), row(realised, "integer", "highs")
         assert value <= integer.objective + 1e-9
         gap = max(integer.integrality_gap, 0.0)
@@ -194,7 +195,7 @@ ax.spines[["top", "right"]].set_visible(False)
 rows = []
 for gamma in (1.0, 0.5, 0.2, 0.1):
     program = facets(sets["breast cancer, 4 deciles"], lam=0.01 * gamma, gamma=gamma, loss="hinge")
-    realised = milpscore.compare_realisations(program, time_limit=1, progress=False)
+    realised = milpscore.compare_realisations(program, time_limit=1, progress=False).table
     value, integer = relaxed_value(realised), row(realised, "integer", "highs")
     assert value <= integer.objective + 1e-9
     rows.append([gamma, value, integer.objective, integer.integrality_gap, integer.claim])

@@ -161,10 +161,10 @@ for ax in (left, right):
 # %%
 program = eye(data.X, data.y, expert=data.expert, lam=float(judged.loc["EYE", "lam"]))
 realised = milpscore.compare_realisations(program, progress=False)
-relaxed = realised[realised.verified]
+relaxed = realised.table[realised.table.verified]
 assert set(relaxed.realisation) >= {"conic", "proximal"}
 assert relaxed.difference.max() < 1e-7
-answers = realised.attrs["results"]
+answers = realised.results
 by_prox = answers["proximal", "proximal"].coefficients
 for (_, solver), result in answers.items():
     assert np.abs(result.coefficients - by_prox).max() < 1e-3, solver

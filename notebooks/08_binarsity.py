@@ -52,7 +52,7 @@ print(design.shape, "columns of 0 and 1; the last bin of age:", design.names[BIN
 
 # %%
 program = binarsity(design, lam=0.01)
-realised = milpscore.compare_realisations(program, progress=False)
+realised = milpscore.compare_realisations(program, progress=False).table
 relaxed = realised[realised.verified]
 assert set(relaxed.realisation) >= {"conic", "proximal"}
 assert relaxed.difference.max() < 1e-7

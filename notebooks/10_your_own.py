@@ -326,13 +326,13 @@ compared = milpscore.compare(
     progress=False,
 )
 exact = {}
-for name, rows in compared.groupby("formulation"):
+for name, rows in compared.table.groupby("formulation"):
     objective = rows.set_index("kind")["objective"]
-    exact[name] = compared.attrs["results"][(name, "exact")]
+    exact[name] = compared.results[(name, "exact")]
     assert str(exact[name].claim) == "optimal"
     assert objective["relaxed"] <= objective["exact"] + 1e-9
     assert objective["exact"] <= objective[["randomised", "nearest"]].min() + 1e-9
-compared[["formulation", "kind", "claim", "objective", "bound", "loss", "terms"]].round(4)
+compared.table[["formulation", "kind", "claim", "objective", "bound", "loss", "terms"]].round(4)
 
 # %% [markdown]
 # With a uniform price it must give `hinge` back. With real ones no card of `hinge`, which is blind

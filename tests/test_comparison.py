@@ -14,7 +14,8 @@ from sklearn.model_selection import StratifiedKFold
 
 import milpscore
 from milpscore import formulations, metrics, rounding
-from milpscore.comparison import COLUMNS, KINDS
+from milpscore.comparison import Comparison
+from milpscore.comparison.answers import COLUMNS, KINDS
 from milpscore.constraints import AtLeast
 from milpscore.core.errors import DataError, FormulationError, OptionError
 from milpscore.core.result import Termination
@@ -31,7 +32,7 @@ def planted(n: int = 60, p: int = 4, seed: int = 0) -> tuple[pd.DataFrame, Any]:
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def answer() -> Comparison:
     """All five formulations on binned data, with cross-validation."""
     X, y = planted()
     return milpscore.compare(
@@ -40,14 +41,19 @@ def table() -> pd.DataFrame:
     )  # fmt: skip
 
 
-def test_one_row_a_program(table: pd.DataFrame) -> None:
+@pytest.fixture(scope="module")
+def table(answer: Comparison) -> pd.DataFrame:
+    return answer.table
+
+
+def test_one_row_a_program(answer: Comparison, table: pd.DataFrame) -> None:
     assert list(table.columns) == list(COLUMNS)
     assert list(zip(table["formulation"], table["kind"], strict=True)) == [
         (name, kind) for name in ALL for kind in KINDS
     ]
     assert table["verified"].all()
     assert set(table.loc[table["kind"] == "relaxed", "claim"]) == {"optimal"}
-    assert set(table.attrs["results"]) == {(name, kind) for name in ALL for kind in KINDS}
+    assert set(answer.results) == {(name, kind) for name in ALL for kind in KINDS}
 
 
 def in_order(table: pd.DataFrame) -> None:
@@ -68,10 +74,10 @@ def test_the_order_holds_without_time_for_a_proof() -> None:
     X, y = planted(150, 8, seed=3)
     options = {"node_limit": 0, "presolve": False}
     found = milpscore.compare(X, y, time_limit=20, cv=None, max_terms=3, options=options)
-    in_order(found)
+    in_order(found.table)
     # HiGHS is not trusted to find what rounding found: the exact solve starts from it
     for name in ("slim", "hinge"):
-        assert found.attrs["results"][name, "exact"].warm_start == "accepted"
+        assert found.results[name, "exact"].warm_start == "accepted"
 
 
 def test_ternary_hinge_and_sparse_rounding_are_one_statement(table: pd.DataFrame) -> None:
@@ -84,10 +90,10 @@ def test_ternary_hinge_and_sparse_rounding_are_one_statement(table: pd.DataFrame
     assert relaxed["sparse_rounding"] >= relaxed["hinge"] - 1e-9
 
 
-def test_figures_recomputed_from_the_coefficients(table: pd.DataFrame) -> None:
+def test_figures_recomputed_from_the_coefficients(answer: Comparison, table: pd.DataFrame) -> None:
     X, y = planted()
     design = Binner(3).fit_design(X, y)
-    for (name, kind), result in table.attrs["results"].items():
+    for (name, kind), result in answer.results.items():
         row = table[(table["formulation"] == name) & (table["kind"] == kind)].iloc[0]
         w, b = result.coefficients, result.intercept
         answered = design.X @ w + b >= -1e-9
@@ -99,8 +105,8 @@ def test_figures_recomputed_from_the_coefficients(table: pd.DataFrame) -> None:
         assert row["magnitude"] == pytest.approx(np.abs(w).sum())
         if name == "slim" and kind != "relaxed":
             assert row["loss"] == pytest.approx(1 - row["train_accuracy"])
-    exact = table.attrs["results"]["slim", "exact"]
-    relaxed = table.attrs["results"]["slim", "relaxed"]
+    exact = answer.results["slim", "exact"]
+    relaxed = answer.results["slim", "relaxed"]
     row = table[(table["formulation"] == "slim") & (table["kind"] == "exact")].iloc[0]
     assert row["integrality_gap"] == pytest.approx(
         (exact.objective - relaxed.objective) / exact.objective
@@ -132,7 +138,7 @@ def test_rounding_loss_beside_its_bounds(table: pd.DataFrame) -> None:
 
 def test_the_relaxation_s_row_is_that_of_solve() -> None:
     X, y = planted(seed=5)
-    found = milpscore.compare(X, y, formulations=["hinge"], time_limit=5, cv=None)
+    found = milpscore.compare(X, y, formulations=["hinge"], time_limit=5, cv=None).table
     alone = solve(formulations.hinge(X, y).relaxed())
     assert found.set_index("kind").loc["relaxed", "objective"] == pytest.approx(alone.objective)
     assert found["cv_accuracy"].isna().all()
@@ -152,7 +158,7 @@ def test_cross_validation_by_hand() -> None:
         areas.append(metrics.auc(signs[test], totals))
     found = milpscore.compare(
         X, y, formulations=["convex_rounding"], cv=3, random_state=7, time_limit=5
-    ).set_index("kind")
+    ).table.set_index("kind")
     assert found.loc["nearest", "cv_accuracy"] == pytest.approx(np.mean(accuracies))
     assert found.loc["nearest", "cv_auc"] == pytest.approx(np.mean(areas))
 
@@ -181,17 +187,18 @@ def test_a_category_only_a_test_row_has_scores_nothing() -> None:
     X = X.assign(colour=["red"] * 15 + ["blue"] * 14 + ["green"])
     found = milpscore.compare(
         X, y, binner=Binner(2), formulations=["convex_rounding"], cv=3, time_limit=3
-    )
+    ).table
     assert found["cv_accuracy"].notna().all()
 
 
 def test_what_cannot_be_stated_is_a_row_with_its_reason() -> None:
     X, y = planted(30)
-    found = milpscore.compare(X, y, formulations=["fused-lasso", "slim"], cv=None, time_limit=2)
+    answer = milpscore.compare(X, y, formulations=["fused-lasso", "slim"], cv=None, time_limit=2)
+    found = answer.table
     assert found.loc[0, ["formulation", "claim"]].tolist() == ["fused_lasso", "none"]
     assert "bin the data first" in found.loc[0, "message"]
     assert len(found) == 5
-    assert ("fused_lasso", "exact") not in found.attrs["results"]
+    assert ("fused_lasso", "exact") not in answer.results
     with pytest.raises(FormulationError, match="bin the data first"):
         milpscore.compare(X, y, formulations=["fused_lasso"], cv=None)
 
@@ -202,7 +209,7 @@ def test_a_column_that_vanishes_in_a_fold_is_reported() -> None:
     name = Binner(2).fit_design(X, y).names[-1]
     found = milpscore.compare(
         X, y, binner=Binner(2), formulations=["hinge"], cv=3, time_limit=3, coef_max={name: 2}
-    )
+    ).table
     assert found["cv_auc"].isna().all()
     assert found["message"].str.contains("not cross-validated").all()
     assert found["verified"].all()
@@ -212,8 +219,8 @@ def test_weights_count_as_repeated_rows() -> None:
     X, y = planted(40, 3)
     weight = np.arange(40) % 3
     twice = np.repeat(np.arange(40), weight)
-    one = milpscore.compare(X, y, sample_weight=weight, cv=None, time_limit=8)
-    two = milpscore.compare(X.iloc[twice], y.iloc[twice], cv=None, time_limit=8)
+    one = milpscore.compare(X, y, sample_weight=weight, cv=None, time_limit=8).table
+    two = milpscore.compare(X.iloc[twice], y.iloc[twice], cv=None, time_limit=8).table
     columns = ["objective", "loss", "train_accuracy", "train_auc"]
     exact = one["kind"].isin(["exact", "relaxed"])
     pd.testing.assert_frame_equal(one.loc[exact, columns], two.loc[exact, columns])
@@ -225,15 +232,13 @@ def test_the_same_seed_gives_the_same_table() -> None:
         milpscore.compare(X, y, cv=2, time_limit=20, random_state=3, max_terms=2) for _ in range(2)
     )
     seconds = [c for c in COLUMNS if c.endswith("_seconds")]
-    one.attrs.clear()
-    two.attrs.clear()
     pd.testing.assert_frame_equal(one.drop(columns=seconds), two.drop(columns=seconds))
 
 
 def test_a_design_is_taken_as_it_is() -> None:
     X, y = planted(30)
     design = make_design(X, y)
-    found = milpscore.compare(design, formulations=["slim"], cv=2, time_limit=2)
+    found = milpscore.compare(design, formulations=["slim"], cv=2, time_limit=2).table
     assert found["cv_accuracy"].notna().all()
     with pytest.raises(DataError, match="binned already"):
         milpscore.compare(design, binner=Binner())
@@ -241,7 +246,7 @@ def test_a_design_is_taken_as_it_is() -> None:
 
 def test_no_time_gives_verified_empty_cards() -> None:
     X, y = planted(30)
-    found = milpscore.compare(X, y, cv=None, time_limit=0).set_index(["formulation", "kind"])
+    found = milpscore.compare(X, y, cv=None, time_limit=0).table.set_index(["formulation", "kind"])
     for name in ("slim", "hinge"):
         assert found.loc[(name, "exact"), "claim"] == "feasible"
         assert found.loc[(name, "relaxed"), "claim"] == "none"
@@ -252,7 +257,7 @@ def test_the_seconds_are_those_of_the_whole_table() -> None:
     X, y = planted(400, 10, seed=1)
     X = X + np.random.default_rng(0).integers(0, 30, X.shape)
     started = time.perf_counter()
-    found = milpscore.compare(X, y, cv=2, time_limit=2)
+    found = milpscore.compare(X, y, cv=2, time_limit=2).table
     assert time.perf_counter() - started < 6
     exact = found[found["kind"] == "exact"]
     assert (exact["termination"] == "time_limit").any()
@@ -267,9 +272,9 @@ def test_after_an_interrupt_the_rows_so_far_are_returned(monkeypatch: pytest.Mon
         result = solve(*args, **kwargs)
         return replace(result, termination=Termination.INTERRUPTED) if len(calls) == 2 else result
 
-    monkeypatch.setattr("milpscore.comparison._family.solve", interrupted)
+    monkeypatch.setattr("milpscore.comparison._compare.solve", interrupted)
     X, y = planted(30)
-    found = milpscore.compare(X, y, cv=3, time_limit=5)
+    found = milpscore.compare(X, y, cv=3, time_limit=5).table
     assert len(calls) == 2
     assert found["formulation"].tolist() == ["slim"] * 4 + ["hinge"]
     assert found.loc[:3, "verified"].all()
@@ -282,9 +287,9 @@ def test_the_lp_bound_counts_for_the_exact_program(monkeypatch: pytest.MonkeyPat
         limit = 0 if kwargs["warm_start"] is not None else kwargs["time_limit"]
         return solve(*args, **{**kwargs, "time_limit": limit})
 
-    monkeypatch.setattr("milpscore.comparison._family.solve", stopped)
+    monkeypatch.setattr("milpscore.comparison._compare.solve", stopped)
     X, y = planted()
-    found = milpscore.compare(X, y, formulations=["hinge"], cv=None).set_index("kind")
+    found = milpscore.compare(X, y, formulations=["hinge"], cv=None).table.set_index("kind")
     assert found.loc["exact", "bound"] == found.loc["relaxed", "bound"] > 0
     assert found.loc["exact", "claim"] == "gap"
     assert found.loc["exact", "bound_source"] == "evidence"
@@ -320,7 +325,7 @@ def test_under_constraints_the_best_rounded_card_is_the_one_a_fit_returns(seed: 
     asked: dict[str, Any] = {"n_draws": 3, "constraints": rules, "random_state": 0}
     _, fitted = fit_card(make_design(X, y), "convex_rounding", progress=False, **asked)
     found = milpscore.compare(X, y, formulations=["convex_rounding"], cv=None, **asked)
-    results = found.attrs["results"]
+    results = found.results
     rounded = [results["convex_rounding", kind] for kind in ("randomised", "nearest")]
     assert fitted.origin == "repaired"
     best = min((r for r in rounded if r.verified), key=lambda r: r.objective)
@@ -334,14 +339,16 @@ def test_more_roundings_become_rows() -> None:
     names = ["derandomised", "local-search", "hill_climbing", "rounded_logistic"]
     table = milpscore.compare(
         X, y, formulations=["hinge"], roundings=names, cv=None, coef_min=-1, coef_max=1
-    )
+    ).table
     by_kind = table.set_index("kind")
     for name in names:
         row = by_kind.loc[name.replace("-", "_")]
         assert row["verified"]
         assert row["objective"] >= by_kind.loc["exact", "objective"] - 1e-9
         assert row["objective"] >= by_kind.loc["relaxed", "objective"] - 1e-9
-    wide = milpscore.compare(X, y, formulations=["hinge"], roundings=["local_search"], cv=None)
+    wide = milpscore.compare(
+        X, y, formulations=["hinge"], roundings=["local_search"], cv=None
+    ).table
     none = wide.set_index("kind").loc["local_search"]
     assert (none["claim"], pd.isna(none["terms"])) == ("none", True)
     assert none["message"].endswith("take hill_climbing or coordinate_descent")

@@ -333,7 +333,7 @@ def test_list_and_compare_know_it(csv: Path) -> None:
 def test_compare_keeps_its_order(data: Any) -> None:
     table = milpscore.compare(
         *data, formulations=["risk_score", "hinge"], max_terms=2, cv=None, time_limit=6
-    ).set_index(["formulation", "kind"])
+    ).table.set_index(["formulation", "kind"])
     rows = table.loc["risk_score"]
     assert rows.loc[["exact", "randomised", "nearest"], "verified"].all()
     assert rows.loc["relaxed", "bound"] <= rows.loc["exact", "objective"] + 1e-9
@@ -341,7 +341,7 @@ def test_compare_keeps_its_order(data: Any) -> None:
         assert rows.loc["exact", "objective"] <= rows.loc[rounded, "objective"] + 1e-9
     result = milpscore.compare(
         *data, formulations=["risk_score"], max_terms=2, cv=None, time_limit=3
-    ).attrs["results"]["risk_score", "exact"]
+    ).results["risk_score", "exact"]
     figures = check(risk_score(*data, max_terms=2), result.card)
     assert figures.feasible
     assert figures.objective == pytest.approx(result.objective, abs=1e-12)

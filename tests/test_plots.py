@@ -18,6 +18,8 @@ from matplotlib.axes import Axes
 
 import milpscore
 from milpscore import plots
+from milpscore.comparison import Comparison
+from milpscore.comparison.answers import KINDS
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Claim, Result, Termination, TracePoint
 from milpscore.data import Binner, make_planted_score
@@ -30,7 +32,7 @@ def closed() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def answer() -> Comparison:
     X, y, _ = make_planted_score(60, 5, n_terms=2, random_state=1)
     return milpscore.compare(
         X, y, binner=Binner(3), formulations=["slim", "fused_lasso"], cv=None, time_limit=4
@@ -65,39 +67,39 @@ def test_bounds_over_time_draws_the_trace_to_its_end() -> None:
     assert ax.get_ylabel() == "objective"
 
 
-def test_bounds_over_time_of_a_table(table: pd.DataFrame) -> None:
-    ax = plots.bounds_over_time(table)
+def test_bounds_over_time_of_a_comparison(answer: Comparison) -> None:
+    ax = plots.bounds_over_time(answer)
     assert isinstance(ax, Axes)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts[0].startswith("slim (")
     assert texts[1].startswith("fused lasso (")
     assert {"LP bound", "randomised rounding", "nearest rounding"} <= set(texts)
     levels = {round(float(v), 9) for line in ax.lines for v in line.get_ydata()}
-    for result in table.attrs["results"].values():
+    for result in answer.results.values():
         assert (
             round(result.dual_bound if result.kind == "relaxed" else result.objective, 9) in levels
         )
 
 
-def test_formulations_differ_in_colour(table: pd.DataFrame) -> None:
-    ax = plots.bounds_over_time(table)
+def test_formulations_differ_in_colour(answer: Comparison) -> None:
+    ax = plots.bounds_over_time(answer)
     slim, fused = (handle.get_color() for handle in ax.get_legend().legend_handles[:2])
     assert slim != fused
 
 
-def test_coefficients_are_bars_side_by_side(table: pd.DataFrame) -> None:
+def test_coefficients_are_bars_side_by_side(answer: Comparison) -> None:
     _, ax = plt.subplots()
-    assert plots.coefficients(table, ax, formulation="fused-lasso", max_columns=99) is ax
+    assert plots.coefficients(answer, ax, formulation="fused-lasso", max_columns=99) is ax
     labels = [tick.get_text() for tick in ax.get_yticklabels()]
-    names, results = table.attrs["names"], table.attrs["results"]
+    names, results = answer.names, answer.results
     shown = [names.index(label) for label in labels]
     assert shown == sorted(shown)
-    for bars, kind in zip(ax.containers, milpscore.comparison.KINDS, strict=True):
+    for bars, kind in zip(ax.containers, KINDS, strict=True):
         w = results["fused_lasso", kind].coefficients
         assert [bar.get_width() for bar in bars] == w[shown].tolist()
         hidden = np.delete(w, shown)
         assert np.allclose(hidden, 0)
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == list(milpscore.comparison.KINDS)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == list(KINDS)
 
 
 def test_only_the_largest_columns_are_drawn() -> None:
@@ -114,8 +116,8 @@ def test_a_card_without_terms_can_be_drawn() -> None:
     assert ax.get_legend() is None
 
 
-def test_one_figure_with_both(table: pd.DataFrame, tmp_path: Any) -> None:
-    figure = plots.comparison_figure(table)
+def test_one_figure_with_both(answer: Comparison, tmp_path: Any) -> None:
+    figure = plots.comparison_figure(answer)
     titles = [ax.get_title(loc="left") for part in figure.subfigs for ax in part.axes]
     assert titles == [
         "Best card and proven bound", "slim: coefficients", "fused lasso: coefficients",
@@ -124,11 +126,11 @@ def test_one_figure_with_both(table: pd.DataFrame, tmp_path: Any) -> None:
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
-def test_nothing_to_draw_says_what_to_do(table: pd.DataFrame) -> None:
+def test_nothing_to_draw_says_what_to_do(answer: Comparison) -> None:
     with pytest.raises(NotApplicableError, match=r"compare"):
-        plots.bounds_over_time(pd.DataFrame({"objective": [1.0]}))
+        plots.bounds_over_time(Comparison(pd.DataFrame({"objective": [1.0]})))
     with pytest.raises(NotApplicableError, match="hinge"):
-        plots.coefficients(table, formulation="hinge")
+        plots.coefficients(answer, formulation="hinge")
     nothing = solved(objective=float("nan"), dual_bound=float("-inf"), trace=())
     with pytest.raises(NotApplicableError, match="raise the time limit"):
         plots.bounds_over_time(nothing)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import milpscore
 from milpscore import formulations, rounding, search
 from milpscore.cli._app import app
-from milpscore.comparison import COLUMNS, KINDS, PROXIMAL_COLUMNS
+from milpscore.comparison.answers import COLUMNS, KINDS, PROXIMAL_COLUMNS
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner, make_planted_score
 from milpscore.search.starts import deviation_of
@@ -132,14 +132,15 @@ def test_wrong_options_are_refused() -> None:
 
 def test_the_proximal_row_comes_last_and_bounds_nothing() -> None:
     X, y = planted(80, 4)
-    table = milpscore.compare(
+    answer = milpscore.compare(
         X, y, binner=Binner(3), proximal=True, max_terms=2, time_limit=6, cv=2, n_draws=20
     )
+    table = answer.table
     assert list(table.columns) == [*COLUMNS, *PROXIMAL_COLUMNS]
     for name, rows in table.groupby("formulation", sort=False):
         assert list(rows["kind"]) == [*KINDS, "proximal"]
         row = rows.iloc[-1]
-        result = table.attrs["results"][name, "proximal"]
+        result = answer.results[name, "proximal"]
         assert result.verified
         assert result.card is not None
         relaxed = rows[rows["kind"] == "relaxed"].iloc[0]
@@ -151,7 +152,9 @@ def test_the_proximal_row_comes_last_and_bounds_nothing() -> None:
         assert np.isfinite(row["cv_accuracy"])
         assert rows["surrogate_lam"].iloc[:-1].isna().all()
     # without it, the table is what it was
-    plain = milpscore.compare(X, y, formulations=["hinge"], max_terms=2, time_limit=2, cv=None)
+    plain = milpscore.compare(
+        X, y, formulations=["hinge"], max_terms=2, time_limit=2, cv=None
+    ).table
     assert list(plain.columns) == list(COLUMNS)
     assert list(plain["kind"]) == list(KINDS)
 
@@ -205,13 +208,14 @@ def test_compare_says_what_the_start_saved() -> None:
     from milpscore import compare
 
     X, y, _ = make_planted_score(120, 6, n_terms=3, noise=0.1, random_state=2)
-    table = compare(
+    answer = compare(
         X, y, formulations=("slim", "hinge"), max_terms=3, cv=0, time_limit=8, savings=(0, 1)
     )
-    saved = table.attrs["savings"]
+    table, saved = answer.table, answer.savings
+    assert saved is not None
     assert list(saved["formulation"]) == ["slim"] * 4 + ["hinge"] * 4
     assert set(saved["seed"]) == {0, 1}
     exact = table[table["kind"] == "exact"].set_index("formulation")["objective"]
     for name, part in saved.groupby("formulation"):
         assert part["objective"].min() == pytest.approx(exact[name], abs=1e-9)
-    assert "savings" not in compare(X, y, formulations=("hinge",), cv=0, time_limit=2).attrs
+    assert compare(X, y, formulations=("hinge",), cv=0, time_limit=2).savings is None

@@ -7,7 +7,7 @@ import pytest
 from conic_cases import make, table
 
 import milpscore
-from milpscore.comparison import REALISATION_COLUMNS
+from milpscore.comparison.answers import REALISATION_COLUMNS
 from milpscore.core.errors import OptionError
 from milpscore.formulations import facets, slim
 
@@ -18,7 +18,7 @@ def hinge_program(gamma: float = 0.5):
 
 
 def test_integer_linear_and_conic_agree() -> None:
-    found = milpscore.compare_realisations(hinge_program())
+    found = milpscore.compare_realisations(hinge_program()).table
     assert tuple(found.columns) == REALISATION_COLUMNS
     by = found.set_index(["realisation", "solver"])
     assert list(found["realisation"]) == ["integer", "linear", "conic", "conic", "proximal"]
@@ -36,7 +36,7 @@ def test_integer_linear_and_conic_agree() -> None:
 
 def test_points_of_the_card_times_gamma_are_coefficients() -> None:
     program = hinge_program(gamma=0.25)
-    results = milpscore.compare_realisations(program).attrs["results"]
+    results = milpscore.compare_realisations(program).results
     linear, conic = results["linear", "highs"], results["conic", "ecos"]
     # optima need not be unique, their objectives are; so is what each answer says of itself
     evaluated = program.statement.penalty.value(0.25 * linear.coefficients)
@@ -46,7 +46,7 @@ def test_points_of_the_card_times_gamma_are_coefficients() -> None:
 
 @pytest.mark.parametrize("name", ["eye", "facets", "elastic_net"])
 def test_smooth_losses_have_a_proximal_row_and_no_integer_one(name: str) -> None:
-    found = milpscore.compare_realisations(make(name, "logistic"))
+    found = milpscore.compare_realisations(make(name, "logistic")).table
     by = found.set_index(["realisation", "solver"])
     assert by.loc[("integer", "highs"), "claim"] == "none"
     assert "no integer program" in by.loc[("integer", "highs"), "message"]
@@ -58,7 +58,7 @@ def test_smooth_losses_have_a_proximal_row_and_no_integer_one(name: str) -> None
 def test_a_constraint_keeps_out_whoever_cannot_hold_it() -> None:
     program = make("eye", "logistic")
     program.subject_to(program.w[0] >= 0.3)
-    by = milpscore.compare_realisations(program).set_index(["realisation", "solver"])
+    by = milpscore.compare_realisations(program).table.set_index(["realisation", "solver"])
     assert by.loc[("conic", "ecos"), "verified"]
     assert by.loc[("proximal", "proximal"), "claim"] == "none"
     assert "cannot hold the constraint" in by.loc[("proximal", "proximal"), "message"]

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from milpscore.certificate import certify, verify_certificate
 from milpscore.cli._app import app
-from milpscore.comparison import compare
+from milpscore.comparison import Comparison, compare
 from milpscore.core.design import Design
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.result import Claim
@@ -259,7 +259,7 @@ class TestTrust:
         with pytest.raises(DataError, match="other data"):
             report(card, design, statement=solved(noisy(n=20, p=2))[0].statement)
         with pytest.raises(NotApplicableError, match="no comparison"):
-            report(card, design, comparison=pd.DataFrame({"a": [1]}))
+            report(card, design, comparison=Comparison(pd.DataFrame({"a": [1]})))
         with pytest.raises(NotApplicableError, match="no pool"):
             report(card, design, pool=_Pool(None))
 
@@ -420,11 +420,10 @@ class TestPage:
         assert [row[1] for row in rows[1:]] == [
             "exact", "LP relaxation", "randomised rounding", "nearest rounding",
         ]  # fmt: skip
-        assert rows[1][3] == f"{frame['objective'][0]:.5f}"
+        assert rows[1][3] == f"{frame.table['objective'][0]:.5f}"
         pooled = page.tables["Ranges over the pool; 1 columns have points in none"]
         assert pooled[1] == ["<a>", "100%", f"{MINUS}2", "3", "0.1000", "0.2000"]
-        frame.attrs.clear()
-        bare = Page(report(card, design, comparison=frame))
+        bare = Page(report(card, design, comparison=Comparison(frame.table)))
         assert not bare.problems
         assert bare.svgs == 3
 

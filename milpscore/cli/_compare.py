@@ -28,7 +28,7 @@ from milpscore.cli._figures import require_drawable, save_figure
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from milpscore.comparison import Comparison
 
 Formulations = Annotated[
     str,
@@ -166,7 +166,7 @@ def compare_command(
     )
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
-        frame = compare(
+        answer = compare(
             table.X,
             table.y,
             formulations=names,
@@ -184,19 +184,19 @@ def compare_command(
             **common,
         )
         seconds = time.perf_counter() - started
-    _show(frame, seconds, json)
+    _show(answer, seconds, json)
     if plot is not None:
         from milpscore.plots import comparison_figure
 
-        save_figure(comparison_figure(frame), plot)
+        save_figure(comparison_figure(answer), plot)
         say(f"The figure was saved in {plot}.")
     if report is not None:
         from milpscore.cli._report_page import comparison_page
 
-        comparison_page(frame, table, common, own, report, seed, target)
+        comparison_page(answer, table, common, own, report, seed, target)
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
-    if (frame["claim"] == "none").all():
+    if (answer.table["claim"] == "none").all():
         raise typer.Exit(NO_CARD)
 
 
@@ -224,13 +224,12 @@ def _arguments(
     return common, own
 
 
-def _show(frame: DataFrame, seconds: float, as_json: bool) -> None:
+def _show(answer: Comparison, seconds: float, as_json: bool) -> None:
     """Print the table."""
+    frame = answer.table
     if as_json:
         rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        print_json(
-            {"table": rows, "design_columns": list(frame.attrs["names"]), "seconds": seconds}
-        )
+        print_json({"table": rows, "design_columns": list(answer.names), "seconds": seconds})
         return
     from milpscore.cli._table import LEGEND, comparison, notes, output
 

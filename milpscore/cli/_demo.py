@@ -17,6 +17,7 @@ from milpscore.cli._common import INTERRUPTED, noting_interrupts
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from milpscore.comparison import Comparison
     from milpscore.core.design import Design
     from milpscore.core.result import Result
 
@@ -71,6 +72,8 @@ def demo_command(time_limit: TimeLimit = 60.0, quiet: options.Quiet = False) -> 
     An integer card with its certificate, and beside it the LP relaxations
     and the rounded relaxations of four formulations.
     """
+    import pandas as pd
+
     from milpscore.cli._table import LEGEND, comparison, labelled, output
 
     started = time.perf_counter()
@@ -79,27 +82,27 @@ def demo_command(time_limit: TimeLimit = 60.0, quiet: options.Quiet = False) -> 
     console.print("\n[bold]An integer score with its certificate[/bold]\n")
     console.print(labelled(_about(steps)))
     with noting_interrupts() as interrupted:
-        frames = []
+        answers = []
         for part in PARTS:
             design = deciles if part.on_deciles else steps
-            frames.append(solve_part(part, design, time_limit * part.share, quiet))
+            answers.append(solve_part(part, design, time_limit * part.share, quiet))
             if part is PARTS[0]:
-                _show_card(console, steps, frames[0])
+                _show_card(console, steps, answers[0])
             if interrupted.is_set():
                 break
     console.print("\n[bold]Exact beside relaxed beside rounded[/bold]\n")
-    table = _stacked(frames)
+    table = pd.concat([answer.table for answer in answers], ignore_index=True)
     console.print(comparison(table, console.width))
     console.print()
     console.print(
-        labelled((options.spelt(part.formulation), part.words) for part in PARTS[: len(frames)])
+        labelled((options.spelt(part.formulation), part.words) for part in PARTS[: len(answers)])
     )
     console.print(
         "\nThe LP relaxation gives a bound, its roundings (the best of 100 randomised ones, and "
         f"the nearest) give cards, and the exact program closes the gap. {LEGEND}",
         markup=False,
     )
-    solving = sum(_solving(frame) for frame in frames)
+    solving = _solving(table)
     console.print(
         f"\nSolving took {solving:.1f} s, everything {time.perf_counter() - started:.1f} s. "
         "Your own data: milpscore fit DATA.csv --target COL\n",
@@ -124,7 +127,7 @@ def demo_designs() -> tuple[Design, Design]:
     )
 
 
-def solve_part(part: Part, design: Design, seconds: float, quiet: bool) -> DataFrame:
+def solve_part(part: Part, design: Design, seconds: float, quiet: bool) -> Comparison:
     """The four rows of one formulation."""
     from milpscore.comparison import compare
 
@@ -170,11 +173,11 @@ def _about(design: Design) -> Iterable[tuple[str, str]]:
     )
 
 
-def _show_card(console: Any, design: Design, frame: DataFrame) -> None:
+def _show_card(console: Any, design: Design, answer: Comparison) -> None:
     """The card of the first part, and its certificate in plain words."""
     from milpscore.cli._report import make_card
 
-    results = frame.attrs["results"]
+    results = answer.results
     exact, relaxed = results["slim", "exact"], results["slim", "relaxed"]
     card = make_card(design, exact, "Is the tumour malignant?")
     if card is None:
@@ -198,13 +201,6 @@ def _certificate(design: Design, exact: Result, relaxed: Result, errors: int) ->
         f"{proved}{end} The LP relaxation alone proves no more than {weak}. The solver needed "
         f"{exact.nodes} nodes and {exact.solve_seconds:.1f} s."
     )
-
-
-def _stacked(frames: list[DataFrame]) -> DataFrame:
-    """One table of all parts; what each carries beside its rows is left behind."""
-    import pandas as pd
-
-    return pd.DataFrame([row for frame in frames for row in frame.to_dict("records")])
 
 
 def _solving(frame: DataFrame) -> float:

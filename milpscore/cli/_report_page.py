@@ -14,9 +14,8 @@ from milpscore.cli._common import Table, require_folder, say, settable
 from milpscore.core.errors import DataError, OptionError
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from milpscore.certificate import Certificate
+    from milpscore.comparison import Comparison
     from milpscore.scorecard import Scorecard
 
 CardFile = Annotated[
@@ -135,7 +134,7 @@ def report_command(
 
 
 def comparison_page(
-    frame: DataFrame,
+    frame: Comparison,
     table: Table,
     arguments: Mapping[str, Any],
     own: Mapping[str, Mapping[str, Any]],
@@ -147,7 +146,7 @@ def comparison_page(
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : Comparison
         Of :func:`milpscore.compare`.
     table : Table
         What was compared on.
@@ -164,7 +163,7 @@ def comparison_page(
 
     exact = {
         name: result
-        for (name, kind), result in frame.attrs["results"].items()
+        for (name, kind), result in frame.results.items()
         if kind == "exact" and result.card is not None
     }
     if not exact:

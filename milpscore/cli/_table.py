@@ -75,7 +75,7 @@ def labelled(lines: Iterable[tuple[str, str]]) -> Table:
 
 def notes(frame: DataFrame) -> Sequence[str]:
     """Why a formulation has no card, or a rounding that was asked for by name."""
-    from milpscore.comparison import KINDS
+    from milpscore.comparison.answers import KINDS
 
     told = (frame["kind"] == "exact") | ~frame["kind"].isin(KINDS)
     without = frame[(frame["claim"] == "none") & told & (frame["message"] != "")]

@@ -1,6 +1,3 @@
-from ._compare import COLUMNS as COLUMNS, PROXIMAL_COLUMNS as PROXIMAL_COLUMNS, compare as compare
-from ._family import KINDS as KINDS, PROXIMAL as PROXIMAL
-from ._realisations import (
-    REALISATION_COLUMNS as REALISATION_COLUMNS,
-    compare_realisations as compare_realisations,
-)
+from ._compare import compare as compare
+from ._realisations import compare_realisations as compare_realisations
+from .answers import Comparison as Comparison

@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import inspect
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from milpscore import metrics
-from milpscore.comparison._family import Family, Run, Seconds, exact_program, solve_family
+from milpscore.comparison.answers import COLUMNS, KINDS, PROXIMAL, PROXIMAL_COLUMNS, Comparison
+from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
-from milpscore.core.result import Result, relative_gap
+from milpscore.core.result import Result, Termination, claim_of, relative_gap
 from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding._savings import savings_table
-
-PROXIMAL_COLUMNS = (
-    "surrogate", "surrogate_lam", "surrogate_objective", "surrogate_loss", "surrogate_gap",
-)  # fmt: skip
-"""The row "proximal" adds them: figures of the smooth model behind its card, of no other row's."""
-
-COLUMNS = (
-    "formulation", "kind", "claim", "verified",
-    "objective", "loss", "penalty", "bound", "bound_source", "gap", "integrality_gap",
-    "integrity", "magnitude", "terms",
-    "train_accuracy", "train_auc", "cv_accuracy", "cv_auc",
-    "rounding_loss", "sure_bound", "expected_bound", "sharp_bound",
-    "rows", "columns", "integers", "nonzeros",
-    "build_seconds", "load_seconds", "solve_seconds", "nodes",
-    "solver", "random_state", "termination", "origin", "message", "caveat",
-)  # fmt: skip
-"""The columns of the table, in this order."""
+from milpscore.rounding.program import round_both_ways, round_by_name, round_from_path
+from milpscore.search import start_card
+from milpscore.search.starts import work_within
+from milpscore.solvers import load, solve
+from milpscore.verify import evaluate
 
 _TEXTS = ("bound_source", "solver", "termination", "origin", "message", "caveat")
 _COUNTS = ("terms", "rows", "columns", "integers", "nonzeros", "nodes", "random_state")
@@ -64,7 +55,7 @@ def compare(
     savings: Sequence[int] = (),
     options: Mapping[str, Any] | None = None,
     **common: Any,
-) -> pd.DataFrame:
+) -> Comparison:
     """Solve each formulation exactly, relax it, round the relaxation, and lay all side by side.
 
     The four rows of a formulation speak of one statement on one design: ``exact``; ``relaxed``,
@@ -110,7 +101,7 @@ def compare(
         reason.
     savings : sequence of int
         Seeds. For each, every exact program is solved twice more, in the seconds of its exact row:
-        with and without a proximal start. ``attrs["savings"]`` then holds what
+        with and without a proximal start. ``savings`` of the answer then holds what
         :func:`milpscore.rounding.warm_start_savings` says of it.
     options : mapping, optional
         Further solver options.
@@ -119,17 +110,14 @@ def compare(
 
     Returns
     -------
-    DataFrame
-        One row a program, with the columns :data:`COLUMNS`. ``integrality_gap`` is the exact
-        objective above the LP's, relative as ``gap`` is (too large where the exact row is not
-        ``optimal``); ``magnitude`` the L1 norm. Under the
+    Comparison
+        Its table has one row a program and ``COLUMNS``. ``integrality_gap`` is the exact objective
+        above the LP's, relative as ``gap`` is (too large where the exact row is not ``optimal``);
+        ``magnitude`` the L1 norm. Under the
         hinge loss ``rounding_loss`` is what the bounds speak of, the intercept held at the LP's
         and no term dropped: the mean over the draws, whose expectation obeys ``expected_bound``
         and ``sharp_bound``, and the loss of nearest rounding, which obeys ``sure_bound``; see
-        :func:`milpscore.rounding.rounding_bounds`. ``attrs["results"]`` maps (formulation, kind)
-        to the :class:`milpscore.core.result.Result`, ``attrs["names"]`` lists the design columns:
-        :mod:`milpscore.plots` reads both. Clear ``attrs`` before writing to a format that stores
-        it as JSON.
+        :func:`milpscore.rounding.rounding_bounds`. :mod:`milpscore.plots` reads its results.
 
     Raises
     ------
@@ -177,12 +165,10 @@ def compare(
     texts = [*_TEXTS, *(("surrogate",) if proximal else ())]
     table = pd.DataFrame(rows, columns=columns).fillna(dict.fromkeys(texts, ""))
     table = table.astype(dict.fromkeys(_COUNTS, "Int64"))
-    table.attrs.update(results=results, names=design.names)
+    saved = None
     if len(savings) and not run.interrupted:
-        table.attrs["savings"] = savings_table(
-            programs, savings, seconds.whole, solver=solver, **run.options
-        )
-    return table
+        saved = savings_table(programs, savings, seconds.whole, solver=solver, **run.options)
+    return Comparison(table, results, design.names, saved)
 
 
 def _roundings(given: Sequence[str]) -> tuple[str, ...]:
@@ -301,3 +287,131 @@ def _cross_validate(
         return {}, "not cross-validated: interrupted"
     means = {kind: np.mean(found, axis=0).tolist() for kind, found in scores.items() if found}
     return {kind: {"cv_accuracy": m[0], "cv_auc": m[1]} for kind, m in means.items()}, ""
+
+
+_CV_SHARE = 0.5
+"""Share of the seconds that goes to cross-validation."""
+
+
+@dataclass
+class Run:
+    """What every solve of the table shares, and whether one of them was interrupted."""
+
+    n_draws: int
+    random_state: int
+    solver: str
+    progress: bool | None
+    options: dict[str, Any]
+    proximal: bool = False
+    roundings: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The rows of each formulation."""
+        return (*KINDS, *self.roundings, *((PROXIMAL,) if self.proximal else ()))
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Seconds of solving for one formulation on all rows, and in one fold."""
+
+    whole: float
+    fold: float
+
+    @classmethod
+    def shared(cls, time_limit: float, formulations: int, folds: int) -> Seconds:
+        """The shares of a total."""
+        if isinstance(time_limit, bool) or not time_limit >= 0:
+            raise OptionError(f"time_limit must be a number of seconds >= 0, got {time_limit!r}")
+        share = time_limit / max(formulations, 1)
+        if not folds:
+            return cls(share, 0.0)
+        return cls(share * (1 - _CV_SHARE), share * _CV_SHARE / folds)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The four answers to one statement, the size of its program, and the rounding figures."""
+
+    program: Program
+    results: dict[str, Result]
+    size: dict[str, int]
+    rounding: dict[str, dict[str, Any]]
+
+
+def exact_program(name: str, design: Design, arguments: Mapping[str, Any]) -> Program:
+    program = FORMULATIONS[name](design, **arguments)
+    return program if program.kind == "exact" else program.exact()
+
+
+def solve_family(program: Program, run: Run, seconds: float) -> Family:
+    """The LP, its roundings, and the exact solve that starts from the best card so far."""
+    deadline = time.perf_counter() + seconds
+
+    def left() -> float:
+        return 0.0 if run.interrupted else max(deadline - time.perf_counter(), 0.0)
+
+    def answer(warm_start: Card | None = None) -> Result:
+        result = solve(
+            session,
+            run.solver,
+            warm_start=warm_start,
+            progress=run.progress,
+            time_limit=left(),
+            random_state=run.random_state,
+            **run.options,
+        )
+        run.interrupted |= result.termination is Termination.INTERRUPTED
+        return result
+
+    session = load(program)
+    rows, columns = session.matrix.shape
+    size = {"rows": rows, "columns": columns, "nonzeros": int(session.matrix.nnz),
+            "integers": int(session.integral.sum())}  # fmt: skip
+    session.relax()
+    relaxed = answer()
+    session.restore()
+    rounded, figures = round_both_ways(
+        program, relaxed, n_draws=run.n_draws, random_state=run.random_state, patience=left()
+    )
+    named, proved = round_by_name(
+        program,
+        relaxed,
+        run.roundings,
+        n_draws=run.n_draws,
+        random_state=run.random_state,
+        max_work=work_within(seconds),
+    )
+    rounded |= named
+    figures |= proved
+    if run.proximal:
+        rounded[PROXIMAL], figures[PROXIMAL] = round_from_path(
+            program, relaxed, max_work=work_within(seconds)
+        )
+    heuristic = start_card(program, max_work=work_within(seconds))
+    start = _best_card(program, [heuristic, *(r.card for r in rounded.values())])
+    exact = _with_bound_of(relaxed, answer(start))
+    return Family(program, {"exact": exact, "relaxed": relaxed, **rounded}, size, figures)
+
+
+def _with_bound_of(relaxed: Result, exact: Result) -> Result:
+    """The exact result with the LP's bound where that is the better one.
+
+    A solve that stops before its root relaxation is done knows less than the LP solved before.
+    """
+    if not exact.verified or not exact.dual_bound < relaxed.dual_bound <= exact.objective:
+        return exact
+    bound = relaxed.dual_bound
+    return replace(
+        exact,
+        dual_bound=bound,
+        bound_source=relaxed.bound_source,
+        claim=claim_of(True, exact.objective, bound, trivial=0.0),
+    )
+
+
+def _best_card(program: Program, cards: Iterable[Card | None]) -> Card | None:
+    """The card of least objective, None where there is none."""
+    present = [card for card in cards if card is not None]
+    return min(present, key=lambda c: evaluate(program.statement, c).objective, default=None)

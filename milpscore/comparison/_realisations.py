@@ -10,20 +10,13 @@ import numpy as np
 import pandas as pd
 
 from milpscore import metrics
+from milpscore.comparison.answers import REALISATION_COLUMNS, Comparison
 from milpscore.core.conic import ConicProgram
 from milpscore.core.errors import MissingDependencyError, NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, relative_gap
 from milpscore.search import start_card
 from milpscore.solvers import load, solve
-
-REALISATION_COLUMNS = (
-    "realisation", "solver", "claim", "verified",
-    "objective", "loss", "penalty", "bound", "gap", "difference", "integrality_gap",
-    "integrity", "magnitude", "terms", "rows", "columns", "integers", "nonzeros",
-    "build_seconds", "load_seconds", "solve_seconds", "termination", "message",
-)  # fmt: skip
-"""The columns of the table, in this order."""
 
 CONIC = ("ecos", "clarabel", "proximal")
 """The solvers of the relaxation, in the order of their rows."""
@@ -36,7 +29,7 @@ def compare_realisations(
     tol: float = 1e-9,
     random_state: int = 0,
     progress: bool | None = None,
-) -> pd.DataFrame:
+) -> Comparison:
     """Solve every realisation of a conic program's statement and lay them side by side.
 
     Rows, in this order: ``integer``, the program over whole numbers, solved by HiGHS; ``linear``,
@@ -59,10 +52,9 @@ def compare_realisations(
 
     Returns
     -------
-    DataFrame
-        With the columns :data:`REALISATION_COLUMNS`; ``attrs["results"]`` maps (realisation,
-        solver) to each result. Coefficients of the integer and the linear row are card points:
-        times ``gamma`` they are those of the others.
+    Comparison
+        Its table has ``REALISATION_COLUMNS``. Coefficients of the integer and the linear row are
+        card points: times ``gamma`` they are those of the others.
 
     Raises
     ------
@@ -102,8 +94,7 @@ def compare_realisations(
     table = pd.DataFrame(_with_differences(rows), columns=list(REALISATION_COLUMNS))
     counts = ("terms", "rows", "columns", "integers", "nonzeros")
     table = table.astype(dict.fromkeys(counts, "Int64"))
-    table.attrs["results"] = results
-    return table
+    return Comparison(table, results, program.statement.design.names)
 
 
 def _integer_and_linear(

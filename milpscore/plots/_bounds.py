@@ -22,12 +22,13 @@ from milpscore.plots.drawing import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from pandas import DataFrame
+
+    from milpscore.comparison import Comparison
 
 _MARKERS = {"randomised": ("D", 7), "nearest": ("v", 9), "proximal": ("P", 9)}
 
 
-def bounds_over_time(results: DataFrame | Results | Result, ax: Axes | None = None) -> Axes:
+def bounds_over_time(results: Comparison | Results | Result, ax: Axes | None = None) -> Axes:
     """Best objective and proven bound of each exact solve, second by second.
 
     The solid line is the best card, the dashed line the bound, and the band between them what is
@@ -36,8 +37,8 @@ def bounds_over_time(results: DataFrame | Results | Result, ax: Axes | None = No
 
     Parameters
     ----------
-    results : DataFrame, mapping, or Result
-        The table of :func:`milpscore.compare`, its ``attrs["results"]``, or one result.
+    results : Comparison, mapping, or Result
+        What :func:`milpscore.compare` answers, its results, or one of them.
     ax : Axes, optional
         Default: the current one.
 

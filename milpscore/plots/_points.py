@@ -13,7 +13,8 @@ from milpscore.plots.drawing import Results, axes, results_of, short, spaced, ti
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from pandas import DataFrame
+
+    from milpscore.comparison import Comparison
 
 _KIND_COLOURS = {
     "exact": "#000000",
@@ -32,7 +33,7 @@ _KIND_HATCHES = {
 
 
 def coefficients(
-    results: DataFrame | Results | Result,
+    results: Comparison | Results | Result,
     ax: Axes | None = None,
     *,
     formulation: str | None = None,
@@ -43,14 +44,14 @@ def coefficients(
 
     Parameters
     ----------
-    results : DataFrame, mapping, or Result
-        The table of :func:`milpscore.compare`, its ``attrs["results"]``, or one result.
+    results : Comparison, mapping, or Result
+        What :func:`milpscore.compare` answers, its results, or one of them.
     ax : Axes, optional
         Default: the current one.
     formulation : str, optional
         Default: the first one that has coefficients.
     names : tuple of str, optional
-        Names of the design columns; a table brings its own.
+        Names of the design columns; a comparison brings its own.
     max_columns : int
         Only so many columns are drawn, those with the largest coefficients, in the design's
         order; the axis counts the others.
@@ -68,7 +69,7 @@ def coefficients(
 
     known = results_of(results)
     if names is None:
-        names = getattr(results, "attrs", {}).get("names")
+        names = getattr(results, "names", None)
     name, values = _coefficients_of(known, formulation)
     p = len(next(iter(values.values())))
     labels = list(names) if names is not None else [f"column {j + 1}" for j in range(p)]

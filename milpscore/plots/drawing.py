@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from milpscore.comparison import Comparison
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from pandas import DataFrame
 
 Key = tuple[str, str]
 Results = Mapping[Key, Result]
@@ -23,15 +23,14 @@ Results = Mapping[Key, Result]
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 
-def results_of(given: DataFrame | Results | Result) -> Results:
-    """(formulation, kind) -> Result, from a table, a mapping or one result."""
+def results_of(given: Comparison | Results | Result) -> Results:
+    """(formulation, kind) -> Result, from a comparison, a mapping or one result."""
     if isinstance(given, Result):
         return {(given.formulation, given.kind): given}
-    found: Results = given if isinstance(given, Mapping) else given.attrs.get("results", {})
+    found: Results = given.results if isinstance(given, Comparison) else given
     if not found:
         raise NotApplicableError(
-            "there are no results to draw: pass the table of milpscore.compare as it came (some "
-            "DataFrame operations drop attrs), or its attrs['results']"
+            "there are no results to draw: pass what milpscore.compare answers"
         )
     return found
 

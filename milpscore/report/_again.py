@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pandas import DataFrame
-
 from milpscore.certificate import Certificate
-from milpscore.comparison import compare
+from milpscore.comparison import Comparison, compare
 from milpscore.constraints import make_constraint
 from milpscore.report.subject import card_of, design_of
 
@@ -22,8 +20,8 @@ def compared_again(
     time_limit: float = 60.0,
     random_state: int = 0,
     progress: bool | None = None,
-) -> DataFrame:
-    """The table of :func:`milpscore.compare` for the program a certificate states."""
+) -> Comparison:
+    """What :func:`milpscore.compare` answers for the program a certificate states."""
     name = str(proof.statement["formulation"])
     arguments = dict(proof.statement["arguments"])
     if "constraints" in arguments:

@@ -7,10 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pandas import DataFrame
-
 from milpscore._version import __version__
 from milpscore.certificate import Certificate, Verification
+from milpscore.comparison import Comparison
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement
 from milpscore.plots.drawing import Results, results_of
@@ -47,7 +46,7 @@ def report(
     certificate: Certificate | None = None,
     statement: Statement | None = None,
     result: Result | None = None,
-    comparison: DataFrame | None = None,
+    comparison: Comparison | None = None,
     pool: Any = None,
     verification: Verification | None = None,
     sample_weight: Any = None,
@@ -75,8 +74,8 @@ def report(
         ``program.statement``, which tells the same.
     result : Result, optional
         Of the solve, for its bound over time.
-    comparison : DataFrame, optional
-        Of :func:`milpscore.compare`, as it came.
+    comparison : Comparison, optional
+        Of :func:`milpscore.compare`.
     pool : Pool, optional
         Of :func:`milpscore.pools.pool`.
     verification : Verification, optional
@@ -145,14 +144,11 @@ def _template() -> Any:
     return world.get_template("page.html", globals=texts)
 
 
-def _results(comparison: DataFrame | None, result: Result | None) -> Results:
+def _results(comparison: Comparison | None, result: Result | None) -> Results:
     """The solves whose progress can be drawn."""
     if result is not None:
         return results_of(result)
-    # some DataFrame operations drop attrs: the table is shown without its charts then
-    if comparison is not None and comparison.attrs.get("results"):
-        return results_of(comparison)
-    return {}
+    return {} if comparison is None else comparison.results
 
 
 def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
@@ -209,11 +205,11 @@ def _answer(subject: Subject, cuts: Cuts, k: int, curve: Chart, totals: Chart) -
     }
 
 
-def _comparison_part(comparison: DataFrame | None, results: Results) -> dict[str, Any]:
+def _comparison_part(comparison: Comparison | None, results: Results) -> dict[str, Any]:
     """Exact against relaxed, and bounds over time, as far as they are given."""
     compared = None
     if comparison is not None:
-        table, notes = tables.comparison_table(comparison)
+        table, notes = tables.comparison_table(comparison.table)
         compared = {"table": table, "notes": notes}
     solved = []
     for k, name in enumerate(dict.fromkeys(name for name, _ in results)):

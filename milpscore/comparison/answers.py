@@ -1,0 +1,77 @@
+"""What a comparison answers: its rows, its columns, and everything behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from milpscore.core.result import Result
+
+KINDS = ("exact", "relaxed", "randomised", "nearest")
+"""The rows of each formulation, in this order."""
+
+PROXIMAL = "proximal"
+"""The row that ``compare(..., proximal=True)`` adds to each formulation, after the others."""
+
+PROXIMAL_COLUMNS = (
+    "surrogate", "surrogate_lam", "surrogate_objective", "surrogate_loss", "surrogate_gap",
+)  # fmt: skip
+"""The row "proximal" adds them: figures of the smooth model behind its card, of no other row's."""
+
+COLUMNS = (
+    "formulation", "kind", "claim", "verified",
+    "objective", "loss", "penalty", "bound", "bound_source", "gap", "integrality_gap",
+    "integrity", "magnitude", "terms",
+    "train_accuracy", "train_auc", "cv_accuracy", "cv_auc",
+    "rounding_loss", "sure_bound", "expected_bound", "sharp_bound",
+    "rows", "columns", "integers", "nonzeros",
+    "build_seconds", "load_seconds", "solve_seconds", "nodes",
+    "solver", "random_state", "termination", "origin", "message", "caveat",
+)  # fmt: skip
+"""The columns of the table, in this order."""
+
+REALISATION_COLUMNS = (
+    "realisation", "solver", "claim", "verified",
+    "objective", "loss", "penalty", "bound", "gap", "difference", "integrality_gap",
+    "integrity", "magnitude", "terms", "rows", "columns", "integers", "nonzeros",
+    "build_seconds", "load_seconds", "solve_seconds", "termination", "message",
+)  # fmt: skip
+"""The columns of the table, in this order."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Answers laid side by side.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row an answer.
+    results : mapping from (formulation, kind), or (realisation, solver), to Result
+        Those that there are.
+    names : tuple of str
+        The design columns, in the order of the results' coefficients.
+    savings : DataFrame or None
+        What a proximal start saved, where that was asked for.
+    """
+
+    table: pd.DataFrame
+    results: Mapping[tuple[str, str], Result] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    savings: pd.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        """The table's leading columns as text."""
+        return self._leading().to_string()
+
+    def _repr_html_(self) -> str:
+        return str(self._leading().to_html(float_format="%.6g"))
+
+    def _leading(self) -> pd.DataFrame:
+        """The columns one reads first, as far as the table has them."""
+        first = ("formulation", "kind", "realisation", "solver", "claim", "objective", "bound",
+                 "gap", "terms", "train_accuracy", "cv_accuracy", "solve_seconds",
+                 "message")  # fmt: skip
+        return self.table[[name for name in first if name in self.table]]
