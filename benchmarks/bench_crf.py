@@ -27,16 +27,15 @@ from _common import HERE, SEED, Report, arguments  # noqa: E402
 
 from milpscore.sequence import (  # noqa: E402
     TRAINERS,
-    Objective,
     Prepared,
-    TrainOptions,
     TrainResult,
     make_chunking,
     make_letters_to_phonemes,
-    trainer,
+    train,
     value_and_gradient,
 )
-from milpscore.sequence._coding import Coding  # noqa: E402
+from milpscore.sequence.coding import Coding  # noqa: E402
+from milpscore.sequence.training import Objective  # noqa: E402
 
 CHILD = HERE / "_crfsuite_child.py"
 GRADIENT = {"chunking": 0.045, "letters": 0.08}
@@ -56,7 +55,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def chunking(patterns: list[str] | None, tokens: int) -> Prepared:
     made = make_chunking(tokens, SEED)
-    return Prepared(Coding.learn(made.rows, made.labels, patterns, 1)[1])
+    return Prepared(Coding.learn(made.rows, made.labels, patterns)[1])
 
 
 def letters(words: int) -> Prepared:
@@ -71,8 +70,8 @@ class Timed:
     def __init__(self, name: str, problem: Prepared, **settings: Any) -> None:
         self.cpu: list[float] = []
         self.started = time.process_time()
-        self.result: TrainResult = trainer(name)(
-            problem, TrainOptions(callback=self.look, random_state=SEED, **settings)
+        self.result: TrainResult = train(
+            problem, name, callback=self.look, random_state=SEED, **settings
         )
         self.values = [row.objective for row in self.result.trace]
 
@@ -190,7 +189,7 @@ def race(report: Report, name: str, problem: Prepared, patience: float) -> None:
                        for level in LEVELS},
                     "excess at the end": run.result.objective / best - 1,
                     "active": run.result.active, "iterations": run.result.trace[-1].iteration,
-                    "CPU s": run.cpu[-1], "status": str(run.result.status),
+                    "CPU s": run.cpu[-1], "status": str(run.result.termination),
                 }
             )  # fmt: skip
         apart = abs(runs["sbcd"].result.objective / runs["owlqn"].result.objective - 1)
@@ -218,7 +217,7 @@ def main() -> None:
     tokens, words = (2_000, 2_000) if settings.quick else (TOKENS, WORDS)
     races = (2_000, 300) if settings.quick else (RACED_TOKENS, RACED_WORDS)
     for each in TRAINERS:  # compiled code is loaded before the clock runs
-        trainer(each)(letters(30), TrainOptions(rho1=0.5, max_iterations=2))
+        train(letters(30), each, rho1=0.5, max_iterations=2)
     if python:
         beside_crfsuite(report, python, races[0])
     else:

@@ -19,13 +19,12 @@ from milpscore.penalties import Facets
 from milpscore.sequence import (
     TRAINERS,
     SparseCRF,
-    TrainOptions,
     decoding_errors,
     make_letters_to_phonemes,
     n_best,
     parse_patterns,
     posterior_marginals,
-    trainer,
+    train,
 )
 
 # %% [markdown]
@@ -308,10 +307,8 @@ letter.assign(weight=np.rint(letter["weight"]).astype(int)).query("weight != 0")
 
 # %%
 data = crf.encode(X, y)
-options = TrainOptions(
-    rho1=1.0, rho2=0.01, tol=1e-5, max_iterations=400, time_limit=2.0, random_state=0
-)
-traces = {name: trainer(name)(data, options) for name in TRAINERS}
+options = {"tol": 1e-5, "max_iterations": 400, "time_limit": 2.0, "random_state": 0}
+traces = {name: train(data, name, rho1=1.0, rho2=0.01, **options) for name in TRAINERS}
 converged = {name: result for name, result in traces.items() if result.converged}
 lowest = min(result.objective for result in traces.values())
 assert "owlqn" in converged
@@ -336,7 +333,7 @@ pd.DataFrame(
             "objective": round(result.objective, 3),
             "active": result.active,
             "distance": f"{result.distance:.0e}",
-            "status": str(result.status.value),
+            "status": str(result.termination),
         }
         for name, result in traces.items()
     }

@@ -4,30 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from types import ModuleType
 
 import numpy as np
-import pytest
 
-from milpscore.core.jit import has_numba
-from milpscore.sequence import (
-    SequenceData,
-    _forward_backward as recursions,
-    _viterbi as decoding,
-    make_random_crf,
-)
-
-ROADS = [
-    pytest.param(True, marks=pytest.mark.skipif(not has_numba(), reason="numba is absent")),
-    False,
-]
-
-
-def take_road(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
-    """Use the compiled kernels, or the NumPy ones."""
-    modules: tuple[ModuleType, ...] = (recursions, decoding)
-    for module in modules:
-        monkeypatch.setattr(module, "has_numba", lambda: compiled)
+from milpscore.sequence import SequenceData, make_random_crf
 
 
 def small_chains(scale: float = 1.0, seed: int = 0) -> tuple[SequenceData, np.ndarray]:

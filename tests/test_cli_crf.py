@@ -178,7 +178,7 @@ def test_bad_input_is_one_line(folder: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_text("u:%x[0,0]\nz\n", encoding="utf-8")
     assert "bad.txt, line 2: 'z' begins with 'z'" in error("train", train, *out, "--patterns", bad)
-    assert "is no CRF model" in error("tag", train, train)
+    assert "is not a CRF model" in error("tag", train, train)
     bad.write_text("word\n", encoding="utf-8")
     assert "has 1 column, the model reads 2" in error("tag", model, bad)
     assert "no label to compare with" in error("eval", model, folder / "plain.txt")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import sys
 import zipfile
 from itertools import chain, product
 from pathlib import Path
@@ -19,8 +20,6 @@ from milpscore.core.errors import DataError, OptionError
 from milpscore.metrics import integrity
 from milpscore.penalties import EYE, L1, L2, AlphaFacets, ElasticNet, Facets
 from milpscore.sequence import SparseCRF, negative_log_likelihood, token_accuracy
-from milpscore.sequence._files import FORMAT_VERSION
-from milpscore.sequence._watching import Watch
 
 WORDS = ["the", "a", "cat", "dog", "runs", "sleeps", "fast"]
 TAGS = {"the": "D", "a": "D", "cat": "N", "dog": "N", "runs": "V", "sleeps": "V", "fast": "A"}
@@ -182,7 +181,7 @@ def test_facets_makes_weights_whole() -> None:
 
 
 def test_penalties_that_are_no_sum_over_coefficients_are_refused() -> None:
-    with pytest.raises(OptionError, match="eye is no sum over the coefficients"):
+    with pytest.raises(OptionError, match="eye is not a sum over the coefficients"):
         SparseCRF(penalty=EYE(1.0, expert=np.ones(3))).fit(X, Y)
     with pytest.raises(OptionError, match="penalty='l1'"):
         SparseCRF(penalty="l1").fit(X, Y)
@@ -236,18 +235,35 @@ def test_limits_and_statuses() -> None:
     assert len(none.predict(X_NEW)) == len(X_NEW)
 
 
-def test_ctrl_c_keeps_the_best_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = Watch.__call__
+class InterruptedFacets(Facets):
+    """Facets whose sixth value is cut short by Ctrl-C."""
 
-    def interrupting(self: Watch, row: Any) -> bool:
-        if row.iteration == 4:
+    looks = 0
+
+    def value(self, w: Any) -> float:
+        InterruptedFacets.looks += 1
+        if InterruptedFacets.looks == 6:
             os.kill(os.getpid(), signal.SIGINT)
-        return looked(self, row)
+        return super().value(w)
 
-    monkeypatch.setattr(Watch, "__call__", interrupting)
-    for penalty in (None, Facets(0.5)):
+
+def test_ctrl_c_keeps_the_best_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Standard:
+        """Standard error on which the fourth line is answered by Ctrl-C."""
+
+        lines = 0
+
+        def write(self, text: str) -> None:
+            self.lines += 1
+            if self.lines == 4:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(sys, "stderr", Standard())
+    for penalty in (None, InterruptedFacets(0.5)):
         with pytest.warns(RuntimeWarning, match="interrupted"):
-            model = SparseCRF(tol=0.0, max_iterations=50, penalty=penalty).fit(X, Y)
+            model = SparseCRF(
+                tol=0.0, max_iterations=50, penalty=penalty, verbose=penalty is None
+            ).fit(X, Y)
         assert model.status_ == "interrupted"
         assert model.n_active_ > 0
         assert model.objective_ <= model.trace_["objective"].iloc[0]
@@ -393,11 +409,11 @@ def test_a_penalty_of_ones_own_is_not_kept_and_said_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no CRF model"),
-        (b"PK\x03\x04rubbish", "is no CRF model"),
-        (b'{"a": 1}', "is no CRF model"),
-        (b"[1]", "is no CRF model"),
-        (b"\x80\x04K\x01.", "is no CRF model"),
+        (b"", "is not a CRF model"),
+        (b"PK\x03\x04rubbish", "is not a CRF model"),
+        (b'{"a": 1}', "is not a CRF model"),
+        (b"[1]", "is not a CRF model"),
+        (b"\x80\x04K\x01.", "is not a CRF model"),
     ],
 )
 def test_foreign_files(content: bytes, message: str, tmp_path: Path) -> None:
@@ -413,16 +429,16 @@ def test_damaged_and_newer_files(fitted: SparseCRF, tmp_path: Path) -> None:
     fitted.save(path)
     raw = path.read_bytes()
     path.write_bytes(raw[: len(raw) // 2])
-    with pytest.raises(DataError, match="is no CRF model, or is damaged"):
+    with pytest.raises(DataError, match="is not a CRF model, or is damaged"):
         SparseCRF.load(path)
     np.savez(path, other=np.zeros(3))
-    with pytest.raises(DataError, match="is no CRF model"):
+    with pytest.raises(DataError, match="is not a CRF model"):
         SparseCRF.load(path)
     path = tmp_path / "m.json"
     fitted.save(path)
     content = json.loads(path.read_text(encoding="utf-8"))
     for change, message in (
-        ({"format_version": FORMAT_VERSION + 1}, "this milpscore reads 1: use the milpscore that"),
+        ({"format_version": 2}, "this milpscore reads 1: use the milpscore that"),
         ({"active": [10**9], "weights": [1.0]}, "is damaged"),
         ({"active": [10**300], "weights": [1.0]}, "is damaged"),
         ({"labels": [1, 2]}, "is damaged"),
@@ -445,7 +461,7 @@ def test_a_flipped_byte_of_an_archive_is_told(fitted: SparseCRF, tmp_path: Path)
         damaged = bytearray(raw)
         damaged[directory + at] = value
         path.write_bytes(damaged)
-        with pytest.raises(DataError, match="is no CRF model, or is damaged"):
+        with pytest.raises(DataError, match="is not a CRF model, or is damaged"):
             SparseCRF.load(path)
 
 
@@ -458,7 +474,7 @@ def test_an_array_header_that_is_no_python_is_told(fitted: SparseCRF, tmp_path: 
     with zipfile.ZipFile(path, "w") as archive:
         for name, part in parts.items():
             archive.writestr(name, part)
-    with pytest.raises(DataError, match="is no CRF model, or is damaged"):
+    with pytest.raises(DataError, match="is not a CRF model, or is damaged"):
         SparseCRF.load(path)
 
 

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from milpscore.core.errors import DataError
-from milpscore.sequence._patterns import (
+from milpscore.sequence.coding import Occurrences, Vocabulary, as_tokens, check_labels, observe
+from milpscore.sequence.patterns import (
     default_patterns,
     parse_patterns,
     read_patterns,
     resolve_patterns,
 )
-from milpscore.sequence._tokens import Occurrences, as_tokens, check_labels
-from milpscore.sequence._vocabulary import Vocabulary, observe
 
 X = [[("The", "D"), ("Cat-9", "N"), ("sat", "V")], [("Go", "V")]]
 
@@ -107,13 +106,13 @@ def test_comments_and_blank_lines_are_left_out(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("x:%x[0,0]", "line 1: 'x:%x[0,0]' begins with 'x'; a pattern begins with u, b or *"),
-        ("b\n\nu:%x[0]", "line 3: '%x[0]' is no reference; expected %x[row,col]"),
+        ("b\n\nu:%x[0]", "line 3: '%x[0]' is not a reference; expected %x[row,col]"),
         ("u:%y[0,0]", "expected %x[row,col], %m[row,col,"),
-        ("u:100%", "'%' is no reference"),
-        ("u:%x[0,-1]", "is no reference"),
+        ("u:100%", "'%' is not a reference"),
+        ("u:%x[0,-1]", "is not a reference"),
         ('u:%x[0,0,"a"]', "%x takes no regular expression"),
         ("u:%t[0,0]", "%t needs a regular expression"),
-        ('u:%m[0,0,"("]', "'(' is no regular expression (missing )"),
+        ('u:%m[0,0,"("]', "'(' is not a regular expression (missing )"),
         ('u:%t[0,0,"[\\U]"]', "cannot stand between brackets"),
         ("b\nu:x\nb:again", "line 3: 'b:again' is a second bigram without references, after line"),
         ("# nothing", "there is no pattern; write a line such as"),
@@ -192,7 +191,7 @@ def test_named_features_as_sklearn_crfsuite_writes_them() -> None:
         ([[{"w": "a"}, "a"]], "where a mapping of features was expected"),
         ([[{"w": 0.5}]], "the feature 'w' is the number 0.5; .* cut numbers into classes"),
         ([[{"w": ["a"]}]], "the feature 'w' is a list"),
-        ([[{3: "a"}]], "the feature name 3 is no text"),
+        ([[{3: "a"}]], "the feature name 3 is not text"),
     ],
 )
 def test_refused_sequences(data: Any, message: str) -> None:

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from sequence_cases import enumerated, small_chains
 
 from milpscore.core.errors import OptionError
+from milpscore.core.result import Termination
 from milpscore.sequence import (
-    Objective,
     Prepared,
     SequenceData,
-    Status,
+    TrainResult,
     crf_path,
     make_letters_to_phonemes,
     make_random_crf,
-    owlqn,
     rho1_max,
     sample_labels,
-    sbcd,
+    train,
     value_and_gradient,
 )
-from milpscore.sequence._blocks import Blocks
-from milpscore.sequence._sbcd import BlockDescent
+from milpscore.sequence.block_kernels import best_shift, derivatives, sweep_blocks
+from milpscore.sequence.blocks import BlockDescent, Blocks
+from milpscore.sequence.training import Objective
 
 PENALTIES = [(0.5, 0.0), (0.3, 0.2), (0.0, 0.5)]
 
@@ -38,31 +36,29 @@ def problem():
     return Prepared(data)
 
 
+def sbcd(data: Any, rho1: float = 0.0, rho2: float = 0.0, **options: Any) -> TrainResult:
+    return train(data, "sbcd", rho1=rho1, rho2=rho2, **options)
+
+
+def owlqn(data: Any, rho1: float = 0.0, rho2: float = 0.0, **options: Any) -> TrainResult:
+    return train(data, rho1=rho1, rho2=rho2, **options)
+
+
 def make_descent(data, theta, rho1=0.0, rho2=0.0):
     descent = BlockDescent(Objective(Prepared(data), rho1, rho2), theta.copy())
     _, gradient = descent.objective.smooth(descent.theta)
-    working = descent.working(gradient)
-    L = data.n_labels
-    rooms = (np.empty(L), np.ones(L))
-    index = descent.blocks.arrays
-    world = (descent.chain, descent.state, working.sets, index, working.arrays, rooms)
-    return descent, working, world
+    return descent, descent.working(gradient)
 
 
 def block_derivatives(data, theta):
     """Working first and second derivatives of all blocks, by the kernel."""
-    from milpscore.sequence._kernels_blocks import derivatives
-
-    descent, working, world = make_descent(data, theta)
+    _, working = make_descent(data, theta)
     first, second = (np.full(len(theta), np.nan) for _ in range(2))
-    logs = np.empty(max(descent.blocks.most, 1))
+    world = working.world
     for block in working.order:
-        (a, b), (c, d) = (ranges[block] for ranges in working.ranges)
-        n = b - a + d - c
-        g, h = np.empty(n), np.empty(n)
-        derivatives(block, (a, b, c, d), world, logs, g, h)
-        at = np.r_[a:b, c:d]
-        first[working.at[at]], second[working.at[at]] = g, h
+        (a, m), b = world.ranges[block], world.ranges[block + 1, 0]
+        derivatives(block, (a, m, b), world)
+        first[working.at[a:b]], second[working.at[a:b]] = world.steps[:2, : b - a]
     return first, second
 
 
@@ -131,32 +127,39 @@ def test_second_derivatives_are_exact_for_a_symbol_seen_once_a_sequence():
 
 @pytest.mark.parametrize(("rho1", "rho2"), PENALTIES)
 def test_every_step_lowers_the_objective(problem, rho1, rho2):
-    from milpscore.sequence._kernels_steps import sweep_blocks
-
     data = problem.data
     start = np.random.default_rng(0).normal(size=data.layout.n_parameters)
-    descent, working, world = make_descent(data, start, rho1, rho2)
+    descent, working = make_descent(data, start, rho1, rho2)
     objective = descent.objective
-    L = data.n_labels
-    out = (np.empty((5, working.widest)), np.empty((2, descent.blocks.most)), np.empty((3, L)))
-    counts = descent.counts[working.at]
-    violations = np.full(descent.lengths.shape, np.inf)
 
     def value():
-        theta = objective.prepared.layout.zeros()
-        theta[working.at] = working.theta
+        theta = working.theta()
         return objective.penalised(theta, objective.smooth(theta)[0])
 
     now = value()
     for block in list(working.order) * 3:
-        fell = sweep_blocks(
-            np.array([block]), 0.0, violations, working.theta, counts, descent.lengths,
-            (rho1, rho2), working.ranges, world, out,
-        )[1]  # fmt: skip
+        fell = sweep_blocks(np.array([block]), 0.0, working.world)[1]
         after = value()
         assert fell >= 0.0
         assert now - after == pytest.approx(fell, abs=1e-9)
         now = after
+
+
+def test_a_column_shift_is_the_least_of_all_on_a_grid():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = rng.integers(1, 6)
+        kinks = rng.integers(-3, 4, n) / 2.0
+        held = kinks.copy()
+        slope, (curvature, rho1, rho2) = rng.normal(), rng.uniform(0.1, 1.0, 3)
+
+        def cost(c, at=held, slope=slope, curvature=curvature, rho1=rho1, rho2=rho2):
+            apart = c - at[:, None]
+            smooth = slope * c + curvature / 2 * c**2 + rho2 / 2 * (apart**2).sum(axis=0)
+            return smooth + rho1 * np.abs(apart).sum(axis=0)
+
+        found = best_shift(slope, curvature, kinks, rho1, rho2)
+        assert cost(np.array([found]))[0] <= cost(np.linspace(-8, 8, 3201)).min() + 1e-12
 
 
 @pytest.mark.parametrize(("rho1", "rho2"), PENALTIES)
@@ -214,29 +217,28 @@ def test_short_and_empty_sequences():
 def test_strong_penalty_and_a_tol_out_of_reach(problem):
     assert sbcd(problem, 1.01 * rho1_max(problem)).active == 0
     stalled = sbcd(problem, 0.5, tol=0.0, max_iterations=3000)
-    assert stalled.status is Status.STALLED
+    assert stalled.termination is Termination.STALLED
     assert stalled.distance < 1e-6
 
 
-def test_joint_steps_lower_the_objective_and_keep_the_blocks_right(problem):
-    from milpscore.sequence._owlqn import Memory
-    from milpscore.sequence._sbcd import _joint_step
-
+def test_sweeps_go_on_right_after_a_move_of_all_parameters(problem):
     objective = Objective(problem, 0.5, 0.1)
+
+    def gradient_and_value(theta):
+        smooth, gradient = objective.smooth(theta)
+        return gradient, objective.penalised(theta, smooth)
+
     start = np.random.default_rng(0).normal(size=problem.layout.n_parameters)
-    descent, memory = BlockDescent(objective, start), Memory()
+    descent = BlockDescent(objective, start)
+    gradient, value = gradient_and_value(start)
     for _ in range(4):
-        smooth, gradient = objective.smooth(descent.theta)
-        value = objective.penalised(descent.theta, smooth)
-        lower, _ = _joint_step(objective, descent, value, gradient, memory)
-        assert lower < value
-        _, gradient = objective.smooth(descent.theta)
-        working = descent.working(gradient)
         # sweeps begin at the joint step's end: a kept vector from before it would mislead them
-        assert descent.descend(working, 1.0, 1)
-        descent.finish(working)
-        smooth, _ = objective.smooth(descent.theta)
-        assert objective.penalised(descent.theta, smooth) < lower
+        descent.go_to(descent.theta - 1e-4 * np.sign(gradient))
+        gradient, lower = gradient_and_value(descent.theta)
+        assert lower < value
+        assert descent.descend(descent.working(gradient), 1.0, 1)
+        gradient, value = gradient_and_value(descent.theta)
+        assert value < lower
 
 
 @pytest.mark.parametrize("solver", ["sbcd", "owlqn"])
@@ -263,20 +265,3 @@ def test_paths_of_given_values(problem):
             crf_path(problem, wrong)
     with pytest.raises(OptionError, match="ratio"):
         crf_path(problem, 3, ratio=1.0)
-
-
-def test_plain_python_takes_the_same_steps():
-    program = (
-        "from milpscore.sequence import make_random_crf\n"
-        "from milpscore.sequence._sbcd import sbcd\n"
-        "data, _ = make_random_crf(12, n_labels=3, scale=1.5, random_state=1)\n"
-        "print(repr(sbcd(data, 0.3, 0.1, max_iterations=2, tol=0.0).objective))"
-    )
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, "MILPSCORE_NUMBA": road},
-            capture_output=True, text=True, check=True,
-        ).stdout
-        for road in "01"
-    ]  # fmt: skip
-    assert float(told[0]) == pytest.approx(float(told[1]), rel=1e-10)

@@ -10,22 +10,19 @@ import pytest
 from sequence_cases import small_chains
 
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.result import Termination
 from milpscore.sequence import (
     TRAINERS,
-    Objective,
     Prepared,
-    Status,
     TrainOptions,
-    lbfgs,
     make_random_crf,
     negative_log_likelihood,
-    owlqn,
     posterior_marginals,
     sample_labels,
-    trainer,
+    train,
     value_and_gradient,
 )
-from milpscore.sequence._stopping import least_subgradient
+from milpscore.sequence.training import Objective, least_subgradient
 
 PENALTIES = [(0.5, 0.0), (0.3, 0.2), (0.0, 0.5)]
 # SGD comes near the optimum, not to it: test_sequence_sgd.py says how near
@@ -41,8 +38,8 @@ def problem():
 @pytest.mark.parametrize(("rho1", "rho2"), PENALTIES)
 @pytest.mark.parametrize("name", EXACT)
 def test_zero_lies_in_the_subdifferential(problem, name, rho1, rho2):
-    result = trainer(name)(problem, TrainOptions(rho1=rho1, rho2=rho2, tol=1e-5))
-    assert result.status == "converged"
+    result = train(problem, name, rho1=rho1, rho2=rho2, tol=1e-5)
+    assert result.termination is Termination.CONVERGED
     assert result.converged
     theta = result.theta
     value, gradient = value_and_gradient(problem, theta)
@@ -63,8 +60,8 @@ def test_zero_lies_in_the_subdifferential(problem, name, rho1, rho2):
 
 @pytest.mark.parametrize(("rho1", "rho2"), PENALTIES)
 def test_owlqn_and_lbfgs_meet(problem, rho1, rho2):
-    one = owlqn(problem, rho1, rho2, tol=1e-6)
-    other = lbfgs(problem, rho1, rho2, tol=1e-6)
+    one = train(problem, rho1=rho1, rho2=rho2, tol=1e-6)
+    other = train(problem, "lbfgs", rho1=rho1, rho2=rho2, tol=1e-6)
     assert one.objective == pytest.approx(other.objective, rel=1e-6)
     if rho1:
         assert 0 < one.active < problem.layout.n_parameters
@@ -80,7 +77,7 @@ def test_owlqn_and_lbfgs_meet(problem, rho1, rho2):
 
 
 def test_objective_falls_and_the_trace_is_a_table(problem):
-    result = owlqn(problem, 0.5, errors_every=5, dev=problem.data.subset(np.arange(10)))
+    result = train(problem, rho1=0.5, errors_every=5, dev=problem.data.subset(np.arange(10)))
     table = pd.DataFrame(result.trace)
     assert table["iteration"].tolist() == list(range(len(table)))
     assert (np.diff(table["objective"]) < 0).all()
@@ -92,35 +89,34 @@ def test_objective_falls_and_the_trace_is_a_table(problem):
     assert table["dev_sequence_error"][measured].notna().all()
     assert table["token_error"].iloc[-1] < table["token_error"].iloc[0]
     assert "converged" not in result.summary()
-    assert Status.CONVERGED.sentence in result.summary()
+    assert Termination.CONVERGED.sentence in result.summary()
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_warm_start(problem, name):
-    first = trainer(name)(problem, TrainOptions(rho1=0.5, tol=1e-5))
-    again = trainer(name)(problem, TrainOptions(rho1=0.5, tol=1e-4, start=first.theta))
+    first = train(problem, name, rho1=0.5, tol=1e-5)
+    again = train(problem, name, rho1=0.5, tol=1e-4, start=first.theta)
     assert len(again.trace) == 1
-    near = trainer(name)(problem, TrainOptions(rho1=0.45, tol=1e-4, start=first.theta))
-    cold = trainer(name)(problem, TrainOptions(rho1=0.45, tol=1e-4))
+    near = train(problem, name, rho1=0.45, tol=1e-4, start=first.theta)
+    cold = train(problem, name, rho1=0.45, tol=1e-4)
     assert near.objective == pytest.approx(cold.objective, rel=1e-5)
     assert len(near.trace) < len(cold.trace)
 
 
 @pytest.mark.parametrize("name", sorted(TRAINERS))
 def test_limits_and_the_callback(problem, name):
-    train = trainer(name)
-    short = train(problem, TrainOptions(rho1=0.5, tol=0.0, max_iterations=3))
-    assert short.status is Status.ITERATION_LIMIT
+    short = train(problem, name, rho1=0.5, tol=0.0, max_iterations=3)
+    assert short.termination is Termination.ITERATION_LIMIT
     assert short.trace[-1].iteration == 3
-    assert train(problem, TrainOptions(rho1=0.5, time_limit=0.0)).status is Status.TIME_LIMIT
+    assert train(problem, name, rho1=0.5, time_limit=0.0).termination is Termination.TIME_LIMIT
     seen = []
 
     def stop_at_two(row):
         seen.append(row)
         return row.iteration == 2
 
-    stopped = train(problem, TrainOptions(rho1=0.5, callback=stop_at_two))
-    assert stopped.status is Status.STOPPED
+    stopped = train(problem, name, rho1=0.5, callback=stop_at_two)
+    assert stopped.termination is Termination.STOPPED
     assert [row.iteration for row in seen] == [0, 1, 2]
 
 
@@ -130,8 +126,8 @@ def test_an_interrupt_keeps_the_best_model(problem, name):
         if row.iteration == 4:
             raise KeyboardInterrupt
 
-    result = trainer(name)(problem, TrainOptions(rho1=0.5, callback=interrupt))
-    assert result.status == "interrupted"
+    result = train(problem, name, rho1=0.5, callback=interrupt)
+    assert result.termination is Termination.INTERRUPTED
     assert result.objective == min(row.objective for row in result.trace)
     value = negative_log_likelihood(problem, result.theta) + 0.5 * np.abs(result.theta).sum()
     assert result.objective == pytest.approx(value)
@@ -139,16 +135,16 @@ def test_an_interrupt_keeps_the_best_model(problem, name):
 
 def test_strong_penalty_leaves_nothing(problem):
     gradient = value_and_gradient(problem, problem.layout.zeros())[1]
-    result = owlqn(problem, rho1=1.01 * np.abs(gradient).max())
+    result = train(problem, rho1=1.01 * np.abs(gradient).max())
     assert result.active == 0
     assert result.converged
     assert result.distance == 0.0
-    assert owlqn(problem, rho1=0.99 * np.abs(gradient).max()).active > 0
+    assert train(problem, rho1=0.99 * np.abs(gradient).max()).active > 0
 
 
 def test_stalls_where_tol_cannot_be_reached(problem):
-    result = owlqn(problem, 0.5, tol=0.0, max_iterations=5000)
-    assert result.status is Status.STALLED
+    result = train(problem, rho1=0.5, tol=0.0, max_iterations=5000)
+    assert result.termination is Termination.STALLED
     assert result.distance < 1e-6
 
 
@@ -156,8 +152,8 @@ def test_a_sparse_crf_is_recovered_from_its_samples():
     data, truth = make_random_crf(
         3000, n_unigrams=4, n_bigrams=3, mean_length=6.0, density=0.25, scale=2.0, random_state=6
     )
-    result = owlqn(data, rho1=12.0)
-    refit = owlqn(data, rho1=0.0, rho2=1e-3)
+    result = train(data, rho1=12.0)
+    refit = train(data, rho1=0.0, rho2=1e-3)
     assert result.active < 0.8 * len(truth)
     held, _ = make_random_crf(
         400, n_unigrams=4, n_bigrams=3, mean_length=6.0, density=0.25, scale=2.0, random_state=7
@@ -173,14 +169,14 @@ def test_a_sparse_crf_is_recovered_from_its_samples():
 
 def test_unusable_arguments(problem):
     with pytest.raises(OptionError, match="rho1 must be"):
-        owlqn(problem, rho1=-1.0)
+        train(problem, rho1=-1.0)
     with pytest.raises(OptionError, match="tol must be"):
         TrainOptions(tol=np.nan)
     with pytest.raises(OptionError, match="there are"):
-        trainer("newton")
+        train(problem, "newton")
     with pytest.raises(DataError, match="same vocabulary"):
-        owlqn(problem, start=np.zeros(3))
-    assert trainer("OWL-QN") is trainer("owlqn")
+        train(problem, start=np.zeros(3))
+    assert train(problem, "OWL-QN", max_iterations=1).trace[-1].iteration == 1
 
 
 def test_the_distance_has_a_unit_of_its_own():

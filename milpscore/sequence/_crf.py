@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
+import numbers
 import os
+import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.result import Termination
 from milpscore.metrics import integrity
-from milpscore.sequence._coding import Coding
 from milpscore.sequence._data import SequenceData
-from milpscore.sequence._features import Weights
+from milpscore.sequence._files import load_model, save_model
+from milpscore.sequence._inference import n_best, posterior_marginals, viterbi
 from milpscore.sequence._measures import token_accuracy
-from milpscore.sequence._model import posterior_marginals
-from milpscore.sequence._parameters import check_parameters
-from milpscore.sequence._prepared import prepare
-from milpscore.sequence._proximal import train_penalised
-from milpscore.sequence._saving import load_model, save_model
-from milpscore.sequence._stopping import Status
-from milpscore.sequence._tokens import in_sequences
-from milpscore.sequence._trace import TOL, TrainOptions, TrainResult
-from milpscore.sequence._trainers import trainer
-from milpscore.sequence._viterbi import n_best, viterbi
-from milpscore.sequence._watching import Watch, trace_table
+from milpscore.sequence._whole_gradient import check_penalty
+from milpscore.sequence.coding import Coding, Weights, in_sequences
+from milpscore.sequence.training import TOL, TRAINERS, TraceRow, TrainResult, train
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+@dataclass(eq=False, repr=False)
 class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no types
     """A linear-chain conditional random field with the elastic net.
 
@@ -105,48 +100,21 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         Share of whole weights.
     """
 
-    classes_: npt.NDArray[Any]
-    theta_: FloatArray
-    objective_: float
-    status_: str
-    n_iter_: int
-    seconds_: float
-    trace_: DataFrame
-    best_iteration_: int | None
-    coding_: Coding
-
-    def __init__(
-        self,
-        solver: str = "owlqn",
-        *,
-        rho1: float = 0.5,
-        rho2: float = 1e-5,
-        penalty: Any = None,
-        patterns: Any = None,
-        min_count: int = 1,
-        max_iterations: int = 1000,
-        tol: float = TOL,
-        time_limit: float | None = None,
-        patience: int | None = None,
-        errors_every: int = 1,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.solver = solver
-        self.rho1 = rho1
-        self.rho2 = rho2
-        self.penalty = penalty
-        self.patterns = patterns
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.tol = tol
-        self.time_limit = time_limit
-        self.patience = patience
-        self.errors_every = errors_every
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    solver: str = "owlqn"
+    _: KW_ONLY
+    rho1: float = 0.5
+    rho2: float = 1e-5
+    penalty: Any = None
+    patterns: Any = None
+    min_count: int = 1
+    max_iterations: int = 1000
+    tol: float = TOL
+    time_limit: float | None = None
+    patience: int | None = None
+    errors_every: int = 1
+    random_state: Any = None
+    warm_start: bool = False
+    verbose: bool = False
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
         """Learn the vocabulary and the weights. Ctrl-C keeps the best model so far.
@@ -177,8 +145,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         RuntimeWarning
             Training was interrupted.
         """
-        check_parameters(self.get_params(deep=False))
-        train = None if self.penalty is not None else trainer(self.solver)
+        _check_parameters(self)
         if (X_dev is None) != (y_dev is None):
             raise DataError("a development set has sequences and labels: give both X_dev and y_dev")
         if self.patience is not None and X_dev is None:
@@ -186,14 +153,28 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         if self.patience is not None and not self.errors_every:
             raise OptionError("patience watches errors: set errors_every to 1 or more")
         coding, data = Coding.learn(X, y, self.patterns, self.min_count)
-        dev = None if X_dev is None else coding.encode(X_dev, y_dev, "y_dev")
-        options = self._options(coding, dev)
-        if train is None:
-            result = train_penalised(data, self.penalty, options)
-        else:
-            result = train(data, options)
+        start = None
+        if self.warm_start and hasattr(self, "coding_"):
+            start = self.weights_.moved_to(coding.labels, coding.unigrams, coding.bigrams)
+        alone = self.penalty is not None
+        result = train(
+            data,
+            self.solver,
+            penalty=self.penalty,
+            rho1=0.0 if alone else self.rho1,
+            rho2=0.0 if alone else self.rho2,
+            start=start,
+            tol=self.tol,
+            max_iterations=self.max_iterations,
+            time_limit=self.time_limit,
+            dev=None if X_dev is None else coding.encode(X_dev, y_dev, "y_dev"),
+            keep_by_dev=self.patience is not None,
+            errors_every=self.errors_every,
+            callback=Watch(self.patience, self.verbose),
+            random_state=self.random_state,
+        )
         self._keep(coding, result)
-        if result.status is Status.INTERRUPTED:
+        if result.termination is Termination.INTERRUPTED:
             warnings.warn(
                 f"training was interrupted after {self.n_iter_} iterations: the best model until "
                 "then is kept",
@@ -289,17 +270,23 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:
         """(observation, label) -> weight, those that are not zero."""
-        return self.weights_.state_features()
+        return {(x, y): w for x, before, y, w in self.weights_.named() if before is None}
 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float]:
         """(label before, label) -> weight of the plain bigram, those that are not zero."""
-        return self.weights_.transition_features()
+        return {pair[1:]: w for pair, w in self._bigrams() if pair[0] == self.coding_.plain}
 
     @property
     def bigram_features_(self) -> dict[tuple[str, str, str], float]:
-        """(observation, label before, label) -> weight, those that are not zero."""
-        return self.weights_.bigram_features()
+        """(observation, label before, label) -> weight, those that are not zero, no plain ones."""
+        return {pair: w for pair, w in self._bigrams() if pair[0] != self.coding_.plain}
+
+    def _bigrams(self) -> Iterator[tuple[tuple[str, str, str], float]]:
+        """(observation, label before, label) and weight of active bigram features."""
+        for x, before, y, weight in self.weights_.named():
+            if before is not None:
+                yield (x, before, y), weight
 
     @property
     def n_features_(self) -> int:
@@ -339,7 +326,8 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         top : int, optional
             At most so many.
         """
-        return self.weights_.lines(top)
+        for x, before, y, weight in self.weights_.named(top):
+            yield f"{x}\t{'#' if before is None else before}\t{y}\t{weight!r}"
 
     def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
         """Write the model into one file, which :meth:`load` reads; no pickle in it.
@@ -370,38 +358,68 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         model: SparseCRF = load_model(cls, path)
         return model
 
-    def _options(self, coding: Coding, dev: SequenceData | None) -> TrainOptions:
-        start = None
-        if self.warm_start and hasattr(self, "coding_"):
-            start = self.weights_.moved_to(coding.labels, coding.unigrams, coding.bigrams)
-        alone = self.penalty is not None
-        return TrainOptions(
-            rho1=0.0 if alone else self.rho1,
-            rho2=0.0 if alone else self.rho2,
-            start=start,
-            tol=self.tol,
-            max_iterations=self.max_iterations,
-            time_limit=self.time_limit,
-            dev=None if dev is None else prepare(dev),
-            keep_by_dev=self.patience is not None,
-            errors_every=self.errors_every,
-            callback=Watch(self.patience, self.verbose),
-            random_state=self.random_state,
-        )
-
     def _keep(self, coding: Coding, result: TrainResult) -> None:
+        """Take over what was trained."""
         self.coding_ = coding
         self.classes_ = np.array(coding.labels, dtype=object)
         self.theta_ = result.theta
         self.objective_ = result.objective
-        self.status_ = str(result.status)
+        self.status_ = str(result.termination)
         self.n_iter_ = result.trace[-1].iteration
         self.seconds_ = result.seconds
-        self.trace_ = trace_table(result.trace)
+        self.trace_ = TraceRow.table(result.trace)
         looked = [row for row in result.trace if not np.isnan(row.dev_token_error)]
         best = min(looked, key=lambda row: row.dev_token_error, default=None)
         self.best_iteration_ = None if best is None else best.iteration
 
     def _fitted(self) -> Coding:
+        """The coding; scikit-learn's NotFittedError before there is one."""
         check_is_fitted(self, "theta_")
         return self.coding_
+
+
+@dataclass
+class Watch:
+    """Prints a line an iteration, and asks to stop where patience runs out."""
+
+    patience: int | None
+    verbose: bool
+    fewest: float = np.inf
+    since: int = 0
+
+    def __call__(self, row: TraceRow) -> bool:
+        """Look at a row of the trace; whether to stop."""
+        if self.verbose:
+            sys.stderr.write(f"{row}\n")
+        if self.patience is None or np.isnan(row.dev_token_error):
+            return False
+        self.since = 0 if row.dev_token_error < self.fewest else self.since + 1
+        self.fewest = min(self.fewest, row.dev_token_error)
+        return self.since >= self.patience
+
+
+_NUMBERS = ("rho1", "rho2", "tol", "time_limit")
+_WHOLE = {"min_count": 1, "max_iterations": 0, "patience": 1, "errors_every": 0}
+_OPTIONAL = ("time_limit", "patience")
+
+
+def _check_parameters(model: SparseCRF) -> None:
+    """Refuse parameters outside their ranges, naming the parameter and its range."""
+
+    def fits(name: str, kind: type, least: float) -> bool:
+        value = getattr(model, name)
+        if value is None:
+            return name in _OPTIONAL
+        whole = isinstance(value, kind) and not isinstance(value, bool)
+        return whole and bool(least <= value < np.inf)
+
+    for name in _NUMBERS:
+        if not fits(name, numbers.Real, 0):
+            raise OptionError(f"{name} must be a finite number >= 0, got {getattr(model, name)!r}")
+    for name, least in _WHOLE.items():
+        if not fits(name, numbers.Integral, least):
+            got = getattr(model, name)
+            raise OptionError(f"{name} must be a whole number >= {least}, got {got!r}")
+    TRAINERS.name_of(model.solver)
+    if model.penalty is not None:
+        check_penalty(model.penalty)

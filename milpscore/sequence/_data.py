@@ -1,17 +1,22 @@
-"""Sequences as a linear-chain CRF sees them: which observations hold at each position."""
+"""Sequences as a linear-chain CRF sees them, and made ready for many evaluations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
 
 IdArray = npt.NDArray[np.integer[Any]]
+
+# Bytes that the matrices exp(lambda) of one part may take before the sequences are cut in two.
+_PART_BYTES = 1 << 29
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Layout:
         Raises
         ------
         DataError
-            ``theta`` is no vector of ``n_parameters`` numbers.
+            ``theta`` is not a vector of ``n_parameters`` numbers.
         """
         if theta.shape != (self.n_parameters,):
             raise DataError(
@@ -101,6 +106,7 @@ class SequenceData:
     labels: IdArray | None = None
 
     def __post_init__(self) -> None:
+        """Bring the arrays into their types and check that they fit together."""
         if self.n_labels < 1 or self.n_unigrams < 0 or self.n_bigrams < 0:
             raise DataError(
                 f"a CRF needs at least one label and no negative sizes, got {self.n_labels} "
@@ -121,17 +127,18 @@ class SequenceData:
             _check_range(ids, f"{kind}_ids", 0, size)
             object.__setattr__(self, f"{kind}_ptr", ptr)
             object.__setattr__(self, f"{kind}_ids", ids)
-        first = offsets[:-1][np.diff(offsets) > 0]
-        held = np.flatnonzero(np.diff(self.bigram_ptr)[first])
+        held = np.flatnonzero(np.diff(self.bigram_ptr)[self.first])
         if held.size:
             raise DataError(
-                f"position {first[held[0]]} opens a sequence and has bigram observations: "
+                f"position {self.first[held[0]]} opens a sequence and has bigram observations: "
                 "there is no earlier label there, leave them out"
             )
         if self.labels is not None:
             labels = _integers(self.labels, "labels", np.int32)
             if len(labels) != n:
-                raise DataError(f"{len(labels)} labels for {n} positions: give one a position")
+                raise DataError(
+                    f"{len(labels)} labels for {n} positions: give each position one label"
+                )
             _check_range(labels, "labels", -1, self.n_labels)
             object.__setattr__(self, "labels", labels)
 
@@ -151,13 +158,19 @@ class SequenceData:
         return np.diff(self.offsets)
 
     @property
+    def first(self) -> IntArray:
+        """First position of each sequence that is not empty."""
+        return self.offsets[:-1][self.lengths > 0]
+
+    @property
+    def sequence_of(self) -> IntArray:
+        """The sequence of each position, shape (T,)."""
+        return np.repeat(np.arange(self.n_sequences), self.lengths)
+
+    @property
     def layout(self) -> Layout:
         """Where the parameters of a model of these observations and labels stand."""
         return Layout(self.n_unigrams, self.n_bigrams, self.n_labels)
-
-    def positions(self, indices: Any) -> IntArray:
-        """The positions of the sequences ``indices``, in that order."""
-        return _ranges(self.offsets[:-1][indices], self.lengths[indices])
 
     def subset(self, indices: Any) -> SequenceData:
         """The sequences ``indices`` (integers in any order, repeats allowed) as a set of their own.
@@ -165,7 +178,7 @@ class SequenceData:
         Raises
         ------
         OptionError
-            An index is no sequence of this set.
+            An index is not that of a sequence of this set.
         """
         chosen = np.asarray(indices, dtype=np.int64).reshape(-1)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_sequences):
@@ -173,15 +186,14 @@ class SequenceData:
                 f"sequences are numbered 0 to {self.n_sequences - 1}, got indices from "
                 f"{chosen.min()} to {chosen.max()}"
             )
-        at = self.positions(chosen)
-        unigram_ptr, unigram_ids = _taken(self.unigram_ptr, self.unigram_ids, at)
-        bigram_ptr, bigram_ids = _taken(self.bigram_ptr, self.bigram_ids, at)
+        at = runs(self.offsets, chosen)
+        unigrams, bigrams = self.unigram_ptr, self.bigram_ptr
         return SequenceData(
             offsets=pointer(self.lengths[chosen]),
-            unigram_ptr=unigram_ptr,
-            unigram_ids=unigram_ids,
-            bigram_ptr=bigram_ptr,
-            bigram_ids=bigram_ids,
+            unigram_ptr=pointer(np.diff(unigrams)[at]),
+            unigram_ids=self.unigram_ids[runs(unigrams, at)],
+            bigram_ptr=pointer(np.diff(bigrams)[at]),
+            bigram_ids=self.bigram_ids[runs(bigrams, at)],
             n_unigrams=self.n_unigrams,
             n_bigrams=self.n_bigrams,
             n_labels=self.n_labels,
@@ -190,22 +202,17 @@ class SequenceData:
 
 
 def pointer(counts: IntArray) -> IntArray:
-    """Starts and end of consecutive runs of these lengths."""
+    """Starts and end of consecutive runs of these lengths, shape (len(counts) + 1,)."""
     bounds = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=bounds[1:])
     return bounds
 
 
-def _ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """The concatenation of start, start + 1, ... over all runs."""
+def runs(ptr: IntArray, rows: IntArray) -> IntArray:
+    """The indices ptr[k]:ptr[k+1] of all rows k, one run after the other."""
+    counts = ptr[rows + 1] - ptr[rows]
     bounds = pointer(counts)
-    return np.arange(bounds[-1], dtype=np.int64) + np.repeat(starts - bounds[:-1], counts)
-
-
-def _taken(ptr: IntArray, ids: IdArray, rows: IntArray) -> tuple[IntArray, IdArray]:
-    """These rows of a CSR structure."""
-    counts = np.diff(ptr)[rows]
-    return pointer(counts), ids[_ranges(ptr[:-1][rows], counts)]
+    return np.arange(bounds[-1], dtype=np.int64) + np.repeat(ptr[rows] - bounds[:-1], counts)
 
 
 def _integers(values: Any, name: str, dtype: Any) -> Any:
@@ -227,15 +234,223 @@ def _checked_pointer(ptr: IntArray, name: str, rows: int | None) -> int:
     if rows is not None and len(ptr) != rows + 1:
         raise DataError(
             f"{name} has {len(ptr)} entries where {rows} positions need {rows + 1}: "
-            "one start a position and the end"
+            "one start for each position, and the end"
         )
     return int(ptr[-1])
 
 
 def _check_range(values: IdArray, name: str, lower: int, stop: int) -> None:
+    """Refuse values outside lower:stop, naming the first."""
     wrong = np.flatnonzero((values < lower) | (values >= stop))
     if wrong.size:
         raise DataError(
             f"{name}[{wrong[0]}] is {values[wrong[0]]}, allowed are {lower} to {stop - 1}: "
             "number by the vocabulary, and leave out observations it does not have"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ObservationSets:
+    """Distinct sets of observations at positions: CSR ptr, ids; of_position (T,); 0 is empty."""
+
+    ptr: IntArray
+    ids: IdArray
+    of_position: IntArray
+
+    @property
+    def n_sets(self) -> int:
+        """Number of distinct sets, the empty one included."""
+        return len(self.ptr) - 1
+
+    def incidence(self, n_observations: int) -> sparse.csr_matrix:
+        """How often each observation is in each set, shape (n_sets, n_observations)."""
+        shape = (self.n_sets, n_observations)
+        return sparse.csr_matrix((np.ones(len(self.ids)), self.ids, self.ptr), shape=shape)
+
+
+def observation_sets(ptr: IntArray, ids: IdArray) -> ObservationSets:
+    """Group positions by the observations (CSR) held there; one held twice counts twice."""
+    counts = np.diff(ptr)
+    ordered = ids[np.lexsort((ids, np.repeat(np.arange(len(counts)), counts)))]
+    of_position = np.zeros(len(counts), dtype=np.int64)
+    lengths, members, n_sets = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 1
+    for size in np.unique(counts[counts > 0]):
+        at = np.flatnonzero(counts == size)
+        rows = ordered[ptr[at][:, None] + np.arange(size)]
+        if size == 1:  # several times as fast as by rows
+            distinct, inverse = np.unique(rows[:, 0], return_inverse=True)
+        else:
+            distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        of_position[at] = n_sets + inverse.reshape(-1)
+        lengths.append(np.full(len(distinct), size, dtype=np.int64))
+        members.append(distinct.reshape(-1))
+        n_sets += len(distinct)
+    together = np.concatenate(members).astype(np.int32)
+    return ObservationSets(pointer(np.concatenate(lengths)), together, of_position)
+
+
+ROW = np.dtype([("unigrams", np.int64), ("after", np.int64), ("before", np.int64)])
+"""A position: its set of unigram observations, the row of the next, the row of the one before."""
+
+GROUP = np.dtype([("start", np.int64), ("end", np.int64), ("bigrams", np.int64)])
+"""Rows start:end, which share step and set of bigram observations (-1: first positions)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """The order in which positions are worked on.
+
+    Rows are the positions sorted by bigram set, then by step (their number in the sequence), the
+    first positions of all sequences in front: the rows of one set lie together, which makes its
+    gradient one matrix product, and so do those of one set at one step, which makes a step one.
+    """
+
+    position: IntArray  # (T,): position of each row
+    rows: npt.NDArray[Any]  # (T,) of ROW; a last position's next is the first, a first's before it
+    last: IntArray  # rows of last positions
+    set_rows: IntArray  # (n_sets + 1,): rows of set s are set_rows[s]:set_rows[s+1]
+    groups: npt.NDArray[Any]  # (G,) of GROUP, sorted by step
+
+    @classmethod
+    def of(
+        cls, data: SequenceData, unigrams: ObservationSets, bigrams: ObservationSets
+    ) -> Schedule:
+        """Sort the positions."""
+        n, offsets, first = data.n_positions, data.offsets, data.first
+        last = offsets[1:][data.lengths > 0] - 1
+        step = np.arange(n) - offsets[data.sequence_of]
+        key = bigrams.of_position.copy()
+        key[first] = -1
+        position = np.lexsort((step, key))
+        row = np.empty(n, dtype=np.int64)
+        row[position] = np.arange(n)
+        after, before = np.arange(n) + 1, np.arange(n) - 1
+        after[last], before[first] = first, first
+        rows = np.empty(n, dtype=ROW)
+        rows["unigrams"] = unigrams.of_position[position]
+        rows["after"], rows["before"] = row[after][position], row[before][position]
+        key, step = key[position], step[position]
+        new = np.ones(n, dtype=bool)
+        new[1:] = (np.diff(key) != 0) | (np.diff(step) != 0)
+        start = np.flatnonzero(new)
+        groups = np.empty(len(start), dtype=GROUP)
+        groups["start"], groups["end"] = start, np.append(start, n)[1:]
+        groups["bigrams"] = key[start]
+        groups = groups[np.argsort(step[start], kind="stable")]
+        set_rows = np.searchsorted(key, np.arange(bigrams.n_sets + 1))
+        return cls(position, rows, row[last], set_rows, groups)
+
+
+class Part:
+    """Sequences whose matrices fit in memory together, with the arrays an evaluation works in."""
+
+    def __init__(self, data: SequenceData, bigrams: ObservationSets) -> None:
+        self.data, self.bigrams = data, bigrams
+        self.unigrams = observation_sets(data.unigram_ptr, data.unigram_ids)
+        self.incidence = self.unigrams.incidence(data.n_unigrams)
+        self.scatter = self.incidence.T.tocsr()
+        self.schedule = Schedule.of(data, self.unigrams, bigrams)
+
+    @cached_property
+    def matrices(self) -> FloatArray:
+        """Room for exp(lambda) of each set, shape (n_sets, L, L); overwritten by evaluations."""
+        labels = self.data.n_labels
+        return np.ones((self.bigrams.n_sets, labels, labels))
+
+    @cached_property
+    def arriving(self) -> FloatArray:
+        """Room for the forward vectors of the positions before, by row, shape (T, L)."""
+        return np.zeros((self.data.n_positions, self.data.n_labels))
+
+    @cached_property
+    def leaving(self) -> FloatArray:
+        """Room for the backward vectors times exp(mu), by row, shape (T, L)."""
+        return np.zeros((self.data.n_positions, self.data.n_labels))
+
+
+class Prepared:
+    """A data set compiled for likelihoods, gradients and decoding.
+
+    Evaluations share its working arrays: use one object in one thread at a time.
+
+    Parameters
+    ----------
+    data : SequenceData
+    part_bytes : int
+        Sequences are cut into parts worked on one after the other where the matrices of all
+        distinct sets of bigram observations, 8 L^2 bytes each, would take more.
+
+    Attributes
+    ----------
+    data : SequenceData
+    layout : Layout
+    parts : list of Part
+
+    Raises
+    ------
+    OptionError
+        ``part_bytes`` is not positive.
+    """
+
+    def __init__(self, data: SequenceData, *, part_bytes: int = _PART_BYTES) -> None:
+        if part_bytes < 1:
+            raise OptionError(f"part_bytes must be positive, got {part_bytes}")
+        self.data = data
+        self.layout: Layout = data.layout
+        self.parts = _cut(data, part_bytes)
+
+    @cached_property
+    def observed(self) -> tuple[IntArray, FloatArray]:
+        """Parameters that the labelled sequences count, and their counts.
+
+        Raises
+        ------
+        DataError
+            The data has no labels, or some that were never seen in training.
+        """
+        data, L = self.data, self.layout.n_labels
+        labels = known_labels(data).astype(np.int64)
+        at = np.repeat(np.arange(data.n_positions), np.diff(data.unigram_ptr))
+        unigrams = data.unigram_ids.astype(np.int64) * L + labels[at]
+        at = np.repeat(np.arange(data.n_positions), np.diff(data.bigram_ptr))
+        pairs = (data.bigram_ids.astype(np.int64) * L + labels[at - 1]) * L + labels[at]
+        index, count = np.unique(
+            np.concatenate([unigrams, self.layout.n_mu + pairs]), return_counts=True
+        )
+        return index, count.astype(np.float64)
+
+
+def known_labels(data: SequenceData) -> IdArray:
+    """The labels (T,); DataError where a position has none of the training vocabulary."""
+    if data.labels is None:
+        raise DataError(
+            "these sequences have no labels, so they have no likelihood: give labels, or ask for "
+            "what needs none (viterbi, n_best, posterior_marginals, log_partition)"
+        )
+    unknown = np.flatnonzero(data.labels < 0)
+    if unknown.size:
+        i = int(np.searchsorted(data.offsets, unknown[0], side="right")) - 1
+        raise DataError(
+            f"position {unknown[0] - data.offsets[i]} of sequence {i} has a label never seen in "
+            f"training ({unknown.size} such in all): no parameter stands for it; drop these "
+            "sequences, or read the labels with the vocabulary of the training data"
+        )
+    return data.labels
+
+
+def prepare(data: SequenceData | Prepared) -> Prepared:
+    """Compile a data set once for many evaluations; one that is prepared is returned as it is."""
+    return data if isinstance(data, Prepared) else Prepared(data)
+
+
+def _cut(data: SequenceData, part_bytes: int) -> list[Part]:
+    """Halve the sequences until the matrices of each part fit."""
+    bigrams = observation_sets(data.bigram_ptr, data.bigram_ids)
+    if 8 * bigrams.n_sets * data.n_labels**2 <= part_bytes or data.n_sequences < 2:
+        return [Part(data, bigrams)]
+    half = int(np.searchsorted(data.offsets, data.n_positions / 2))
+    half = min(max(half, 1), data.n_sequences - 1)
+    return [
+        *_cut(data.subset(np.arange(half)), part_bytes),
+        *_cut(data.subset(np.arange(half, data.n_sequences)), part_bytes),
+    ]

@@ -9,9 +9,8 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.sequence._data import IdArray, Layout, SequenceData, pointer
-from milpscore.sequence._forward_backward import Sweep, sweep
-from milpscore.sequence._prepared import Prepared, prepare
+from milpscore.sequence._data import IdArray, Layout, Prepared, SequenceData, pointer, prepare
+from milpscore.sequence._inference import Sweep, sweep
 
 _CHUNKS = ("NP", "VP", "PP", "ADVP", "SBAR", "ADJP", "PRT", "CONJP")
 _TAGS = {
@@ -242,7 +241,7 @@ def make_chunking(
     tags = sorted({tag for group in _TAGS.values() for tag in group})
     _check_sizes(n_tokens=n_tokens)
     if n_words < len(tags):
-        raise OptionError(f"n_words must be at least {len(tags)}, one a part of speech")
+        raise OptionError(f"n_words must be at least {len(tags)}, one for each part of speech")
     rng = np.random.default_rng(random_state)
     labels, kinds, ends = _chunk_labels(n_tokens, rng)
     tag = np.empty(len(labels), dtype=np.int64)
@@ -288,11 +287,10 @@ def _chunk_labels(n_tokens: int, rng: np.random.Generator) -> tuple[list[str], A
 
 
 def _sampled(done: Sweep, rng: np.random.Generator) -> IdArray:
-    """One draw for every sequence of a dense sweep, all sequences a step at a time."""
+    """One draw for every sequence of a dense sweep, all sequences step by step."""
     part, data = done.part, done.part.data
-    first = data.offsets[:-1]
+    first, starts = data.offsets[:-1], data.first
     labels = np.zeros(data.n_positions, dtype=np.int64)
-    starts = first[data.lengths > 0]
     labels[starts] = _drawn(done.marginals()[starts], rng)
     row_of = np.empty(data.n_positions, dtype=np.int64)
     row_of[part.schedule.position] = np.arange(data.n_positions)
@@ -301,11 +299,11 @@ def _sampled(done: Sweep, rng: np.random.Generator) -> IdArray:
         mild = mild[data.lengths[mild] > step]
         at = first[mild] + step
         moves = part.matrices[part.bigrams.of_position[at], labels[at - 1]]
-        labels[at] = _drawn(moves * part.leaving[row_of[at]], rng)
-    for index, sequence in done.by_logarithms:
-        for t in range(1, len(sequence.alpha)):
+        labels[at] = _drawn(moves * done.chain.leaving[row_of[at]], rng)
+    for index, found in done.by_logarithms:
+        for t in range(1, len(found.pairs)):
             at = data.offsets[index] + t
-            labels[at] = _drawn(sequence.pair(t)[labels[at - 1]][None], rng)[0]
+            labels[at] = _drawn(found.pairs[t, labels[at - 1]][None], rng)[0]
     return labels.astype(np.int32)
 
 
@@ -323,11 +321,13 @@ def _letter(i: int) -> str:
 
 
 def _check_sizes(**sizes: int) -> None:
+    """Refuse sizes below 1."""
     for name, size in sizes.items():
         if size < 1:
             raise OptionError(f"{name} must be at least 1, got {size}")
 
 
 def _check_density(density: float) -> None:
+    """Refuse shares outside (0, 1]."""
     if not 0.0 < density <= 1.0:
         raise OptionError(f"density must lie in (0, 1], got {density}")

@@ -1,51 +1,70 @@
-"""Forward-backward compiled: rows, groups and sets as :class:`._prepared.Schedule` sorts them.
+"""Forward-backward and list Viterbi, compiled. Import it where it is used: numba takes its time.
 
-Import it where it is used, and only where numba is there: uncompiled, the loops over labels are
-slow, and :mod:`._forward_backward` has the same in NumPy.
+With L labels, the recursions over the positions t of a sequence are
 
-A set of bigram observations is worked on through its matrix E = exp(lambda), or, where ``counts``
-is not negative, through the ``counts`` nonzero entries of M = exp(lambda) - 1 (the sparse
-recursion), which stand from ``s * most`` on in ``where`` (y' L + y) and ``excess``.
+    alpha_t(y)  = w_t(y) sum_y' alpha_{t-1}(y') E_t(y', y),   alpha_1 = w_1,
+    beta_t(y')  = sum_y E_{t+1}(y', y) w_{t+1}(y) beta_{t+1}(y),   beta_T = 1,
+
+where w = exp(sum of mu) and E = exp(sum of lambda) depend on the sets of unigram and of bigram
+observations at t alone. Each alpha_t is divided by its sum (``scale``): Z is the product of these.
+Where few lambda are not zero, M = E - 1 is sparse, and sum_y' alpha(y') E(y', y) is
+sum_y' alpha(y') + sum_{y' : M(y', y) != 0} alpha(y') M(y', y) (slide "Sparse Forward-Backward").
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from milpscore.core.jit import compiled
 
-# The sum 1 + M loses a digit where M nears -1: below -8 a set is worked on through E (3e-13 lost).
+ENTRY = np.dtype([("pair", np.int64), ("excess", np.float64)])
+"""A nonzero of M: y' L + y, and exp(lambda) - 1 there."""
+
+# 1 + M loses digits where M nears -1: with a score below -8 a set is worked on by E (3e-13 lost).
 CANCELLING = 8.0
 # From this many multiplications on a BLAS call is quicker than plain loops.
 _BLAS_FROM = 4000
 
 
+class Chain(NamedTuple):
+    """The arrays of a sweep: T rows and G groups of a :class:`.Schedule`, S bigram sets."""
+
+    rows: Any  # (T,) of ROW
+    groups: Any  # (G,) of GROUP
+    weights: Any  # (unigram sets, L): w
+    matrices: Any  # (S, L, L): E of each set, where counts[s] < 0
+    counts: Any  # (S,): how many of entries[s] count; -1: by the whole matrix
+    entries: Any  # (S, most) of ENTRY
+    arriving: Any  # (T, L): the scaled alpha of the position before
+    leaving: Any  # (T, L): w beta / scale
+    scale: Any  # (T,)
+    room: Any  # (rows of the widest group, L)
+
+
 @compiled
 def add_scores(lam: Any, ids: Any, scores: Any) -> None:
-    """Write the sum of the observations' rows of lambda to ``scores``."""
-    scores[:] = lam[ids[0]]
-    for k in range(1, len(ids)):
+    """Write the sum of the observations' rows of lambda (n, L^2) to ``scores`` (L^2,)."""
+    scores[:] = 0.0
+    for k in range(len(ids)):
         row = lam[ids[k]]
         for j in range(len(scores)):
             scores[j] += row[j]
 
 
 @compiled
-def fill_sets(
-    lam: Any, ptr: Any, ids: Any, most: int, steep: float, matrices: Any, out: Any
-) -> None:
-    """Fill E, or the entries of M where there are at most ``most``, and the largest |lambda|.
+def fill_sets(lam: Any, ptr: Any, ids: Any, steep: float, dense: bool, chain: Any) -> Any:
+    """Fill E, or the entries of M where these suffice; answer the largest |score| of each set.
 
-    A set with a score below -``CANCELLING`` gets its E in any case.
-
-    ``out`` is (counts, where, excess, biggest). Scores beyond +-``steep`` are cut there: sequences
-    that meet them are not worked on here. With ``most`` negative ``matrices`` is left at lambda:
-    the caller takes the exponential of all at once.
+    Scores beyond +-``steep`` are cut there: sequences that meet them are not worked on here. If
+    ``dense``, the matrices are left at the scores: the caller takes all exponentials at once.
     """
-    counts, where, excess, biggest = out
-    for s in range(1, len(ptr) - 1):
+    matrices, counts, entries = chain.matrices, chain.counts, chain.entries
+    most = entries.shape[1]
+    biggest = np.zeros(len(counts))
+    # set 0 is empty: its matrix is 1 throughout, and its M has no entries
+    for s in range(1, len(counts)):
         scores = matrices[s].reshape(matrices.shape[1] * matrices.shape[2])
         add_scores(lam, ids[ptr[s] : ptr[s + 1]], scores)
         top, low = 0.0, 0.0
@@ -54,30 +73,30 @@ def fill_sets(
             top = max(top, scores[j])
             low = min(low, scores[j])
             count += scores[j] != 0.0
-        top = max(top, -low)
-        biggest[s] = top
-        if top > steep:
+        biggest[s] = max(top, -low)
+        if biggest[s] > steep:
             for j in range(len(scores)):
                 scores[j] = min(max(scores[j], -steep), steep)
-        if most < 0:
-            counts[s] = -1
-        elif count > most or low < -CANCELLING:
-            counts[s] = -1
+        counts[s] = -1
+        if dense:
+            continue
+        if count > most or low < -CANCELLING:
             for j in range(len(scores)):
                 scores[j] = np.exp(scores[j])
-        else:
-            counts[s] = count
-            k = s * most
-            for j in range(len(scores)):
-                if scores[j] != 0.0:
-                    where[k] = j
-                    excess[k] = np.expm1(scores[j])
-                    k += 1
+            continue
+        counts[s] = count
+        k = 0
+        for j in range(len(scores)):
+            if scores[j] != 0.0:
+                entries[s, k].pair = j
+                entries[s, k].excess = np.expm1(scores[j])
+                k += 1
+    return biggest
 
 
 @compiled
-def dense_step(block: Any, E: Any, room: Any) -> None:
-    """``room`` = ``block`` E, a line a row."""
+def times(block: Any, E: Any, room: Any) -> None:
+    """``room`` (n, L) = ``block`` (n, L) E (L, L)."""
     n, L = block.shape
     if n * L * L >= _BLAS_FROM:
         np.dot(block, E, room)
@@ -92,8 +111,8 @@ def dense_step(block: Any, E: Any, room: Any) -> None:
 
 
 @compiled
-def dense_step_back(block: Any, E: Any, room: Any) -> None:
-    """``room`` = ``block`` E', a line a row."""
+def times_back(block: Any, E: Any, room: Any) -> None:
+    """``room`` (n, L) = ``block`` (n, L) E' (L, L)."""
     n, L = block.shape
     if n * L * L >= _BLAS_FROM:
         np.dot(block, E.T, room)
@@ -108,149 +127,94 @@ def dense_step_back(block: Any, E: Any, room: Any) -> None:
 
 
 @compiled
-def sparse_step(block: Any, where: Any, excess: Any, room: Any) -> None:
-    """``room`` = ``block`` (1 + M), from M's entries, where each row of ``block`` sums to 1."""
-    n, L = block.shape
-    for r in range(n):
-        vector, line = block[r], room[r]
-        line[:] = 1.0
-        for k in range(len(where)):
-            y0 = where[k] // L
-            line[where[k] - y0 * L] += vector[y0] * excess[k]
-
-
-@compiled
-def sparse_step_back(block: Any, where: Any, excess: Any, room: Any) -> None:
-    """``room`` = ``block`` (1 + M)', from M's entries."""
-    n, L = block.shape
-    for r in range(n):
-        vector, line = block[r], room[r]
-        line[:] = vector.sum()
-        for k in range(len(where)):
-            y0 = where[k] // L
-            line[y0] += vector[where[k] - y0 * L] * excess[k]
-
-
-@compiled
-def forward(
-    matrices: Any,
-    entries: Any,
-    weights: Any,
-    unigram_of_row: Any,
-    group_ptr: Any,
-    group_set: Any,
-    after: Any,
-    arriving: Any,
-    scale: Any,
-    room: Any,
-) -> None:
-    """Scaled forward vectors: write that of each row to ``arriving`` of the row after it.
-
-    ``scale`` gets the factor each was divided by; the log of their product is log Z.
-    """
-    counts, where, excess, most = entries
+def forward(chain: Any) -> None:
+    """Write the scaled alpha of each row to ``arriving`` of the row after it, its sum to scale."""
+    rows, weights, arriving = chain.rows, chain.weights, chain.arriving
     L = arriving.shape[1]
-    for g in range(len(group_set)):
-        start, end, s = group_ptr[g, 0], group_ptr[g, 1], group_set[g]
-        lines = room[: end - start]
-        if s < 0:
-            lines[:] = 1.0
-        elif counts[s] >= 0:
-            a, b = s * most, s * most + counts[s]
-            sparse_step(arriving[start:end], where[a:b], excess[a:b], lines)
+    for g in range(len(chain.groups)):
+        start, end, s = chain.groups[g].start, chain.groups[g].end, chain.groups[g].bigrams
+        lines = chain.room[: end - start]
+        if s >= 0 and chain.counts[s] < 0:
+            times(arriving[start:end], chain.matrices[s], lines)
         else:
-            dense_step(arriving[start:end], matrices[s], lines)
+            # alpha sums to 1, and so does what stands for it at first positions
+            lines[:] = 1.0
+            for k in range(chain.counts[s] if s >= 0 else 0):
+                entry = chain.entries[s, k]
+                y0 = entry.pair // L
+                y = entry.pair - y0 * L
+                for r in range(end - start):
+                    lines[r, y] += arriving[start + r, y0] * entry.excess
         for r in range(end - start):
-            line, weight = lines[r], weights[unigram_of_row[start + r]]
+            line, weight = lines[r], weights[rows[start + r].unigrams]
             total = 0.0
             for y in range(L):
                 line[y] *= weight[y]
                 total += line[y]
-            scale[start + r] = total
-            target = arriving[after[start + r]]
+            chain.scale[start + r] = total
+            target = arriving[rows[start + r].after]
             factor = 1.0 / total
             for y in range(L):
                 target[y] = line[y] * factor
 
 
 @compiled
-def backward(
-    matrices: Any,
-    entries: Any,
-    weights: Any,
-    unigram_of_row: Any,
-    group_ptr: Any,
-    group_set: Any,
-    before: Any,
-    leaving: Any,
-    scale: Any,
-    room: Any,
-) -> None:
-    """Scaled backward vectors times exp(mu): ``leaving`` holds ones at the last positions.
+def backward(chain: Any) -> None:
+    """Write w beta / scale to ``leaving``, which holds ones at the last positions.
 
     Afterwards the pair posterior at a row is arriving(y') E(y', y) leaving(y).
     """
-    counts, where, excess, most = entries
+    rows, weights, leaving = chain.rows, chain.weights, chain.leaving
     L = leaving.shape[1]
-    for g in range(len(group_set) - 1, -1, -1):
-        start, end, s = group_ptr[g, 0], group_ptr[g, 1], group_set[g]
+    for g in range(len(chain.groups) - 1, -1, -1):
+        start, end, s = chain.groups[g].start, chain.groups[g].end, chain.groups[g].bigrams
         for r in range(start, end):
-            line, weight = leaving[r], weights[unigram_of_row[r]]
-            factor = 1.0 / scale[r]
+            line, weight = leaving[r], weights[rows[r].unigrams]
+            factor = 1.0 / chain.scale[r]
             for y in range(L):
                 line[y] *= weight[y] * factor
         if s < 0:
             continue
-        lines = room[: end - start]
-        if counts[s] >= 0:
-            a, b = s * most, s * most + counts[s]
-            sparse_step_back(leaving[start:end], where[a:b], excess[a:b], lines)
+        lines = chain.room[: end - start]
+        if chain.counts[s] < 0:
+            times_back(leaving[start:end], chain.matrices[s], lines)
         else:
-            dense_step_back(leaving[start:end], matrices[s], lines)
+            for r in range(end - start):
+                lines[r] = leaving[start + r].sum()
+            for k in range(chain.counts[s]):
+                entry = chain.entries[s, k]
+                y0 = entry.pair // L
+                y = entry.pair - y0 * L
+                for r in range(end - start):
+                    lines[r, y0] += leaving[start + r, y] * entry.excess
         for r in range(end - start):
-            leaving[before[start + r]] = lines[r]
+            leaving[rows[start + r].before] = lines[r]
 
 
 @compiled
-def outer_sum(arriving: Any, leaving: Any, sums: Any) -> None:
-    """``sums`` = the sum over rows of the outer products."""
-    n, L = arriving.shape
-    if n * L * L >= _BLAS_FROM:
-        np.dot(arriving.T, leaving, sums)
-        return
-    sums[:] = 0.0
-    for r in range(n):
-        vector, other = arriving[r], leaving[r]
-        for y0 in range(L):
-            factor = vector[y0]
-            for y in range(L):
-                sums[y0, y] += factor * other[y]
-
-
-@compiled
-def add_pairs(
-    matrices: Any,
-    entries: Any,
-    ptr: Any,
-    ids: Any,
-    set_rows: Any,
-    arriving: Any,
-    leaving: Any,
-    gradient: Any,
-) -> None:
-    """Add the pair posteriors of all rows of a set to the gradient of its observations."""
-    counts, where, excess, most = entries
+def add_pairs(ptr: Any, ids: Any, set_rows: Any, chain: Any, gradient: Any) -> None:
+    """Add the pair posteriors of all rows of a set to the gradient (n, L^2) of its observations."""
+    arriving, leaving = chain.arriving, chain.leaving
     L = arriving.shape[1]
     sums = np.empty((L, L))
     flat = sums.reshape(L * L)
     for s in range(1, len(ptr) - 1):
         start, end = set_rows[s], set_rows[s + 1]
-        outer_sum(arriving[start:end], leaving[start:end], sums)
-        if counts[s] >= 0:
-            for k in range(s * most, s * most + counts[s]):
-                flat[where[k]] *= 1.0 + excess[k]
+        # sum over the rows of alpha(y') (w beta)(y), then times E(y', y), which they share
+        if (end - start) * L * L >= _BLAS_FROM:
+            np.dot(arriving[start:end].T, leaving[start:end], sums)
         else:
-            flat *= matrices[s].reshape(L * L)
+            sums[:] = 0.0
+            for r in range(start, end):
+                for y0 in range(L):
+                    factor = arriving[r, y0]
+                    for y in range(L):
+                        sums[y0, y] += factor * leaving[r, y]
+        if chain.counts[s] >= 0:
+            for k in range(chain.counts[s]):
+                flat[chain.entries[s, k].pair] *= 1.0 + chain.entries[s, k].excess
+        else:
+            flat *= chain.matrices[s].reshape(L * L)
         for k in range(ptr[s], ptr[s + 1]):
             row = gradient[ids[k]]
             for j in range(L * L):
@@ -258,19 +222,87 @@ def add_pairs(
 
 
 @compiled
-def add_singles(
-    weights: Any,
-    unigram_of_row: Any,
-    after: Any,
-    arriving: Any,
-    leaving: Any,
-    scale: Any,
-    sums: Any,
-) -> None:
+def add_singles(chain: Any, sums: Any) -> None:
     """Add the posterior of each row to the line of its set of unigram observations."""
-    L = arriving.shape[1]
-    for r in range(len(after)):
-        u = unigram_of_row[r]
-        own, other, weight, line = arriving[after[r]], leaving[r], weights[u], sums[u]
-        for y in range(L):
-            line[y] += own[y] * other[y] * scale[r] / weight[y]
+    for r in range(len(chain.rows)):
+        u, scale = chain.rows[r].unigrams, chain.scale[r]
+        own, other = chain.arriving[chain.rows[r].after], chain.leaving[r]
+        weight, line = chain.weights[u], sums[u]
+        for y in range(len(line)):
+            line[y] += own[y] * other[y] * scale / weight[y]
+
+
+@compiled
+def _insert(candidate: float, mark: int, values: Any, marks: Any) -> None:
+    """Put a candidate into a falling list in place of its last; equals stay in front."""
+    at = len(values) - 1
+    while at > 0 and candidate > values[at - 1]:
+        values[at] = values[at - 1]
+        marks[at] = marks[at - 1]
+        at -= 1
+    values[at] = candidate
+    marks[at] = mark
+
+
+@compiled
+def _grow(value: Any, moves: Any, grown: Any, came: Any) -> None:
+    """The best values (L, k) at the next position, and the y' k + rank' that each goes on."""
+    L, k = value.shape
+    grown[:] = -np.inf
+    for y0 in range(L):
+        for rank in range(k):
+            here = value[y0, rank]
+            if here == -np.inf:
+                break
+            for y in range(L):
+                candidate = here + moves[y0 * L + y]
+                if candidate > grown[y, k - 1]:
+                    _insert(candidate, y0 * k + rank, grown[y], came[y])
+
+
+@compiled
+def best_paths(
+    offsets: Any, scores_at: Any, sets_at: Any, ptr: Any, ids: Any, lam: Any, labels: Any
+) -> Any:
+    """Write the k best labellings of each sequence to ``labels`` (k, T); answer scores (k, N).
+
+    ``scores_at`` (T, L) are the sums of mu, ``sets_at`` (T,) the bigram sets. Ties go to the lower
+    earlier label, then to the better rank there. Where there are fewer labellings than k, the score
+    stays minus infinity.
+    """
+    k, L = len(labels), scores_at.shape[1]
+    scores = np.full((k, len(offsets) - 1), -np.inf)
+    value, grown = np.empty((L, k)), np.empty((L, k))
+    # came[t, y, rank] = y' k + rank' says which entry at t - 1 the rank-th best at (t, y) goes on
+    longest = 0
+    for i in range(len(offsets) - 1):
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    came = np.empty((longest, L, k), dtype=np.int32)
+    moves = np.zeros(L * L)
+    for i in range(len(offsets) - 1):
+        start, end = offsets[i], offsets[i + 1]
+        if start == end:
+            scores[0, i] = 0.0
+            continue
+        value[:] = -np.inf
+        value[:, 0] = scores_at[start]
+        for t in range(start + 1, end):
+            s = sets_at[t]
+            add_scores(lam, ids[ptr[s] : ptr[s + 1]], moves)
+            _grow(value, moves, grown, came[t - start])
+            for y in range(L):
+                for rank in range(k):
+                    value[y, rank] = grown[y, rank] + scores_at[t, y]
+        for place in range(k):
+            at = 0
+            for j in range(1, L * k):
+                if value[j // k, j % k] > value[at // k, at % k]:
+                    at = j
+            if value[at // k, at % k] == -np.inf:
+                break
+            scores[place, i] = value[at // k, at % k]
+            value[at // k, at % k] = -np.inf
+            for t in range(end - 1, start - 1, -1):
+                labels[place, t] = at // k
+                at = came[t - start, at // k, at % k]
+    return scores

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from milpscore.core.design import IntArray
 from milpscore.core.errors import DataError
 from milpscore.sequence._data import pointer
-from milpscore.sequence._tokens import check_labels
+from milpscore.sequence.coding import check_labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -163,10 +163,12 @@ _COUNTS = ("support", "predicted", "right")
 
 
 def _row(kind: str, name: str, **counts: int) -> dict[str, Any]:
+    """A row of a report."""
     return {"kind": kind, "name": name, **_rates(**counts), **counts}
 
 
 def _rates(support: int, predicted: int, right: int) -> dict[str, float]:
+    """Precision, recall and F1 from counts; 0 where undefined."""
     precision = right / predicted if predicted else 0.0
     recall = right / support if support else 0.0
     f1 = 2 * right / (support + predicted) if right else 0.0
@@ -182,6 +184,7 @@ def _flat(y_true: Labels, y_pred: Labels) -> tuple[IntArray, list[str], list[str
 
 
 def _right(y_true: Labels, y_pred: Labels) -> tuple[npt.NDArray[np.bool_], IntArray]:
+    """Whether each position is right, and the offsets of the sequences."""
     offsets, true, predicted = _flat(y_true, y_pred)
     right = [a == b for a, b in zip(true, predicted, strict=True)]
     return np.array(right, dtype=bool), offsets
@@ -200,12 +203,7 @@ def _span_counts(y_true: Labels, y_pred: Labels) -> dict[str, dict[str, int]]:
 
 
 def _span_set(offsets: IntArray, labels: list[str]) -> set[Span]:
-    starts, stops, types = _spans(offsets, labels)
-    return set(zip(starts.tolist(), stops.tolist(), types, strict=True))
-
-
-def _spans(offsets: IntArray, labels: list[str]) -> tuple[IntArray, IntArray, list[str]]:
-    """Starts, stops and types of all spans of sequences that stand end to end."""
+    """The spans (start, stop, type) of sequences that stand end to end."""
     n = len(labels)
     distinct = sorted(set(labels))
     parts = [_parts(label) for label in distinct]
@@ -222,15 +220,16 @@ def _spans(offsets: IntArray, labels: list[str]) -> tuple[IntArray, IntArray, li
     inside = prefix != _OUTSIDE
     ended = np.ones(n, dtype=bool)
     ended[1:] = np.isin(prefix[:-1], [_OUTSIDE, "E", "S"]) | (kind[1:] != kind[:-1])
-    ended[offsets[:-1][np.diff(offsets) > 0]] = True
+    opens = offsets[:-1][np.diff(offsets) > 0]
+    ended[opens] = True
     starts = np.flatnonzero(inside & (np.isin(prefix, ["B", "S"]) | ended))
     # a span stops where the next begins, outside, or at the end of its sequence
     edge = ~inside
-    edge[starts] = True
-    edge[offsets[:-1][np.diff(offsets) > 0]] = True
+    edge[starts] = edge[opens] = True
     edges = np.append(np.flatnonzero(edge), n)
     stops = edges[np.searchsorted(edges, starts, side="right")]
-    return starts, stops, [labels[at][2:] for at in starts.tolist()]
+    pairs = zip(starts.tolist(), stops.tolist(), strict=True)
+    return {(start, stop, labels[start][2:]) for start, stop in pairs}
 
 
 def _parts(label: str) -> str:

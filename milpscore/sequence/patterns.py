@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
 from milpscore.core.errors import DataError
-from milpscore.sequence._regex import compile_regex
 
 PatternSource: TypeAlias = str | os.PathLike[str] | Iterable[str]
 
@@ -21,23 +22,28 @@ _REFERENCE = re.compile(
 _QUOTED_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comment>(?:^|\s)#.*$)')
 _SHAPES = '%x[row,col], %m[row,col,"regex"] or %t[row,col,"regex"]'
 
+# Wapiti's classes of characters.
+_CLASSES: dict[str, Callable[[str], bool]] = {
+    "a": str.isalpha,
+    "l": str.islower,
+    "u": str.isupper,
+    "w": str.isalnum,
+    # C's ispunct counts symbols too.
+    "p": lambda char: unicodedata.category(char)[0] in "PS",
+}
+_BRACKETS = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
+_TOKEN = re.compile(rf"(?P<brackets>{_BRACKETS})|\\(?P<escaped>.)", flags=re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", flags=re.DOTALL)
+# Beyond the basic plane lie few letters, and the classes would take a second to list.
+_LAST = 0xFFFF
+
 
 @dataclass(frozen=True)
 class Reference:
-    """One ``%x[row,col]``, ``%m[row,col,"regex"]`` or ``%t[row,col,"regex"]``.
+    """One reference: the token ("x"), the part that matches ("m"), whether it matches ("t").
 
-    Attributes
-    ----------
-    command : {"x", "m", "t"}
-        The token, the part of it that matches, or whether it matches ("true", "false").
-    row : int
-        Relative to the position: -1 is the one before.
-    column : int
-        From 0.
-    lower : bool
-        Written in upper case: the answer is put in lower case.
-    regex : re.Pattern or None
-        None for "x".
+    ``row`` is relative to the position (-1: the one before), ``column`` counts from 0; ``lower``:
+    written in upper case, the answer is put in lower case; ``regex`` is None for "x".
     """
 
     command: str
@@ -62,16 +68,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class Pattern:
-    """One line: kind, texts and references.
+    """One line, as written without comment and outer blanks, and what it is made of.
 
-    Attributes
-    ----------
-    line : str
-        As written, without comment and outer blanks.
-    kind : {"u", "b", "*"}
-        Joined with the label (unigram), with two labels in a row (bigram), or with both.
-    parts : tuple of str and Reference
-        What an observation's name is put together from.
+    ``kind`` "u" joins what is observed with the label (unigram), "b" with two labels in a row
+    (bigram), "*" both; ``parts`` are what an observation's name is put together from.
     """
 
     line: str
@@ -95,27 +95,13 @@ class Pattern:
 
 
 def default_patterns(n_columns: int) -> tuple[Pattern, ...]:
-    """The patterns used where none are given.
-
-    Unigrams and bigrams of every column, as in the source's models (|X||Y| + |X||Y|^2 features),
-    and the plain bigram.
-
-    Parameters
-    ----------
-    n_columns : int
-    """
+    """Unigrams and bigrams of every column, as in the source's models, and the plain bigram."""
     lines = [f"{kind}:%x[0,{column}]" for column in range(n_columns) for kind in "ub"]
     return parse_patterns([*lines, "b"])
 
 
 def read_patterns(path: str | os.PathLike[str]) -> tuple[Pattern, ...]:
-    """Read a file of patterns in UTF-8; see :func:`parse_patterns`.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, or a line cannot; the message names file and line.
-    """
+    """Read a file of patterns in UTF-8; DataError where it cannot be read, or a line is wrong."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -174,10 +160,7 @@ def parse_patterns(lines: str | Iterable[str], source: str = "patterns") -> tupl
 def resolve_patterns(given: PatternSource | None, n_columns: int) -> tuple[Pattern, ...]:
     """The patterns of an argument: None for the default, a text, lines, or a path object.
 
-    Raises
-    ------
-    DataError
-        A pattern cannot be read, or refers to a column the data do not have.
+    DataError where one cannot be read, or refers to a column the data do not have.
     """
     if given is None:
         return default_patterns(n_columns)
@@ -201,6 +184,7 @@ def _without_comment(text: str) -> str:
 
 
 def _parsed(text: str, where: str) -> Pattern:
+    """One line as a pattern."""
     kind = text[0].lower()
     if kind not in "ub*":
         raise DataError(
@@ -221,13 +205,14 @@ def _split(text: str, where: str) -> list[str | Reference]:
     while (at := text.find("%", start)) >= 0:
         match = _REFERENCE.match(text, at)
         if match is None:
-            raise DataError(f"{where}: {text[at:]!r} is no reference; expected {_SHAPES}")
+            raise DataError(f"{where}: {text[at:]!r} is not a reference; expected {_SHAPES}")
         parts += [text[start:at], _reference(match, where)]
         start = match.end()
     return [*parts, text[start:]]
 
 
 def _reference(match: re.Match[str], where: str) -> Reference:
+    """One reference, checked."""
     command = match["command"].lower()
     expression = match["regex"]
     if (command == "x") != (expression is None):
@@ -236,6 +221,59 @@ def _reference(match: re.Match[str], where: str) -> Reference:
             f"{where}: %{command} {needs} regular expression, got {match.group()!r}; "
             f"expected {_SHAPES}"
         )
-    regex = None if expression is None else compile_regex(expression, where)
+    regex = None if expression is None else _compiled(expression, where)
     lower = match["command"].isupper()
     return Reference(command, int(match["row"]), int(match["column"]), lower, regex)
+
+
+def _compiled(text: str, where: str) -> re.Pattern[str]:
+    r"""Compile a pattern's regular expression; DataError, naming ``where``, if it is wrong.
+
+    The classes ``\a`` (letter), ``\l`` (lower case), ``\u`` (upper case), ``\w`` (letter or digit)
+    and ``\p`` (punctuation or symbol) are those of Wapiti, their capitals the complements. All else
+    is as in :mod:`re`: also ``\d``, ``\s``, brackets, groups and counts, which Wapiti has not.
+    """
+
+    def translated(match: re.Match[str]) -> str:
+        if match["brackets"] is not None:
+            return _ESCAPE.sub(lambda inner: _inside(inner, where), match["brackets"])
+        name = match["escaped"]
+        if name.lower() not in _CLASSES:
+            return match.group()
+        return f"[{'' if name.islower() else '^'}{_ranges(name.lower())}]"
+
+    try:
+        return re.compile(_TOKEN.sub(translated, text))
+    except re.error as error:
+        raise DataError(
+            f"{where}: {text!r} is not a regular expression ({error.msg}): correct it, or write a "
+            "backslash before a character that stands for itself"
+        ) from error
+
+
+def _inside(match: re.Match[str], where: str) -> str:
+    """A class between brackets."""
+    name = match[1]
+    if name.lower() not in _CLASSES:
+        return match.group()
+    if name.isupper():
+        raise DataError(
+            f"{where}: the complement \\{name} cannot stand between brackets; write it outside "
+            "them, or the brackets as [^...]"
+        )
+    return _ranges(name)
+
+
+@cache
+def _ranges(name: str) -> str:
+    """The characters of a class, as they stand between brackets."""
+    holds = _CLASSES[name]
+    found: list[tuple[int, int]] = []
+    for code in range(_LAST + 1):
+        if not holds(chr(code)):
+            continue
+        if found and found[-1][1] == code - 1:
+            found[-1] = (found[-1][0], code)
+        else:
+            found.append((code, code))
+    return "".join(f"\\u{first:04x}-\\u{last:04x}" for first, last in found)
