@@ -30,17 +30,16 @@ def main() -> None:
     report.note(*absent)
     rows: list[dict[str, Any]] = []
     for name in sets:
-        for compiled in (True, False):
-            row = in_child(run, name, compiled, not settings.quick, patience=900)
-            rows.append(row)
-            print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+        row = in_child(run, name, not settings.quick, patience=900)
+        rows.append(row)
+        print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
     report.records = rows
     report.tables = [("Seconds for the whole grid", [_cells(row) for row in rows])]
     for row in rows:
         if row["set"] != "mammo":
             continue
         report.target(
-            f"mammo, {'with' if row['numba'] else 'without'} numba",
+            "mammo",
             f"<= {WANTED_SECONDS:g} s CPU, gap <= 1e-6",
             f"{row['CPU s']:.2f} s, gap {row['worst gap']:.1e}",
             row["CPU s"] <= WANTED_SECONDS and row["worst gap"] <= 1e-6,
@@ -53,10 +52,8 @@ def main() -> None:
     report.finish()
 
 
-def run(name: str, compiled: bool, crossed: bool) -> dict[str, Any]:
+def run(name: str, crossed: bool) -> dict[str, Any]:
     """One grid in this process."""
-    os.environ["MILPSCORE_NUMBA"] = "1" if compiled else "0"
-    from milpscore.core.jit import has_numba
     from milpscore.proximal import facets_grid
 
     design = uci(name)
@@ -69,7 +66,6 @@ def run(name: str, compiled: bool, crossed: bool) -> dict[str, Any]:
     grid = facets_grid(design.X, design.y)
     answer = {
         "set": name,
-        "numba": has_numba(),
         "CPU s": time.process_time() - started[0],
         "s": time.perf_counter() - started[1],
         "first call s": first,
@@ -79,7 +75,7 @@ def run(name: str, compiled: bool, crossed: bool) -> dict[str, Any]:
         "integral": int(grid.table["integral"].sum()),
         "Newton steps": int(grid.table["iterations"].sum()),
     }
-    if crossed and compiled:
+    if crossed:
         table = facets_grid(design.X, design.y, cv=5, random_state=SEED).table
         answer["best CV accuracy"] = float(table["cv_accuracy"].max())
         answer["best of integral"] = float(table.loc[table["integral"], "cv_accuracy"].max())
@@ -87,7 +83,7 @@ def run(name: str, compiled: bool, crossed: bool) -> dict[str, Any]:
 
 
 def _cells(row: dict[str, Any]) -> dict[str, Any]:
-    keys = ("set", "numba", "rows", "null", "integral", "Newton steps")
+    keys = ("set", "rows", "null", "integral", "Newton steps")
     cells = {key: row[key] for key in keys}
     cells |= {key: f"{row[key]:.2f}" for key in ("CPU s", "s", "first call s")}
     cells["worst gap"] = f"{row['worst gap']:.1e}"

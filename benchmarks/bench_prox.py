@@ -1,8 +1,8 @@
 """Prox steps: elementwise beside a copy of the array, total variation beside prox_tv.
 
-One thread, the least of several runs, with numba and without it (MILPSCORE_NUMBA=0), each in a
-process of its own. A copy is timed twice: into an array that is there already (what a prox with
-``out=`` does) and into a new one (which the system must first give and clear).
+One thread, the least of several runs, in a process of its own. A copy is timed twice: into an array
+that is there already (what a prox with ``out=`` does) and into a new one (which the system must
+first give and clear).
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from _common import SEED, Report, arguments, in_child  # noqa: E402
 N = 1_000_000
 BLOCKS, BINS = 1000, 50
 TV_LAMS = (0.1, 1.0, 10.0)
-# without numba the sequential kernel is plain Python: enough to know its pace
-N_PLAIN = 50_000
 
 
 def least(call: Callable[[], object], runs: int) -> float:
@@ -43,9 +41,8 @@ def signals(n: int) -> dict[str, Any]:
     return {"noise": rng.normal(size=n), "ramp": np.linspace(0.0, 1e-3 * n, n)}
 
 
-def elementwise(numba: bool, runs: int) -> dict[str, Any]:
+def elementwise(runs: int) -> dict[str, Any]:
     """Nanoseconds per element of copies and of the elementwise prox steps at 1e6, with out=."""
-    os.environ["MILPSCORE_NUMBA"] = str(int(numba))
     from milpscore.penalties import L1, AlphaFacets, Facets, StronglyConvexFacets, WeightedL1
 
     y = np.random.default_rng(SEED).normal(size=N) * 3
@@ -67,21 +64,18 @@ def elementwise(numba: bool, runs: int) -> dict[str, Any]:
     return {label: 1e9 * seconds / N for label, seconds in answer.items()}
 
 
-def sequential(numba: bool, runs: int) -> dict[str, Any]:
+def sequential(runs: int) -> dict[str, Any]:
     """Nanoseconds per element of total variation, binarsity, OWL and EYE; prox_tv's beside."""
-    os.environ["MILPSCORE_NUMBA"] = str(int(numba))
     from milpscore.penalties import EYE, OWL, Binarsity, WeightedTV
 
-    n = N if numba else N_PLAIN
-    runs = runs if numba else 1
     rows = []
-    for label, y in signals(n).items():
+    for label, y in signals(N).items():
         for lam in TV_LAMS:
-            out, penalty = np.empty(n), WeightedTV(lam)
+            out, penalty = np.empty(N), WeightedTV(lam)
             ours = least(lambda p=penalty, v=y, o=out: p.prox(v, 1.0, out=o), runs)  # type: ignore[misc]
-            theirs = _prox_tv(y, lam, runs) if numba else None
-            row = {"signal": label, "lam": lam, "ours": 1e9 * ours / n}
-            rows.append({**row, "prox_tv": None if theirs is None else 1e9 * theirs / n})
+            theirs = _prox_tv(y, lam, runs)
+            row = {"signal": label, "lam": lam, "ours": 1e9 * ours / N}
+            rows.append({**row, "prox_tv": None if theirs is None else 1e9 * theirs / N})
     rng = np.random.default_rng(SEED)
     size = BLOCKS * BINS
     y = rng.normal(size=size)
@@ -114,33 +108,22 @@ def main() -> None:
     limit = settings.time_limit or 300.0
     report = Report("Prox steps: nanoseconds per element", settings)
     runs = 3 if settings.quick else 30
-    roads = [False]
-    from milpscore.core.jit import has_numba
-
-    if has_numba():
-        roads.append(True)
-    else:
-        report.note("skipped: numba is not installed (pip install milpscore[fast])")
-    table, chains, singles = [], [], []
-    for numba in roads:
-        road = "numba" if numba else "NumPy"
-        nanoseconds = in_child(elementwise, numba, runs, patience=limit)
-        nanoseconds.pop("peak_mb")
-        for label, ns in nanoseconds.items():
-            table.append({"by": road, "prox": label, "ns": ns, "x copy": ns / nanoseconds["copy"],
-                          "x new copy": ns / nanoseconds["new copy"]})  # fmt: skip
-        for label in ("L1", "Facets", "SCF"):
-            ratio, wanted = nanoseconds[label] / nanoseconds["copy"], 2 if numba else 10
-            report.target(f"{label}, {road}, out=", f"<= {wanted}x a copy",
-                          f"{ratio:.1f}x", ratio <= wanted)  # fmt: skip
-        answer = in_child(sequential, numba, runs, patience=limit)
-        chains += [{"by": road if numba else "Python", **row} for row in answer["rows"]]
-        singles += [{"by": road, "prox": k, "ns": v} for k, v in answer["single"].items()]
-        if numba:
-            judge(report, answer)
+    nanoseconds = in_child(elementwise, runs, patience=limit)
+    nanoseconds.pop("peak_mb")
+    table = [
+        {"prox": label, "ns": ns, "x copy": ns / nanoseconds["copy"],
+         "x new copy": ns / nanoseconds["new copy"]}
+        for label, ns in nanoseconds.items()
+    ]  # fmt: skip
+    for label in ("L1", "Facets", "SCF"):
+        ratio = nanoseconds[label] / nanoseconds["copy"]
+        report.target(f"{label}, out=", "<= 2x a copy", f"{ratio:.1f}x", ratio <= 2)
+    answer = in_child(sequential, runs, patience=limit)
+    chains = answer["rows"]
+    singles = [{"prox": k, "ns": v} for k, v in answer["single"].items()]
+    judge(report, answer)
     if not any(row["prox_tv"] for row in chains):
         report.note("skipped: prox_tv is not installed (pip install prox_tv; needs LAPACKE)")
-    report.note("Without numba total variation is a plain Python loop, timed on 50,000 entries.")
     report.tables = [
         ("Elementwise, 1e6 elements, out=", table),
         ("Weighted total variation, 1e6 elements", chains),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,11 @@ class Separable(Term, ABC):
     def at(self, lam: float) -> Ramps:
         """The penalty of weight lam; its factors may be numbers or have one entry a coefficient."""
 
+    @cached_property
+    def _own(self) -> Ramps:
+        """The penalty of its own weight."""
+        return self.at(self.lam)
+
     @property
     def is_norm(self) -> bool:
         """Whether Omega is a norm: no square, no kink but at zero, every weight in (0, inf)."""
@@ -40,7 +46,7 @@ class Separable(Term, ABC):
 
     def value(self, w: Vector) -> float:
         """lam * Omega(w) for w of shape (p,), or (p, K) column by column."""
-        return self.at(self.lam).value(w)
+        return self._own.value(w)
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
         """The prox of step * penalty at w of shape (p,) or (p, K); ``out`` may be ``w``.
@@ -60,7 +66,7 @@ class Separable(Term, ABC):
 
     def _flat(self, y: FloatArray) -> Ramps:
         """The penalty of the entries of y row by row."""
-        found = self.at(self.lam)
+        found = self._own
         a, c = found.shaped(found.weight, y), found.shaped(found.ridge, y)
         if y.ndim == 1:
             return found
@@ -69,15 +75,15 @@ class Separable(Term, ABC):
 
     def conjugate(self, z: Vector) -> float:
         """sup over w of <z, w> - lam * Omega(w); infinite outside its domain."""
-        return self.at(self.lam).conjugate(z)
+        return self._own.conjugate(z)
 
     def dual_scale(self, z: Vector) -> float:
         """The largest t in [0, 1] with conjugate(t z) finite."""
-        return self.at(self.lam).dual_scale(z)
+        return self._own.dual_scale(z)
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> FloatArray:
         """Distance of -grad_j to the subdifferential at w_j, entry by entry."""
-        return self.at(self.lam).distance(w, grad)
+        return self._own.distance(w, grad)
 
     def lambda_max(self, grad0: Vector) -> float:
         """The least lam for which w = 0 is optimal; infinite where a free one has a gradient."""
@@ -89,7 +95,7 @@ class Separable(Term, ABC):
 
     def ramps(self, p: int) -> Ramps:
         """The penalty of p coefficients in the form of the coordinate algorithms."""
-        return self.at(self.lam).wide(p)
+        return self._own.wide(p)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,9 @@ def soft(
 
     ``weight`` and ``ridge`` have one entry for all or one for each.
     """
-    by_weight, by_ridge = min(len(weight) - 1, 1), min(len(ridge) - 1, 1)  # strides
+    # strides of 0 or 1, written so that the compiler makes a loop of its own for each
+    by_weight = 0 if len(weight) == 1 else 1
+    by_ridge = 0 if len(ridge) == 1 else 1
     for i in range(y.size):
         value = y[i]
         threshold = step * weight[i * by_weight]
@@ -110,7 +112,8 @@ def ramps(
     gamma: float,
 ) -> None:
     """The prox of step times any ``Ramps``, entry by entry; ``out`` may be ``y``."""
-    by_weight, by_ridge = min(len(weight) - 1, 1), min(len(ridge) - 1, 1)  # strides
+    by_weight = 0 if len(weight) == 1 else 1
+    by_ridge = 0 if len(ridge) == 1 else 1
     for i in range(y.size):
         bend, push = 1.0 + step * ridge[i * by_ridge], step * weight[i * by_weight]
         out[i] = np.copysign(least(abs(y[i]), bend, push, slopes, growth, gamma), y[i])

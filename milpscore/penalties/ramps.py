@@ -46,8 +46,8 @@ class Ramps:
 
     def wide(self, p: int) -> Ramps:
         """The same with one finite weight and ridge for each of p coefficients."""
-        weight, ridge = (np.broadcast_to(factor, p) for factor in (self.weight, self.ridge))
-        return self._with(np.minimum(weight, _HUGE), np.array(ridge, dtype=np.float64))
+        weight, ridge = np.full(p, self.weight), np.full(p, self.ridge)
+        return self._with(np.minimum(weight, _HUGE, out=weight), ridge)
 
     def some(self, index: IntArray) -> Ramps:
         """The penalty of some of the coefficients."""
@@ -59,26 +59,35 @@ class Ramps:
     def value(self, w: Vector) -> float:
         """The penalty of w, of shape (p,) or (p, K); exact sums at whole multiples of gamma."""
         size = np.abs(w)
-        total = np.asarray(self._phi(size))
+        phi = self._phi(size)
         weight, ridge = self.shaped(self.weight, w), self.shaped(self.ridge, w)
-        if np.ndim(weight):  # infinity times a coefficient of zero must be zero
-            linear = np.multiply(weight, total, out=np.zeros(total.shape), where=total != 0).sum()
+        if isinstance(weight, np.ndarray):
+            with np.errstate(invalid="ignore"):
+                total = (weight * phi).sum()
+            if np.isnan(total):  # infinity times a coefficient of zero must be zero
+                total = np.multiply(weight, phi, out=np.zeros(size.shape), where=phi != 0).sum()
         else:
-            linear = weight * total.sum()
-        return float(linear + (0.5 * ridge * size * size).sum() if np.any(ridge) else linear)
+            total = weight * phi.sum()
+        if isinstance(ridge, np.ndarray) or ridge:
+            total += 0.5 * (ridge * size * size).sum()
+        return float(total)
 
     def _phi(self, size: Any) -> FloatArray:
         """phi at sizes >= 0."""
-        if len(self.slopes) == 1 and self.growth == 0:
-            return np.asarray(self.slopes[0] * size)
-        t = size / self.gamma
-        total = self.slopes[0] * t
-        for k, rise in enumerate(np.diff(self.slopes), 1):
-            total = total + rise * np.maximum(t - k, 0.0)
+        total = self.slopes[0] * size
+        for k in range(1, len(self.slopes)):
+            rise = self.slopes[k] - self.slopes[k - 1]
+            total = total + rise * np.maximum(size - k * self.gamma, 0.0)
         if self.growth:
-            # kinks m, m + 1, ...: an arithmetic series
-            total = total + self.growth * ramp_sum(np.maximum(t - len(self.slopes), 0.0))
-        return np.asarray(self.gamma * total)
+            # kinks m, m + 1, ...: with r = size / gamma - (m - 1) and k = floor(r) they add
+            # sum_{i = 1..k} (r - i) = k (r - (k + 1) / 2)
+            r = size / self.gamma
+            if len(self.slopes) > 1:
+                r = np.maximum(r - (len(self.slopes) - 1), 0.0)
+            k = np.floor(r)
+            series = k * (r - 0.5 * (k + 1.0))
+            total = total + (self.growth * self.gamma) * series
+        return np.asarray(total)
 
     def prox(self, y: FloatArray, step: float, out: FloatArray) -> None:
         """The prox of step > 0 times the penalty, from C-contiguous y of shape (n,) into out.
@@ -107,43 +116,44 @@ class Ramps:
         gamma, on each piece: rise k begins at B_k = weight A_k + ridge k gamma, and the conjugate
         is the sum of what the rises contribute.
         """
-        a, c = (np.asarray(self.shaped(f, z), dtype=np.float64) for f in (self.weight, self.ridge))
-        size, width = np.abs(z), c * self.gamma
-        top = len(self.slopes) - 1
-        total = np.zeros(np.shape(size))
-        for k in range(top):
-            total += self._rise(size - (a * self.slopes[k] + k * width), c)
-        rest = size - (a * self.slopes[top] + top * width)
-        # how long the maximiser stands still between two rises beyond the table
-        pitch = a * self.growth if self.growth else np.zeros_like(a)
-        free = (pitch == 0) & (c == 0)
-        with np.errstate(invalid="ignore"):  # an infinite weight has an infinite limit
-            if np.any(free & (rest > 4 * EPS * a * self.slopes[top])):
-                return np.inf
-            last = (pitch == 0) & ~free
-            endless = np.divide(
-                np.maximum(rest, 0.0) ** 2, 2 * c, out=np.zeros_like(total), where=last
-            )
-            many = np.broadcast_to(pitch > 0, total.shape)
-            period = np.where(many, pitch + width, 1.0)
-            # rises that are whole, and the one that has begun
-            whole = np.where(many, np.maximum(np.floor((rest - width) / period) + 1.0, 0.0), 0.0)
-            sums = self.gamma * (whole * (rest - width / 2) - period * whole * (whole - 1) / 2)
-            begun = np.where(many & np.isfinite(rest), self._rise(rest - whole * period, c), 0.0)
-            total += np.where(many & (whole > 0), sums, 0.0) + begun + endless
-        return float(total.sum())
-
-    def _rise(self, r: FloatArray, c: FloatArray) -> FloatArray:
-        """What a rise that began r ago contributes: r^2 / (2 c), straight after c gamma."""
+        a, c = self.shaped(self.weight, z), self.shaped(self.ridge, z)
+        size, top = np.abs(z), len(self.slopes) - 1
         width = c * self.gamma
+        total = 0.0
+        for k in range(top):
+            total += float(self._rise(size - (a * self.slopes[k] + k * width), c).sum())
+        limit = a * self.slopes[top]
+        rest = size - (limit + top * width)
+        if not self.growth:  # the last rise has no end
+            rest = np.maximum(rest, 0.0)
+            if np.any((c == 0) & (rest > 4 * EPS * limit)):
+                return np.inf
+            return total + float((rest * rest / np.where(c == 0, 1.0, 2 * c)).sum())
+        # the maximiser stands still for a growth between two rises
+        period = a * self.growth + width
+        if not np.all(period):
+            if np.any((period == 0) & (size > 0)):
+                return np.inf
+            period = np.where(period == 0, 1.0, period)
+        # rises that are whole, and the one that has begun
+        whole = np.maximum(np.floor((rest - width) / period) + 1.0, 0.0)
+        sums = self.gamma * (whole * (rest - 0.5 * width - 0.5 * period * (whole - 1.0)))
+        if isinstance(c, np.ndarray) or c:
+            sums += self._rise(rest - whole * period, c)
+        return total + float(sums.sum())
+
+    def _rise(self, r: FloatArray, c: Any) -> FloatArray:
+        """What a rise that began r ago contributes: r^2 / (2 c), straight after c gamma."""
         r = np.maximum(r, 0.0)
-        bent = np.minimum(r, width)
-        curved = np.divide(bent * bent, 2 * c, out=np.zeros_like(r), where=c > 0)
-        return np.asarray(curved + self.gamma * (r - bent))
+        if not isinstance(c, np.ndarray) and c == 0:
+            return np.asarray(self.gamma * r)
+        bent = np.minimum(r, c * self.gamma)
+        return np.asarray(bent * bent / np.where(c == 0, 1.0, 2 * c) + self.gamma * (r - bent))
 
     def dual_scale(self, z: Vector) -> float:
         """The largest t in [0, 1] with conjugate(t z) finite."""
-        if self.growth > 0 and np.all(self.weight):
+        positive = np.all(self.weight) if isinstance(self.weight, np.ndarray) else self.weight > 0
+        if self.growth > 0 and positive:
             return 1.0
         a, c = (np.broadcast_to(self.shaped(f, z), np.shape(z)) for f in (self.weight, self.ridge))
         size, limit = np.abs(z), a * self.slopes[-1]
@@ -156,26 +166,25 @@ class Ramps:
         At x > 0 that is [weight A_{k-1} + ridge x, weight A_k + ridge x] on kink k, a point between
         two kinks, and at 0 it is weight A_0 [-1, 1].
         """
-        w = np.asarray(w)
-        weight, ridge = self.shaped(self.weight, w), self.shaped(self.ridge, w)
         size = np.abs(w)
-        zero = size == 0
-        if len(self.slopes) == 1 and self.growth == 0:
-            below = above = self.slopes[0]
+        weight, ridge = self.shaped(self.weight, w), self.shaped(self.ridge, w)
+        pull = np.where(size == 0, np.abs(grad), -np.sign(w) * grad)
+        if len(self.slopes) == 1 and not self.growth:
+            upper = weight * self.slopes[0] + ridge * size
+            away = np.abs(pull - upper)
         else:
             k, on = on_grid(size / self.gamma)
             piece = np.floor(k)
-            above, below = self._slope(piece), self._slope(np.where(on, piece - 1.0, piece))
-        with np.errstate(invalid="ignore"):  # an infinite weight at zero
-            upper = weight * above + ridge * size
-            lower = np.where(zero, -upper, weight * below + ridge * size)
-            slope = -np.where(w < 0, -1.0, 1.0) * grad
-            far = np.maximum(np.maximum(lower - slope, slope - upper), 0.0)
-        return np.asarray(far)
+            bend = ridge * size
+            upper = weight * self._slope(piece) + bend
+            away = np.maximum(weight * self._slope(piece - on) + bend - pull, pull - upper)
+        return np.asarray(np.maximum(np.where(size == 0, pull - upper, away), 0.0))
 
     def _slope(self, piece: FloatArray) -> FloatArray:
         """A_k of whole numbers k >= -1; A_{-1} is not read."""
         last = len(self.slopes) - 1
+        if last == 0:
+            return np.asarray(self.slopes[0] + self.growth * np.maximum(piece, 0.0))
         inside = self.slopes[np.clip(piece, 0, last).astype(np.int64)]
         return np.asarray(inside + self.growth * np.maximum(piece - last, 0.0))
 
@@ -190,7 +199,7 @@ class Ramps:
 
     def shaped(self, factor: Any, w: Vector) -> Any:
         """A factor of shape () or (p,) shaped for w of shape (p,) or (p, K)."""
-        if np.ndim(factor) == 0:
+        if not isinstance(factor, np.ndarray):
             return factor
         if np.ndim(w) == 0 or len(w) != len(factor):
             check_length(w, len(factor), "the penalty")
@@ -200,12 +209,6 @@ class Ramps:
 def _line(factor: Any) -> FloatArray:
     """A number, or one for each coefficient, as the contiguous array the kernels read."""
     return np.ascontiguousarray(np.atleast_1d(factor), dtype=np.float64)
-
-
-def ramp_sum(t: Any) -> FloatArray:
-    """sum_{i >= 0} max(0, t - i) for t >= 0 (Facets paper, eq. 3)."""
-    k = np.floor(t)
-    return np.asarray(k * (k + 1) / 2 + (k + 1) * (t - k))
 
 
 def on_grid(size: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -102,17 +102,38 @@ def _shape(ramps: Ramps) -> tuple[Any, ...]:
     return ramps.weight, ramps.ridge, (ramps.slopes, float(ramps.growth), float(ramps.gamma))
 
 
-def _ready(X: Operator, ramps: Ramps) -> None:
-    """Load or compile the kernels this problem needs, before its clock starts."""
+def _ready(X: Operator) -> None:
+    """Load or compile the kernels for columns of this kind, before a clock starts."""
+    _prepare_gram()
+    if X.shape[1] > GRAM_COLUMNS and isinstance(X, DenseOperator):
+        _prepare_columns(None)
+    elif X.shape[1] > GRAM_COLUMNS and isinstance(X, SparseOperator):
+        _prepare_columns(X.X.indices.dtype.str)
+
+
+_ONE = np.empty(1)
+_REST = _ONE, _ONE, (_ONE, 0.0, 1.0), 0.0, 1
+
+
+@cache
+def _prepare_gram() -> None:
+    """The kernel on a Gram matrix."""
     from milpscore.proximal import _kernels
 
-    one, rest = np.empty(1), (*_shape(ramps), 0.0, 1)
-    prepare(_kernels.descend_gram, np.empty((1, 1)), one, one, *rest)
-    if X.shape[1] > GRAM_COLUMNS and isinstance(X, DenseOperator):
-        prepare(_kernels.descend_dense, X.X, (one, one, one, one), one, *rest)
-    elif X.shape[1] > GRAM_COLUMNS and isinstance(X, SparseOperator):
-        entries = X.X.data, X.X.indices, X.X.indptr
-        prepare(_kernels.descend_sparse, entries, (one, one, one, one), one, *rest)
+    prepare(_kernels.descend_gram, np.empty((1, 1)), _ONE, _ONE, *_REST)
+
+
+@cache
+def _prepare_columns(positions: str | None) -> None:
+    """The kernel on dense columns, or on sparse ones whose positions are of this type."""
+    from milpscore.proximal import _kernels
+
+    state = _ONE, _ONE, _ONE, _ONE
+    if positions is None:
+        prepare(_kernels.descend_dense, np.empty((2, 2), order="F"), state, _ONE, *_REST)
+    else:
+        whole = np.empty(1, dtype=positions)
+        prepare(_kernels.descend_sparse, (_ONE, whole, whole), state, _ONE, *_REST)
 
 
 @dataclass(eq=False)
@@ -127,12 +148,13 @@ class _Panel:
 
 @dataclass(eq=False)
 class _Point:
-    """Coefficients (p,), eta = X w (n,), intercept, mean loss and row derivatives (n,)."""
+    """Coefficients (p,), eta = X w (n,), intercept, mean loss, penalty, row derivatives (n,)."""
 
     w: FloatArray
     eta: FloatArray
     b: float
     loss: float
+    penalty: float
     rows: FloatArray
 
 
@@ -158,7 +180,7 @@ def working_set(
     Optim. 24 (2014); Bertrand et al., "Beyond L1: faster and better sparse models with skglm"
     (2022) for the choice of the working set by distance to the subdifferential.
     """
-    _ready(smooth.X, ramps)
+    _ready(smooth.X)
     run = Run(smooth, penalty, "working_set", tol)
     point = run.look(0, start)
     panel: _Panel | None = None
@@ -201,7 +223,7 @@ def _choose(
 def _solve(smooth: Smooth, panel: _Panel, found: DualityGap, max_steps: int) -> tuple[_Point, int]:
     """Newton steps on the panel until it is much closer to optimal than the whole was."""
     at = found.at
-    point = _Point(at.w, at.eta, float(at.b), at.loss, at.u * smooth.weight)
+    point = _Point(at.w, at.eta, float(at.b), at.loss, found.penalty, at.u * smooth.weight)
     gradient = at.gradient[panel.index]
     # where the panel is the whole, the next look at the gap costs nothing extra
     limit = 1 if len(panel.index) == len(point.w) else min(max_steps, _INNER_STEPS)
@@ -258,19 +280,19 @@ def _line_search(
     old = point.w[panel.index]
     move = new - old
     scores = panel.X.matvec(move)
-    before, after = panel.ramps.value(old), panel.ramps.value(new)
-    promised = float(gradient @ move) + shift * float(point.rows.sum()) + after - before
+    after = panel.ramps.value(new)  # all other coefficients are zero
+    promised = float(gradient @ move) + shift * float(point.rows.sum()) + after - point.penalty
     length = 1.0
     part = new  # not old + (new - old), which would leave a plateau by a rounding
     while length > 1e-9:
         eta = point.eta + length * scores
         b = point.b + length * shift
         loss = smooth.value(eta + b)
-        change = loss - point.loss + after - before
+        change = loss - point.loss + after - point.penalty
         if change <= 1e-4 * length * min(promised, 0.0) + 1e-14 * abs(point.loss):
             w = point.w.copy()
             w[panel.index] = part
-            return _Point(w, eta, b, loss, smooth.row_gradient(eta + b))
+            return _Point(w, eta, b, loss, after, smooth.row_gradient(eta + b))
         length *= 0.5
         part = old + length * move
         after = panel.ramps.value(part)

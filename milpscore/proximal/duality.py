@@ -172,14 +172,18 @@ class Run:
         self.iterations = iteration
         seconds = time.perf_counter() - self.started
         self.trace.append(ProximalPoint(iteration, seconds, point.objective, point.gap))
-        unit = max(float(np.abs(self.smooth.null.gradient).max(initial=0.0)), GAP_FLOOR)
         if point.gap <= self.tol:
             self.stop = Termination.GAP_REACHED
         # Where the penalty leaves a direction free its conjugate is finite on a thin set, which a
         # gradient in floating point misses: the dual point shrinks to nothing however good w is.
-        elif point.scale < _SHRUNK and point.worst <= self.tol * unit:
+        elif point.scale < _SHRUNK and point.worst <= self.tol * self._unit:
             self.stop = Termination.CONVERGED
         return point
+
+    @property
+    def _unit(self) -> float:
+        """The sup norm of the gradient at w = 0."""
+        return max(float(np.abs(self.smooth.null.gradient).max(initial=0.0)), GAP_FLOOR)
 
     def result(self) -> ProximalResult:
         """The answer at the last point looked at, in the user's shapes."""
