@@ -17,6 +17,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result, relative_gap
 from milpscore.search import start_card
 from milpscore.solvers import load, solve
+from milpscore.solvers.options import Options
 
 CONIC = ("ecos", "clarabel", "proximal")
 """The solvers of the relaxation, in the order of their rows."""
@@ -25,7 +26,7 @@ CONIC = ("ecos", "clarabel", "proximal")
 def compare_realisations(
     program: ConicProgram,
     *,
-    time_limit: float = 30.0,
+    time_limit: float = Options.time_limit,
     tol: float = 1e-9,
     random_state: int = 0,
     progress: bool | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,8 @@ CONFLICT_SECONDS = 10.0
 """Spent at most on naming the constraints that conflict."""
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A card with its re-checked figures and where it came from."""
-
-    origin: str
-    card: Card
-    evaluation: Evaluation
+Candidate = tuple[str, Card, Evaluation]
+"""Where a card came from, the card, and its re-checked figures."""
 
 
 def absolute_gap(statement: Statement) -> float:
@@ -151,10 +146,10 @@ def _of_card(
     best, refused = _best_verified(program, own, start)
     if best is None:
         return _without_card(common, program, own, [*refused, *outcome.remarks])
-    figures, message = best.evaluation, ""
+    (origin, card, figures), message = best, ""
     solver_refused = any(text.startswith("the solver was refused") for text in refused)
-    if own is not None and best.origin != "solver" and not solver_refused:
-        message = f"the {best.origin} is better than the solver's card"
+    if own is not None and origin != "solver" and not solver_refused:
+        message = f"the {origin} is better than the solver's card"
     bound, doubt = _trusted_bound(program, outcome, common["solver"])
     bound = min(bound, figures.objective)
     return Result(
@@ -165,11 +160,11 @@ def _of_card(
         loss=figures.loss,
         penalty=figures.penalty,
         dual_bound=bound,
-        card=best.card,
-        coefficients=best.card.coefficients.astype(np.float64),
-        intercept=float(best.card.intercept),
-        terms=program.statement.design.count_terms(best.card.coefficients),
-        origin=best.origin,
+        card=card,
+        coefficients=card.coefficients.astype(np.float64),
+        intercept=float(card.intercept),
+        terms=program.statement.design.count_terms(card.coefficients),
+        origin=origin,
         message="; ".join(filter(None, [message, *refused, doubt, *outcome.remarks])),
     )
 
@@ -195,7 +190,7 @@ def _trusted_bound(program: Program, outcome: Outcome, solver: str) -> tuple[flo
 
 def _best_verified(
     program: Program, own: Card | None, start: Card | None
-) -> tuple[_Candidate | None, list[str]]:
+) -> tuple[Candidate | None, list[str]]:
     """The best card that passes every check, its values left in the model; and what was refused.
 
     Beside the solver's card stand the start, the empty card, and simpler or better-cut forms of
@@ -203,28 +198,22 @@ def _best_verified(
     so the intercept is also re-set by a sweep over the totals.
     """
     statement = program.statement
-    candidates: list[_Candidate] = []
-    for origin, card in (
-        ("solver", own),
-        ("warm start", start),
-        ("empty card", statement.empty_card()),
-    ):
+    candidates: list[Candidate] = []
+    cards = {"solver": own, "warm start": start, "empty card": statement.empty_card()}
+    for origin, card in cards.items():
         if card is None or len(card.coefficients) != statement.design.shape[1]:
             continue
         recut = statement.with_best_intercept(card.coefficients)
         forms = (program.simplify(statement, recut), program.simplify(statement, card), recut, card)
-        candidates += [
-            _Candidate(origin, form, evaluate(statement, form)) for form in dict.fromkeys(forms)
-        ]
+        candidates += [(origin, form, evaluate(statement, form)) for form in dict.fromkeys(forms)]
+    candidates.sort(key=lambda each: (not each[2].feasible, each[2].objective))
     refused: dict[str, str] = {}
-    for candidate in sorted(
-        candidates, key=lambda c: (not c.evaluation.feasible, c.evaluation.objective)
-    ):
-        verdict = check(program, candidate.card)
+    for origin, card, _ in candidates:
+        verdict = check(program, card)
         if verdict.feasible:
-            refused.pop(candidate.origin, None)  # only another form of the same card failed
-            return replace(candidate, evaluation=verdict), list(refused.values())
-        refused[candidate.origin] = f"the {candidate.origin} was refused: {verdict.violations[0]}"
+            refused.pop(origin, None)  # only another form of the same card failed
+            return (origin, card, verdict), list(refused.values())
+        refused[origin] = f"the {origin} was refused: {verdict.violations[0]}"
     return None, list(refused.values())
 
 
