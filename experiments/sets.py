@@ -1,69 +1,92 @@
-"""The data sets of the slides by name: files of a folder, and scikit-learn's breast cancer set."""
+"""The sources' data sets by name: files of a folder, and scikit-learn's breast cancer set."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_breast_cancer
+
+from experiments.runner import Experiment
+from milpscore.data import read_frame, read_table
 
 BUNDLED = "wdbc"
 """scikit-learn's breast cancer set, which is always there."""
 
-_MODALITY = "_eq_"
+_CATEGORY = "_eq_"
 _OTHER = "other"
 
 
-def folder_of(data: str | os.PathLike[str] | None) -> str:
-    """The folder of the sets; empty where none is named by ``data`` or ``MILPSCORE_DATA``."""
-    return os.fspath(data) if data is not None else os.environ.get("MILPSCORE_DATA", "")
+class OfSets(Experiment, frozen=True, kw_only=True):
+    """An experiment on named sets; those that are not there are left out, and the notes say so."""
 
+    data: str | None = None
+    """The folder of the sets, NAME.csv with the label first; by default ``MILPSCORE_DATA``."""
+    sets: tuple[str, ...] = ()
 
-def sets_here(folder: str, sets: Sequence[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
-    """The sets that are there, and a note (about, note) for each that is not."""
-    wanted = tuple(dict.fromkeys(sets))
-    here = [
-        name
-        for name in wanted
-        if name == BUNDLED or (folder and (Path(folder) / f"{name}.csv").is_file())
-    ]
-    where = f"the folder {folder!r}" if folder else "a folder named by data= or MILPSCORE_DATA"
-    notes = [
-        {"about": name, "note": f"left out: there is no {name}.csv in {where}"}
-        for name in wanted
-        if name not in here
-    ]
-    return tuple(here), notes
+    def __post_init__(self) -> None:
+        """Settle the folder here: other processes may have another environment."""
+        folder = os.environ.get("MILPSCORE_DATA", "") if self.data is None else self.data
+        msgspec.structs.force_setattr(self, "data", os.fspath(folder))
+
+    @property
+    def folder(self) -> str:
+        """Where the sets lie; empty where nobody named a folder."""
+        return self.data or ""
+
+    @property
+    def here(self) -> tuple[str, ...]:
+        """The sets that are there."""
+        return tuple(name for name in dict.fromkeys(self.sets) if self._is_here(name))
+
+    def settings(self) -> dict[str, Any]:
+        """The sets that are there, wherever they lie."""
+        return {**super().settings(), "sets": self.here}
+
+    def notes(self) -> pd.DataFrame:
+        """Columns about and note: the sets left out."""
+        where = f"the folder {self.folder!r}" if self.folder else "MILPSCORE_DATA"
+        absent = [name for name in dict.fromkeys(self.sets) if not self._is_here(name)]
+        notes = [(name, f"left out: there is no {name}.csv in {where}") for name in absent]
+        return pd.DataFrame(notes, columns=["about", "note"], dtype=object)
+
+    def _is_here(self, name: str) -> bool:
+        return name == BUNDLED or (
+            bool(self.folder) and (Path(self.folder) / f"{name}.csv").is_file()
+        )
 
 
 @lru_cache(maxsize=4)
-def named_set(folder: str, name: str) -> tuple[pd.DataFrame, Any]:
-    """A set's table and its labels as 0 and 1 (1 the positive class), shape (n,).
-
-    Columns FEATURE_eq_MODALITY of 0 and 1, as the mushroom file has them, are joined into one text
-    column a feature: its categories are bins of one feature, not features.
-    """
+def read_set(folder: str, name: str) -> tuple[pd.DataFrame, Any]:
+    """A set's table as it is, and its labels as 0 and 1 (1 the positive class), shape (n,)."""
     if name == BUNDLED:
-        from sklearn.datasets import load_breast_cancer
-
         bundled = load_breast_cancer(as_frame=True)
         return bundled.data, bundled.target.to_numpy()
-    from milpscore.data import read_frame, read_table
-
     frame = read_frame(Path(folder) / f"{name}.csv")
     X, y, *_ = read_table(frame, frame.columns[0])
-    return joined(X), (np.asarray(y) == max(np.unique(y))).astype(np.int64)
+    return X, (np.asarray(y) == max(np.unique(y))).astype(np.int64)
+
+
+@lru_cache(maxsize=4)
+def read_joined(folder: str, name: str) -> tuple[pd.DataFrame, Any]:
+    """The same with one text column a feature instead of FEATURE_eq_CATEGORY columns of 0 and 1.
+
+    The mushroom file has such: its categories are bins of one feature, not features.
+    """
+    X, y = read_set(folder, name)
+    return joined(X), y
 
 
 def joined(X: pd.DataFrame) -> pd.DataFrame:
     """The table with the one-hot columns of each feature made one column of text."""
     members: dict[str, list[str]] = {}
     for name in map(str, X.columns):
-        feature, mark, _ = name.rpartition(_MODALITY)
+        feature, mark, _ = name.rpartition(_CATEGORY)
         members.setdefault(feature if mark else name, []).append(name)
     columns = {
         feature: X[names[0]] if names == [feature] else _text(X, feature, names)
@@ -74,7 +97,7 @@ def joined(X: pd.DataFrame) -> pd.DataFrame:
 
 def _text(X: pd.DataFrame, feature: str, names: list[str]) -> Any:
     """The category of each row, "other" where no column has a 1."""
-    labels = [name[len(feature) + len(_MODALITY) :] for name in names]
+    labels = [name[len(feature) + len(_CATEGORY) :] for name in names]
     ones = X[names].to_numpy() == 1
     text = np.where(ones.any(axis=1), np.array(labels, dtype=object)[ones.argmax(axis=1)], _OTHER)
     # categorical: a category called "1" is no number

@@ -121,8 +121,8 @@ def test_poisson_draws_of_zero_are_drawn_again() -> None:
 
 
 def test_a_group_without_known_features_keeps_its_weight() -> None:
-    np.testing.assert_allclose(module._shares(np.zeros(4)), 0.25)
-    np.testing.assert_allclose(module._shares(np.array([0.0, 1, 1, 0])), [0, 0.5, 0.5, 0])
+    np.testing.assert_allclose(module.even_shares(np.zeros(4)), 0.25)
+    np.testing.assert_allclose(module.even_shares(np.array([0.0, 1, 1, 0])), [0, 0.5, 0.5, 0])
 
 
 @pytest.mark.parametrize(

@@ -2,183 +2,187 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
-from experiments.binarsity.models import PathOptions
-from experiments.binarsity.rows import compared, drawn_parts, named_parts
-from experiments.means import means_of
-from experiments.runner import Progress, Results, RunStore, finish_runs
-from experiments.sets import BUNDLED, folder_of, sets_here
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+
+from experiments.binarsity.data import make_additive_steps
+from experiments.binarsity.models import (
+    METHODS,
+    RAW_METHODS,
+    Chosen,
+    PathOptions,
+    binned,
+    choose,
+    count_jumps,
+    load_kernels,
+    scores,
+)
+from experiments.runner import Finding, Result, Results, means_of
+from experiments.sets import BUNDLED, OfSets, read_joined
+from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
+from milpscore.data import Binner, make_design
+from milpscore.metrics import accuracy, auc, nonzeros
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-SETS = (BUNDLED, "haberman", "breastcancer", "mammo", "mushroom", "adult")
-SIZES = (1000, 10_000, 100_000)
-
-
-@dataclass(frozen=True, eq=False)
-class BinarsityComparison:
-    """Every method on every set.
-
-    Attributes
-    ----------
-    runs : DataFrame
-        One row a repetition, set and method: accuracy and auc on the test rows, seconds of CPU for
-        the whole path, lam, at_edge, largest gap, nonzeros, jumps (missing on raw columns).
-    sets : DataFrame
-        One row a set: rows, features, one-hot columns, share of positive rows.
-    summary : DataFrame
-        One row a set and method: accuracy, auc, seconds and jumps, means over the repetitions with
-        standard deviations (NAME_stdev).
-    notes : DataFrame
-        Columns about and note: sets left out.
-    """
-
-    runs: pd.DataFrame
-    sets: pd.DataFrame
-    summary: pd.DataFrame
-    notes: pd.DataFrame
+Part = tuple[pd.DataFrame, IntArray]
+"""A table, and labels of 0 and 1."""
 
 
-@dataclass(frozen=True)
-class _Comparison:
-    """One repetition on one set a run; its number says which."""
+class BinarsityComparison(OfSets, frozen=True, kw_only=True):
+    """Accuracy, AUC and seconds of binarsity and its rivals on named and on generated sets.
 
-    folder: str
-    sets: tuple[str, ...]
-    sizes: tuple[int, ...]
-    n_bins: int
-    n_features: int
-    n_relevant: int
-    options: PathOptions
-    random_state: int
+    Half of the rows train, a quarter chooses lam by the logistic loss, a quarter tests; bins are
+    found in the training rows. Binarsity, total variation without the sum constraint ("tv"), the
+    group lasso by feature, the lasso and the ridge act on the same one-hot bins; "raw_lasso" and
+    "raw_ridge" on the columns themselves, standardised, with text one-hot. All have the logistic
+    loss and a free intercept. The slides' figures are pictures without a table, and of their nine
+    sets only Adult is among those here (in a version whose columns were made 0 and 1 by others);
+    generated sets of :func:`make_additive_steps`, with as many rows as ``sizes`` says, stand for
+    the large ones. Seconds are those of the whole path, without binning, one thread of CPU; besides
+    them nothing depends on the machine.
 
-    def settings(self) -> dict[str, Any]:
-        """All but the folder: moving the data changes nothing."""
-        return {name: value for name, value in asdict(self).items() if name != "folder"}
-
-    def __call__(self, run: int) -> dict[str, Any]:
-        repetition, at = divmod(run, len(self.sets) + len(self.sizes))
-        seed = [self.random_state, repetition]
-        if at < len(self.sets):
-            parts = named_parts(self.folder, self.sets[at], seed)
-        else:
-            size = self.sizes[at - len(self.sets)]
-            parts = drawn_parts(size, self.n_features, self.n_relevant, seed)
-        return compared(parts, self.n_bins, self.options)
-
-    def label(self, run: int) -> tuple[int, str]:
-        """Repetition and name of a run's set."""
-        repetition, at = divmod(run, len(self.sets) + len(self.sizes))
-        names = (*self.sets, *(f"steps {size}" for size in self.sizes))
-        return repetition, names[at]
-
-
-def binarsity_comparison(
-    runs: int = 3,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    data: str | os.PathLike[str] | None = None,
-    sets: Sequence[str] = SETS,
-    sizes: Sequence[int] = SIZES,
-    n_bins: int = 50,
-    n_features: int = 8,
-    n_relevant: int = 4,
-    options: PathOptions | None = None,
-    n_jobs: int = 1,
-    random_state: int = 0,
-    progress: Progress | None = None,
-) -> BinarsityComparison:
-    """Repeat the comparison: accuracy, AUC and seconds of binarsity and its rivals.
-
-    Half of the rows train, a quarter chooses lam by the logistic loss, a quarter
-    tests; bins are found in the
-    training rows. Binarsity, total variation without the sum constraint ("tv"), the group lasso by
-    feature, the lasso and the ridge act on the same one-hot bins; "raw_lasso" and "raw_ridge" on
-    the columns themselves, standardised, with text one-hot. All have the logistic loss and a free
-    intercept. The slides' figures are pictures without a table, and of their nine sets only Adult
-    is among those here (in a version whose columns were made 0 and 1 by others); generated sets of
-    :func:`milpscore.data.make_additive_steps` stand for the large ones.
-
-    Seconds are those of the whole path, without binning, one thread of CPU; besides them nothing
-    depends on the machine.
-
-    Parameters
-    ----------
-    runs : int
-        Repetitions, each with rows of its own.
-    out : path-like, optional
-        A file of finished runs; those it holds are not done again.
-    data : path-like, optional
-        The folder of the sets, NAME.csv with the label first; default: the variable
-        ``MILPSCORE_DATA``. Sets that are not in it are left out, and the notes say so.
-    sets : sequence of str
-        "wdbc" is scikit-learn's breast cancer set, which is always there.
-    sizes : sequence of int
-        Rows of the generated sets.
-    n_bins : int
-    n_features, n_relevant : int
-        Of the generated sets.
-    options : PathOptions, optional
-    n_jobs : int
-    random_state : int
-    progress : callable, optional
-        ``progress(done, total)`` in sets.
-
-    Returns
-    -------
-    BinarsityComparison
-
-    Raises
-    ------
-    OptionError
-        A parameter lies outside its range, or ``out`` holds runs with other settings.
-    DataError
-        A file cannot be read.
+    Tables: ``sets``, ``summary`` (a row a set and method), ``notes`` (sets left out).
 
     References
     ----------
     Alaya, "Binarsity: a penalization for one-hot encoded features" (seminar, 2018), "Real data" and
     "Computing time comparisons".
     """
-    if runs < 1:
-        raise OptionError(f"runs={runs}; use at least 1.")
-    here, absent = sets_here(folder_of(data), sets)
-    if not here and not sizes:
-        raise OptionError("there is no set to compare on: name some in sets, or give sizes.")
-    comparison = _Comparison(
-        folder_of(data), here, tuple(int(size) for size in sizes), n_bins, n_features, n_relevant,
-        options or PathOptions(), random_state,
-    )  # fmt: skip
-    store = RunStore(out, "binarsity-comparison", comparison.settings())
-    total = runs * (len(here) + len(comparison.sizes))
-    finished = finish_runs(store, comparison, total, n_jobs=n_jobs, progress=progress)
-    return _comparison(finished, comparison, absent)
+
+    sets: tuple[str, ...] = (BUNDLED, "haberman", "breastcancer", "mammo", "mushroom", "adult")
+    sizes: tuple[int, ...] = (1000, 10_000, 100_000)
+    n_bins: int = 50
+    n_features: int = 8
+    n_relevant: int = 4
+    options: PathOptions = PathOptions()
+
+    name = "binarsity-comparison"
+    repetitions = 3
+
+    def total(self, repetitions: int) -> int:
+        """A run a repetition and set."""
+        if not self._names:
+            raise OptionError("there is no set to compare on: name some in sets, or give sizes.")
+        return repetitions * len(self._names)
+
+    def __call__(self, run: int) -> Result:
+        """One repetition on one set."""
+        repetition, at = divmod(run, len(self._names))
+        seed = [self.random_state, repetition]
+        if at < len(self.here):
+            parts = _named_parts(*read_joined(self.folder, self.here[at]), seed)
+        else:
+            size = self.sizes[at - len(self.here)]
+            parts = _drawn_parts(size, self.n_features, self.n_relevant, seed)
+        return _compared(parts, self.n_bins, self.options)
+
+    def finding(self, results: Results) -> Finding:
+        """Means over the repetitions."""
+        rows, sets = [], {}
+        for run, result in results.items():
+            repetition, at = divmod(run, len(self._names))
+            name = self._names[at]
+            sets[name] = {"set": name, **result["set"]}
+            rows += [
+                {"run": repetition, "set": name, "method": method, **found}
+                for method, found in result["methods"].items()
+            ]
+        runs = pd.DataFrame(rows).astype({"jumps": float})
+        return Finding(
+            runs=runs,
+            sets=pd.DataFrame(list(sets.values())),
+            summary=means_of(runs, ["set", "method"], ["accuracy", "auc", "seconds", "jumps"]),
+            notes=self.notes(),
+        )
+
+    def draw(self, found: Finding) -> Any:
+        """Every measure of every method on every set."""
+        from experiments.binarsity.plots import comparison_figure
+
+        return comparison_figure(found)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The sets of a repetition, in the order of its runs."""
+        return (*self.here, *(f"steps {size}" for size in self.sizes))
 
 
-def _comparison(
-    finished: Results, comparison: _Comparison, absent: list[dict[str, str]]
-) -> BinarsityComparison:
-    import pandas as pd
-
-    rows, sets = [], {}
-    for run, result in finished.items():
-        repetition, name = comparison.label(run)
-        sets[name] = {"set": name, **result["set"]}
-        rows += [
-            {"run": repetition, "set": name, "method": method, **found}
-            for method, found in result["methods"].items()
-        ]
-    runs = pd.DataFrame(rows)
-    runs["jumps"] = runs["jumps"].astype(float)
-    return BinarsityComparison(
-        runs,
-        pd.DataFrame(list(sets.values())),
-        means_of(runs, ["set", "method"], ("accuracy", "auc", "seconds", "jumps")),
-        pd.DataFrame(absent, columns=["about", "note"]),
+def _named_parts(X: pd.DataFrame, y: IntArray, seed: list[int]) -> tuple[Part, ...]:
+    """Training, validation and test rows of a set, drawn class by class."""
+    state = int(np.random.default_rng(seed).integers(2**31))
+    train, rest = train_test_split(
+        np.arange(len(y)), test_size=0.5, stratify=y, random_state=state
     )
+    validation, test = train_test_split(
+        rest, test_size=0.5, stratify=y[rest], random_state=state
+    )
+    return tuple((X.iloc[rows], y[rows]) for rows in (train, validation, test))
+
+
+def _drawn_parts(
+    n_samples: int, n_features: int, n_relevant: int, seed: list[int]
+) -> tuple[Part, ...]:
+    """The same of a generated set, whose rows are in no order."""
+    X, y, _ = make_additive_steps(
+        n_samples, n_features, n_relevant=n_relevant, random_state=np.random.default_rng(seed)
+    )
+    half, most = n_samples // 2, (3 * n_samples) // 4
+    cuts = (slice(0, half), slice(half, most), slice(most, n_samples))
+    return tuple((X[cut], y[cut].to_numpy()) for cut in cuts)
+
+
+def _compared(parts: tuple[Part, ...], n_bins: int, options: PathOptions) -> Result:
+    """Every method's measures on the test rows."""
+    load_kernels()  # or the first method would pay for the others
+    with warnings.catch_warnings():
+        # a feature with one value in the training rows is left out, or a bin that is always 1
+        warnings.filterwarnings("ignore", "feature .* has fewer than two distinct values")
+        binner = Binner(n_bins).fit(parts[0][0])
+    train, validation, test = ((binned(binner, X), y) for X, y in parts)
+    methods = {}
+    for method in METHODS:
+        chosen = choose(method, train, validation, options)
+        jumps = count_jumps(chosen.coefficients, train[0].blocks)
+        methods[method] = {**_measures(chosen, *test), "jumps": jumps}
+    raw = _standardised(parts)
+    for method in RAW_METHODS:
+        methods[method] = {
+            **_measures(choose(method, raw[0], raw[1], options), *raw[2]), "jumps": None
+        }  # fmt: skip
+    labels = np.concatenate([y for _, y in parts])
+    about = {
+        "rows": len(labels),
+        "features": parts[0][0].shape[1],
+        "columns": train[0].shape[1],
+        "positive": float(labels.mean()),
+    }
+    return {"set": about, "methods": methods}
+
+
+def _measures(chosen: Chosen, X: Any, y: IntArray) -> dict[str, Any]:
+    """Accuracy, AUC and what it took."""
+    totals = scores(X, chosen.coefficients, chosen.intercept)
+    return {
+        "accuracy": float(accuracy(y == 1, totals >= 0)),
+        "auc": float(auc(y, totals)),
+        "seconds": chosen.cpu_seconds,
+        "lam": chosen.lam,
+        "at_edge": chosen.at_edge,
+        "gap": chosen.gap,
+        "nonzeros": nonzeros(chosen.coefficients),
+    }
+
+
+def _standardised(parts: tuple[Part, ...]) -> list[tuple[FloatArray, IntArray]]:
+    """The columns themselves, text one-hot, with the training rows' means and deviations."""
+    tables = [X for X, _ in parts]
+    # all tables together: a category may be missing from one of them
+    whole = make_design(pd.concat(tables, ignore_index=True), np.concatenate([y for _, y in parts]))
+    values = np.split(whole.X, np.cumsum([len(table) for table in tables])[:-1])
+    mean, spread = values[0].mean(axis=0), values[0].std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    return [((each - mean) / scale, y) for each, (_, y) in zip(values, parts, strict=True)]

@@ -55,39 +55,11 @@ def make_additive_steps(
     scale: float = 1.0,
     random_state: Any = None,
 ) -> tuple[pd.DataFrame, pd.Series[Any], StepFunctions]:
-    """Make labels whose log odds are a sum of step functions of uniform features.
+    """Labels 0/1 whose log odds are a sum of step functions of features uniform on [0, 1].
 
-    P(y = 1) = 1 / (1 + exp(-sum_j f_j(x_j))), x_j uniform on [0, 1]. A relevant feature's function
-    has jumps of size 0.5 to 1.5 times ``scale``, either way, at places that lie 0.4 / (n_jumps + 1)
-    apart or more; the relevant features come first.
-
-    Parameters
-    ----------
-    n_samples, n_features : int
-    n_relevant : int, optional
-        Features with an effect; all by default.
-    n_jumps : int
-        Of each relevant feature.
-    scale : float
-        > 0; the size of the jumps.
-    random_state : int, Generator or None
-
-    Returns
-    -------
-    X : DataFrame of shape (n_samples, n_features)
-    y : Series of 0 and 1, shape (n_samples,)
-        One row of each class at least.
-    truth : StepFunctions
-
-    Raises
-    ------
-    OptionError
-        A parameter lies outside its range.
-
-    References
-    ----------
-    Alaya, "Binarsity: a penalization for one-hot encoded features" (seminar, 2018): the toy
-    example n = 1000, p = 2 is of this kind; its functions are not printed.
+    A relevant feature's function (the first ``n_relevant``, by default all) has jumps of size 0.5
+    to 1.5 times ``scale``, either way, at places that lie 0.4 / (n_jumps + 1) apart or more. The
+    slides' toy n = 1000, p = 2 is of this kind; its functions are not printed.
     """
     relevant = n_features if n_relevant is None else n_relevant
     if n_samples < 2 or n_features < 1 or not 0 <= relevant <= n_features or n_jumps < 1:
@@ -114,9 +86,15 @@ def make_additive_steps(
 
 def _steps(rng: np.random.Generator, n_jumps: int, scale: float) -> tuple[FloatArray, FloatArray]:
     """Thresholds and levels of one function."""
-    even = np.arange(1, n_jumps + 1) + rng.uniform(-_SHIFT, _SHIFT, n_jumps)
-    thresholds = even / (n_jumps + 1)
-    jumps = rng.uniform(_LEAST_JUMP, _MOST_JUMP, n_jumps) * rng.choice([-1.0, 1.0], n_jumps) * scale
-    levels = np.concatenate([[0.0], np.cumsum(jumps)])
+    thresholds, levels = drawn_jumps(rng, n_jumps, scale)
     widths = np.diff(np.concatenate([[0.0], thresholds, [1.0]]))
     return thresholds, levels - widths @ levels
+
+
+def drawn_jumps(
+    rng: np.random.Generator, n_jumps: int, scale: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Places in (0, 1) near the even ones, and the levels between them, the first 0."""
+    even = np.arange(1, n_jumps + 1) + rng.uniform(-_SHIFT, _SHIFT, n_jumps)
+    jumps = rng.uniform(_LEAST_JUMP, _MOST_JUMP, n_jumps) * rng.choice([-1.0, 1.0], n_jumps) * scale
+    return even / (n_jumps + 1), np.concatenate([[0.0], np.cumsum(jumps)])

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.terms import ProxPenalty
-from milpscore.data import BinnedDesign, Binner
-from milpscore.data.binned import bin_codes
+from milpscore.data import BinnedDesign, Binner, apply_columns
 from milpscore.penalties import L1, L2, Binarsity, GroupL1, WeightedTV, data_driven_weights
 from milpscore.proximal import path
 
@@ -24,42 +24,17 @@ RAW_METHODS = ("raw_lasso", "raw_ridge")
 
 # of the ridge, which no finite lam makes null
 _RIDGE = (1.0, 1e-6)
+# rows of which the one-hot columns are written out at a time
+_ROWS = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """The model of a path with the least logistic loss on the validation rows.
-
-    Attributes
-    ----------
-    coefficients : ndarray of shape (p,)
-    intercept : float
-    lam : float
-    gap : float
-        The largest relative duality gap of the path.
-    at_edge : bool
-        Whether the smallest lam won.
-    cpu_seconds : float
-        For the whole path.
-    """
-
-    coefficients: FloatArray
-    intercept: float
-    lam: float
-    gap: float
-    at_edge: bool
-    cpu_seconds: float
-
-
-@dataclass(frozen=True)
-class PathOptions:
+class PathOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the paths go.
 
     Attributes
     ----------
-    n_lams : int
-    ratio : float in (0, 1)
-        The smallest lam as a share of lambda_max; the ridge goes from 1 to 1e-6 instead.
+    n_lams, ratio :
+        Penalty weights, and the smallest as a share of lambda_max; the ridge goes from 1 to 1e-6.
     tol : float
         Relative duality gap of every model.
     max_iter : int
@@ -71,12 +46,32 @@ class PathOptions:
     max_iter: int = 5000
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The model of a path with the least logistic loss on the validation rows.
+
+    ``gap`` is the largest of the path, ``at_edge`` says that the smallest lam won, and
+    ``cpu_seconds`` are those of the whole path.
+    """
+
+    coefficients: FloatArray
+    intercept: float
+    lam: float
+    gap: float
+    at_edge: bool
+    cpu_seconds: float
+
+
 def binned(binner: Binner, X: Any) -> BinnedDesign:
     """One-byte codes of a table by a fitted binner; what it never saw lies in no bin."""
-    columns = [[binner.columns_[j] for j in block] for block in binner.blocks_]
-    codes = [bin_codes(own, X[[own[0].feature]], "zero") for own in columns]
-    table = np.stack(codes, axis=1).astype(np.uint8)
-    return BinnedDesign(np.asfortranarray(table), tuple(len(own) for own in columns))
+    blocks = [tuple(block) for block in binner.blocks_]
+    codes = [
+        BinnedDesign.from_onehot(
+            apply_columns(binner.columns_, X[at : at + _ROWS], unseen="zero"), blocks
+        ).codes
+        for at in range(0, len(X), _ROWS)
+    ]
+    return BinnedDesign(np.concatenate(codes), tuple(len(block) for block in blocks))
 
 
 def maker(method: str, design: BinnedDesign) -> Callable[[float], ProxPenalty]:
@@ -101,11 +96,10 @@ def load_kernels() -> None:
     rng = np.random.default_rng(0)
     design = BinnedDesign(rng.integers(0, 3, (40, 2), dtype=np.uint8))
     y = rng.integers(0, 2, 40)
-    dense = design.toarray()
     for method in METHODS:
         path(design, y, penalty=maker(method, design), lams=[0.01], tol=0.01)
     for penalty in (L1, L2):
-        path(dense, y, penalty=penalty, lams=[0.01], tol=0.01)
+        path(design.toarray(), y, penalty=penalty, lams=[0.01], tol=0.01)
 
 
 def choose(
@@ -114,24 +108,13 @@ def choose(
     validation: tuple[Any, IntArray],
     options: PathOptions,
 ) -> Chosen:
-    """Fit a path on the training rows and choose on the validation rows.
-
-    Parameters
-    ----------
-    method : str
-        Of :data:`METHODS`, or of :data:`RAW_METHODS`.
-    train, validation : (BinnedDesign or matrix, y)
-        y is 0/1.
-    options : PathOptions
-    """
+    """Fit a path on the training rows and choose on the validation rows; labels are 0/1."""
     started = time.process_time()
-    ridge = method.endswith("ridge")
-    lams = np.geomspace(*_RIDGE, options.n_lams) if ridge else None
+    lams = np.geomspace(*_RIDGE, options.n_lams) if method.endswith("ridge") else None
     raw: dict[str, Callable[[float], ProxPenalty]] = {"raw_lasso": L1, "raw_ridge": L2}
-    penalty = raw[method] if method in raw else maker(method, train[0])
     found = path(
-        *train, penalty=penalty, lams=lams, n_lams=options.n_lams,
-        ratio=options.ratio, tol=options.tol, max_iter=options.max_iter,
+        *train, penalty=raw[method] if method in raw else maker(method, train[0]), lams=lams,
+        n_lams=options.n_lams, ratio=options.ratio, tol=options.tol, max_iter=options.max_iter,
     )  # fmt: skip
     seconds = time.process_time() - started
     X, y = validation
@@ -158,3 +141,20 @@ def scores(X: Any, w: FloatArray, b: float) -> FloatArray:
 def count_jumps(w: FloatArray, blocks: tuple[tuple[int, ...], ...], least: float = 1e-9) -> int:
     """Neighbouring bins whose coefficients differ by more than ``least``."""
     return sum(int((np.abs(np.diff(w[list(block)])) > least).sum()) for block in blocks)
+
+
+def matched(
+    real: IntArray | FloatArray, found: IntArray | FloatArray, near: float
+) -> dict[str, Any]:
+    """Recall and precision of found places: one within ``near`` of a true one is right.
+
+    The precision is None where nothing was found.
+    """
+    if not len(found):
+        return {"recall": 0.0, "precision": None}
+    apart = np.abs(np.asarray(real, dtype=float)[:, None] - np.asarray(found, dtype=float))
+    close = apart <= near + 1e-12
+    return {
+        "recall": float(close.any(axis=1).mean()),
+        "precision": float(close.any(axis=0).mean()),
+    }

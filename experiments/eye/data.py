@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
@@ -41,27 +42,9 @@ class CredibleData:
 
 
 def make_twins(n_samples: int = 100, *, random_state: Any = None) -> CredibleData:
-    """Make two equal features, the first of them known, and labels without noise.
+    """Two equal features, uniform on [-2.5, 1.5], the first known; y = 1 where theta.x > 0.
 
-    v is uniform on [-2.5, 1.5], X = [v, v], theta = (1, 1), y = 1 where theta.x > 0.
-
-    Parameters
-    ----------
-    n_samples : int
-    random_state : int, Generator or None
-
-    Returns
-    -------
-    CredibleData
-
-    Raises
-    ------
-    OptionError
-        ``n_samples`` is below 2.
-
-    References
-    ----------
-    Wang, Oh, Wang & Wiens, "Learning credible models" (2018), sec. 4.3.1.
+    Sec. 4.3.1 of the paper, theta = (1, 1).
     """
     _check_samples(n_samples)
     v = np.random.default_rng(random_state).uniform(-2.5, 1.5, n_samples)
@@ -79,35 +62,11 @@ def make_collinearity_sweep(
     n_known: int = 15,
     random_state: Any = None,
 ) -> CredibleData:
-    """Make a group of features for each correlation inside it; the expert knows half of each.
+    """A group of features for each correlation inside it; the expert knows half of each.
 
-    The paper leaves open the number of rows, theta and the labels. Here they are those of its
-    sec. 4.3.4 where that says them, 5000 rows and P(y = 1) = 1 / (1 + exp(-theta.x)); and theta is
-    positive everywhere, as sec. 4.3.4 says of this experiment: one value for all features, such
-    that theta.x has variance 10. Which features of a group are known is drawn.
-
-    Parameters
-    ----------
-    n_samples : int
-    correlations : sequence of float in [0, 1]
-        One a group; features of different groups are independent.
-    group_size, n_known : int
-        Features of a group, and how many of them the expert knows.
-    random_state : int, Generator or None
-
-    Returns
-    -------
-    CredibleData
-        Features are standard normal.
-
-    Raises
-    ------
-    OptionError
-        A parameter lies outside its range.
-
-    References
-    ----------
-    Wang, Oh, Wang & Wiens, "Learning credible models" (2018), sec. 4.3.2.
+    Sec. 4.3.2 leaves open the number of rows, theta and the labels. Here they are those of sec.
+    4.3.4: 5000 rows, P(y = 1) = 1 / (1 + exp(-theta.x)), and one positive theta for all features,
+    such that theta.x has variance 10. Which features of a group are known is drawn.
     """
     _check_samples(n_samples)
     if not 0 <= n_known <= group_size or group_size < 1:
@@ -123,33 +82,10 @@ def make_known_share_sweep(
     correlation: float = 1.0,
     random_state: Any = None,
 ) -> CredibleData:
-    """Make groups of equal features of which the expert knows none, one, two, ... all.
+    """Groups of equal features of which the expert knows none, one, two, ... all (sec. 4.3.3).
 
-    The features of a group are copies of one another. What the paper leaves open (rows, theta,
-    labels, which features are known) is as in :func:`make_collinearity_sweep`; with copies, only
-    the sum of theta over a group has a meaning.
-
-    Parameters
-    ----------
-    n_samples : int
-    group_size : int
-        There are ``group_size + 1`` groups; group i holds i known features.
-    correlation : float in [0, 1]
-        Inside a group; 1 as in the paper. A little less makes the optimum of every penalty unique.
-    random_state : int, Generator or None
-
-    Returns
-    -------
-    CredibleData
-
-    Raises
-    ------
-    OptionError
-        A parameter lies outside its range.
-
-    References
-    ----------
-    Wang, Oh, Wang & Wiens, "Learning credible models" (2018), sec. 4.3.3.
+    What the paper leaves open is as in :func:`make_collinearity_sweep`. With copies only the sum of
+    theta over a group has a meaning; a correlation a little below 1 makes every optimum unique.
     """
     _check_samples(n_samples)
     if group_size < 1:
@@ -166,38 +102,12 @@ def make_random_groups(
     correlation: float = 0.95,
     random_state: Any = None,
 ) -> CredibleData:
-    """Make groups of random number, size and weight, and an expert who does not know the weights.
+    """Groups of random number, size and weight; the expert does not know the weights (sec. 4.3.4).
 
-    The number of groups is Poisson(mean_groups), the size of each Poisson(mean_size), its weight
-    N(0, 1), each mark of the expert Bernoulli(1/2). The weight of a group is shared evenly by its
-    known features. P(y = 1) = 1 / (1 + exp(-theta.x)).
-
-    A draw of 0 would leave nothing to fit, or a group without features: it is drawn again. The
-    weight of a group without a known feature is shared by all of its features, so that the group
-    stays relevant.
-
-    Parameters
-    ----------
-    n_samples : int
-    mean_groups, mean_size : float
-        Positive means of the Poisson draws.
-    correlation : float in [0, 1]
-        Inside a group; features of different groups are independent.
-    random_state : int, Generator or None
-
-    Returns
-    -------
-    CredibleData
-        Features are standard normal.
-
-    Raises
-    ------
-    OptionError
-        A parameter lies outside its range.
-
-    References
-    ----------
-    Wang, Oh, Wang & Wiens, "Learning credible models" (2018), sec. 4.3.4.
+    The number of groups is Poisson(mean_groups), the size of each Poisson(mean_size) (a draw of 0
+    is drawn again), its weight N(0, 1), each mark of the expert Bernoulli(1/2). The weight of a
+    group is shared evenly by its known features, or by all where none is known, so that the group
+    stays relevant. P(y = 1) = 1 / (1 + exp(-theta.x)).
     """
     _check_samples(n_samples)
     if not (mean_groups > 0 and mean_size > 0):
@@ -208,9 +118,9 @@ def make_random_groups(
     weights = rng.normal(size=n_groups)
     sizes = _positive_poisson(rng, mean_size, n_groups)
     marks = [rng.integers(0, 2, size).astype(np.float64) for size in sizes.tolist()]
-    theta = np.concatenate([w * _shares(r) for w, r in zip(weights, marks, strict=True)])
+    theta = np.concatenate([w * even_shares(r) for w, r in zip(weights, marks, strict=True)])
     X = _correlated(rng, n_samples, sizes, np.full(n_groups, correlation))
-    return CredibleData(X, _labels(rng, X @ theta), np.concatenate(marks), _places(sizes), theta)
+    return CredibleData(X, _labels(rng, X @ theta), np.concatenate(marks), places(sizes), theta)
 
 
 def _even(
@@ -232,7 +142,7 @@ def _even(
     expert = np.concatenate([rng.permutation(np.arange(group_size) < count) for count in known])
     X = _correlated(rng, n_samples, sizes, rho)
     y = _labels(rng, X @ theta)
-    return CredibleData(X, y, expert.astype(np.float64), _places(sizes), theta)
+    return CredibleData(X, y, expert.astype(np.float64), places(sizes), theta)
 
 
 def _correlated(
@@ -248,8 +158,6 @@ def _correlated(
 
 def _labels(rng: np.random.Generator, scores: FloatArray) -> IntArray:
     """Labels drawn with P(y = 1) = 1 / (1 + exp(-score))."""
-    from scipy.special import expit
-
     labels: IntArray = (rng.random(len(scores)) < expit(scores)).astype(np.int64)
     return labels
 
@@ -263,16 +171,16 @@ def _positive_poisson(rng: np.random.Generator, mean: float, count: int) -> IntA
     return drawn
 
 
-def _shares(marks: FloatArray) -> FloatArray:
+def even_shares(marks: FloatArray) -> FloatArray:
     """Even shares of the known features, or of all where none is known."""
     takers = marks if marks.any() else np.ones_like(marks)
     shares: FloatArray = takers / takers.sum()
     return shares
 
 
-def _places(sizes: IntArray) -> tuple[IntArray, ...]:
+def places(sizes: IntArray | list[int]) -> tuple[IntArray, ...]:
     """Positions of the columns of every group, which follow one another."""
-    return tuple(np.split(np.arange(int(sizes.sum())), np.cumsum(sizes)[:-1]))
+    return tuple(np.split(np.arange(int(np.sum(sizes))), np.cumsum(sizes)[:-1]))
 
 
 def _check_samples(n_samples: int) -> None:

@@ -1,13 +1,14 @@
-"""How credible and how sparse the coefficients of a linear model are."""
+"""How credible and how sparse a model is (sec. 4.1), and which of many models to keep."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.design import FloatArray
+from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
 
 EPS = 0.01
@@ -17,16 +18,17 @@ def symmetric_kl(w_group: npt.ArrayLike, r_group: npt.ArrayLike, *, eps: float =
     """Symmetric Kullback-Leibler divergence of the shape of weights from the expert's marks.
 
     (KL(w' || r') + KL(r' || w')) / 2 with w' and r' the normalised |w| and r, natural logarithms;
-    0 where the shapes are equal. Both hold zeros where KL is infinite, so both are smoothed: they
-    are divided by their sums, ``eps`` is added to every share, and they are divided by their sums
-    again. Dividing first keeps the measure free of the scale of w. Weights that are all zero have
-    no shape; they count as even, as they do in the limit of any additive smoothing.
+    0 where the shapes are equal. The paper does not say how it treats zeros, where KL is infinite:
+    here both are divided by their sums, ``eps`` is added to every share, and they are divided by
+    their sums again. Dividing first keeps the measure free of the scale of w. Weights that are all
+    zero count as even, as they do in the limit of any additive smoothing.
 
-    The default eps is the paper's own bound of a near-zero weight (its Table 3). ``eps=0`` leaves
-    out the infinite terms, as code that skips zeros does: it forgives a weight on a feature that
-    should have none, and may even be negative.
+    The default eps is the paper's own bound of a near-zero weight (its Table 3). It sets what a
+    wrong zero costs, about log(1 / eps) / 2 times the share of weight that lies there, so values of
+    different eps do not compare. ``eps=0`` leaves out the infinite terms, as code that skips zeros
+    does: it forgives a weight on a feature that should have none, and may even be negative.
 
-    Where the marks are all zero, the weights should be sparse, and the least divergence from any
+    Where the marks are all zero the weights should be sparse, and the least divergence from any
     one-hot vector is returned.
 
     Parameters
@@ -36,28 +38,10 @@ def symmetric_kl(w_group: npt.ArrayLike, r_group: npt.ArrayLike, *, eps: float =
     r_group : array of shape (m,)
         Marks in [0, 1].
     eps : float
-        It sets what a wrong zero costs, about log(1 / eps) / 2 times the share of weight that lies
-        there, so values of different eps do not compare.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DataError
-        The group is empty, the lengths differ, or a number is not finite or a mark outside [0, 1].
-    OptionError
-        ``eps`` is negative.
-
-    References
-    ----------
-    Wang, Oh, Wang & Wiens, "Learning credible models" (2018), sec. 4.1. The paper does not say how
-    it treats zeros.
     """
     if not (eps >= 0 and np.isfinite(eps)):
         raise OptionError(f"eps={eps!r}; use a number from 0 on, say {EPS}.")
-    w, r = as_vector(w_group), as_vector(r_group)
+    w, r = _vector(w_group), _vector(r_group)
     if not w.size or w.shape != r.shape:
         raise DataError(
             f"a group of {w.size} weights and {r.size} marks: give one mark a weight, at least one"
@@ -82,25 +66,7 @@ def credibility_by_group(
 ) -> FloatArray:
     """Symmetric KL of every group of correlated features; the lower, the more credible.
 
-    Parameters
-    ----------
-    w : array of shape (p,)
-    expert : array of shape (p,)
-        Marks in [0, 1].
-    groups : sequence of sequences of int
-        The positions of each group's features. The paper's structure constraint is about relevant
-        groups only; its Table 2 sums over all.
-    eps : float
-        As for :func:`symmetric_kl`.
-
-    Returns
-    -------
-    ndarray of shape (number of groups,)
-
-    Raises
-    ------
-    DataError, OptionError
-        As :func:`symmetric_kl`.
+    The paper's structure constraint is about relevant groups only; its Table 2 sums over all.
     """
     weights, marks = _pair(w, expert)
     places = [np.asarray(group, dtype=np.intp) for group in groups]
@@ -108,28 +74,7 @@ def credibility_by_group(
 
 
 def average_precision(w: npt.ArrayLike, expert: npt.ArrayLike) -> float:
-    """Average precision of |w| as a ranking that should bring the expert's features first.
-
-    Parameters
-    ----------
-    w : array of shape (p,)
-    expert : array of shape (p,)
-        0 or 1; at least one 1.
-
-    Returns
-    -------
-    float
-        In (0, 1]; features of equal |w| enter together.
-
-    Raises
-    ------
-    DataError
-        The marks are not 0 and 1, or none is 1.
-
-    References
-    ----------
-    Wang, Oh, Wang & Wiens, "Learning credible models" (2018), sec. 4.1.
-    """
+    """Average precision of |w| as a ranking that should bring the features marked 1 first."""
     from sklearn.metrics import average_precision_score
 
     weights, marks = _pair(w, expert)
@@ -141,23 +86,10 @@ def average_precision(w: npt.ArrayLike, expert: npt.ArrayLike) -> float:
 def gini(w: npt.ArrayLike) -> float:
     """Gini coefficient of the absolute values: 0 where all are equal, 1 - 1/p for a single one.
 
-    With |w|_(1) <= ... <= |w|_(p): 1 - 2 sum_k |w|_(k) / ||w||_1 * (p - k + 1/2) / p.
-
-    Parameters
-    ----------
-    w : array of shape (p,)
-
-    Returns
-    -------
-    float
-        0 where all coefficients are zero, which are equal too.
-
-    References
-    ----------
-    Hurley & Rickard, "Comparing measures of sparsity", IEEE Transactions on Information Theory 55
-    (2009).
+    With |w|_(1) <= ... <= |w|_(p): 1 - 2 sum_k |w|_(k) / ||w||_1 * (p - k + 1/2) / p, after Hurley
+    & Rickard, IEEE Transactions on Information Theory 55 (2009).
     """
-    size = np.sort(np.abs(as_vector(w)))
+    size = np.sort(np.abs(_vector(w)))
     total = size.sum()
     if not total > 0:
         return 0.0
@@ -166,63 +98,127 @@ def gini(w: npt.ArrayLike) -> float:
 
 
 def near_zero_share(w: npt.ArrayLike, tol: float = 0.01) -> float:
-    """Share of the coefficients below ``tol`` times the largest in absolute value.
-
-    Parameters
-    ----------
-    w : array of shape (p,)
-    tol : float
-        In (0, 1].
-
-    Returns
-    -------
-    float
-        1 where all coefficients are zero, and for a model without any.
-
-    Raises
-    ------
-    OptionError
-        ``tol`` lies outside its range.
-
-    References
-    ----------
-    Wang, Oh, Wang & Wiens, "Learning credible models" (2018), Table 3.
-    """
+    """Share of the coefficients below ``tol`` times the largest (Table 3); 1 where all are zero."""
     if not 0 < tol <= 1:
         raise OptionError(f"tol={tol!r}; use a share in (0, 1], say 0.01.")
-    size = np.abs(as_vector(w))
+    size = np.abs(_vector(w))
     largest = size.max(initial=0.0)
     return float(np.mean(size < tol * largest)) if largest > 0 else 1.0
 
 
 def log_ratio(w: npt.ArrayLike, expert: npt.ArrayLike) -> float:
-    """Logarithm of the known features' sum of |w| over the unknown features'.
+    """Logarithm of the known features' sum of |w| over the unknown ones'; NaN for 0 over 0."""
+    weights, marks = _pair(w, expert)
+    known, unknown = np.abs(weights[marks > 0]).sum(), np.abs(weights[marks <= 0]).sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.log(known) - np.log(unknown))
+
+
+def bootstrap_auc(
+    y: npt.ArrayLike, scores: npt.ArrayLike, n_bootstrap: int = 100, random_state: Any = 0
+) -> FloatArray:
+    """AUCs of many models on the same bootstrap samples of the rows, shape (n_bootstrap, M).
+
+    A sample without one of the classes has no AUC and is drawn again.
 
     Parameters
     ----------
-    w : array of shape (p,)
-    expert : array of shape (p,)
-        Known where > 0.
+    y : array of shape (n,)
+        Classes; positive where > 0.
+    scores : array of shape (n, M), or (n,) for one model
+        Decision values, a column a model; equal scores count one half.
+    """
+    positive = np.asarray(y, dtype=np.float64) > 0
+    columns = _columns(scores, len(positive))
+    if positive.all() or not positive.any():
+        raise DataError("the AUC needs rows of both classes; only one class is present")
+    if n_bootstrap < 1:
+        raise OptionError(f"n_bootstrap={n_bootstrap}; use at least 1, say 100.")
+    counts = _samples(positive, n_bootstrap, np.random.default_rng(random_state))
+    upper, lower = counts * positive, counts * ~positive
+    pairs = upper.sum(axis=1) * lower.sum(axis=1)
+    return np.stack([_won(upper, lower, column) / pairs for column in columns.T], axis=1)
+
+
+def sparsest_accurate(
+    y: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    coefficients: npt.ArrayLike,
+    *,
+    n_bootstrap: int = 100,
+    level: float = 0.05,
+    random_state: Any = 0,
+) -> tuple[int, npt.NDArray[np.bool_]]:
+    """Choose the sparsest of the models that are not significantly worse than the best.
+
+    The best model has the highest mean AUC over the bootstrap samples. Another is significantly
+    worse if its one-sided paired p-value lies below ``level``: p = (1 + number of samples in which
+    its AUC is at least the best one's) / (1 + n_bootstrap). Of the rest, the best among them, the
+    one with the largest Gini coefficient is chosen; of equal ones the one with the higher mean AUC,
+    then the first. Sec. 4.1, criterion (ii); the paper does not name its test.
+
+    Parameters
+    ----------
+    y, scores, n_bootstrap, random_state :
+        Of the validation rows, as for :func:`bootstrap_auc`.
+    coefficients : array of shape (M, p)
+    level : float in (0, 1)
 
     Returns
     -------
-    float
-        Infinite where one of the sums is 0, NaN where both are.
-
-    Raises
-    ------
-    DataError
-        The lengths differ.
-
-    References
-    ----------
-    Wang, Oh, Wang & Wiens, "Learning credible models" (2018), sec. 4.1 (for two features).
+    chosen : int
+    kept : ndarray of bool, shape (M,)
+        The models that are not significantly worse than the best.
     """
-    weights, marks = _pair(w, expert)
-    known = float(np.abs(weights[marks > 0]).sum())
-    unknown = float(np.abs(weights[marks == 0]).sum())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.log(known) - np.log(unknown))
+    if not 0 < level < 1 or level * (1 + n_bootstrap) <= 1:
+        raise OptionError(
+            f"level={level} with n_bootstrap={n_bootstrap}: use a level in (0, 1) and more than "
+            "1 / level - 1 samples, say 0.05 and 100."
+        )
+    w = np.atleast_2d(np.asarray(coefficients, dtype=np.float64))
+    aucs = bootstrap_auc(y, scores, n_bootstrap, random_state)
+    if len(w) != aucs.shape[1]:
+        raise DataError(f"{aucs.shape[1]} columns of scores need as many models, got {len(w)}")
+    mean = aucs.mean(axis=0)
+    as_good = (aucs >= aucs[:, [int(mean.argmax())]]).sum(axis=0)
+    kept = (1 + as_good) / (1 + n_bootstrap) >= level
+    order = np.lexsort((-mean, -np.array([gini(row) for row in w]), ~kept))
+    return int(order[0]), kept
+
+
+def _columns(scores: npt.ArrayLike, n: int) -> FloatArray:
+    """Scores as a finite (n, M) array."""
+    values = np.asarray(scores, dtype=np.float64)
+    values = values[:, np.newaxis] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) != n:
+        raise DataError(f"{n} classes need scores of shape ({n}, M), got {np.shape(scores)}")
+    if not np.isfinite(values).all():
+        raise DataError("scores hold numbers that are not finite; drop such models")
+    return values
+
+
+def _samples(
+    positive: npt.NDArray[np.bool_], n_bootstrap: int, rng: np.random.Generator
+) -> IntArray:
+    """How often each row stands in each sample, shape (n_bootstrap, n); both classes in each."""
+    n = len(positive)
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=n_bootstrap)
+    while True:
+        held = counts[:, positive].sum(axis=1)
+        lacking = (held == 0) | (held == n)
+        if not lacking.any():
+            return counts
+        counts[lacking] = rng.multinomial(n, np.full(n, 1 / n), size=int(lacking.sum()))
+
+
+def _won(upper: IntArray, lower: IntArray, scores: FloatArray) -> FloatArray:
+    """Pairs (positive, negative) in the right order, ties one half, in each sample."""
+    order = np.argsort(scores, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(scores[order]) > 0])
+    ups = np.add.reduceat(upper[:, order], starts, axis=1)
+    downs = np.add.reduceat(lower[:, order], starts, axis=1)
+    below = np.cumsum(downs, axis=1) - downs / 2
+    return np.asarray((ups * below).sum(axis=1), dtype=np.float64)
 
 
 def _smoothed(rows: FloatArray, eps: float) -> FloatArray:
@@ -235,12 +231,11 @@ def _smoothed(rows: FloatArray, eps: float) -> FloatArray:
 
 def _pair(w: npt.ArrayLike, expert: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Coefficients and marks of one length."""
-    weights, marks = as_vector(w), as_vector(expert)
+    weights, marks = _vector(w), _vector(expert)
     if weights.shape != marks.shape:
         raise DataError(f"{weights.size} coefficients need as many marks, got {marks.size}")
     return weights, marks
 
 
-def as_vector(w: npt.ArrayLike) -> FloatArray:
-    """Coefficients as a float vector."""
+def _vector(w: npt.ArrayLike) -> FloatArray:
     return np.asarray(w, dtype=np.float64).ravel()

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
+import msgspec
 import numpy as np
+import pandas as pd
 
 from milpscore.core.card import Card
-from milpscore.core.design import Design, IntArray
+from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import SolverError
 from milpscore.core.result import Claim, Result
 from milpscore.fitting import fit_card
 from milpscore.rounding import combine
+from milpscore.scorecard import Scorecard
 
 SCORE_METHODS = ("by_feature", "joint")
 """As the slides' algorithm prints it; all features in one program."""
 
 
-@dataclass(frozen=True)
-class FusedLassoOptions:
+class FusedLassoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is asked of every program.
 
     Attributes
@@ -31,10 +34,8 @@ class FusedLassoOptions:
         1 in the slides.
     most_points : int
         Points lie in 0, ..., most_points.
-    node_limit : int or None
-        The same on every machine, unlike seconds.
-    time_limit : float
-        Seconds of each program; what they cut off is not deterministic.
+    node_limit, time_limit :
+        Of each program; what seconds cut off is not the same on every machine.
     """
 
     lam: float = 0.01
@@ -44,13 +45,7 @@ class FusedLassoOptions:
     time_limit: float = 300.0
 
     def fit(self, design: Design) -> Result:
-        """The score of a design; the lowest bin of each feature has 0 points.
-
-        Raises
-        ------
-        SolverError
-            The limits leave no card.
-        """
+        """The score of a design; the lowest bin of each feature has 0 points."""
         _, result = fit_card(
             design, "fused_lasso", lam=self.lam, margin=self.margin, coef_min=0,
             coef_max=self.most_points, reference="lowest", progress=False,
@@ -71,27 +66,18 @@ class Learnt:
 
 
 def learn(method: str, design: Design, options: FusedLassoOptions) -> Learnt:
-    """The score by one of :data:`SCORE_METHODS`.
+    """The score of a design all of whose columns are bins, by one of :data:`SCORE_METHODS`.
 
     Feature by feature, each program sees its own bins only, so that rows that agree in them are
     one; the points are summed and the totals cut where the fewest rows are wrong.
-
-    Parameters
-    ----------
-    method : str
-    design : Design
-        Every column in a block of bins.
-    options : FusedLassoOptions
     """
-    if method == "joint":
-        results = [options.fit(design)]
-        card = results[0].card
-    else:
-        results = [options.fit(_only(design, block)) for block in design.blocks]
-        card = summed(design, [_points(result) for result in results])
-    assert card is not None
+    parts = [design] if method == "joint" else [_only(design, block) for block in design.blocks]
+    results = [options.fit(part) for part in parts]
+    points = [result.card.coefficients for result in results if result.card is not None]
+    joint = results[0].card if method == "joint" else None
     proved = all(result.claim is Claim.OPTIMAL for result in results)
-    return Learnt(card, proved, max(float(result.gap) for result in results))
+    gap = max(float(result.gap) for result in results)
+    return Learnt(joint or summed(design, points), proved, gap)
 
 
 def _only(design: Design, block: tuple[int, ...]) -> Design:
@@ -106,14 +92,7 @@ def _only(design: Design, block: tuple[int, ...]) -> Design:
 
 
 def summed(design: Design, points: Sequence[IntArray]) -> Card:
-    """The card of each feature's points, its separator where the fewest rows are wrong.
-
-    Parameters
-    ----------
-    design : Design
-    points : sequence of int arrays
-        Those of each block's bins.
-    """
+    """The card of each block's points, its separator where the fewest rows are wrong."""
     cards = {}
     for block, own in zip(design.blocks, points, strict=True):
         every = np.zeros(design.shape[1], dtype=np.int64)
@@ -122,7 +101,33 @@ def summed(design: Design, points: Sequence[IntArray]) -> Card:
     return combine(design, cards)
 
 
-def _points(result: Result) -> IntArray:
-    """The points of a result that has a card."""
-    assert result.card is not None
-    return result.card.coefficients
+def conditions(card: Scorecard) -> list[tuple[str, str, int]]:
+    """(feature, condition, points) of every bin that is left after merging equal neighbours.
+
+    Neighbouring categories merge as intervals do.
+    """
+    found = []
+    for rows in card.rows:
+        start = 0
+        for at, row in enumerate(rows):
+            last = at + 1 == len(rows)
+            if last or row.kind != "category" or rows[at + 1].points != row.points:
+                names = ", ".join(each.category for each in rows[start : at + 1])
+                words = f"= {names}" if row.kind == "category" else row.condition()
+                found.append((row.feature, words, row.points))
+                start = at + 1
+    return found
+
+
+def by_total(totals: FloatArray, positive: Any) -> pd.DataFrame:
+    """Rows of either class by total: columns total (0, 1, ...), negative, positive.
+
+    ``positive`` is 1 for the positive class, else 0 or -1.
+    """
+    whole = np.rint(totals).astype(np.int64)
+    count = int(whole.max()) + 1
+    sides = {
+        name: np.bincount(whole[(np.asarray(positive) == 1) == side], minlength=count)
+        for name, side in (("negative", False), ("positive", True))
+    }
+    return pd.DataFrame({"total": np.arange(count), **sides})

@@ -2,195 +2,218 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from experiments.means import means_of
-from experiments.runner import Progress, Results, RunStore, finish_runs
-from experiments.scores.fits import FusedLassoOptions
-from experiments.scores.learning import by_total
-from experiments.scores.recovery_runs import (
-    DIAREM,
-    GRID,
-    RECOVERY_METHODS,
-    fresh_cohort,
-    recovery_run,
+from experiments.binarsity.models import PathOptions, binned, choose, matched
+from experiments.runner import Experiment, Finding, Result, Results, means_of
+from experiments.scores.data import make_diabetes_cohort
+from experiments.scores.fits import (
+    SCORE_METHODS,
+    FusedLassoOptions,
+    Learnt,
+    by_total,
+    conditions,
+    learn,
+    summed,
 )
+from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import OptionError
+from milpscore.data import Binner
+from milpscore.metrics import accuracy, auc
+from milpscore.scorecard import Scorecard, diarem
 
-if TYPE_CHECKING:
-    import pandas as pd
+DIAREM = "diarem"
+RECOVERY_METHODS = (*SCORE_METHODS, "binarsity")
+SCALE = 22
+"""The largest total of DiaRem."""
 
-    from milpscore.scorecard import Scorecard
+GRID: dict[str, tuple[float, ...]] = {
+    "age": (30, 35, 40, 45, 50, 55, 60, 65),
+    "hba1c": (6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0, 9.5, 10.0),
+    "other_drugs": (1, 2, 3),
+}
+"""Where bins may begin."""
 
-SIZES = (200, 1000, 5000, 20_000)
-LAM = 0.002
-
-_MEASURES = ("accuracy", "auc", "correlation", "recall", "precision", "bins")
-
-
-@dataclass(frozen=True, eq=False)
-class DiaremRecovery:
-    """Scores learnt from cohorts of several sizes, beside the table the cohorts follow.
-
-    Attributes
-    ----------
-    runs : DataFrame
-        One row a repetition, size and method, with the measures of the summary, the share of
-        DiaRem's answers that are given too (agreement), and whether every program was proved
-        optimal (binarsity: whether its path reached its gaps).
-    summary : DataFrame
-        One row a size and method, and one for DiaRem itself: on fresh patients the accuracy, the
-        AUC and the correlation with DiaRem's totals; recall and precision of the true cuts among
-        those of the card; bins after merging.
-    points : DataFrame
-        One row a feature and bin of the grid: DiaRem's points, and a column a method with the means
-        over the repetitions of the largest size, every card scaled to DiaRem's largest total, 22
-        (NAME_stdev: standard deviation).
-    cards : mapping of str to Scorecard
-        Each method's card from the largest cohort of repetition 0, and "diarem".
-    totals : mapping of str to DataFrame
-        Fresh patients by total of these cards: total, negative (remission), positive.
-    """
-
-    runs: pd.DataFrame
-    summary: pd.DataFrame
-    points: pd.DataFrame
-    cards: Mapping[str, Scorecard]
-    totals: Mapping[str, pd.DataFrame]
+_FRESH = 20_000
+_MEASURES = ["accuracy", "auc", "correlation", "recall", "precision", "bins"]
 
 
-@dataclass(frozen=True)
-class _Recovery:
-    """One repetition of one size a run."""
-
-    sizes: tuple[int, ...]
-    options: FusedLassoOptions
-    random_state: int
-
-    def settings(self) -> dict[str, Any]:
-        return {**asdict(self), "grid": {name: list(cuts) for name, cuts in GRID.items()}}
-
-    def place(self, run: int) -> tuple[int, int]:
-        """Repetition and size of a run."""
-        repetition, at = divmod(run, len(self.sizes))
-        return repetition, self.sizes[at]
-
-    def __call__(self, run: int) -> dict[str, Any]:
-        repetition, size = self.place(run)
-        return recovery_run(size, [self.random_state, repetition], self.options)
-
-
-def diarem_recovery(
-    runs: int = 10,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    sizes: Sequence[int] = SIZES,
-    options: FusedLassoOptions | None = None,
-    n_jobs: int = 1,
-    random_state: int = 0,
-    progress: Progress | None = None,
-) -> DiaremRecovery:
-    """Learn a score of DiaRem's form from cohorts that follow DiaRem.
+class DiaremRecovery(Experiment, frozen=True, kw_only=True):
+    """A score of DiaRem's form learnt from cohorts that follow DiaRem.
 
     The slides learn one from patients whose data are not public. Here cohorts come from
-    :func:`milpscore.data.make_diabetes_cohort`, and the bins may begin every five years of age, at
-    every half per cent of HbA1c and at every count of other drugs up to 3: the true cuts are among
-    them. The fused-lasso programs are those of :func:`score_learning`; "binarsity" is for
-    comparison: the logistic loss with binarsity, lam chosen on a cohort of the same size, the
-    coefficients scaled to a largest total of 22 and rounded, the separator set where the fewest
-    training rows are wrong.
+    :func:`make_diabetes_cohort`, and the bins may begin every five years of age, at every half per
+    cent of HbA1c and at every count of other drugs up to 3: the true cuts are among them. The
+    fused-lasso programs are those of the score learning; "binarsity" is for comparison: the
+    logistic loss with binarsity, lam chosen on a cohort of the same size, the coefficients scaled
+    to a largest total of 22 and rounded, the separator set where the fewest training rows are
+    wrong.
 
-    Parameters
-    ----------
-    runs : int
-        Repetitions, each with cohorts of its own.
-    out : path-like, optional
-        A file of finished runs; those it holds are not done again.
-    sizes : sequence of int
-        Patients, 20 at least.
-    options : FusedLassoOptions, optional
-        Of the programs; by default lam is 0.002.
-    n_jobs : int
-    random_state : int
-    progress : callable, optional
-        ``progress(done, total)`` in cohorts.
-
-    Returns
-    -------
-    DiaremRecovery
-
-    Raises
-    ------
-    OptionError
-        A parameter lies outside its range, or ``out`` holds runs with other settings.
-    DataError
-        ``out`` cannot be read.
+    Tables: ``summary`` (on 20,000 fresh patients, a row a size and method, and DiaRem itself:
+    correlation of the totals with DiaRem's; recall and precision of the true cuts; bins after
+    merging) and ``points`` (of every bin of the grid, means over the repetitions of the largest
+    size, every card scaled to DiaRem's largest total). ``cards`` and ``totals`` are those of
+    repetition 0.
 
     References
     ----------
     Sokolovska, Chevaleyre & Zucker, score learning, "Prediction of the Diabetes Remission"; Still
     et al., Lancet Diabetes Endocrinol. 2 (2014).
     """
-    ascending = tuple(sorted({int(size) for size in sizes}))
-    if runs < 1 or not ascending or ascending[0] < 20:
-        raise OptionError(f"runs={runs}, sizes={sizes}; use at least 1 and cohorts of 20 or more.")
-    recovery = _Recovery(ascending, options or FusedLassoOptions(lam=LAM), random_state)
-    store = RunStore(out, "diarem-recovery", recovery.settings())
-    total = runs * len(ascending)
-    finished = finish_runs(store, recovery, total, n_jobs=n_jobs, progress=progress)
-    return _recovery(finished, recovery)
+
+    sizes: tuple[int, ...] = (200, 1000, 5000, 20_000)
+    options: FusedLassoOptions = FusedLassoOptions(lam=0.002)
+
+    name = "diarem-recovery"
+    repetitions = 10
+
+    def total(self, repetitions: int) -> int:
+        """A run a repetition and size."""
+        if not self.sizes or min(self.sizes) < 20:
+            raise OptionError(f"sizes={self.sizes}; use cohorts of 20 or more.")
+        return repetitions * len(self._ascending)
+
+    def settings(self) -> dict[str, Any]:
+        """With the grid, on which everything depends."""
+        return {**super().settings(), "sizes": self._ascending, "grid": GRID}
+
+    def place(self, run: int) -> tuple[int, int]:
+        """Repetition and size of a run."""
+        repetition, at = divmod(run, len(self._ascending))
+        return repetition, self._ascending[at]
+
+    def __call__(self, run: int) -> Result:
+        """Every method's measures, card and scaled points from one cohort, and DiaRem's."""
+        repetition, size = self.place(run)
+        rng = np.random.default_rng([self.random_state, repetition, size])
+        X, y, _ = make_diabetes_cohort(size, random_state=rng)
+        others, labels, _ = make_diabetes_cohort(size, random_state=rng)
+        binner = Binner(thresholds=GRID)
+        design = binner.fit_design(X, y)
+        fresh = self._fresh(repetition)
+        learnt = {method: learn(method, design, self.options) for method in SCORE_METHODS}
+        learnt["binarsity"] = _rounded(binner, design, (X, y), (others, labels))
+        answers: Result = {}
+        for method, each in learnt.items():
+            card = Scorecard.from_card(each.card, design, title=f"Remission score, {method}")
+            answers[method] = {
+                **_measures(card, *fresh), "proved": each.proved, "card": card.to_json(),
+                "scaled": _scaled(card.points, card.blocks).tolist(),
+            }  # fmt: skip
+        published = [_published(column) for column in design.columns]
+        answers[DIAREM] = {**_measures(diarem(), *fresh), "proved": True, "scaled": published}
+        return answers
+
+    def finding(self, results: Results) -> Finding:
+        """Means over the repetitions, and the cards of the first."""
+        rows = []
+        for run, result in results.items():
+            repetition, size = self.place(run)
+            rows += [
+                {"run": repetition, "size": size, "method": method, **found}
+                for method, found in result.items()
+            ]
+        every = pd.DataFrame(rows).astype(dict.fromkeys(_MEASURES, float))
+        kept = ["run", "size", "method", *_MEASURES, "agreement", "proved"]
+        shown = results[len(self._ascending) - 1]
+        cards = {name: Scorecard.from_json(shown[name]["card"]) for name in RECOVERY_METHODS}
+        cards[DIAREM] = diarem()
+        X, y = self._fresh(0)
+        return Finding(
+            runs=every[kept],
+            summary=means_of(every, ["size", "method"], _MEASURES),
+            points=_points(every[every["size"] == self._ascending[-1]], cards[SCORE_METHODS[0]]),
+            cards=cards,
+            totals={name: by_total(card.score(X), y) for name, card in cards.items()},
+        )
+
+    def draw(self, found: Finding) -> Any:
+        """Totals by class, points beside DiaRem's, and accuracy by size."""
+        from experiments.scores.plots import recovery_figure
+
+        return recovery_figure(found)
+
+    @property
+    def _ascending(self) -> tuple[int, ...]:
+        return tuple(sorted(set(self.sizes)))
+
+    def _fresh(self, repetition: int) -> tuple[pd.DataFrame, Any]:
+        """The patients on whom a repetition's scores are measured."""
+        rng = np.random.default_rng([self.random_state, repetition, 0])
+        X, y, _ = make_diabetes_cohort(_FRESH, random_state=rng)
+        return X, y.to_numpy()
 
 
-def _recovery(finished: Results, recovery: _Recovery) -> DiaremRecovery:
-    import pandas as pd
-
-    from milpscore.scorecard import Scorecard, diarem
-
-    rows, points = [], []
-    for run, result in finished.items():
-        repetition, size = recovery.place(run)
-        for method, found in result.items():
-            own = {name: found[name] for name in (*_MEASURES, "agreement", "proved")}
-            rows.append({"run": repetition, "size": size, "method": method, **own})
-            if size == recovery.sizes[-1] and method != DIAREM:
-                points.append({"run": repetition, "method": method, "points": found["scaled"]})
-    runs = pd.DataFrame(rows)
-    runs[list(_MEASURES)] = runs[list(_MEASURES)].astype(float)
-    shown = finished[len(recovery.sizes) - 1]
-    cards = {m: Scorecard.from_json(shown[m]["card"]) for m in RECOVERY_METHODS}
-    cards[DIAREM] = diarem()
-    X, y = fresh_cohort([recovery.random_state, 0])
-    totals = {name: by_total(card.score(X), y) for name, card in cards.items()}
-    summary = means_of(runs, ["size", "method"], _MEASURES)
-    return DiaremRecovery(runs, summary, _points(points, shown[DIAREM], cards), cards, totals)
+def _rounded(binner: Binner, design: Design, train: Any, validation: Any) -> Learnt:
+    """Binarsity's logistic model, scaled so that the largest total is 22, and rounded."""
+    rows, others = ((binned(binner, X), y.to_numpy()) for X, y in (train, validation))
+    chosen = choose("binarsity", rows, others, PathOptions())
+    points = np.rint(_scaled(chosen.coefficients, design.blocks)).astype(np.int64)
+    card = summed(design, [points[list(block)] for block in design.blocks])
+    return Learnt(card, chosen.gap <= PathOptions().tol, chosen.gap)
 
 
-def _points(
-    found: list[dict[str, Any]], truth: Mapping[str, Any], cards: Mapping[str, Scorecard]
-) -> pd.DataFrame:
-    """The scaled points of every bin of the grid."""
-    import pandas as pd
+def _scaled(points: Any, blocks: Any) -> FloatArray:
+    """Points with the least of each feature at 0 and a largest total of :data:`SCALE`."""
+    w = np.array(points, dtype=np.float64)
+    for block in blocks:
+        w[list(block)] -= w[list(block)].min()
+    top = sum(float(w[list(block)].max()) for block in blocks)
+    return np.asarray(w * (SCALE / top if top > 0 else 0.0))
 
-    from milpscore.scorecard.rows import merged_bins
 
-    some = cards[RECOVERY_METHODS[0]]
+def _published(column: Column) -> float:
+    """DiaRem's points of a bin of the grid, none of which crosses one of its cuts."""
+    worth = [
+        row.points
+        for rows in diarem().rows
+        for row in rows
+        if row.feature == column.feature
+        and (row.category == column.category if row.kind == "category" else row.lower <= column.lower)
+    ]
+    return float(worth[-1])
+
+
+def _measures(card: Scorecard, X: pd.DataFrame, y: Any) -> Result:
+    """What a card is worth on fresh patients, and how near it comes to DiaRem."""
+    published = diarem()
+    totals, truth = card.score(X), published.score(X)
+    answers = card.rule.positive(totals)
+    spread = float(totals.std()) > 0
+    # each feature's cuts on a scale of its own
+    cuts, true = ([1000.0 * list(GRID).index(f) + at for f, at in _cuts(each)] for each in (card, published))
+    return {
+        "accuracy": float(accuracy(y == 1, answers)),
+        "agreement": float((answers == published.rule.positive(truth)).mean()),
+        "auc": float(auc(y, totals)),
+        "correlation": float(np.corrcoef(totals, truth)[0, 1]) if spread else None,
+        **matched(np.array(true), np.array(cuts), 0.0),
+        "bins": len(conditions(card)),
+    }
+
+
+def _cuts(card: Scorecard) -> list[tuple[str, float]]:
+    """(feature, where a bin begins) of a card."""
+    rows = (row for rows in card.rows for row in rows if row.kind == "interval")
+    return [(row.feature, row.lower) for row in rows if np.isfinite(row.lower)]
+
+
+def _points(found: pd.DataFrame, some: Scorecard) -> pd.DataFrame:
+    """The scaled points of every bin of the grid; ``some`` card knows their words."""
     # one bin at a time: nothing merges
-    words = [merged_bins(some.columns, some.points, [j])[0] for j in range(len(some.columns))]
+    words = [some.merged([j])[0] for j in range(len(some.columns))]
+    scaled = {name: np.array(part.tolist()) for name, part in found.groupby("method")["scaled"]}
     table = pd.DataFrame(
         {
             "feature": [row.feature for row in words],
             "bin": [row.condition() for row in words],
-            DIAREM: truth["scaled"],
+            DIAREM: scaled[DIAREM][0],
         }
     )
     for method in RECOVERY_METHODS:
-        values = np.array([each["points"] for each in found if each["method"] == method])
-        table[method] = values.mean(axis=0)
-        spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.full(len(table), np.nan)
-        table[f"{method}_stdev"] = spread
+        values = pd.DataFrame(scaled[method])
+        table[method], table[f"{method}_stdev"] = values.mean(), values.std()
     return table

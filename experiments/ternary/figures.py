@@ -2,79 +2,39 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
+import msgspec
 import numpy as np
+import pandas as pd
 
-from experiments.runner import Progress, Results, RunStore, finish_runs
-from experiments.ternary.runs import METHODS, POINTS, TernaryRuns, count_binary, in_order
-from experiments.ternary.shape import shape_of
-from milpscore.core.design import FloatArray
+from experiments.runner import Experiment, Finding, Result, Results
+from experiments.ternary.shape import BINARY, ORDER, POINTS, count_binary, shape_of
+from milpscore.core.card import Card, DecisionRule
+from milpscore.core.design import Design, FloatArray, IntArray
+from milpscore.core.errors import OptionError
+from milpscore.core.program import Program
+from milpscore.core.result import Result as Solved
+from milpscore.core.statement import Statement
+from milpscore.data import make_design, make_ternary
+from milpscore.formulations import convex_rounding, hinge
+from milpscore.rounding import derandomised, nearest, randomised
+from milpscore.rounding.expectations import held_losses
+from milpscore.search import hill_climbing, local_search
+from milpscore.search.points import neighbours
+from milpscore.solvers import load, solve
+from milpscore.solvers.session import set_option
+from milpscore.verify import evaluate
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-GAMMAS = (0.1, 0.5, 1.0, 2.0, 5.0, 7.5, 10.0, 15.0, 20.0, 25.0, 35.0, 50.0, 75.0, 100.0, 200.0)
-
-
-@dataclass(frozen=True, eq=False)
-class TernaryFigures:
-    """The relaxation, its roundings, the searches and the exact optimum over the margin.
-
-    Attributes
-    ----------
-    runs : DataFrame
-        One row a run, gamma and method: objective (mean hinge loss; of draws their mean), error
-        (share of wrong answers on the training rows), and, the same for all methods of a run and
-        gamma, the exact program's bound and claim, and in_order: whether relaxed <= bound <= exact
-        <= every rounding.
-    binary : DataFrame
-        One row a gamma, Figure 3: doubled weights that are 0 or 1, mean and least over the runs, at
-        a vertex of the LP's optima and at an interior point, out of ``dimension``.
-    summary : DataFrame
-        One row a gamma, Figures 7 and 8: mean error of every method.
-    objectives : DataFrame
-        One row a gamma: mean objective of every method.
-    proofs : DataFrame
-        One row a gamma: means of the relaxation's objective, of the bound and of the exact
-        program's objective, how many runs have a proved optimum, and in how many the order holds.
-    shape : DataFrame
-        One row a statement of the paper: figure, reproduced ("yes", "no"), statement, and here
-        (what was measured).
-    gammas : ndarray of shape (g,), ascending
-    weights : ndarray of shape (runs, g, 2, dimension)
-        The doubled weights, Figure 4: those of the vertex, then those of the interior point.
-    """
-
-    runs: pd.DataFrame
-    binary: pd.DataFrame
-    summary: pd.DataFrame
-    objectives: pd.DataFrame
-    proofs: pd.DataFrame
-    shape: pd.DataFrame
-    gammas: FloatArray
-    weights: FloatArray
+CARDS = ("nearest", "best_of_draws", "derandomised", "local_search", "hill_climbing", "exact")
+METHODS = ("relaxed", "draw_of_interior", "draw", *CARDS)
 
 
-def ternary_figures(
-    runs: int = 10,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    gammas: Sequence[float] = GAMMAS,
-    n_samples: int = 38,
-    n_features: int = 69,
-    n_draws: int = 100,
-    n_restarts: int = 10,
-    time_limit: float = 5.0,
-    node_limit: int | None = None,
-    n_jobs: int = 1,
-    random_state: int = 0,
-    progress: Progress | None = None,
-) -> TernaryFigures:
-    """Repeat Figures 3, 4, 7 and 8: binary weights, path and errors as functions of the margin.
+class TernaryFigures(Experiment, frozen=True, kw_only=True):
+    """Binary weights, path and errors as functions of the margin.
 
     Data of :func:`milpscore.data.make_ternary`, the paper's being private; ternary weights,
     threshold 0. The relaxation is the LP over the doubled features. The figures' curve after
@@ -82,78 +42,176 @@ def ternary_figures(
     at a vertex, and at an interior point as the paper's solver gives it; beside it stand nearest
     rounding, the best of the draws, derandomised rounding (all of the vertex), the paper's local
     search, random-restart hill climbing, and what the paper could not show: the best ternary
-    weights of all, with the bound that was proved within the limits. It starts from the best card
-    of the others.
+    weights of all, with the bound that was proved within the limits (where seconds stop a solve,
+    its card and bound depend on the machine; a limit on nodes does not). It starts from the best
+    card of the others.
 
-    Parameters
-    ----------
-    runs : int
-        Draws of the data; the paper has one set.
-    out : path-like, optional
-        A file of finished runs, which are not done again.
-    gammas : sequence of float
-        Margins, in the unit of the data.
-    n_samples, n_features : int
-    n_draws : int
-        Draws of randomised rounding.
-    n_restarts : int
-        Climbs of hill climbing.
-    time_limit, node_limit :
-        Of each exact program. Where time stops one, its card and bound depend on the machine; a
-        limit on nodes does not.
-    n_jobs : int
-    random_state : int
-    progress : callable, optional
-        ``progress(done, total)``.
-
-    Returns
-    -------
-    TernaryFigures
-
-    Raises
-    ------
-    OptionError
-        A parameter lies outside its range, or ``out`` holds runs with other settings.
-    DataError
-        ``out`` cannot be read.
+    Tables, a row a gamma: ``binary`` (Figure 3: doubled weights that are 0 or 1), ``summary``
+    (Figures 7 and 8: mean error on the training rows), ``objectives``, ``proofs`` (in_order counts
+    the runs with relaxed <= bound <= exact <= every rounding); ``shape`` (a row a statement of the
+    paper). ``weights``, shape (runs, g, 2, dimension), are Figure 4's: at the vertex, then at the
+    interior point.
 
     References
     ----------
     Chevaleyre, Koriche & Zucker, "Learning linear classifiers with ternary weights from metagenomic
     data" (2013), sec. 3.1, 4 and 5, Figures 3, 4, 7 and 8.
     """
-    margins = tuple(np.sort(np.asarray(gammas, dtype=np.float64).ravel()).tolist())
-    work = TernaryRuns(
-        margins, n_samples, n_features, n_draws, n_restarts, time_limit, node_limit, random_state
-    )
-    store = RunStore(out, "ternary-figures", work.settings())
-    finished = finish_runs(store, work, runs, n_jobs=n_jobs, progress=progress)
-    return _figures(finished, np.array(margins))
+
+    gammas: tuple[float, ...] = (
+        0.1, 0.5, 1.0, 2.0, 5.0, 7.5, 10.0, 15.0, 20.0, 25.0, 35.0, 50.0, 75.0, 100.0, 200.0
+    )  # fmt: skip
+    n_samples: int = 38
+    n_features: int = 69
+    n_draws: int = 100
+    n_restarts: int = 10
+    time_limit: float = 5.0
+    node_limit: int | None = None
+
+    name = "ternary-figures"
+    repetitions = 10
+
+    def __post_init__(self) -> None:
+        """Order the margins; refuse what no run could use."""
+        margins = np.sort(np.asarray(self.gammas, dtype=np.float64).ravel())
+        if not len(margins) or not np.isfinite(margins).all() or margins[0] <= 0:
+            raise OptionError("gammas must be finite positive numbers, and at least one.")
+        for name in ("n_draws", "n_restarts"):
+            if getattr(self, name) < 1:
+                raise OptionError(f"{name}={getattr(self, name)}; use at least 1.")
+        msgspec.structs.force_setattr(self, "gammas", tuple(margins.tolist()))
+
+    def __call__(self, run: int) -> Result:
+        """Every margin on one draw of the data."""
+        drawing, rounding = np.random.SeedSequence([self.random_state, run]).spawn(2)
+        X, y = make_ternary(self.n_samples, self.n_features, random_state=drawing)
+        design = make_design(X, y)
+        seed = int(rounding.generate_state(1)[0] % 2**31)
+        return {
+            "largest_l1": float(np.abs(design.X).sum(axis=1).max()),
+            "margins": [self._margin(design, gamma, seed) for gamma in self.gammas],
+        }
+
+    def finding(self, results: Results) -> Finding:
+        """Every figure's table, and what the paper says of them."""
+        runs = pd.DataFrame([row for run, result in results.items() for row in _rows(run, result)])
+        weights = np.array(
+            [
+                [[margin["weights"][point] for point in POINTS] for margin in result["margins"]]
+                for result in results.values()
+            ]
+        )
+        gammas = np.array(self.gammas)
+        return Finding(
+            runs=runs, binary=_binary(weights, gammas), summary=_wide(runs, "error"),
+            objectives=_wide(runs, "objective"), proofs=_proofs(runs),
+            shape=shape_of(runs, weights, gammas), gammas=gammas, weights=weights,
+        )  # fmt: skip
+
+    def draw(self, found: Finding) -> Any:
+        """The four figures."""
+        from experiments.ternary.plots import ternary_figure
+
+        return ternary_figure(found)
+
+    def _margin(self, design: Design, gamma: float, seed: int) -> Result:
+        """All methods at one margin."""
+        relaxed, weights = _relaxations(design, gamma)
+        exact = hinge(design, margin=gamma, weights="ternary", intercept="zero")
+        statement = exact.statement
+        w = relaxed.coefficients
+        interior = weights["interior"].reshape(-1, 2) @ np.array([1.0, -1.0])
+        cards = self._cards(statement, w, seed)
+        best = min(cards.values(), key=lambda card: evaluate(statement, card).objective)
+        proved = solve(
+            exact, warm_start=best, time_limit=self.time_limit, node_limit=self.node_limit,
+            progress=False,
+        )  # fmt: skip
+        assert proved.card is not None  # it started from a verified one
+        cards["exact"] = proved.card
+        points = np.stack([cards[name].coefficients for name in CARDS])
+        draws = {
+            "draw": _draws(statement, w, self.n_draws, seed),
+            "draw_of_interior": _draws(statement, interior, self.n_draws, seed),
+        }
+        objectives = {name: evaluate(statement, card).objective for name, card in cards.items()}
+        errors = dict(zip(CARDS, _errors(design, points).tolist(), strict=True))
+        for name, each in draws.items():
+            objectives[name] = float(held_losses(statement, each, 0.0).mean())
+            errors[name] = float(_errors(design, each).mean())
+        errors["relaxed"] = float(_errors(design, w[None, :])[0])
+        return {
+            "gamma": gamma,
+            "objectives": {**objectives, "relaxed": relaxed.objective},
+            "errors": errors,
+            "bound": max(proved.dual_bound, relaxed.dual_bound),
+            "claim": str(proved.claim),
+            "weights": {name: each.tolist() for name, each in weights.items()},
+        }
+
+    def _cards(self, statement: Statement, w: FloatArray, seed: int) -> dict[str, Card]:
+        """The card of each rounding and search."""
+        found = {
+            "nearest": nearest(statement, w, 0.0),
+            "best_of_draws": randomised(
+                statement, w, n_draws=self.n_draws, random_state=seed
+            ).card,
+            "derandomised": derandomised(statement, w, 0.0).card,
+            "local_search": local_search(statement).card,
+            "hill_climbing": hill_climbing(
+                statement, n_restarts=self.n_restarts, random_state=seed
+            ).card,
+        }
+        # nothing limits the terms and the intercept is 0: every rounding is a card
+        return {name: card for name, card in found.items() if card is not None}
 
 
-def _figures(finished: Results, gammas: FloatArray) -> TernaryFigures:
-    import pandas as pd
-
-    table = pd.DataFrame([row for run, result in finished.items() for row in _rows(run, result)])
-    weights = np.array(
-        [
-            [[margin["weights"][point] for point in POINTS] for margin in result["margins"]]
-            for result in finished.values()
-        ]
-    )
-    return TernaryFigures(
-        runs=table,
-        binary=_binary(weights, gammas),
-        summary=_wide(table, "error"),
-        objectives=_wide(table, "objective"),
-        proofs=_proofs(table),
-        shape=shape_of(table, weights, gammas),
-        gammas=gammas,
-        weights=weights,
-    )
+def in_order(objectives: dict[str, float], bound: float) -> bool:
+    """Whether relaxed <= bound <= exact <= each of the others, and no draw's mean lies below."""
+    exact = objectives["exact"]
+    rounded = min(objectives[name] for name in METHODS if name not in ("relaxed", "exact"))
+    steps = (objectives["relaxed"], bound, exact, rounded)
+    return all(low <= high + ORDER for low, high in pairwise(steps))
 
 
-def _rows(run: int, result: dict[str, Any]) -> list[dict[str, Any]]:
+def _relaxations(design: Design, gamma: float) -> tuple[Solved, dict[str, FloatArray]]:
+    """The LP's result at a vertex, and the doubled weights there and at an interior point.
+
+    Where several weights are optimal, the simplex answers a vertex, whose weights are binary but
+    for as many as there are rows; CVXOPT, the paper's solver, answers a point within. Presolve
+    would join the two copies of a feature at a bound, so that it is left out there.
+    """
+    program = convex_rounding(design, margin=gamma, intercept="zero")
+    vertex = solve(program, progress=False)
+    weights = {"vertex": _doubled(program)}
+    session = load(program)
+    set_option(session.highs, "solver", "ipm")
+    set_option(session.highs, "run_crossover", "off")
+    solve(session, presolve=False, progress=False)
+    return vertex, {**weights, "interior": _doubled(program)}
+
+
+def _doubled(program: Program) -> FloatArray:
+    """The weights c in [0, 1]^d as the last solve left them."""
+    model = program.model
+    return np.array([model.c[d].value for d in model.D], dtype=np.float64)
+
+
+def _draws(statement: Statement, w: FloatArray, n_draws: int, seed: int) -> IntArray:
+    """The draws of :func:`randomised`, one a row."""
+    low, high, fraction = neighbours(statement, w)
+    up = np.random.default_rng(seed).random((n_draws, len(low))) < fraction
+    return np.where(up, high, low)
+
+
+def _errors(design: Design, points: FloatArray | IntArray) -> FloatArray:
+    """Share of wrong answers on the training rows; a total of 0 is positive."""
+    rule = DecisionRule(Fraction(0), design.step)
+    wrong = [rule.positive(rule.totals(design.X, row)) != (design.y > 0) for row in points]
+    return np.asarray(np.array(wrong, dtype=np.float64).mean(axis=1))
+
+
+def _rows(run: int, result: Result) -> list[dict[str, Any]]:
     """One row a margin and method."""
     return [
         {
@@ -174,28 +232,24 @@ def _rows(run: int, result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _binary(weights: FloatArray, gammas: FloatArray) -> pd.DataFrame:
-    """Figure 3."""
-    import pandas as pd
-
+    """Figure 3: mean and least count over the runs, at either point of the LP's optima."""
     columns: dict[str, Any] = {"gamma": gammas}
     for k, point in enumerate(POINTS):
-        counts = np.array([[count_binary(c, point) for c in run[:, k]] for run in weights])
+        counts = count_binary(weights[:, :, k], BINARY[point])
         columns |= {point: counts.mean(axis=0), f"least_{point}": counts.min(axis=0)}
     return pd.DataFrame({**columns, "dimension": weights.shape[-1]})
 
 
-def _wide(table: pd.DataFrame, column: str) -> pd.DataFrame:
+def _wide(runs: pd.DataFrame, column: str, methods: Sequence[str] = METHODS) -> pd.DataFrame:
     """Means over the runs, a row a gamma, a column a method."""
-    means = table.pivot_table(index="gamma", columns="method", values=column)
-    return means[list(METHODS)].rename_axis(columns=None).reset_index()
+    means = runs.pivot_table(index="gamma", columns="method", values=column)
+    return means[list(methods)].rename_axis(columns=None).reset_index()
 
 
-def _proofs(table: pd.DataFrame) -> pd.DataFrame:
+def _proofs(runs: pd.DataFrame) -> pd.DataFrame:
     """What is proved of the objectives."""
-    wide = _wide(table, "objective")[["gamma", "relaxed", "exact"]]
-    once = table[table["method"] == "exact"]
+    once = runs[runs["method"] == "exact"]
     grouped = once.assign(proved=once["claim"] == "optimal").groupby("gamma")
+    wide = _wide(runs, "objective", ("relaxed", "exact"))
     wide.insert(2, "bound", grouped["bound"].mean().to_numpy())
-    for column in ("proved", "in_order"):
-        wide[column] = grouped[column].sum().to_numpy()
-    return wide
+    return wide.assign(**{key: grouped[key].sum().to_numpy() for key in ("proved", "in_order")})

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from experiments.ternary.runs import ORDER, POINTS, count_binary
-from milpscore.core.design import FloatArray
+from milpscore.core.design import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    import pandas as pd
+POINTS = ("vertex", "interior")
+
+BINARY = {"vertex": 1e-9, "interior": 1e-4}
+"""Distance to 0 or 1 of a binary weight; a barrier nears its bounds only so far."""
+
+ORDER = 1e-7
+"""Two objectives closer than this count as equal: the LP's is one of floating point."""
 
 NEARLY_ALL = 0.95
 """The share that counts as nearly all."""
@@ -27,23 +32,21 @@ PATH = 20
 MIDDLE = (5.0, 25.0)
 """Margins of the paper's last statement, in the unit of its data; ours are of like size."""
 
+Row = tuple[str, str, str, bool]
+"""Figure, statement, what was measured here, whether it holds."""
+
+
+def count_binary(weights: Any, tolerance: float) -> IntArray:
+    """How many of the doubled weights (last axis) are 0 or 1."""
+    c = np.asarray(weights, dtype=np.float64)
+    return np.asarray((np.minimum(np.abs(c), np.abs(1.0 - c)) <= tolerance).sum(axis=-1))
+
 
 def shape_of(runs: pd.DataFrame, weights: FloatArray, gammas: FloatArray) -> pd.DataFrame:
-    """One row a statement: figure, reproduced, statement, here.
+    """One row a statement: figure, reproduced ("yes", "no"), statement, here.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        As in :class:`milpscore.study.TernaryFigures`.
-    weights : ndarray of shape (runs, g, 2, d)
-    gammas : ndarray of shape (g,), ascending
-
-    Returns
-    -------
-    DataFrame
+    Weights have the shape (runs, g, 2, d), gammas (g,) ascending.
     """
-    import pandas as pd
-
     errors = runs.pivot_table(index="gamma", columns="method", values="error")
     rows = [
         *_binary_rows(weights, gammas),
@@ -57,52 +60,41 @@ def shape_of(runs: pd.DataFrame, weights: FloatArray, gammas: FloatArray) -> pd.
     )
 
 
-Row = tuple[str, str, str, bool]
-
-
 def _binary_rows(weights: FloatArray, gammas: FloatArray) -> list[Row]:
-    """Figures 3 and 4, at both points of the LP's optima."""
+    """Figures 3 and 4, at both points of the LP's optima, at the least and the largest margin."""
     d, rows = weights.shape[-1], []
-    last = f"gamma = {gammas[-1]:g}"
+    last, few = f"gamma = {gammas[-1]:g}", min(PATH, d)
     for k, point in enumerate(POINTS):
-        ends = [[count_binary(run[at, k], point) for run in weights] for at in (0, -1)]
-        first, end = np.mean(ends[0]), np.mean(ends[1])
-        rows.append(
+        ends = weights[:, [0, -1], k]
+        counts = count_binary(ends, BINARY[point])
+        first, end = counts.mean(axis=0)
+        shares = count_binary(ends[..., :PATH], BINARY[point]).mean(axis=0) / few
+        rows += [
             (
                 "3",
                 f"as the margin grows, nearly all weights become binary ({point})",
                 f"{first:.1f} -> {end:.1f} of {d}",
                 bool(end >= NEARLY_ALL * d and end > first),
-            )
-        )
-        rows.append(
+            ),
             (
                 "3",
                 f"all are binary where it is large enough ({point})",
-                f"at {last}: all in {sum(n == d for n in ends[1])} of {len(weights)} runs",
-                bool(min(ends[1]) == d),
-            )
-        )
-        part = np.array(
-            [[count_binary(run[at, k, :PATH], point) for run in weights] for at in (0, -1)]
-        )
-        within, whole = 1 - part[0].mean() / min(PATH, d), part[1].mean() / min(PATH, d)
-        rows.append(
+                f"at {last}: all in {(counts[:, 1] == d).sum()} of {len(weights)} runs",
+                bool(counts[:, 1].min() == d),
+            ),
             (
                 "4",
                 f"most of the first {PATH} lie between 0 and 1 at low margins ({point})",
-                f"{within:.0%} at gamma = {gammas[0]:g}",
-                bool(within > 0.5),
-            )
-        )
-        rows.append(
+                f"{1 - shares[0]:.0%} at gamma = {gammas[0]:g}",
+                bool(1 - shares[0] > 0.5),
+            ),
             (
                 "4",
                 f"nearly all of the first {PATH} are 0 or 1 at large margins ({point})",
-                f"{whole:.0%} at {last}",
-                bool(whole >= NEARLY_ALL),
-            )
-        )
+                f"{shares[1]:.0%} at {last}",
+                bool(shares[1] >= NEARLY_ALL),
+            ),
+        ]
     return rows
 
 
@@ -112,40 +104,38 @@ def _rounding_rows(errors: pd.DataFrame) -> list[Row]:
     for method, point in zip(("draw", "draw_of_interior"), POINTS, strict=True):
         harm = errors[method] - errors["relaxed"]
         first, end = float(harm.iloc[0]), float(harm.iloc[-1])
-        rows.append(
+        rows += [
             (
                 "7",
                 f"at low margins randomised rounding adds a huge error ({point})",
                 f"+{first:.3f} at gamma = {errors.index[0]:g}, {end:+.3f} at {errors.index[-1]:g}",
                 first > MUCH and end < first,
-            )
-        )
-        rows.append(_u_shaped("7", f"its error is U-shaped ({point})", errors[method]))
+            ),
+            _u_shaped("7", f"its error is U-shaped ({point})", errors[method]),
+        ]
     return rows
 
 
 def _search_rows(errors: pd.DataFrame) -> list[Row]:
     """Figure 8."""
     search, relaxed = errors["local_search"], errors["relaxed"]
-    rows = [_u_shaped("8", "the error of local search is U-shaped", search)]
     first, least = float(search.iloc[0]), float(search.min())
-    rows.append(
+    wins = (search <= errors["draw_of_interior"]) & (search <= errors["draw"])
+    rows = [
+        _u_shaped("8", "the error of local search is U-shaped", search),
         (
             "8",
             "at very low margins local search does badly",
             f"{first:.3f} at gamma = {errors.index[0]:g}, {least:.3f} at its best",
             first - least > MUCH,
-        )
-    )
-    wins = (search <= errors["draw_of_interior"]) & (search <= errors["draw"])
-    rows.append(
+        ),
         (
             "7, 8",
             "local search dominates convex rounding",
             f"its mean error is no larger at {int(wins.sum())} of {len(wins)} margins",
             bool(wins.all()),
-        )
-    )
+        ),
+    ]
     middle = errors.index[(errors.index >= MIDDLE[0]) & (errors.index <= MIDDLE[1])]
     if len(middle):
         behind = float((search - relaxed)[middle].max())
@@ -168,25 +158,24 @@ def _optimum_rows(runs: pd.DataFrame) -> list[Row]:
     proved = once["claim"] == "optimal"
     reached = wide["local_search"] <= wide["exact"] + ORDER
     gamma = wide.index.get_level_values("gamma")
+    everywhere = np.full(len(wide), True)
+    middle = (gamma >= MIDDLE[0]) & (gamma <= MIDDLE[1])
     rows = []
     for where, part in (
-        ("at any margin", np.full(len(wide), True)),
-        (
-            f"for gamma in [{MIDDLE[0]:g}, {MIDDLE[1]:g}]",
-            (gamma >= MIDDLE[0]) & (gamma <= MIDDLE[1]),
-        ),
+        ("at any margin", everywhere),
+        (f"for gamma in [{MIDDLE[0]:g}, {MIDDLE[1]:g}]", middle),
     ):
-        best = int((reached & proved)[part].sum())
-        worse = int((~reached)[part].sum())
-        if part.any():
-            rows.append(
-                (
-                    "8",
-                    f"local search reaches an optimal solution ({where})",
-                    f"a proved one in {best}, a better card is known in {worse} of {part.sum()}",
-                    worse == 0,
-                )
+        if not part.any():
+            continue
+        best, worse = int((reached & proved)[part].sum()), int((~reached)[part].sum())
+        rows.append(
+            (
+                "8",
+                f"local search reaches an optimal solution ({where})",
+                f"a proved one in {best}, a better card is known in {worse} of {part.sum()}",
+                worse == 0,
             )
+        )
     within = wide["draw"] <= wide["exact"] + once["slack"] + ORDER
     rows.append(
         (

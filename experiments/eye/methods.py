@@ -1,36 +1,38 @@
-"""How the rivals of the EYE penalty are fitted and chosen: one protocol for all of them."""
+"""EYE and its rivals on one draw of the data: fitted along a path, chosen, and tested."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from experiments.eye.data import CredibleData
-from experiments.eye.selection import sparsest_accurate
+from experiments.eye.measures import EPS, sparsest_accurate
+from experiments.runner import Experiment, Result
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError
 from milpscore.core.terms import ProxPenalty
+from milpscore.metrics import auc
 from milpscore.penalties import EYE, L1, OWL, ElasticNet, WeightedL1, WeightedL2
 from milpscore.proximal import path
 
 METHODS = ("eye", "weighted_l1", "weighted_l2", "l1", "elastic_net", "owl")
 
 
-@dataclass(frozen=True)
-class Protocol:
+class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the runs of an experiment share.
 
-    Parameters
+    Attributes
     ----------
     train, validation : float
         Shares of the rows, in their order; the rest is for the test.
-    n_lams : int
-        Penalty weights of a path, in geometric progression.
-    ratio : float
-        The last of them as a share of the first, the least that makes the model null.
+    n_lams, ratio :
+        Penalty weights of a path, in geometric progression, and the last as a share of the first,
+        the least that makes the model null.
     ridge_lams : pair of float
         First and last of them for the weighted ridge, which no lam makes null.
     unknown_weights : tuple of float
@@ -39,10 +41,8 @@ class Protocol:
         Of the elastic net.
     tol : float
         Relative duality gap at which a model is done.
-    n_bootstrap : int
-        Samples of the validation rows.
-    level : float
-        Of the test that drops models worse than the best.
+    n_bootstrap, level :
+        As for :func:`experiments.eye.measures.sparsest_accurate`.
     """
 
     train: float = 0.5
@@ -57,28 +57,47 @@ class Protocol:
     level: float = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """The model that a penalty's path and the rule of selection lead to.
+class EyeExperiment(Experiment, frozen=True, kw_only=True):
+    """Every method fitted to the same draw of the data; a run is one draw."""
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (p,)
-    intercept : float
-    settings : dict
-        lam and whatever else the penalty has.
-    worst_gap : float
-        The largest relative duality gap of all its candidates.
-    n_candidates, n_kept : int
-        Models fitted, and those not significantly worse than the best.
-    """
+    n_samples: int = 5000
+    protocol: Protocol = Protocol()
+    eps: float = EPS
+    """Smoothing of the symmetric KL; no setting of the runs, which keep the coefficients."""
 
-    coefficients: FloatArray
-    intercept: float
-    settings: dict[str, Any]
-    worst_gap: float
-    n_candidates: int
-    n_kept: int
+    free: ClassVar[frozenset[str]] = frozenset({"eps"})
+    def drawn(self, seed: np.random.SeedSequence) -> CredibleData:
+        """The data of a run."""
+        raise NotImplementedError
+
+    def __call__(self, run: int) -> Result:
+        """Draw, fit, choose and test; coefficients are kept to six digits, for any measure."""
+        drawing, sampling = np.random.SeedSequence([self.random_state, run]).spawn(2)
+        data = self.drawn(drawing)
+        split = split_rows(data, self.protocol)
+        methods = {}
+        for method in METHODS:
+            started = time.process_time()
+            # the same bootstrap samples for every method
+            found = choose(method, data, split, self.protocol, np.random.default_rng(sampling))
+            scores = data.X[split.test] @ found.coefficients + found.intercept
+            methods[method] = {
+                "coefficients": [float(f"{value:.6g}") for value in found.coefficients.tolist()],
+                "intercept": found.intercept,
+                "settings": found.settings,
+                "auc": auc(data.y[split.test], scores),
+                "gap": found.worst_gap,
+                "n_candidates": found.n_candidates,
+                "n_kept": found.n_kept,
+                "cpu_seconds": round(time.process_time() - started, 3),
+            }
+        return {
+            "seed": [self.random_state, run],
+            "sizes": [len(group) for group in data.groups],
+            "expert": data.expert.astype(int).tolist(),
+            "group_weights": [float(data.theta[group].sum()) for group in data.groups],
+            "methods": methods,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +110,7 @@ class Split:
 
 
 def split_rows(data: CredibleData, protocol: Protocol) -> Split:
-    """Cut the rows, which are drawn independently, in their order.
-
-    Raises
-    ------
-    DataError
-        A part lacks one of the classes.
-    """
+    """Cut the rows, which are drawn independently, in their order; both classes in each part."""
     n = len(data.y)
     ends = np.cumsum([round(protocol.train * n), round(protocol.validation * n)])
     split = Split(*np.split(np.arange(n), ends))
@@ -107,52 +120,39 @@ def split_rows(data: CredibleData, protocol: Protocol) -> Split:
     return split
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The model of all its candidates that the rule leads to, and the largest gap of any."""
+
+    coefficients: FloatArray
+    intercept: float
+    settings: Mapping[str, Any]
+    worst_gap: float
+    n_candidates: int
+    n_kept: int
+
+
 def choose(
     method: str, data: CredibleData, split: Split, protocol: Protocol, random_state: Any
 ) -> Chosen:
-    """Fit a penalty's candidates on the training rows and choose on the validation rows.
-
-    Parameters
-    ----------
-    method : str
-        One of ``METHODS``.
-    data : CredibleData
-    split : Split
-    protocol : Protocol
-    random_state : int or SeedSequence
-        Seed of the bootstrap.
-
-    Returns
-    -------
-    Chosen
-    """
+    """Fit a method's paths to the training rows and choose one model on the validation rows."""
     X, y = data.X[split.train], data.y[split.train]
     settings: list[dict[str, Any]] = []
     weights, intercepts, gaps = [], [], []
     for extra, penalty, lams in _candidates(method, data.expert, protocol):
         found = path(
-            X,
-            y,
-            penalty=penalty,
-            lams=lams,
-            n_lams=protocol.n_lams,
-            ratio=protocol.ratio,
+            X, y, penalty=penalty, lams=lams, n_lams=protocol.n_lams, ratio=protocol.ratio,
             tol=protocol.tol,
-        )
+        )  # fmt: skip
         settings += [{"lam": lam, **extra} for lam in found.lams.tolist()]
         weights.append(found.coefficients)
         intercepts.append(found.intercepts)
         gaps.append(float(found.table["gap"].max()))
     w, b = np.concatenate(weights), np.concatenate(intercepts)
-    scores = data.X[split.validation] @ w.T + b
     at, kept = sparsest_accurate(
-        data.y[split.validation],
-        scores,
-        w,
-        n_bootstrap=protocol.n_bootstrap,
-        level=protocol.level,
-        random_state=random_state,
-    )
+        data.y[split.validation], data.X[split.validation] @ w.T + b, w,
+        n_bootstrap=protocol.n_bootstrap, level=protocol.level, random_state=random_state,
+    )  # fmt: skip
     return Chosen(w[at], float(b[at]), settings[at], max(gaps), len(w), int(kept.sum()))
 
 
