@@ -92,7 +92,7 @@ def rival_records(
     report: Report, rival: str, python: str | None, names: list[str], runs: int, limit: float
 ) -> list[dict[str, Any]]:
     """A rival's cards on all sets, or a note why there are none."""
-    from experiments.rivals.rivals import fit_rival
+    from experiments.rivals.fitting import fit_rival
     from milpscore.data import make_design
 
     if not python:
@@ -133,7 +133,7 @@ def rows_of(name: str) -> tuple[Any, Any]:
 
 def judged(record: dict[str, Any]) -> dict[str, Any]:
     """Losses of a card, own and re-calibrated, and the medians of its times."""
-    from experiments.rivals.rivals import mean_logistic, recalibrated_loss
+    from experiments.rivals.fitting import mean_logistic, recalibrated_loss
 
     X, y = rows_of(record["set"])
     points = np.array(record["points"])

@@ -6,13 +6,12 @@ import argparse
 import json
 import sys
 import tomllib
-from dataclasses import fields
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments import EXPERIMENTS, draw
+from experiments import EXPERIMENTS
 from milpscore.core.errors import MilpscoreError, OptionError
-from milpscore.study.engines import on_dask
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -43,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--plot", type=Path, help="draw what the source draws")
     parser.add_argument("--jobs", type=int, default=1, help="processes; -1 for all cores")
     parser.add_argument("--dask", help="run on the workers of this scheduler, tcp://HOST:PORT")
-    parser.add_argument("--seed", type=int, dest="random_state")
+    parser.add_argument("--seed", type=int, help="another random_state")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=JSON", help="another setting"
     )
@@ -54,25 +53,33 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(asked: argparse.Namespace) -> int:
     name, settings = _settings(asked)
+    runs = settings.pop("runs", None)
+    runs = runs if asked.runs is None else asked.runs
+    experiment = EXPERIMENTS[name].of(settings)
     _refuse_places(asked)
 
     def progress(done: int, total: int) -> None:
         print(f"{name}: {done} of {total} runs", file=sys.stderr)
 
-    with on_dask(asked.dask):
-        found = EXPERIMENTS[name](
-            **settings, out=asked.out, n_jobs=asked.jobs,
-            progress=None if asked.quiet else progress,
-        )  # fmt: skip
-    tables = tables_of(found)
+    with ExitStack() as stack:
+        if asked.dask:
+            from dask.distributed import Client
+            from joblib import parallel_config
+
+            stack.enter_context(Client(asked.dask))
+            stack.enter_context(parallel_config("dask"))
+        jobs = -1 if asked.dask else asked.jobs
+        told = None if asked.quiet else progress
+        found = experiment.run(runs, out=asked.out, n_jobs=jobs, progress=told)
+    tables = found.tables()
     if asked.json:
         records = {key: frame.to_dict("records") for key, frame in tables.items()}
-        print(json.dumps({"experiment": name, **settings, **records}, default=str))
+        print(json.dumps({"experiment": name, **experiment.settings(), **records}, default=str))
     else:
         for key, frame in tables.items():
             print(f"{key}\n{shown(frame)}\n")
     if asked.plot:
-        draw(found).savefig(asked.plot, dpi=150)
+        experiment.draw(found).savefig(asked.plot, dpi=150)
     return 0
 
 
@@ -85,9 +92,8 @@ def _settings(asked: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     for each in asked.set:
         key, _, value = each.partition("=")
         settings[key] = json.loads(value)
-    for key in ("runs", "random_state"):
-        if getattr(asked, key) is not None:
-            settings[key] = getattr(asked, key)
+    if asked.seed is not None:
+        settings["random_state"] = asked.seed
     return EXPERIMENTS.name_of(name), settings
 
 
@@ -104,18 +110,6 @@ def _refuse_places(asked: argparse.Namespace) -> None:
         if asked.plot.suffix.lstrip(".") not in known:
             raise OptionError(f"--plot {asked.plot}: the name must end in one of {sorted(known)}")
         mpl.use("Agg")
-
-
-def tables_of(found: Any) -> dict[str, DataFrame]:
-    """The tables of a finding that a person reads: all but the single runs."""
-    from pandas import DataFrame
-
-    content = {field.name: getattr(found, field.name) for field in fields(found)}
-    return {
-        name: value
-        for name, value in content.items()
-        if isinstance(value, DataFrame) and name != "runs"
-    }
 
 
 def shown(frame: DataFrame) -> str:

@@ -15,7 +15,7 @@ import msgspec
 import pandas as pd
 from joblib import Parallel, delayed
 
-from milpscore.core.errors import DataError, MilpscoreError, OptionError
+from milpscore.core.errors import DataError, MilpscoreError, NotApplicableError, OptionError
 
 Progress: TypeAlias = Callable[[int, int], None]
 Result: TypeAlias = dict[str, Any]
@@ -77,7 +77,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def draw(self, found: Finding) -> Any:
         """The source's figure of a finding."""
-        raise NotImplementedError
+        raise NotApplicableError(f"{self.name} has no figure: print its tables")
 
     def total(self, repetitions: int) -> int:
         """Runs of so many repetitions."""

@@ -15,18 +15,21 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from experiments import draw
-from experiments.binarsity import toys as toys_module
-from experiments.binarsity.comparison import BinarsityComparison, binarsity_comparison
+from experiments.binarsity.comparison import BinarsityComparison
 from experiments.binarsity.data import make_additive_steps
-from experiments.binarsity.models import METHODS, PathOptions, binned, choose, count_jumps, maker
-from experiments.binarsity.plots import binarsity_figure
-from experiments.binarsity.signal import matched
-from experiments.binarsity.toys import BinarsityToys, binarsity_toys
-from experiments.means import means_of
-from experiments.runner import RunError
-from experiments.sets import joined, named_set, sets_here
-from milpscore.core.errors import NotApplicableError, OptionError
+from experiments.binarsity.models import (
+    METHODS,
+    PathOptions,
+    binned,
+    choose,
+    count_jumps,
+    maker,
+    matched,
+)
+from experiments.binarsity.toys import BinarsityToys
+from experiments.runner import Finding, RunError, means_of
+from experiments.sets import OfSets, joined, read_joined
+from milpscore.core.errors import OptionError
 from milpscore.data import Binner
 from milpscore.penalties import L1, Binarsity, GroupL1, WeightedTV
 from milpscore.proximal import fit_proximal
@@ -44,14 +47,17 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def toys() -> BinarsityToys:
-    return binarsity_toys(2, **SMALL)
+GIVEN: dict[str, Any] = {"sets": (), "sizes": (300, 400), "n_bins": 5, "options": QUICK}
 
 
 @pytest.fixture(scope="module")
-def comparison() -> BinarsityComparison:
-    return binarsity_comparison(2, sets=(), sizes=(300, 400), n_bins=5, options=QUICK)
+def toys() -> Finding:
+    return BinarsityToys(**SMALL).run(2)
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Finding:
+    return BinarsityComparison(**GIVEN).run(2)
 
 
 def test_the_log_odds_are_the_sum_of_the_step_functions() -> None:
@@ -157,7 +163,7 @@ def test_means_leave_out_what_is_missing() -> None:
     assert table["runs"].tolist() == [2, 1]
 
 
-def test_toys_recover_the_truth_better_with_binarsity(toys: BinarsityToys) -> None:
+def test_toys_recover_the_truth_better_with_binarsity(toys: Finding) -> None:
     rows = toys.summary.set_index("method")
     assert list(rows.index) == list(METHODS)
     assert rows.loc["binarsity", "rmse"] < rows.loc["lasso", "rmse"]
@@ -174,28 +180,28 @@ def test_toys_recover_the_truth_better_with_binarsity(toys: BinarsityToys) -> No
     assert (widths * steps["binarsity"]).groupby(steps["feature"]).sum().abs().max() < 1e-9
 
 
-def test_toys_resume_and_run_in_parallel(tmp_path: Path, toys: BinarsityToys) -> None:
+def test_toys_resume_and_run_in_parallel(tmp_path: Path, toys: Finding) -> None:
     file = tmp_path / "toys.sqlite"
-    binarsity_toys(1, out=file, **SMALL)
-    found = binarsity_toys(2, out=file, n_jobs=2, **SMALL)
+    BinarsityToys(**SMALL).run(1, out=file)
+    found = BinarsityToys(**SMALL).run(2, out=file, n_jobs=2)
     pd.testing.assert_frame_equal(found.runs, toys.runs)
     with pytest.raises(OptionError, match="n_bins=20"):
-        binarsity_toys(2, out=file, **{**SMALL, "n_bins": 21})
+        BinarsityToys(**{**SMALL, "n_bins": 21}).run(2, out=file)
 
 
 def test_toys_done_are_not_done_again(
-    tmp_path: Path, toys: BinarsityToys, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, toys: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "toys.sqlite"
-    binarsity_toys(1, out=file, **SMALL)
-    monkeypatch.setattr(toys_module, "steps_run", None)
-    kept = binarsity_toys(1, out=file, **SMALL)
+    BinarsityToys(**SMALL).run(1, out=file)
+    monkeypatch.setattr(BinarsityToys, "_steps", None)
+    kept = BinarsityToys(**SMALL).run(1, out=file)
     pd.testing.assert_frame_equal(kept.runs, toys.runs[toys.runs["run"] == 0])
     with pytest.raises(RunError, match="1 of 2 runs failed"):
-        binarsity_toys(2, out=file, **SMALL)
+        BinarsityToys(**SMALL).run(2, out=file)
 
 
-def test_comparison_has_every_method_on_every_set(comparison: BinarsityComparison) -> None:
+def test_comparison_has_every_method_on_every_set(comparison: Finding) -> None:
     assert comparison.sets["set"].tolist() == ["steps 300", "steps 400"]
     assert comparison.sets["columns"].tolist() == [40, 40]
     assert len(comparison.runs) == 2 * 2 * 7
@@ -212,30 +218,25 @@ def test_comparison_has_every_method_on_every_set(comparison: BinarsityCompariso
     assert comparison.runs["auc"].between(0.5, 1).all()
 
 
-def test_comparison_resumes_and_runs_in_parallel(
-    tmp_path: Path, comparison: BinarsityComparison
-) -> None:
+def test_comparison_resumes_and_runs_in_parallel(tmp_path: Path, comparison: Finding) -> None:
     file = tmp_path / "comparison.sqlite"
-    given: dict[str, Any] = {"sets": (), "sizes": (300, 400), "n_bins": 5, "options": QUICK}
-    binarsity_comparison(1, out=file, **given)
-    found = binarsity_comparison(2, out=file, n_jobs=2, **given)
+    BinarsityComparison(**GIVEN).run(1, out=file)
+    found = BinarsityComparison(**GIVEN).run(2, out=file, n_jobs=2)
     pd.testing.assert_frame_equal(
         found.runs.drop(columns="seconds"), comparison.runs.drop(columns="seconds")
     )
 
 
 def test_comparison_leaves_absent_sets_out_and_says_so(tmp_path: Path) -> None:
-    found = binarsity_comparison(
-        1, data=tmp_path, sets=("adult", "wdbc"), sizes=(), n_bins=2, options=QUICK
-    )
+    found = BinarsityComparison(
+        data=str(tmp_path), sets=("adult", "wdbc"), sizes=(), n_bins=2, options=QUICK
+    ).run(1)
     assert found.sets["set"].tolist() == ["wdbc"]
     assert found.notes["about"].tolist() == ["adult"]
     assert "adult.csv" in found.notes.loc[0, "note"]
     assert found.summary.loc[0, "accuracy"] > 0.85
     with pytest.raises(OptionError, match="no set"):
-        binarsity_comparison(1, data=tmp_path, sets=("adult",), sizes=())
-    with pytest.raises(OptionError, match="runs=0"):
-        binarsity_comparison(0)
+        BinarsityComparison(data=str(tmp_path), sets=("adult",), sizes=()).run(1)
 
 
 def test_one_hot_columns_are_joined_to_features(tmp_path: Path) -> None:
@@ -244,10 +245,10 @@ def test_one_hot_columns_are_joined_to_features(tmp_path: Path) -> None:
     assert joined(table)["age"].tolist() == [3, 4, 5]
     table.insert(0, "y", [0, 1, 1])
     table.to_csv(tmp_path / "caps.csv", index=False)
-    X, y = named_set(str(tmp_path), "caps")
+    X, y = read_joined(str(tmp_path), "caps")
     assert list(X) == ["cap", "age"]
     assert y.tolist() == [0, 1, 1]
-    assert sets_here(str(tmp_path), ("caps", "wdbc"))[0] == ("caps", "wdbc")
+    assert OfSets(data=str(tmp_path), sets=("caps", "no", "wdbc")).here == ("caps", "wdbc")
 
 
 def test_mushrooms_have_their_features(uci: Callable[[str], tuple[Any, Any]]) -> None:
@@ -257,17 +258,15 @@ def test_mushrooms_have_their_features(uci: Callable[[str], tuple[Any, Any]]) ->
     assert "other" not in set(found["odor"])
 
 
-def test_figures_show_the_findings(toys: BinarsityToys, comparison: BinarsityComparison) -> None:
-    signal, first, _ = draw(toys).axes
+def test_figures_show_the_findings(toys: Finding, comparison: Finding) -> None:
+    signal, first, _ = BinarsityToys().draw(toys).axes
     labels = [text.get_text() for text in signal.get_legend().get_texts()]
     assert labels == ["noisy", "truth", "TV", "weighted TV"]
     assert len(first.lines) == 2  # one for each true threshold
-    accuracy, area, seconds = draw(comparison).axes
+    accuracy, area, seconds = BinarsityComparison().draw(comparison).axes
     assert len(area.containers) == 7
     drawn = np.asarray(accuracy.containers[0].lines[0].get_xdata(), dtype=float)
     own = comparison.summary[comparison.summary["method"] == "binarsity"]
     np.testing.assert_allclose(drawn, own["accuracy"])
     assert seconds.get_xscale() == "log"
-    with pytest.raises(NotApplicableError, match="binarsity"):
-        binarsity_figure(pd.DataFrame())  # type: ignore[arg-type]
     plt.close("all")

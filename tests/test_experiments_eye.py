@@ -1,9 +1,10 @@
-"""Experiments in runs: the store resumes and refuses; findings follow from the runs."""
+"""The experiments of the EYE paper on small draws: findings follow from the runs."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,16 @@ import pytest
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from msgspec.structs import replace
 from scipy import stats
 
 from experiments.eye.data import make_known_share_sweep, make_random_groups
-from experiments.eye.figure2 import eye_figure2
-from experiments.eye.figure4 import eye_figure4a, eye_figure4b
+from experiments.eye.figures import EyeFigure2, EyeFigure4a, EyeFigure4b
 from experiments.eye.measures import credibility_by_group, gini
-from experiments.eye.plots import credibility_figure
-from experiments.eye.protocol import METHODS, Protocol, choose, split_rows
-from experiments.eye.summary import PAPER, differences
-from experiments.eye.table2 import EyeTable, eye_table2
-from experiments.runner import RunError, RunStore, finish_runs
-from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from experiments.eye.methods import METHODS, Protocol, choose, split_rows
+from experiments.eye.table2 import PAPER, EyeTable2, differences
+from experiments.runner import Finding
+from milpscore.core.errors import DataError, OptionError
 from milpscore.metrics import auc
 
 TINY = Protocol(
@@ -34,85 +33,11 @@ TINY = Protocol(
 )
 
 
-def square(run: int) -> dict[str, Any]:
-    """A run that joblib can pickle."""
-    return {"value": run**2}
-
-
 def kept(file: Path) -> dict[int, Any]:
     """The finished runs of a file."""
-    with sqlite3.connect(file) as connection:
-        rows = connection.execute(
-            "SELECT number, result FROM solves WHERE status = 'done'"
-        ).fetchall()
-    connection.close()
+    with closing(sqlite3.connect(file)) as connection:
+        rows = connection.execute("SELECT number, result FROM runs ORDER BY number").fetchall()
     return {number: json.loads(text) for number, text in rows}
-
-
-def forbidden(run: int) -> dict[str, Any]:
-    raise AssertionError(f"run {run} was done again")
-
-
-def test_finished_runs_are_not_done_again(tmp_path: Path) -> None:
-    file = tmp_path / "runs.sqlite"
-    store = RunStore(file, "squares", {"a": (1, 2)})
-    seen: list[tuple[int, int]] = []
-    found = finish_runs(store, square, 3, progress=lambda *counts: seen.append(counts))
-    assert found == {0: {"value": 0}, 1: {"value": 1}, 2: {"value": 4}}
-    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    assert kept(file) == {0: {"value": 0}, 1: {"value": 1}, 2: {"value": 4}}
-
-    again = RunStore(file, "squares", {"a": (1, 2)})
-    assert finish_runs(again, forbidden, 2) == {0: {"value": 0}, 1: {"value": 1}}
-    more = finish_runs(again, square, 5)
-    assert list(more) == [0, 1, 2, 3, 4]
-    assert list(kept(file)) == [0, 1, 2, 3, 4]
-
-
-def test_several_processes_finish_the_same_runs(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "runs.sqlite", "squares", {})
-    found = finish_runs(store, square, 4, n_jobs=2)
-    assert found == {run: square(run) for run in range(4)}
-    assert list(found) == [0, 1, 2, 3]
-
-
-def test_a_failed_run_is_kept_as_such_and_tried_again(tmp_path: Path) -> None:
-    def fails(run: int) -> dict[str, Any]:
-        if run == 1:
-            raise ValueError("no luck")
-        return square(run)
-
-    file = tmp_path / "runs.sqlite"
-    with pytest.raises(RunError, match=r"1 of 3 runs failed, run 1 with ValueError: no luck"):
-        finish_runs(RunStore(file, "squares", {}), fails, 3)
-    assert list(kept(file)) == [0, 2]
-    found = finish_runs(RunStore(file, "squares", {}), square, 3)
-    assert found == {run: square(run) for run in range(3)}
-
-
-def test_other_settings_are_refused_not_mixed(tmp_path: Path) -> None:
-    file = tmp_path / "runs.sqlite"
-    finish_runs(RunStore(file, "squares", {"a": 1, "b": 2}), square, 1)
-    before = file.read_bytes()
-    with pytest.raises(OptionError, match=r"a=1 \(now 3\), c=None \(now 4\)"):
-        RunStore(file, "squares", {"a": 3, "b": 2, "c": 4})
-    with pytest.raises(OptionError, match="holds runs of squares, not of cubes"):
-        RunStore(file, "cubes", {"a": 1, "b": 2})
-    assert file.read_bytes() == before
-    with pytest.raises(OptionError, match="runs=0"):
-        finish_runs(RunStore(None, "squares", {}), square, 0)
-
-
-def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
-    def interrupted(run: int) -> dict[str, Any]:
-        if run == 2:
-            raise KeyboardInterrupt
-        return square(run)
-
-    file = tmp_path / "runs.sqlite"
-    with pytest.raises(KeyboardInterrupt):
-        finish_runs(RunStore(file, "squares", {}), interrupted, 4)
-    assert list(RunStore(file, "squares", {}).results) == [0, 1]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -134,7 +59,7 @@ def test_weights_of_unknown_features_are_multiples() -> None:
     """A weight of 1 makes the weighted lasso the lasso: it is among the candidates."""
     data = make_random_groups(400, mean_groups=2, mean_size=4, random_state=1)
     split = split_rows(data, TINY)
-    only = Protocol(**{**vars(TINY), "unknown_weights": (1.0,)})
+    only = replace(TINY, unknown_weights=(1.0,))
     same = choose("weighted_l1", data, split, only, 0)
     lasso = choose("l1", data, split, TINY, 0)
     np.testing.assert_allclose(same.coefficients, lasso.coefficients, atol=1e-10)
@@ -148,13 +73,13 @@ def test_a_split_without_a_class_is_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def table() -> EyeTable:
-    return eye_table2(3, n_samples=300, protocol=TINY, random_state=5)
+def table() -> Finding:
+    return EyeTable2(n_samples=300, protocol=TINY, random_state=5).run(3)
 
 
-def test_table2_measures_the_models_of_its_runs(tmp_path: Path, table: EyeTable) -> None:
+def test_table2_measures_the_models_of_its_runs(tmp_path: Path, table: Finding) -> None:
     file = tmp_path / "table2.sqlite"
-    found = eye_table2(3, out=file, n_samples=300, protocol=TINY, random_state=5)
+    found = EyeTable2(n_samples=300, protocol=TINY, random_state=5).run(3, out=file)
     pd.testing.assert_frame_equal(
         found.runs.drop(columns="cpu_seconds"), table.runs.drop(columns="cpu_seconds")
     )
@@ -173,14 +98,14 @@ def test_table2_measures_the_models_of_its_runs(tmp_path: Path, table: EyeTable)
         assert rows.loc[method, "auc"] == pytest.approx(auc(data.y[225:], scores), abs=1e-3)
 
     # another smoothing of the same file needs no run
-    other = eye_table2(3, out=file, n_samples=300, protocol=TINY, random_state=5, eps=0.1)
+    other = EyeTable2(n_samples=300, protocol=TINY, random_state=5, eps=0.1).run(3, out=file)
     assert (other.runs["sym_kl"] < found.runs["sym_kl"] + 1e-12).all()
     assert len(kept(file)) == 3
     with pytest.raises(OptionError, match="n_samples=300"):
-        eye_table2(3, out=file, n_samples=301, protocol=TINY, random_state=5)
+        EyeTable2(n_samples=301, protocol=TINY, random_state=5).run(3, out=file)
 
 
-def test_table2_summarises_its_runs(table: EyeTable) -> None:
+def test_table2_summarises_its_runs(table: Finding) -> None:
     wide = table.runs.pivot(index="run", columns="method", values="sym_kl")
     row = table.summary.set_index("method").loc["owl"]
     assert row["sym_kl"] == pytest.approx(wide["owl"].mean())
@@ -210,7 +135,7 @@ def test_differences_of_one_run_or_of_none() -> None:
 
 
 def testfigure4_goes_group_by_group() -> None:
-    found = eye_figure4b(2, n_samples=300, protocol=TINY, random_state=2)
+    found = EyeFigure4b(n_samples=300, protocol=TINY, random_state=2).run(2)
     assert found.label == "known features"
     assert found.summary["known features"].tolist() == list(range(11))
     assert len(found.runs) == 2 * 11 * len(METHODS)
@@ -220,7 +145,7 @@ def testfigure4_goes_group_by_group() -> None:
     # the weighted ridge is unique: known features get equal weights, unknown ones a ninth or all
     drawing, _ = np.random.SeedSequence([2, 0]).spawn(2)
     data = make_known_share_sweep(300, random_state=drawing)
-    tight = Protocol(**{**vars(TINY), "tol": 1e-9})
+    tight = replace(TINY, tol=1e-9)
     chosen = choose("weighted_l2", data, split_rows(data, tight), tight, 0)
     for group in data.groups[1:-1]:
         w, known = chosen.coefficients[group], data.expert[group] == 1
@@ -229,8 +154,8 @@ def testfigure4_goes_group_by_group() -> None:
 
 
 def testfigure4a_has_a_group_for_each_correlation() -> None:
-    tiny = Protocol(**{**vars(TINY), "n_lams": 2})
-    found = eye_figure4a(1, n_samples=200, protocol=tiny)
+    tiny = replace(TINY, n_lams=2)
+    found = EyeFigure4a(n_samples=200, protocol=tiny).run(1)
     assert found.label == "correlation"
     np.testing.assert_allclose(found.summary["correlation"], np.arange(10) / 10)
 
@@ -238,7 +163,7 @@ def testfigure4a_has_a_group_for_each_correlation() -> None:
 def test_figure2_finds_where_the_naive_penalty_turns() -> None:
     """With both weights nonzero 2 (1 - beta) known = 2 beta, whatever lam."""
     lams = (1.0, 0.1, 0.01, 0.001)
-    found = eye_figure2(2, betas=(0.3, 0.6), lams=lams, n_samples=60, random_state=1)
+    found = EyeFigure2(betas=(0.3, 0.6), lams=lams, n_samples=60, random_state=1).run(2)
     assert len(found.runs) == 2 * 3 * 4
     naive = found.runs[(found.runs["penalty"] == "naive") & (found.runs["unknown"] > 1e-3)]
     assert len(naive) >= 8
@@ -252,8 +177,8 @@ def test_figure2_finds_where_the_naive_penalty_turns() -> None:
     assert ((found.runs["accuracy"] > 0.5) & (found.runs["accuracy"] <= 1)).all()
 
 
-def test_figures_show_the_findings(table: EyeTable) -> None:
-    figure = credibility_figure(table)
+def test_figures_show_the_findings(table: Finding) -> None:
+    figure = EyeTable2().draw(table)
     left, right = figure.axes
     assert left.get_xscale() == "log"
     assert next(label.get_text() for label in left.get_yticklabels()) == "EYE"
@@ -263,18 +188,16 @@ def test_figures_show_the_findings(table: EyeTable) -> None:
     # the first method stands at the top in both
     assert left.get_ylim()[0] > left.get_ylim()[1]
 
-    found = eye_figure4b(1, n_samples=300, protocol=TINY)
-    (ax,) = credibility_figure(found).axes
+    found = EyeFigure4b(n_samples=300, protocol=TINY).run(1)
+    (ax,) = EyeFigure4b().draw(found).axes
     assert len(ax.containers) == len(METHODS)
     drawn = np.asarray(ax.containers[0].lines[0].get_ydata(), dtype=float)
     np.testing.assert_allclose(drawn, found.summary["eye"])
 
-    twins = eye_figure2(1, betas=(0.5,), lams=(1.0, 0.1, 0.01), n_samples=60)
-    left, right = credibility_figure(twins).axes
+    twins = EyeFigure2(betas=(0.5,), lams=(1.0, 0.1, 0.01), n_samples=60).run(1)
+    left, right = EyeFigure2().draw(twins).axes
     naive = twins.runs[twins.runs["penalty"] == "naive"].sort_values("lam")
     np.testing.assert_allclose(left.lines[0].get_ydata(), naive["log_ratio"].clip(-5, 5))
     assert left.xaxis_inverted()
     np.testing.assert_allclose(right.lines[0].get_ydata(), naive["accuracy"])
-    with pytest.raises(NotApplicableError, match="no finding"):
-        credibility_figure(pd.DataFrame())  # type: ignore[arg-type]
     plt.close("all")

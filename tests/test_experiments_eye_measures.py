@@ -11,13 +11,14 @@ from sklearn.metrics import roc_auc_score
 
 from experiments.eye.measures import (
     average_precision,
+    bootstrap_auc,
     credibility_by_group,
     gini,
     log_ratio,
     near_zero_share,
+    sparsest_accurate,
     symmetric_kl,
 )
-from experiments.eye.selection import bootstrap_auc, sparsest_accurate
 from milpscore.core.errors import DataError, OptionError
 
 

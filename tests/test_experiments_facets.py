@@ -13,9 +13,15 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold
 
-from experiments import draw
-from experiments.facets.counts import ALPHAS, BETAS, PAPER, counts_of
-from experiments.facets.grid import FacetsFigure3, FacetsTable2, facets_figure3, facets_table2
+from experiments.facets.grid import (
+    ALPHAS,
+    BETAS,
+    PAPER,
+    FacetsFigure3,
+    FacetsTable2,
+    counts_of,
+)
+from experiments.runner import Finding
 from milpscore.core.errors import DataError, OptionError
 
 AXES: dict[str, Any] = {"alphas": (1.0, 0.2, 0.05, 0.01), "betas": (0.01, 0.3, 3.0, 30.0, 300.0)}
@@ -37,13 +43,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def table(folder: Path) -> FacetsTable2:
-    return facets_table2(2, data=folder, **SMALL)
+def table(folder: Path) -> Finding:
+    return FacetsTable2(data=str(folder), **SMALL).run(2)
 
 
 @pytest.fixture(scope="module")
-def figure(folder: Path) -> FacetsFigure3:
-    return facets_figure3(data=folder, **SMALL)
+def figure(folder: Path) -> Finding:
+    return FacetsFigure3(data=str(folder), **SMALL).run()
 
 
 def standardised(path: Path) -> tuple[Any, Any]:
@@ -92,7 +98,7 @@ def test_the_counts_of_a_grid() -> None:
     assert np.isnan(nothing["integral_accuracy"])
 
 
-def test_models_are_null_and_whole_where_they_must_be(folder: Path, figure: FacetsFigure3) -> None:
+def test_models_are_null_and_whole_where_they_must_be(folder: Path, figure: Finding) -> None:
     Z, y = standardised(folder / "mammo.csv")
     assert figure.data == "mammo"
     assert figure.features == ("a", "b", "c", "d")
@@ -108,7 +114,7 @@ def test_models_are_null_and_whole_where_they_must_be(folder: Path, figure: Face
     assert (figure.runs["lam"] == figure.runs["alpha"] * figure.runs["gamma"]).all()
 
 
-def test_models_meet_the_optimality_conditions(folder: Path, figure: FacetsFigure3) -> None:
+def test_models_meet_the_optimality_conditions(folder: Path, figure: Finding) -> None:
     """Minus the gradient lies in the subdifferential of strongly convex Facets, written out."""
     Z, y = standardised(folder / "mammo.csv")
     sign, eps = np.where(y == 1, 1.0, -1.0), 0.01
@@ -130,9 +136,7 @@ def test_models_meet_the_optimality_conditions(folder: Path, figure: FacetsFigur
         assert (along <= high + 1e-2).all()
 
 
-def test_held_out_accuracies_are_means_over_stratified_folds(
-    folder: Path, figure: FacetsFigure3
-) -> None:
+def test_held_out_accuracies_are_means_over_stratified_folds(folder: Path, figure: Finding) -> None:
     """Null models answer with the intercept: the commoner class of the training rows."""
     _, y = standardised(folder / "mammo.csv")
     shares = [
@@ -146,7 +150,7 @@ def test_held_out_accuracies_are_means_over_stratified_folds(
     assert figure.runs["cv_accuracy"].max() > np.mean(shares)
 
 
-def test_sets_that_are_missing_are_left_out_and_named(table: FacetsTable2) -> None:
+def test_sets_that_are_missing_are_left_out_and_named(table: Finding) -> None:
     assert table.summary["set"].tolist() == ["haberman", "mammo", "wdbc"]
     notes = table.notes.groupby("about")["note"].agg(" ".join)
     for name in ("adult", "bankruptcy", "breastcancer", "mushroom"):
@@ -157,7 +161,7 @@ def test_sets_that_are_missing_are_left_out_and_named(table: FacetsTable2) -> No
     assert "differs from the print" not in " ".join(table.notes["note"])
 
 
-def test_the_table_lays_counts_beside_the_print(table: FacetsTable2) -> None:
+def test_the_table_lays_counts_beside_the_print(table: Finding) -> None:
     rows = table.summary.set_index("set")
     assert rows.loc["mammo", "paper_null"] == 500
     assert rows.loc["mammo", "paper_optimal"] == 23
@@ -175,8 +179,10 @@ def test_the_table_lays_counts_beside_the_print(table: FacetsTable2) -> None:
 
 
 def test_differences_from_the_print_say_why(folder: Path) -> None:
-    found = facets_table2(data=folder, sets=("haberman",), alphas=np.geomspace(1e-3, 1, 24),
-                          betas=np.geomspace(0.1, 10, 100), folds=2, tol=1e-3)  # fmt: skip
+    found = FacetsTable2(
+        data=str(folder), sets=("haberman",), alphas=np.geomspace(1e-3, 1, 24),
+        betas=np.geomspace(0.1, 10, 100), folds=2, tol=1e-3,
+    ).run()  # fmt: skip
     row = found.summary.iloc[0]
     notes = dict(zip(found.notes["about"], found.notes["note"], strict=True))
     assert f"haberman {row['integral']:g} (606)" in notes["integral"]
@@ -184,37 +190,36 @@ def test_differences_from_the_print_say_why(folder: Path) -> None:
 
 
 def test_the_same_rows_resumed_or_in_two_processes(
-    tmp_path: Path, folder: Path, figure: FacetsFigure3
+    tmp_path: Path, folder: Path, figure: Finding
 ) -> None:
     file = tmp_path / "rows.sqlite"
-    facets_figure3(1, out=file, data=folder, **SMALL)
+    FacetsFigure3(data=str(folder), **SMALL).run(1, out=file)
     before = file.read_bytes()
-    resumed = facets_figure3(1, out=file, data=folder, **SMALL)
+    resumed = FacetsFigure3(data=str(folder), **SMALL).run(1, out=file)
     assert file.read_bytes() == before
-    parallel = facets_figure3(1, n_jobs=2, data=folder, **SMALL)
+    parallel = FacetsFigure3(data=str(folder), **SMALL).run(1, n_jobs=2)
     for other in (resumed, parallel):
         pd.testing.assert_frame_equal(other.runs, figure.runs)
         pd.testing.assert_frame_equal(other.summary, figure.summary)
         np.testing.assert_array_equal(other.coefficients, figure.coefficients)
     with pytest.raises(OptionError, match=r"eps=0.01 \(now 0.02\)"):
-        facets_figure3(1, out=file, data=folder, eps=0.02, **SMALL)
+        FacetsFigure3(data=str(folder), eps=0.02, **SMALL).run(1, out=file)
 
 
 def test_a_set_stands_in_for_mammo_only_where_none_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MILPSCORE_DATA", raising=False)
-    found = facets_figure3(alphas=(0.1,), betas=(0.1, 10.0), folds=2)
+    found = FacetsFigure3(alphas=(0.1,), betas=(0.1, 10.0), folds=2).run()
     assert found.data == "wdbc"
     assert "wdbc is shown in its place" in found.notes["note"].iloc[0]
     with pytest.raises(DataError, match=r"no mammo\.csv .* data_set='wdbc'"):
-        facets_figure3(data=tmp_path, data_set="mammo")
+        FacetsFigure3(data=str(tmp_path), data_set="mammo").run()
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"runs": 0}, "runs=0"),
         ({"alphas": (-1.0,)}, "alphas must be"),
         ({"betas": ()}, "betas must be"),
         ({"eps": 0.0}, "eps"),
@@ -224,17 +229,17 @@ def test_bad_settings_are_refused_at_once(
     folder: Path, settings: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(OptionError, match=words):
-        facets_table2(data=folder, **settings)
+        FacetsTable2(data=str(folder), **settings)
 
 
-def test_the_pictures(table: FacetsTable2, figure: FacetsFigure3) -> None:
-    counts = draw(table).axes
+def test_the_pictures(table: Finding, figure: Finding) -> None:
+    counts = FacetsTable2().draw(table).axes
     assert [panel.get_title(loc="left") for panel in counts] == [
         "null models", "integral models", "optimal models"
     ]  # fmt: skip
     np.testing.assert_array_equal(counts[1].lines[0].get_xdata(), table.summary["integral"])
 
-    panels = draw(figure).axes
+    panels = FacetsFigure3().draw(figure).axes
     for panel, column in zip(panels[:2], ("cv_accuracy", "cv_integrity"), strict=True):
         drawn = panel.collections[0].get_array()
         # alpha rises in the picture

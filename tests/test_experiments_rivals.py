@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.rivals.rivals import fit_rival, mean_logistic, recalibrated_loss, rival_rows
+from experiments.rivals.fitting import fit_rival, mean_logistic, recalibrated_loss, rival_rows
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.data import make_design
 
@@ -97,7 +97,7 @@ def test_limits_that_a_card_breaks_are_seen(rows: tuple[Any, Any], stand_in: Any
 
 def test_absent_rivals_become_rows(rows: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MILPSCORE_IMODELS", raising=False)
-    monkeypatch.setattr("experiments.rivals.rivals.find_spec", lambda name: None)
+    monkeypatch.setattr("experiments.rivals.fitting.find_spec", lambda name: None)
     assert "MILPSCORE_IMODELS" in fit_rival(*rows, rival="imodels_slim").error
     assert "cannot be run" in fit_rival(*rows, rival="imodels", python="/no/python").error
 

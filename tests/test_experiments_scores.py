@@ -15,13 +15,12 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from experiments import draw
+from experiments.runner import Finding
 from experiments.scores.data import make_diabetes_cohort
-from experiments.scores.fits import FusedLassoOptions, learn
-from experiments.scores.learning import ScoreLearning, by_total, conditions, score_learning
-from experiments.scores.plots import score_figure
-from experiments.scores.recovery import DiaremRecovery, diarem_recovery
-from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from experiments.scores.fits import FusedLassoOptions, by_total, conditions, learn
+from experiments.scores.learning import ScoreLearning
+from experiments.scores.recovery import DiaremRecovery
+from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, make_planted_score
 from milpscore.formulations import fused_lasso
 from milpscore.metrics import auc
@@ -72,10 +71,10 @@ def test_diarem_is_a_card_like_any_other() -> None:
 def test_a_cohort_follows_the_table() -> None:
     X, y, truth = make_diabetes_cohort(20_000, random_state=7)
     np.testing.assert_array_equal(diarem().score(X), truth.total)
-    np.testing.assert_allclose(truth.chance, 1 / (1 + np.exp(-0.3 * (truth.total - 7))))
+    np.testing.assert_allclose(truth.probability, 1 / (1 + np.exp(-0.3 * (truth.total - 7))))
     for total in (3, 7, 12):
         rows = truth.total == total
-        assert y[rows].mean() == pytest.approx(truth.chance[rows][0], abs=0.06)
+        assert y[rows].mean() == pytest.approx(truth.probability[rows][0], abs=0.06)
     assert X["age"].between(18, 75).all()
     again, same, _ = make_diabetes_cohort(20_000, random_state=7)
     pd.testing.assert_frame_equal(X, again)
@@ -155,12 +154,12 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pd.DataFrame, 
 
 
 @pytest.fixture(scope="module")
-def learning(tiny: tuple[Path, pd.DataFrame, Any]) -> ScoreLearning:
-    return score_learning(1, data=tiny[0], **SCORES)
+def learning(tiny: tuple[Path, pd.DataFrame, Any]) -> Finding:
+    return ScoreLearning(data=str(tiny[0]), **SCORES).run(1)
 
 
 def test_scores_are_measured_on_rows_held_out(
-    learning: ScoreLearning, tiny: tuple[Path, pd.DataFrame, Any]
+    learning: Finding, tiny: tuple[Path, pd.DataFrame, Any]
 ) -> None:
     assert len(learning.runs) == 2 * 2
     assert learning.summary["method"].tolist() == ["by_feature", "joint"]
@@ -187,31 +186,31 @@ def test_scores_are_measured_on_rows_held_out(
 
 
 def test_scores_resume_and_run_in_parallel(
-    tmp_path: Path, learning: ScoreLearning, tiny: tuple[Path, pd.DataFrame, Any]
+    tmp_path: Path, learning: Finding, tiny: tuple[Path, pd.DataFrame, Any]
 ) -> None:
     file = tmp_path / "scores.sqlite"
-    found = score_learning(1, data=tiny[0], out=file, n_jobs=2, **SCORES)
+    found = ScoreLearning(data=str(tiny[0]), **SCORES).run(1, out=file, n_jobs=2)
     pd.testing.assert_frame_equal(found.runs, learning.runs)
     pd.testing.assert_frame_equal(found.points, learning.points)
-    kept = score_learning(1, data=tiny[0], out=file, **SCORES)
+    kept = ScoreLearning(data=str(tiny[0]), **SCORES).run(1, out=file)
     pd.testing.assert_frame_equal(kept.summary, learning.summary)
     with pytest.raises(OptionError, match="n_bins=4"):
-        score_learning(1, data=tiny[0], out=file, **{**SCORES, "n_bins": 3})
+        ScoreLearning(data=str(tiny[0]), **{**SCORES, "n_bins": 3}).run(1, out=file)
 
 
 def test_scores_name_absent_sets(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="none of the sets"):
-        score_learning(1, data=tmp_path, sets=("mushroom",))
+        ScoreLearning(data=str(tmp_path), sets=("mushroom",)).run(1)
     with pytest.raises(OptionError, match="folds=1"):
-        score_learning(1, folds=1)
+        ScoreLearning(folds=1).run(1)
 
 
 @pytest.fixture(scope="module")
-def recovery() -> DiaremRecovery:
-    return diarem_recovery(1, sizes=(150, 3000), random_state=5)
+def recovery() -> Finding:
+    return DiaremRecovery(sizes=(150, 3000), random_state=5).run(1)
 
 
-def test_a_large_cohort_gives_diarem_back(recovery: DiaremRecovery) -> None:
+def test_a_large_cohort_gives_diarem_back(recovery: Finding) -> None:
     rows = recovery.summary.set_index(["size", "method"])
     diarem_rows = recovery.runs[recovery.runs["method"] == "diarem"]
     assert (diarem_rows["agreement"] == 1).all()
@@ -233,28 +232,26 @@ def test_a_large_cohort_gives_diarem_back(recovery: DiaremRecovery) -> None:
     assert rows.loc[(3000, "joint"), "auc"] == pytest.approx(auc(y.to_numpy(), card.score(X)))
 
 
-def test_recovery_resumes_and_runs_in_parallel(tmp_path: Path, recovery: DiaremRecovery) -> None:
+def test_recovery_resumes_and_runs_in_parallel(tmp_path: Path, recovery: Finding) -> None:
     file = tmp_path / "recovery.sqlite"
-    found = diarem_recovery(1, out=file, sizes=(150, 3000), random_state=5, n_jobs=2)
+    found = DiaremRecovery(sizes=(150, 3000), random_state=5).run(1, out=file, n_jobs=2)
     pd.testing.assert_frame_equal(found.runs, recovery.runs)
     pd.testing.assert_frame_equal(found.points, recovery.points)
     with pytest.raises(OptionError, match="random_state=5"):
-        diarem_recovery(1, out=file, sizes=(150, 3000), random_state=6)
+        DiaremRecovery(sizes=(150, 3000), random_state=6).run(1, out=file)
     with pytest.raises(OptionError, match="cohorts of 20"):
-        diarem_recovery(1, sizes=(5,))
+        DiaremRecovery(sizes=(5,)).run(1)
 
 
-def test_figures_show_the_findings(learning: ScoreLearning, recovery: DiaremRecovery) -> None:
-    left, right = draw(learning).axes
+def test_figures_show_the_findings(learning: Finding, recovery: Finding) -> None:
+    left, right = ScoreLearning().draw(learning).axes
     assert left.get_title(loc="left") == "tiny, by feature"
     drawn = sum(bar.get_height() for bar in right.patches)
     assert drawn == 150
-    axes = draw(recovery).axes
+    axes = DiaremRecovery().draw(recovery).axes
     assert [ax.get_title(loc="left") for ax in axes[:4]] == [
         "learnt: by feature", "learnt: joint", "learnt: binarsity", "DiaRem"
     ]  # fmt: skip
     (line,) = [each for each in axes[3].lines if each.get_label() == "separator"]
     assert line.get_xdata()[0] == 6.5
-    with pytest.raises(NotApplicableError, match="scores"):
-        score_figure(pd.DataFrame())  # type: ignore[arg-type]
     plt.close("all")

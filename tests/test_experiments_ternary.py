@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import draw
-from experiments.ternary.figures import TernaryFigures, ternary_figures
-from experiments.ternary.runs import METHODS, count_binary, in_order
+from experiments.runner import Finding
+from experiments.ternary.figures import METHODS, TernaryFigures, in_order
+from experiments.ternary.shape import BINARY, count_binary
 from milpscore.core.errors import OptionError
 from milpscore.data import make_ternary
 
@@ -21,25 +21,23 @@ GAMMAS = (0.1, 1.0, 5.0, 20.0, 200.0)
 
 
 @pytest.fixture(scope="module")
-def found() -> TernaryFigures:
-    return ternary_figures(3, gammas=GAMMAS, random_state=1, **SMALL)
+def found() -> Finding:
+    return TernaryFigures(gammas=GAMMAS, random_state=1, **SMALL).run(3)
 
 
 @pytest.fixture(scope="module")
-def wide() -> TernaryFigures:
+def wide() -> Finding:
     """More features than rows, as in the paper: what its figures show is there to be seen."""
-    return ternary_figures(
-        2, gammas=(0.1, 1.0, 20.0, 100.0), n_samples=12, n_features=24, node_limit=200
-    )
+    return TernaryFigures(
+        gammas=(0.1, 1.0, 20.0, 100.0), n_samples=12, n_features=24, node_limit=200
+    ).run(2)
 
 
-def by_method(found: TernaryFigures, column: str) -> pd.DataFrame:
+def by_method(found: Finding, column: str) -> pd.DataFrame:
     return found.runs.pivot_table(index=["run", "gamma"], columns="method", values=column)
 
 
-def test_relaxed_exact_and_rounded_are_in_order(
-    found: TernaryFigures, wide: TernaryFigures
-) -> None:
+def test_relaxed_exact_and_rounded_are_in_order(found: Finding, wide: Finding) -> None:
     for each in (found, wide):
         assert each.runs["in_order"].all()
         table = by_method(each, "objective")
@@ -62,7 +60,7 @@ def test_what_is_out_of_order_is_called_so() -> None:
     assert not in_order(fine | {"nearest": 0.39}, 0.35)
 
 
-def test_the_exact_program_is_the_best_of_all_cards(found: TernaryFigures) -> None:
+def test_the_exact_program_is_the_best_of_all_cards(found: Finding) -> None:
     cards = np.array(list(itertools.product((-1, 0, 1), repeat=6)))
     for run in range(3):
         drawing, _ = np.random.SeedSequence([1, run]).spawn(2)
@@ -75,7 +73,7 @@ def test_the_exact_program_is_the_best_of_all_cards(found: TernaryFigures) -> No
             assert row["objective"] == pytest.approx(least, abs=1e-9)
 
 
-def test_errors_are_of_the_training_rows(found: TernaryFigures) -> None:
+def test_errors_are_of_the_training_rows(found: Finding) -> None:
     drawing, _ = np.random.SeedSequence([1, 0]).spawn(2)
     X, y = make_ternary(16, 6, random_state=drawing)
     c = found.weights[0, 1, 0].reshape(-1, 2)
@@ -83,20 +81,20 @@ def test_errors_are_of_the_training_rows(found: TernaryFigures) -> None:
     assert by_method(found, "error").loc[(0, GAMMAS[1]), "relaxed"] == pytest.approx(wrong.mean())
 
 
-def test_the_same_runs_resumed_or_in_two_processes(tmp_path: Path, found: TernaryFigures) -> None:
+def test_the_same_runs_resumed_or_in_two_processes(tmp_path: Path, found: Finding) -> None:
     file = tmp_path / "runs.sqlite"
-    ternary_figures(1, out=file, gammas=GAMMAS, random_state=1, **SMALL)
-    resumed = ternary_figures(3, out=file, gammas=GAMMAS[::-1], random_state=1, **SMALL)
-    parallel = ternary_figures(3, n_jobs=2, gammas=GAMMAS, random_state=1, **SMALL)
+    TernaryFigures(gammas=GAMMAS, random_state=1, **SMALL).run(1, out=file)
+    resumed = TernaryFigures(gammas=GAMMAS[::-1], random_state=1, **SMALL).run(3, out=file)
+    parallel = TernaryFigures(gammas=GAMMAS, random_state=1, **SMALL).run(3, n_jobs=2)
     for other in (resumed, parallel):
         for name in ("runs", "binary", "summary", "objectives", "proofs", "shape"):
             pd.testing.assert_frame_equal(getattr(other, name), getattr(found, name))
         np.testing.assert_array_equal(other.weights, found.weights)
     with pytest.raises(OptionError, match=r"n_draws=20 \(now 21\)"):
-        ternary_figures(3, out=file, gammas=GAMMAS, random_state=1, **(SMALL | {"n_draws": 21}))
+        TernaryFigures(gammas=GAMMAS, random_state=1, **(SMALL | {"n_draws": 21})).run(3, out=file)
 
 
-def test_tables_are_means_over_the_runs(found: TernaryFigures) -> None:
+def test_tables_are_means_over_the_runs(found: Finding) -> None:
     errors = by_method(found, "error").groupby("gamma").mean()
     np.testing.assert_allclose(found.summary[list(METHODS)], errors[list(METHODS)])
     losses = by_method(found, "objective").groupby("gamma").mean()
@@ -106,17 +104,17 @@ def test_tables_are_means_over_the_runs(found: TernaryFigures) -> None:
     assert (found.proofs["proved"] == 3).all()
     assert (found.proofs["in_order"] == 3).all()
     assert (found.binary["dimension"] == 12).all()
-    counts = [count_binary(run[2, 0], "vertex") for run in found.weights]
+    counts = [count_binary(run[2, 0], BINARY["vertex"]) for run in found.weights]
     assert found.binary.loc[2, "vertex"] == np.mean(counts)
     assert found.binary.loc[2, "least_vertex"] == min(counts)
 
 
-def test_a_vertex_has_as_few_fractions_as_rows(wide: TernaryFigures) -> None:
+def test_a_vertex_has_as_few_fractions_as_rows(wide: Finding) -> None:
     assert (wide.binary["least_vertex"] >= 48 - 12).all()
     assert (wide.binary["vertex"] >= wide.binary["interior"]).all()
 
 
-def test_the_figures_have_the_shape_of_the_papers(wide: TernaryFigures) -> None:
+def test_the_figures_have_the_shape_of_the_papers(wide: Finding) -> None:
     assert wide.binary["interior"].is_monotonic_increasing
     assert wide.binary["interior"].iloc[-1] == 48
     table = wide.shape
@@ -145,11 +143,11 @@ def test_the_figures_have_the_shape_of_the_papers(wide: TernaryFigures) -> None:
 )
 def test_bad_settings_are_refused_at_once(settings: dict[str, object], words: str) -> None:
     with pytest.raises(OptionError, match=words):
-        ternary_figures(1, **settings)  # type: ignore[arg-type]
+        TernaryFigures(**settings)  # type: ignore[arg-type]
 
 
-def test_the_picture_has_four_panels(found: TernaryFigures) -> None:
-    panels = draw(found).axes
+def test_the_picture_has_four_panels(found: Finding) -> None:
+    panels = TernaryFigures().draw(found).axes
     assert len(panels) == 4
     assert all(panel.get_xscale() == "log" for panel in panels)
     interior, vertex = panels[0].lines[:2]

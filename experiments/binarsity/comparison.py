@@ -114,12 +114,8 @@ class BinarsityComparison(OfSets, frozen=True, kw_only=True):
 def _named_parts(X: pd.DataFrame, y: IntArray, seed: list[int]) -> tuple[Part, ...]:
     """Training, validation and test rows of a set, drawn class by class."""
     state = int(np.random.default_rng(seed).integers(2**31))
-    train, rest = train_test_split(
-        np.arange(len(y)), test_size=0.5, stratify=y, random_state=state
-    )
-    validation, test = train_test_split(
-        rest, test_size=0.5, stratify=y[rest], random_state=state
-    )
+    train, rest = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=state)
+    validation, test = train_test_split(rest, test_size=0.5, stratify=y[rest], random_state=state)
     return tuple((X.iloc[rows], y[rows]) for rows in (train, validation, test))
 
 

@@ -66,6 +66,7 @@ class EyeExperiment(Experiment, frozen=True, kw_only=True):
     """Smoothing of the symmetric KL; no setting of the runs, which keep the coefficients."""
 
     free: ClassVar[frozenset[str]] = frozenset({"eps"})
+
     def drawn(self, seed: np.random.SeedSequence) -> CredibleData:
         """The data of a run."""
         raise NotImplementedError

@@ -60,9 +60,7 @@ class EyeTable2(EyeExperiment, frozen=True, kw_only=True):
 
     def drawn(self, seed: np.random.SeedSequence) -> CredibleData:
         """Random groups."""
-        return make_random_groups(
-            self.n_samples, correlation=self.correlation, random_state=seed
-        )
+        return make_random_groups(self.n_samples, correlation=self.correlation, random_state=seed)
 
     def finding(self, results: Results) -> Finding:
         """The runs, and what they say."""

@@ -2,322 +2,352 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
+import pandas as pd
 
-from experiments.facets.counts import (
-    ALPHAS,
-    BETAS,
-    PAPER,
-    counts_of,
-    notes_of,
-    readings_of,
-    summary_of,
-)
-from experiments.facets.rows import BUNDLED, FacetsRows, columns_of
-from experiments.runner import Progress, Results, RunStore, finish_runs
-from milpscore.core.design import FloatArray
+from experiments.runner import Finding, Result, Results
+from experiments.sets import BUNDLED, OfSets, read_set
+from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
+from milpscore.data import make_design
+from milpscore.data.folds import stratified_splits
+from milpscore.penalties import StronglyConvexFacets
+from milpscore.proximal import FacetsGrid, facets_grid
 
-if TYPE_CHECKING:
-    import pandas as pd
+# Table 2: null, integral and optimal models of 2400, for the sets that are read here
+PAPER: dict[str, tuple[int, int, int]] = {
+    "adult": (600, 122, 5),
+    "bankruptcy": (300, 522, 14),
+    "breastcancer": (400, 458, 7),
+    "haberman": (800, 606, 9),
+    "mammo": (500, 236, 23),
+    "mushroom": (400, 34, 1),
+}
+ALPHAS = tuple(float(10.0 ** (-k / 8)) for k in range(24))
+BETAS = tuple(np.geomspace(0.01, 10.0, 100).tolist())
 
-SETS = (*PAPER, BUNDLED)
-EPS = 0.01
-
-
-@dataclass(frozen=True, eq=False)
-class FacetsTable2:
-    """Models of the grid on several sets.
-
-    Attributes
-    ----------
-    runs : DataFrame
-        One row a repetition and set: null, integral and optimal models, the best cross-validated
-        accuracy of all models and of the integral ones, and the largest duality gap.
-    summary : DataFrame
-        One row a set: points of the grid, null, integral, optimal and accuracies, means over the
-        repetitions, beside the paper's counts (missing where it has none).
-    readings : DataFrame
-        One row a set: integral models that are optimal by four readings: of the best
-        cross-validated accuracy; of the best accuracy on one fold, fitted to the rows of the
-        others, mean over the folds; of the best cross-validated accuracy to two digits, as the
-        paper prints them; of the best accuracy on the training rows.
-    notes : DataFrame
-        Columns about and note: sets left out, where the axes come from, and for every count that
-        differs from the print what is known about why.
-    """
-
-    runs: pd.DataFrame
-    summary: pd.DataFrame
-    readings: pd.DataFrame
-    notes: pd.DataFrame
-
-
-@dataclass(frozen=True, eq=False)
-class FacetsFigure3:
-    """All models of the grid on one set.
-
-    Attributes
-    ----------
-    data : str
-        Name of the set.
-    alphas : ndarray of shape (a,), descending
-    betas : ndarray of shape (b,), ascending
-    coefficients : ndarray of shape (a, b, p)
-        Of the models of all rows, in units of gamma = alpha / beta, for standardised columns.
-    features : tuple of str
-    runs : DataFrame
-        One row a repetition and model: alpha, beta, gamma, lam, null, integral, integrity,
-        accuracy (on the training rows), cv_accuracy, cv_integrity (means over the folds).
-    summary : DataFrame
-        As that of :class:`FacetsTable2`.
-    notes : DataFrame
-    """
-
-    data: str
-    alphas: FloatArray
-    betas: FloatArray
-    coefficients: FloatArray
-    features: tuple[str, ...]
-    runs: pd.DataFrame
-    summary: pd.DataFrame
-    notes: pd.DataFrame
+_COUNTS = ("null", "integral", "optimal")
+_POINTS = 2400
+_EQUAL = 1e-12
+_WHY = {
+    "null": (
+        "whole rows of the grid, one for each alpha at or beyond the sup norm of the null "
+        "model's gradient: they depend on the axis and on the scale of the columns"
+    ),
+    "integral": (
+        "the paper prints no range for beta, no tolerance for a whole coefficient and no accuracy "
+        "of its descent; here every model has a relative duality gap of at most 1e-6"
+    ),
+    "optimal": (
+        "the paper does not print its folds, nor how close to the best accuracy is equal to it; "
+        "the readings table has four ways to count"
+    ),
+}
+_AXES = {
+    "alpha": (
+        "10^(-k/8), k = 0..23: the paper prints no range; this one was inferred from its numbers "
+        "of null models, which it gives on all six sets with standardised columns and the mean loss"
+    ),
+    "beta": (
+        "100 points from 0.01 to 10 in geometric progression: the paper prints no range; of the "
+        "five between whole powers of ten that were tried this one comes nearest to its numbers of "
+        "integral models, which are no independent check of it (ends between powers of ten come "
+        "nearer still)"
+    ),
+}
 
 
-def facets_table2(
-    runs: int = 1,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    data: str | os.PathLike[str] | None = None,
-    sets: Sequence[str] = SETS,
-    alphas: Sequence[float] = ALPHAS,
-    betas: Sequence[float] = BETAS,
-    eps: float = EPS,
-    folds: int = 10,
-    tol: float = 1e-6,
-    n_jobs: int = 1,
-    random_state: int = 0,
-    progress: Progress | None = None,
-) -> FacetsTable2:
-    """Repeat Table 2: null, integral and optimal models on a 24 x 100 grid of (alpha, beta).
+class _OnGrid(OfSets, frozen=True, kw_only=True):
+    """Grids of (alpha, beta) models on several sets; a run is one alpha of one set.
 
     alpha = lam / gamma and beta = lam / gamma^2. Logistic loss, columns standardised on the rows
-    fitted, strongly convex Facets. A model is integral where w / gamma is whole within 1e-6 and not
-    null; it is optimal where it is integral and its cross-validated accuracy is the best of the
-    whole grid. The paper prints no ranges. The default alpha = 10^(-k/8), k = 0..23, is a geometric
-    axis that gives its null models on all six sets that are read here; the default beta, 100 points
-    from 0.01 to 10, is the geometric axis between whole powers of ten that comes nearest to its
-    integral models.
+    fitted, strongly convex Facets. The paper prints no ranges. The default alpha = 10^(-k/8),
+    k = 0..23, is a geometric axis that gives its null models on all six sets that are read here;
+    the default beta, 100 points from 0.01 to 10, is the geometric axis between whole powers of ten
+    that comes nearest to its integral models.
+    """
 
-    Parameters
-    ----------
-    runs : int
-        Repetitions of the cross-validation, each with folds of its own.
-    out : path-like, optional
-        A file of finished rows of the grids, which are not done again.
-    data : path-like, optional
-        The folder of the sets, NAME.csv with the label first; default: the variable
-        ``MILPSCORE_DATA``. Sets that are not in it are left out, and the notes say so.
-    sets : sequence of str
-        "wdbc" is scikit-learn's breast cancer set, which is always there.
-    alphas, betas : sequence of float
-        The axes, positive.
-    eps : float in (0, 1]
-        Of strongly convex Facets; the paper's 0.01.
-    folds : int
-    tol : float
-        Relative duality gap.
-    n_jobs : int
-    random_state : int
-    progress : callable, optional
-        ``progress(done, total)`` in rows of the grids.
+    alphas: tuple[float, ...] = ALPHAS
+    betas: tuple[float, ...] = BETAS
+    eps: float = 0.01
+    folds: int = 10
+    tol: float = 1e-6
 
-    Returns
-    -------
-    FacetsTable2
+    repetitions = 1
+    keep: ClassVar[bool] = False
+    """Whether the runs keep the coefficients."""
 
-    Raises
-    ------
-    OptionError
-        A parameter lies outside its range, or ``out`` holds runs with other settings.
-    DataError
-        A file cannot be read.
+    def __post_init__(self) -> None:
+        """Order the axes, alpha descending; refuse now what no run could use."""
+        super().__post_init__()
+        StronglyConvexFacets(1.0, eps=self.eps)
+        for name, order in (("alphas", -1), ("betas", 1)):
+            axis = np.sort(np.asarray(getattr(self, name), dtype=np.float64).ravel())
+            if not len(axis) or not np.isfinite(axis).all() or axis[0] <= 0:
+                raise OptionError(f"{name} must be finite positive numbers, and at least one.")
+            msgspec.structs.force_setattr(self, name, tuple(axis[::order].tolist()))
+
+    def total(self, repetitions: int) -> int:
+        """A run a repetition, set and alpha."""
+        return repetitions * len(self.here) * len(self.alphas)
+
+    def place(self, run: int) -> tuple[int, str, int]:
+        """Repetition, set and place of alpha of a run."""
+        repetition, rest = divmod(run, len(self.here) * len(self.alphas))
+        k, row = divmod(rest, len(self.alphas))
+        return repetition, self.here[k], row
+
+    def __call__(self, run: int) -> Result:
+        """Every beta of one alpha, fitted to all rows and held out."""
+        repetition, name, row = self.place(run)
+        alpha = self.alphas[row]
+        design = _design(self.folder, name)
+        X, y = design.X, design.y
+        grid = self._fitted(X, y, alpha)
+        cards = grid.table.iloc[::-1]  # gamma ascends, beta = alpha / gamma descends
+        answers = {key: cards[key].tolist() for key in ("null", "integral", "integrity", "gap")}
+        answers["accuracy"] = _accuracies(grid, _scaled(X, X), y)
+        held = []
+        for train, test in stratified_splits(design, self.folds, self.random_state + repetition):
+            part = self._fitted(X[train], y[train], alpha)
+            right = _accuracies(part, _scaled(X[train], X[test]), y[test])
+            held.append((right, *(part.table[key][::-1] for key in ("integrity", "integral"))))
+        accuracy, integrity, integral = (np.array(each) for each in zip(*held, strict=True))
+        answers["cv_accuracy"] = accuracy.mean(axis=0).tolist()
+        answers["cv_integrity"] = integrity.mean(axis=0).tolist()
+        # models by folds, for what holds on one fold only
+        answers["fold_accuracy"] = accuracy.T.tolist()
+        answers["fold_integral"] = integral.T.astype(float).tolist()
+        if self.keep:
+            answers["coefficients"] = (grid.coefficients[0] / grid.gammas[:, None])[::-1].tolist()
+        return answers
+
+    def grids(self, results: Results) -> dict[tuple[int, str], dict[str, FloatArray]]:
+        """(repetition, set) -> every measure over the grid, shape (a, b, ...)."""
+        grids: dict[tuple[int, str], dict[str, list[Any]]] = {}
+        for run, result in results.items():
+            repetition, name, _ = self.place(run)
+            grid = grids.setdefault((repetition, name), {key: [] for key in result})
+            for key, value in result.items():
+                grid[key].append(value)
+        return {
+            place: {key: np.asarray(value, dtype=np.float64) for key, value in grid.items()}
+            for place, grid in grids.items()
+        }
+
+    def explained(self, summary: pd.DataFrame) -> pd.DataFrame:
+        """Sets left out, the axes, and every count that differs from the print."""
+        notes = [tuple(row) for row in self.notes().to_numpy()]
+        ours = self.alphas == ALPHAS and self.betas == BETAS
+        chosen = {"axes": "chosen by the caller; the paper prints no ranges"}
+        notes += (_AXES if ours else chosen).items()
+        notes += _differences(summary)
+        if BUNDLED in self.here:
+            notes.append(
+                (BUNDLED, "scikit-learn's breast cancer, 569 rows: not the paper's set, no print")
+            )
+        return pd.DataFrame(notes, columns=["about", "note"])
+
+    def _fitted(self, X: FloatArray, y: IntArray, alpha: float) -> FacetsGrid:
+        """The models of one alpha on these rows, gamma = alpha / beta ascending."""
+        return facets_grid(
+            _scaled(X, X), y, alphas=[alpha], gammas=alpha / np.array(self.betas), tol=self.tol,
+            penalty=lambda lam, gamma: StronglyConvexFacets(lam, eps=self.eps, gamma=gamma),
+        )  # fmt: skip
+
+
+class FacetsTable2(_OnGrid, frozen=True, kw_only=True):
+    """Null, integral and optimal models on a 24 x 100 grid of (alpha, beta).
+
+    A model is integral where w / gamma is whole within 1e-6 and not null; it is optimal where it is
+    integral and its cross-validated accuracy is the best of the whole grid.
+
+    Tables: ``summary`` (means over the repetitions beside the paper's counts), ``readings`` (four
+    readings of optimal: of the best cross-validated accuracy; of the best accuracy on one fold,
+    mean over the folds; of the best to two digits, as the paper prints them; of the best accuracy
+    on the training rows), ``notes`` (sets left out, the axes, and what is known about why a count
+    differs from the print).
 
     References
     ----------
     Belahcene, Sokolovska, Chevaleyre & Zucker, "Learning interpretable models using soft integrity
     constraints" (2020), sec. 6 and Table 2.
     """
-    found, absent = _present(data, sets)
-    rows = FacetsRows(
-        _folder(data), found, _axis("alphas", alphas)[::-1], _axis("betas", betas), eps,
-        folds, tol, random_state, keep=False,
-    )  # fmt: skip
-    finished = _finished(rows, "facets-table2", out, runs, n_jobs, progress)
-    return _table2(finished, rows, absent)
+
+    sets: tuple[str, ...] = (*PAPER, BUNDLED)
+
+    name = "facets-table2"
+
+    def finding(self, results: Results) -> Finding:
+        """The counts of every set."""
+        grids = self.grids(results)
+        runs = pd.DataFrame(
+            [{"run": run, "set": name, **counts_of(grid)} for (run, name), grid in grids.items()]
+        )
+        summary = _summary(runs)
+        return Finding(
+            runs=runs, summary=summary, readings=_readings(runs), notes=self.explained(summary)
+        )
+
+    def draw(self, found: Finding) -> Any:
+        """The counts beside the printed ones."""
+        from experiments.facets.plots import table2_figure
+
+        return table2_figure(found)
 
 
-def facets_figure3(
-    runs: int = 1,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    data: str | os.PathLike[str] | None = None,
-    data_set: str | None = None,
-    alphas: Sequence[float] = ALPHAS,
-    betas: Sequence[float] = BETAS,
-    eps: float = EPS,
-    folds: int = 10,
-    tol: float = 1e-6,
-    n_jobs: int = 1,
-    random_state: int = 0,
-    progress: Progress | None = None,
-) -> FacetsFigure3:
-    """Repeat Figure 3: accuracy, integrity and coefficients over the grid of (alpha, beta).
+class FacetsFigure3(_OnGrid, frozen=True, kw_only=True):
+    """Accuracy, integrity and coefficients over the grid of (alpha, beta) on one set.
 
-    Parameters
-    ----------
-    runs : int
-        Repetitions of the cross-validation.
-    out, data, alphas, betas, eps, folds, tol, n_jobs, random_state, progress
-        As for :func:`facets_table2`.
-    data_set : str, optional
-        Default: the paper's mammo, or where its file is missing "wdbc", which the notes then say.
+    By default the paper's mammo, or where its file is missing "wdbc", which the notes then say.
 
-    Returns
-    -------
-    FacetsFigure3
-
-    Raises
-    ------
-    OptionError, DataError
-        As :func:`facets_table2`; also where ``data_set`` is named and missing.
+    Tables: ``runs`` (a row a repetition and model), ``summary``, ``notes``. ``coefficients``, shape
+    (a, b, p), are those of all rows in units of gamma = alpha / beta, for standardised columns.
 
     References
     ----------
     Belahcene, Sokolovska, Chevaleyre & Zucker (2020), Figure 3.
     """
-    found, absent = _present(data, ("mammo",) if data_set is None else (data_set,))
-    if data_set is not None and not found:
-        raise DataError(f"{absent[0][1]}; add it, or take data_set='{BUNDLED}'")
-    rows = FacetsRows(
-        _folder(data), found or (BUNDLED,), _axis("alphas", alphas)[::-1], _axis("betas", betas),
-        eps, folds, tol, random_state, keep=True,
-    )  # fmt: skip
-    finished = _finished(rows, "facets-figure3", out, runs, n_jobs, progress)
-    return _figure3(finished, rows, absent)
+
+    data_set: str | None = None
+
+    name = "facets-figure3"
+    keep = True
+
+    @property
+    def here(self) -> tuple[str, ...]:
+        """The one set that is shown."""
+        wanted = self.data_set or "mammo"
+        if self._is_here(wanted):
+            return (wanted,)
+        if self.data_set:
+            raise DataError(
+                f"there is no {wanted}.csv in {self.folder!r}; add it, or take data_set='{BUNDLED}'"
+            )
+        return (BUNDLED,)
+
+    def finding(self, results: Results) -> Finding:
+        """Every model."""
+        (name,) = self.here
+        grids = self.grids(results)
+        alphas, betas = np.array(self.alphas), np.array(self.betas)
+        kept = ("null", "integral", "integrity", "accuracy", "cv_accuracy", "cv_integrity")
+        parts = []
+        for (run, _), grid in grids.items():
+            part = pd.DataFrame({"run": run, "alpha": np.repeat(alphas, len(betas))})
+            part["beta"] = np.tile(betas, len(alphas))
+            part["gamma"] = part["alpha"] / part["beta"]
+            part["lam"] = part["alpha"] * part["gamma"]
+            parts.append(part.assign(**{key: grid[key].ravel() for key in kept}))
+        runs = pd.concat(parts, ignore_index=True).astype({"null": bool, "integral": bool})
+        counts = [{"run": run, "set": name, **counts_of(grid)} for (run, _), grid in grids.items()]
+        summary = _summary(pd.DataFrame(counts))
+        notes = self.explained(summary)
+        if self.data_set is None and name == BUNDLED:
+            notes.loc[-1] = ("mammo", f"there is no mammo.csv; {BUNDLED} is shown in its place")
+            notes = notes.sort_index(ignore_index=True)
+        return Finding(
+            data=name, alphas=alphas, betas=betas, runs=runs, summary=summary, notes=notes,
+            coefficients=grids[0, name]["coefficients"],
+            features=tuple(column.name for column in _design(self.folder, name).columns),
+        )  # fmt: skip
+
+    def draw(self, found: Finding) -> Any:
+        """Two maps and a path."""
+        from experiments.facets.plots import figure3
+
+        return figure3(found)
 
 
-def _finished(
-    rows: FacetsRows,
-    name: str,
-    out: str | os.PathLike[str] | None,
-    runs: int,
-    n_jobs: int,
-    progress: Progress | None,
-) -> Results:
-    """Every row of every grid."""
-    if runs < 1:
-        raise OptionError(f"runs={runs}; use at least 1.")
-    store = RunStore(out, name, rows.settings())
-    total = runs * len(rows.sets) * len(rows.alphas)
-    return finish_runs(store, rows, total, n_jobs=n_jobs, progress=progress)
+@lru_cache(maxsize=2)
+def _design(folder: str, name: str) -> Design:
+    """A set's design, its columns as they are."""
+    return make_design(*read_set(folder, name))
 
 
-def _axis(name: str, values: Sequence[float]) -> tuple[float, ...]:
-    """The values in ascending order."""
-    axis = np.sort(np.asarray(values, dtype=np.float64).ravel())
-    if not len(axis) or not np.isfinite(axis).all() or axis[0] <= 0:
-        raise OptionError(f"{name} must be finite positive numbers, and at least one.")
-    return tuple(axis.tolist())
+def _scaled(train: FloatArray, rows: FloatArray) -> FloatArray:
+    """Rows with the means and deviations of the training rows taken out."""
+    spread = train.std(axis=0)
+    # a column that is constant on these rows becomes 0
+    return np.asarray((rows - train.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
-def _folder(data: str | os.PathLike[str] | None) -> str:
-    """The folder of the sets; empty where none is named."""
-    return os.fspath(data) if data is not None else os.environ.get("MILPSCORE_DATA", "")
+def _accuracies(grid: FacetsGrid, X: FloatArray, y: IntArray) -> list[float]:
+    """Share of right answers of each model, beta ascending; a tie is positive."""
+    scores = X @ grid.coefficients[0].T + grid.intercepts[0]
+    right = (scores >= 0) == (y > 0)[:, None]
+    shares: list[float] = right.mean(axis=0)[::-1].tolist()
+    return shares
 
 
-def _present(
-    data: str | os.PathLike[str] | None, sets: Sequence[str]
-) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    """The sets that are there, and (set, note) for each that is not."""
-    folder = _folder(data)
-    here = [
-        name
-        for name in dict.fromkeys(sets)
-        if name == BUNDLED or (folder and (Path(folder) / f"{name}.csv").is_file())
-    ]
-    where = f"the folder {folder!r}" if folder else "a folder named by data= or MILPSCORE_DATA"
-    absent = [
-        (name, f"left out: there is no {name}.csv in {where}") for name in sets if name not in here
-    ]
-    return tuple(here), absent
-
-
-def _grids(finished: Results, rows: FacetsRows) -> dict[tuple[int, str], dict[str, FloatArray]]:
-    """(repetition, set) -> every measure over the grid, shape (a, b)."""
-    grids: dict[tuple[int, str], dict[str, list[Any]]] = {}
-    for run, result in finished.items():
-        repetition, name, _ = rows.place(run)
-        grid = grids.setdefault((repetition, name), {key: [] for key in result})
-        for key, value in result.items():
-            grid[key].append(value)
+def counts_of(grid: dict[str, FloatArray]) -> dict[str, Any]:
+    """What Table 2 counts, and the accuracies behind it."""
+    integral, held_out, trained = grid["integral"] > 0, grid["cv_accuracy"], grid["accuracy"]
+    by_fold = grid["fold_accuracy"]  # models by folds, shape (a, b, k)
+    best, best_on_a_fold = float(held_out.max()), by_fold.max(axis=(0, 1))
+    on_a_fold = (grid["fold_integral"] > 0) & (by_fold >= best_on_a_fold - _EQUAL)
     return {
-        place: {key: np.asarray(value, dtype=np.float64) for key, value in grid.items()}
-        for place, grid in grids.items()
+        "grid_points": held_out.size,
+        "null": int(grid["null"].sum()),
+        "integral": int(integral.sum()),
+        "optimal": int((integral & (held_out >= best - _EQUAL)).sum()),
+        "accuracy": best,
+        "integral_accuracy": float(held_out[integral].max()) if integral.any() else float("nan"),
+        "optimal_on_a_fold": float(on_a_fold.sum(axis=(0, 1)).mean()),
+        "optimal_two_digits": int((integral & (held_out.round(2) == round(best, 2))).sum()),
+        "optimal_training": int((integral & (trained >= trained.max() - _EQUAL)).sum()),
+        "gap": float(grid["gap"].max()),
     }
 
 
-def _table2(finished: Results, rows: FacetsRows, absent: Sequence[tuple[str, str]]) -> FacetsTable2:
-    import pandas as pd
-
-    grids = _grids(finished, rows)
-    runs = pd.DataFrame(
-        [{"run": run, "set": name, **counts_of(grid)} for (run, name), grid in grids.items()]
-    )
-    summary = summary_of(runs)
-    return FacetsTable2(runs, summary, readings_of(runs), notes_of(summary, rows, absent))
+def _printed(names: Sequence[str], column: str) -> list[float]:
+    """The paper's counts; missing where it has none."""
+    at = _COUNTS.index(column)
+    return [float(PAPER[name][at]) if name in PAPER else np.nan for name in names]
 
 
-def _figure3(
-    finished: Results, rows: FacetsRows, absent: Sequence[tuple[str, str]]
-) -> FacetsFigure3:
-    import pandas as pd
+def _summary(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means over the repetitions, the paper's counts beside ours."""
+    means = runs.drop(columns=["run", "gap"]).groupby("set", sort=False).mean().reset_index()
+    for column in _COUNTS:
+        means[f"paper_{column}"] = _printed(means["set"], column)
+    beside = [name for column in _COUNTS for name in (column, f"paper_{column}")]
+    table = means[["set", "grid_points", *beside, "accuracy", "integral_accuracy"]]
+    return table.astype(dict.fromkeys(("grid_points", "null", "integral"), np.int64))
 
-    (name,) = rows.sets
-    grids = _grids(finished, rows)
-    alphas, betas = np.array(rows.alphas), np.array(rows.betas)
-    cells = pd.DataFrame(
-        {
-            "alpha": np.repeat(alphas, len(betas)),
-            "beta": np.tile(betas, len(alphas)),
-        }
-    )
-    cells["gamma"] = cells["alpha"] / cells["beta"]
-    cells["lam"] = cells["alpha"] * cells["gamma"]
-    kept = ("null", "integral", "integrity", "accuracy", "cv_accuracy", "cv_integrity")
-    parts = [
-        cells.assign(run=run, **{key: grid[key].ravel() for key in kept})
-        for (run, _), grid in grids.items()
-    ]
-    runs = pd.concat(parts, ignore_index=True)
-    runs[["null", "integral"]] = runs[["null", "integral"]] > 0
-    counts = [{"run": run, "set": name, **counts_of(grid)} for (run, _), grid in grids.items()]
-    summary = summary_of(pd.DataFrame(counts))
-    if absent:
-        absent = [(absent[0][0], f"{absent[0][1]}; {BUNDLED} is shown in its place")]
-    return FacetsFigure3(
-        data=name,
-        alphas=alphas,
-        betas=betas,
-        coefficients=grids[0, name]["coefficients"],
-        features=columns_of(rows.folder, name),
-        runs=runs[["run", *[column for column in runs if column != "run"]]],
-        summary=summary,
-        notes=notes_of(summary, rows, absent),
-    )
+
+def _readings(runs: pd.DataFrame) -> pd.DataFrame:
+    """What "optimal" can mean, a column each, means over the repetitions."""
+    names = {
+        "optimal": "best_held_out",
+        "optimal_on_a_fold": "best_on_one_fold",
+        "optimal_two_digits": "same_two_digits",
+        "optimal_training": "best_on_training_rows",
+    }
+    table = runs.groupby("set", sort=False)[list(names)].mean().rename(columns=names).reset_index()
+    table.insert(1, "paper", _printed(table["set"], "optimal"))
+    return table
+
+
+def _differences(summary: pd.DataFrame) -> list[tuple[str, str]]:
+    """What differs from the print, and what is known about why; counts of another size do not."""
+    notes = []
+    for column in _COUNTS:
+        counts = zip(
+            summary["set"], summary["grid_points"], summary[column],
+            _printed(summary["set"], column), strict=True,
+        )  # fmt: skip
+        differing = [
+            f"{name} {count:g} ({printed:g})"
+            for name, points, count, printed in counts
+            if points == _POINTS and not np.isnan(printed) and count != printed
+        ]
+        if differing:
+            words = f"differs from the print on {', '.join(differing)}: {_WHY[column]}"
+            notes.append((column, words))
+    return notes

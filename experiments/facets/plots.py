@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from experiments.runner import Finding
 from milpscore.core.design import FloatArray
-from milpscore.plots._heat_maps import _edges
-from milpscore.plots.drawing import PALETTE, axes, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from experiments.facets.grid import FacetsFigure3, FacetsTable2
+from milpscore.plots.drawing import PALETTE, log_edges, tidy
 
 _NULL = "0.86"
 _SPAN = 0.1
@@ -23,105 +19,41 @@ _COUNTS = {"null": "null models", "integral": "integral models", "optimal": "opt
 _MEASURES = {"cv_accuracy": "Accuracy, held out", "cv_integrity": "Integrity, mean of the folds"}
 
 
-def facets_table2_figure(found: FacetsTable2) -> Figure:
-    """Draw the counts of every set beside the printed ones, on a figure of its own.
-
-    Parameters
-    ----------
-    found : FacetsTable2
-
-    Returns
-    -------
-    Figure
-
-    References
-    ----------
-    Belahcene, Sokolovska, Chevaleyre & Zucker (2020), Table 2.
-    """
-    import matplotlib.pyplot as plt
-
+def table2_figure(found: Finding) -> Figure:
+    """Table 2: each count, a row a set; dots are ours, hollow diamonds the paper's."""
     figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")
-    for column, panel in zip(_COUNTS, panels, strict=True):
-        set_counts(found, column, panel)
+    table = found.summary
+    rows = np.arange(len(table))
+    for (column, title), ax in zip(_COUNTS.items(), panels, strict=True):
+        ax.plot(table[column], rows, linestyle="none", marker="o", color=PALETTE[0], label="here")
+        ax.plot(
+            table[f"paper_{column}"], rows, linestyle="none", marker="D", markersize=8,
+            markerfacecolor="none", color="0.35", label="printed",
+        )  # fmt: skip
+        ax.set_xlim(left=min(0.0, -0.03 * ax.get_xlim()[1]))
+        ax.set_xlabel(f"of {int(table['grid_points'].max())}")
+        ax.set_title(title, loc="left")
+        ax.grid(axis="x", color="0.9", linewidth=0.7)
+        ax.set_axisbelow(True)
+        tidy(ax)
+    panels[0].set_yticks(rows, table["set"].tolist())
+    panels[0].invert_yaxis()
     panels[0].legend(loc="best", fontsize="small", frameon=False)
     return figure
 
 
-def set_counts(found: FacetsTable2, column: str, ax: Axes | None = None) -> Axes:
-    """Draw one count, a row a set: dots are ours, hollow diamonds the paper's.
-
-    Parameters
-    ----------
-    found : FacetsTable2
-    column : {"null", "integral", "optimal"}
-    ax : Axes, optional
-        Default: the current one.
-
-    Returns
-    -------
-    Axes
-    """
-    ax = axes(ax)
-    table = found.summary
-    rows = np.arange(len(table))
-    ax.plot(table[column], rows, linestyle="none", marker="o", color=PALETTE[0], label="here")
-    ax.plot(
-        table[f"paper_{column}"], rows, linestyle="none", marker="D", markersize=8,
-        markerfacecolor="none", color="0.35", label="printed",
-    )  # fmt: skip
-    ax.set_yticks(rows, table["set"].tolist())
-    if not ax.yaxis_inverted():
-        ax.invert_yaxis()
-    ax.set_xlim(left=min(0.0, -0.03 * ax.get_xlim()[1]))
-    ax.set_xlabel(f"of {int(table['grid_points'].max())}")
-    ax.set_title(_COUNTS[column], loc="left")
-    ax.grid(axis="x", color="0.9", linewidth=0.7)
-    ax.set_axisbelow(True)
-    tidy(ax)
-    return ax
-
-
-def facets_figure(found: FacetsFigure3) -> Figure:
-    """Draw accuracy, integrity and the coefficients, on a figure of its own.
-
-    Parameters
-    ----------
-    found : FacetsFigure3
-
-    Returns
-    -------
-    Figure
-
-    References
-    ----------
-    Belahcene, Sokolovska, Chevaleyre & Zucker (2020), Figure 3.
-    """
-    import matplotlib.pyplot as plt
-
+def figure3(found: Finding) -> Figure:
+    """Figure 3: accuracy and integrity over beta and alpha, and the path of the coefficients."""
     figure, panels = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
     for measure, panel in zip(_MEASURES, panels, strict=False):
-        measure_map(found, measure, panel)
+        _draw_map(found, measure, panel)
     panels[1].set_ylabel("")
-    coefficient_path(found, panels[2])
+    _draw_path(found, panels[2])
     return figure
 
 
-def measure_map(found: FacetsFigure3, measure: str, ax: Axes | None = None) -> Axes:
-    """Draw a measure of every model over beta and alpha; null models are grey.
-
-    Parameters
-    ----------
-    found : FacetsFigure3
-    measure : {"cv_accuracy", "cv_integrity"}
-    ax : Axes, optional
-        Default: the current one.
-
-    Returns
-    -------
-    Axes
-        With a colour bar; accuracies a tenth or more below the best share a colour.
-    """
-    ax = axes(ax)
+def _draw_map(found: Finding, measure: str, ax: Axes) -> None:
+    """A measure of every model; accuracies a tenth or more below the best share a colour."""
     # alphas fall in the finding, cells want rising edges
     values = np.ma.masked_where(_grid(found, "null")[::-1] > 0, _grid(found, measure)[::-1])
     ax.set_facecolor(_NULL)
@@ -129,7 +61,7 @@ def measure_map(found: FacetsFigure3, measure: str, ax: Axes | None = None) -> A
     best = float(values.max()) if values.count() else 1.0
     low, high = (0.0, 1.0) if whole else (max(float(values.min()), best - _SPAN), best)
     mesh = ax.pcolormesh(
-        _edges(found.betas), _edges(found.alphas[::-1]), values,
+        log_edges(found.betas), log_edges(found.alphas[::-1]), values,
         cmap="viridis", rasterized=True, vmin=low, vmax=high,
     )  # fmt: skip
     ax.set_xscale("log")
@@ -140,28 +72,13 @@ def measure_map(found: FacetsFigure3, measure: str, ax: Axes | None = None) -> A
     ax.figure.colorbar(mesh, ax=ax, pad=0.02)
     if values.mask.any():
         ax.text(0.02, 0.98, "grey: null models", transform=ax.transAxes, va="top", fontsize="small")
-    return ax
 
 
-def coefficient_path(found: FacetsFigure3, ax: Axes | None = None) -> Axes:
-    """Draw every coefficient over beta, at the alpha of the best integral model.
+def _draw_path(found: Finding, ax: Axes) -> None:
+    """Every coefficient over beta in units of gamma, at the alpha of the best integral model.
 
-    Coefficients are in units of gamma, so that integers lie on the grid's lines. Without an
-    integral model it is the alpha in the middle.
-
-    Parameters
-    ----------
-    found : FacetsFigure3
-    ax : Axes, optional
-        Default: the current one.
-
-    Returns
-    -------
-    Axes
+    Without an integral model it is the alpha in the middle.
     """
-    import matplotlib as mpl
-
-    ax = axes(ax)
     held_out, integral = _grid(found, "cv_accuracy"), _grid(found, "integral") > 0
     row = len(found.alphas) // 2
     if integral.any():
@@ -184,10 +101,9 @@ def coefficient_path(found: FacetsFigure3, ax: Axes | None = None) -> Axes:
         loc="left", fontsize="medium",
     )  # fmt: skip
     tidy(ax)
-    return ax
 
 
-def _grid(found: FacetsFigure3, column: str) -> FloatArray:
+def _grid(found: Finding, column: str) -> FloatArray:
     """A column's mean over the repetitions, shape (a, b)."""
     shape = len(found.alphas), len(found.betas)
     values = found.runs[column].to_numpy(dtype=np.float64).reshape(-1, *shape)

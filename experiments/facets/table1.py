@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
-from experiments.facets.card_learners import default_learners
-from experiments.facets.nested_cv import NestedCV, fold_rows, held_out, summarised
-from experiments.runner import Progress, Results, RunStore, finish_runs
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import Lasso, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from experiments.runner import Finding, Result, Results
+from experiments.sets import OfSets, read_set
+from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, OptionError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from milpscore.estimators import (
+    ConvexRoundingClassifier,
+    PenalisedClassifier,
+    RiskScoreClassifier,
+    SlimClassifier,
+)
+from milpscore.formulations import slim
+from milpscore.proximal import facets_grid
+from milpscore.rounding import golovin
 
 # Table 1 in its order, for the sets that are read here
 PAPER_COLUMNS = ("convex_rounding", "golovin", "slim", "lasso", "ridge", "facets")
@@ -27,50 +36,53 @@ PAPER: dict[str, tuple[float, ...]] = {
     "mammo": (0.66, 0.60, 0.81, 0.80, 0.81, 0.80),
     "mushroom": (0.81, 0.99, 1.00, 1.00, 0.98, 0.92),
 }
-SETS = ("bankruptcy", "haberman", "mammo", "breastcancer", "mushroom", "adult")
+TERMS = (3, 5, 10)
+_WHOLE = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class FacetsTable1:
-    """Accuracies of several learners on several sets.
+class FacetsTable1(OfSets, frozen=True, kw_only=True):
+    """Accuracy of the paper's six learners and of a few more, in outer folds.
 
-    Attributes
+    The paper chooses parameters on a grid and does not say on which rows; here they are chosen on
+    inner folds of the training rows, so that no test row has a part in any choice. Its heart and
+    spambase sets are not read here. A run is one outer fold of one set; a repetition has folds of
+    its own.
+
+    Tables: ``summary`` (a row a set and learner: accuracy over all folds, the paper's, median
+    terms, whole and empty models, seconds) and ``best`` (a row a set: the best learner of all, and
+    of those whose models are all whole).
+
+    References
     ----------
-    runs : DataFrame
-        One row a repetition, set, outer fold and learner; see :class:`NestedCV`.
-    summary : DataFrame
-        One row a set and learner: accuracy and stdev over all folds, the paper's accuracy (missing
-        where it has none), terms, whole and empty models, seconds.
-    best : DataFrame
-        One row a set: the learner of the best accuracy, and the best of those whose models are all
-        whole.
+    Belahcene, Sokolovska, Chevaleyre & Zucker, "Learning interpretable models using soft integrity
+    constraints" (2020), Table 1.
     """
 
-    runs: pd.DataFrame
-    summary: pd.DataFrame
-    best: pd.DataFrame
+    sets: tuple[str, ...] = (
+        "bankruptcy", "haberman", "mammo", "breastcancer", "mushroom", "adult"
+    )  # fmt: skip
+    outer: int = 10
+    inner: int = 3
+    time_limit: float = 2.0
+    """Seconds of each exact solve; what they cut off is not the same on every machine."""
+    learners: tuple[str, ...] = ()
+    """Only these; all by default."""
 
+    name = "facets-table1"
+    repetitions = 1
 
-@dataclass(frozen=True)
-class _Folds:
-    """One outer fold of one set; its number says which."""
-
-    folder: str
-    sets: tuple[str, ...]
-    outer: int
-    inner: int
-    time_budget: float
-    random_state: int
-
-    def settings(self) -> dict[str, Any]:
-        """All but the folder: moving the data changes nothing."""
-        return {
-            "sets": self.sets,
-            "outer": self.outer,
-            "inner": self.inner,
-            "time_budget": self.time_budget,
-            "random_state": self.random_state,
-        }
+    def total(self, repetitions: int) -> int:
+        """A run a repetition, set and outer fold."""
+        absent = [name for name in self.sets if name not in self.here]
+        if absent:
+            raise DataError(
+                f"{self.folder!r} lacks {', '.join(f'{name}.csv' for name in absent)}: name the "
+                "folder of the sets by data= or MILPSCORE_DATA, or name fewer sets"
+            )
+        unknown = set(self.learners) - set(every_learner(2, 1.0, 0))
+        if unknown:
+            raise OptionError(f"no learner {', '.join(sorted(unknown))}")
+        return repetitions * len(self.sets) * self.outer
 
     def place(self, run: int) -> tuple[int, str, int]:
         """Repetition, set and fold of a run."""
@@ -78,143 +90,173 @@ class _Folds:
         k, fold = divmod(rest, self.outer)
         return repetition, self.sets[k], fold
 
-    def __call__(self, run: int) -> dict[str, Any]:
+    def __call__(self, run: int) -> Result:
+        """Every learner on one outer fold."""
         repetition, name, fold = self.place(run)
-        X, y = _table(self.folder, name)
+        X, y = read_set(self.folder, name)
         seed = self.random_state + 1000 * repetition
-        held = held_out(X, y, None, self.outer, self.inner, fold, seed)
-        rows = fold_rows(held, default_learners(seed), self.time_budget / self.outer)
-        return {"rows": [{"set": name, "fold": fold, **row} for row in rows]}
+        folds = StratifiedKFold(self.outer, shuffle=True, random_state=seed)
+        split = list(folds.split(X, y))[fold]
+        every = every_learner(self.inner, self.time_limit, seed)
+        return {
+            learner: _measured(every[learner], X, y, split) for learner in self.learners or every
+        }
+
+    def finding(self, results: Results) -> Finding:
+        """Means over the folds."""
+        rows = []
+        for run, result in results.items():
+            repetition, name, fold = self.place(run)
+            about = {"run": repetition, "set": name, "fold": fold}
+            rows += [{**about, "learner": learner, **row} for learner, row in result.items()]
+        runs = pd.DataFrame(rows)
+        grouped = runs.groupby(["set", "learner"], sort=False)
+        summary = grouped.agg(
+            accuracy=("accuracy", "mean"),
+            accuracy_stdev=("accuracy", "std"),
+            terms=("terms", "median"),
+            folds=("fold", "size"),
+            whole=("whole", "sum"),
+            empty=("empty", "sum"),
+            seconds=("seconds", "sum"),
+        ).reset_index()
+        printed = {
+            (name, learner): value
+            for name, values in PAPER.items()
+            for learner, value in zip(PAPER_COLUMNS, values, strict=True)
+        }
+        pairs = zip(summary["set"], summary["learner"], strict=True)
+        summary.insert(4, "paper", [printed.get(pair, np.nan) for pair in pairs])
+        best = [_best(name, part) for name, part in summary.groupby("set", sort=False)]
+        return Finding(runs=runs, summary=summary, best=pd.DataFrame(best))
 
 
-def facets_table1(
-    runs: int = 1,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    data: str | os.PathLike[str] | None = None,
-    sets: Sequence[str] = SETS,
-    outer: int = 10,
-    inner: int = 3,
-    time_budget: float = 600.0,
-    n_jobs: int = 1,
-    random_state: int = 0,
-    progress: Progress | None = None,
-) -> FacetsTable1:
-    """Repeat Table 1: 10-fold cross-validated accuracy of six learners, and of a few more.
+def every_learner(inner: int, time_limit: float, random_state: int) -> dict[str, Any]:
+    """The learners of Table 1, with a risk score, logistic regression and whole Facets models."""
 
-    The paper chooses parameters on a grid and does not say on which rows; here they are chosen on
-    inner folds, so that no test row has a part in any choice (:func:`nested_cv`). Its heart and
-    spambase sets are not read here. Each fold of each set is kept when it is finished.
+    def searched(learner: Any, **grid: Any) -> GridSearchCV:
+        folds = StratifiedKFold(inner, shuffle=True, random_state=random_state + 1)
+        return GridSearchCV(learner, grid, cv=folds, scoring="accuracy")
 
-    Parameters
-    ----------
-    runs : int
-        Repetitions of the cross-validation, each with folds of its own.
-    out : path-like, optional
-        A file of finished folds, which are not done again.
-    data : path-like, optional
-        The folder of the sets, NAME.csv with the label first; default: the variable
-        ``MILPSCORE_DATA``.
-    sets : sequence of str
-    outer, inner : int
-        Numbers of folds.
-    time_budget : float
-        Seconds a set and repetition on one process; see :func:`nested_cv`.
-    n_jobs : int
-    random_state : int
-    progress : callable, optional
-        ``progress(done, total)`` in folds.
+    def scaled(learner: Any) -> Pipeline:
+        return Pipeline([("scale", StandardScaler()), ("model", learner)])
 
-    Returns
-    -------
-    FacetsTable1
-
-    Raises
-    ------
-    OptionError
-        A parameter lies outside its range, or ``out`` holds runs with other settings.
-    DataError
-        There is no folder, a set is not in it, or ``out`` cannot be read.
-
-    References
-    ----------
-    Belahcene, Sokolovska, Chevaleyre & Zucker, "Learning interpretable models using soft integrity
-    constraints" (2020), Table 1.
-    """
-    if runs < 1:
-        raise OptionError(f"runs={runs}; use at least 1.")
-    folds = _Folds(_folder(data, sets), tuple(sets), outer, inner, time_budget, random_state)
-    store = RunStore(out, "facets-table1", folds.settings())
-    total = runs * len(sets) * outer
-    finished = finish_runs(store, folds, total, n_jobs=n_jobs, progress=progress)
-    return _tables(finished, folds)
-
-
-def _folder(data: str | os.PathLike[str] | None, sets: Sequence[str]) -> str:
-    """The folder, once every set was seen in it."""
-    named = data if data is not None else os.environ.get("MILPSCORE_DATA")
-    if named is None:
-        raise DataError(
-            "this experiment reads the sets from a folder: name it by data= or the variable "
-            "MILPSCORE_DATA"
-        )
-    missing = [name for name in sets if not (Path(named) / f"{name}.csv").is_file()]
-    if missing:
-        raise DataError(
-            f"{os.fspath(named)!r} lacks {', '.join(f'{name}.csv' for name in missing)}: add them, "
-            "or name fewer sets"
-        )
-    return os.fspath(named)
-
-
-@lru_cache(maxsize=8)
-def _table(folder: str, name: str) -> tuple[Any, Any]:
-    """Columns and labels of a set."""
-    from milpscore.data import read_frame, read_table
-
-    frame = read_frame(Path(folder) / f"{name}.csv")
-    return read_table(frame, frame.columns[0])
-
-
-def _tables(finished: Results, folds: _Folds) -> FacetsTable1:
-    import pandas as pd
-
-    rows = [
-        {"run": folds.place(run)[0], **row}
-        for run, result in finished.items()
-        for row in result["rows"]
-    ]
-    runs = pd.DataFrame(rows)
-    found: dict[str, NestedCV] = {}
-    for name in folds.sets:
-        of_set = [row for row in rows if row["set"] == name]
-        found[name] = summarised(of_set)
-    summary = pd.concat(
-        [each.summary.assign(set=name) for name, each in found.items()], ignore_index=True
-    )
-    printed = {
-        (name, learner): value
-        for name, values in PAPER.items()
-        for learner, value in zip(PAPER_COLUMNS, values, strict=True)
+    limits = {"time_limit": time_limit, "random_state": random_state}
+    return {
+        "convex_rounding": ConvexRoundingClassifier(random_state=random_state, time_limit=60.0),
+        "golovin": Golovin(random_state),
+        "slim": searched(SlimClassifier(**limits), max_terms=TERMS),
+        "risk_score": searched(RiskScoreClassifier(heuristic=True, **limits), max_terms=TERMS),
+        "lasso": searched(scaled(LassoClassifier()), model__alpha=np.geomspace(0.5, 1e-4, 12)),
+        "ridge": searched(scaled(RidgeClassifier()), model__alpha=np.geomspace(1e4, 0.1, 10)),
+        "logistic": searched(
+            scaled(PenalisedClassifier("l2")), model__lam=np.geomspace(1, 1e-4, 9)
+        ),
+        "facets": FacetsModel(inner=inner, random_state=random_state),
+        "facets_whole": FacetsModel(whole=True, inner=inner, random_state=random_state),
     }
-    pairs = zip(summary["set"], summary["learner"], strict=True)
-    summary.insert(3, "paper", [printed.get(pair, float("nan")) for pair in pairs])
-    columns = ["set", *summary.columns[:-1]]
-    return FacetsTable1(runs, summary[columns], pd.DataFrame(_best(found)))
 
 
-def _best(found: dict[str, NestedCV]) -> list[dict[str, Any]]:
-    """One row a set: who is best, of all and of the integer ones."""
-    rows = []
-    for name, each in found.items():
-        accuracy = each.summary.set_index("learner")["accuracy"]
-        rows.append(
-            {
-                "set": name,
-                "best": each.best,
-                "best_accuracy": accuracy[each.best],
-                "best_integer": each.best_integer,
-                "best_integer_accuracy": accuracy.get(each.best_integer, float("nan")),
-            }
-        )
-    return rows
+class LassoClassifier(ClassifierMixin, Lasso):
+    """Least squares on the classes -1 and 1 with an L1 penalty, as RidgeClassifier is with L2."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to labels 0 and 1."""
+        super().fit(X, 2.0 * np.asarray(y) - 1.0)
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """0 or 1."""
+        return (super().predict(X) >= 0).astype(int)
+
+
+class _Linear(ClassifierMixin, BaseEstimator):
+    """Answers 1 where w.x + b >= 0; whole coefficients are multiples of ``unit_``."""
+
+    coef_: FloatArray
+    intercept_: float
+    unit_: float = 1.0
+
+    def predict(self, X: Any) -> Any:
+        """0 or 1."""
+        return (np.asarray(X, dtype=float) @ self.coef_ + self.intercept_ >= -_WHOLE).astype(int)
+
+
+class Golovin(_Linear):
+    """Golovin's online learner, its threshold the best for the 0-1 loss."""
+
+    def __init__(self, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Two passes over the rows."""
+        statement = slim(np.asarray(X), y, coef_min=-5, coef_max=5).statement
+        card = golovin(statement, n_passes=2, random_state=self.random_state).card
+        self.coef_, self.intercept_ = card.coefficients.astype(float), float(card.intercept)
+        self.classes_ = np.array([0, 1])
+        return self
+
+
+class FacetsModel(_Linear):
+    """The model of a Facets grid with the best cross-validated accuracy; of whole ones if asked."""
+
+    def __init__(
+        self,
+        *,
+        whole: bool = False,
+        inner: int = 3,
+        n_alpha: int = 16,
+        n_gamma: int = 12,
+        tol: float = 1e-5,
+        random_state: int = 0,
+    ) -> None:
+        self.whole = whole
+        self.inner = inner
+        self.n_alpha = n_alpha
+        self.n_gamma = n_gamma
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the grid to all rows and to the inner folds; ties go to the stronger penalty."""
+        found = facets_grid(
+            np.asarray(X, dtype=float), y, n_alpha=self.n_alpha, n_gamma=self.n_gamma,
+            tol=self.tol, cv=self.inner, random_state=self.random_state,
+        )  # fmt: skip
+        score = found.heat_map("cv_accuracy")
+        if self.whole:  # a null model is better than none
+            score = np.where(found.heat_map("integral") > 0, score, -1.0 + found.heat_map("null"))
+        row, column = np.argwhere(score >= score.max() - _WHOLE)[-1]
+        self.coef_ = found.coefficients[row, column]
+        self.intercept_, self.unit_ = float(found.intercepts[row, column]), found.gammas[column]
+        self.classes_ = np.array([0, 1])
+        return self
+
+
+def _measured(learner: Any, X: pd.DataFrame, y: Any, split: Any) -> Result:
+    """A learner on one outer fold."""
+    found = cross_validate(learner, X, y, cv=[split], return_estimator=True, error_score="raise")
+    (model,) = found["estimator"]
+    model = getattr(model, "best_estimator_", model)
+    model = model[-1] if isinstance(model, Pipeline) else model
+    w = np.ravel(model.coef_)
+    multiples = w / getattr(model, "unit_", 1.0)
+    return {
+        "accuracy": float(found["test_score"][0]),
+        "terms": int(np.count_nonzero(w)),
+        "whole": bool((np.abs(multiples - np.rint(multiples)) <= _WHOLE).all()),
+        "empty": not w.any(),
+        "seconds": round(float(found["fit_time"][0]), 3),
+    }
+
+
+def _best(name: Any, summary: pd.DataFrame) -> dict[str, Any]:
+    """Who is best on a set, of all and of those whose models are all whole."""
+    row: dict[str, Any] = {"set": name}
+    whole = summary[summary["whole"] == summary["folds"]]
+    for key, part in (("best", summary), ("best_integer", whole)):
+        at = part["accuracy"].idxmax() if len(part) else None
+        row[key] = "" if at is None else part.loc[at, "learner"]
+        row[f"{key}_accuracy"] = np.nan if at is None else part.loc[at, "accuracy"]
+    return row

@@ -22,9 +22,7 @@ def learning_figure(found: Finding) -> Figure:
     size = (2 * _WIDTH, _HEIGHT * len(sets))
     figure, every = plt.subplots(len(sets), 2, figsize=size, squeeze=False, layout="constrained")
     for ax, (name, method) in zip(every.flat, found.cards, strict=True):
-        _draw_totals(
-            found.totals[name, method], float(found.cards[name, method].threshold), ax
-        )
+        _draw_totals(found.totals[name, method], float(found.cards[name, method].threshold), ax)
         ax.set_title(f"{name}, {spaced(method)}", loc="left")
     every[0, 0].legend(loc="best", fontsize="small", frameon=False)
     return figure

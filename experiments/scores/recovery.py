@@ -167,14 +167,10 @@ def _scaled(points: Any, blocks: Any) -> FloatArray:
 
 def _published(column: Column) -> float:
     """DiaRem's points of a bin of the grid, none of which crosses one of its cuts."""
-    worth = [
-        row.points
-        for rows in diarem().rows
-        for row in rows
-        if row.feature == column.feature
-        and (row.category == column.category if row.kind == "category" else row.lower <= column.lower)
-    ]
-    return float(worth[-1])
+    rows = [row for rows in diarem().rows for row in rows if row.feature == column.feature]
+    if column.kind == "category":
+        return float(next(row.points for row in rows if row.category == column.category))
+    return float([row.points for row in rows if row.lower <= column.lower][-1])
 
 
 def _measures(card: Scorecard, X: pd.DataFrame, y: Any) -> Result:
@@ -183,22 +179,21 @@ def _measures(card: Scorecard, X: pd.DataFrame, y: Any) -> Result:
     totals, truth = card.score(X), published.score(X)
     answers = card.rule.positive(totals)
     spread = float(totals.std()) > 0
-    # each feature's cuts on a scale of its own
-    cuts, true = ([1000.0 * list(GRID).index(f) + at for f, at in _cuts(each)] for each in (card, published))
     return {
         "accuracy": float(accuracy(y == 1, answers)),
         "agreement": float((answers == published.rule.positive(truth)).mean()),
         "auc": float(auc(y, totals)),
         "correlation": float(np.corrcoef(totals, truth)[0, 1]) if spread else None,
-        **matched(np.array(true), np.array(cuts), 0.0),
+        **matched(_cuts(published), _cuts(card), 0.0),
         "bins": len(conditions(card)),
     }
 
 
-def _cuts(card: Scorecard) -> list[tuple[str, float]]:
-    """(feature, where a bin begins) of a card."""
+def _cuts(card: Scorecard) -> FloatArray:
+    """Where the bins of a card begin, each feature's on a scale of its own."""
+    lifts = {name: 1000.0 * k for k, name in enumerate(GRID)}
     rows = (row for rows in card.rows for row in rows if row.kind == "interval")
-    return [(row.feature, row.lower) for row in rows if np.isfinite(row.lower)]
+    return np.array([lifts[row.feature] + row.lower for row in rows if np.isfinite(row.lower)])
 
 
 def _points(found: pd.DataFrame, some: Scorecard) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Weak against strong: one 0-1 statement as four programs, with HiGHS's own tricks on and off."""
+"""One 0-1 statement as four programs, from the weakest to the strongest."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 import pyomo.environ as pyo
 
 from milpscore.core.design import Design, FloatArray, IntArray, MergedRows
@@ -18,13 +19,11 @@ from milpscore.core.grid import on_grid
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement
+from milpscore.data import make_design
 from milpscore.formulations import slim
-from milpscore.formulations.building import as_design, linear
-from milpscore.solvers import solve
-from milpscore.solvers.session import Session, set_option
-
-if TYPE_CHECKING:
-    import pandas as pd
+from milpscore.formulations.building import linear
+from milpscore.solvers import Session, solve
+from milpscore.solvers.session import set_option
 
 STRENGTHS = ("textbook", "row_big_m", "merged", "conflicts")
 """From the weakest to the strongest; see :func:`slim_program`."""
@@ -62,6 +61,9 @@ class _UnpairedRows(Design):
         return replace(super().merged, conflicts=np.empty((0, 2), dtype=np.int64))
 
 
+_KINDS = {"textbook": _RawRows, "row_big_m": _RawRows, "merged": _UnpairedRows, "conflicts": Design}
+
+
 def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) -> Program:
     r"""The program of :func:`milpscore.formulations.slim` in one of four strengths.
 
@@ -80,25 +82,6 @@ def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) 
         positive and k negative, z_i >= z_k for both positive, z_k >= z_i for both negative. Free
         signs leave no row dominated; coefficients with signs (``coef_min`` or ``coef_max`` 0) do.
 
-    Parameters
-    ----------
-    design : Design
-    strength : str
-        One of :data:`STRENGTHS`.
-    **arguments :
-        Of :func:`milpscore.formulations.slim`.
-
-    Returns
-    -------
-    Program
-
-    Raises
-    ------
-    OptionError
-        For another strength.
-    NotApplicableError
-        The data lie on no usable grid.
-
     References
     ----------
     Ustun & Rudin, "Supersparse linear integer models for optimized medical scoring systems",
@@ -107,8 +90,8 @@ def slim_program(design: Design, strength: str = "conflicts", **arguments: Any) 
     """
     if strength not in STRENGTHS:
         raise OptionError(f"unknown strength {strength!r}; there are {', '.join(STRENGTHS)}")
-    kinds = {"textbook": _RawRows, "row_big_m": _RawRows, "merged": _UnpairedRows}
-    program = slim(_as_kind(design, kinds.get(strength, Design)), **arguments)
+    content = {field.name: getattr(design, field.name) for field in fields(Design)}
+    program = slim(_KINDS[strength](**content), **arguments)
     if program.statement.intercept.kind != "grid":
         raise NotApplicableError(
             "the strengths are compared on data with a grid, and these columns have none: bin "
@@ -136,57 +119,62 @@ def slim_strength(
 
     Default runs compare a solver's repair of a weak program with a strong one; with presolve and
     cuts off the programs themselves are compared. HiGHS has no switch for the cuts at the root:
-    ``cuts`` False forbids those at all other nodes, and ``lp_bound`` is the bound without any.
+    ``cuts`` False forbids those at all other nodes, and ``lp_bound`` is the bound without any. No
+    run has a warm start.
 
     Parameters
     ----------
-    X : array, DataFrame of shape (n, p), or Design
-    y : array of shape (n,); None with a Design
+    X, y :
+        Of :func:`slim`.
     strengths : sequence of str
-        Of :data:`STRENGTHS`.
     switches : sequence of (presolve, cuts)
     seeds : sequence of int
         Each permutes the rows and is HiGHS's random_seed; 0 leaves the rows as they are.
-    time_limit : float
-        Seconds of each solve.
-    node_limit : int, optional
+    time_limit, node_limit :
+        Of each solve.
     **arguments :
-        Of :func:`milpscore.formulations.slim`.
+        Of :func:`slim`.
 
     Returns
     -------
     DataFrame
         One row a strength, presolve, cuts and seed: rows, binaries, nonzeros, lp_bound, objective,
-        bound, gap, nodes, seconds, build_seconds, claim. No run has a warm start.
+        bound, gap, nodes, seconds, build_seconds, claim.
         ``attrs["results"]`` maps (strength, presolve, cuts, seed) to the Result.
-
-    Raises
-    ------
-    OptionError, NotApplicableError, DataError, FormulationError
-        As :func:`slim_program` and :func:`milpscore.solvers.solve`.
     """
-    import pandas as pd
-
-    design = as_design(X, y)
+    design = X if isinstance(X, Design) else make_design(X, y)
     rows: list[dict[str, Any]] = []
     results: dict[Run, Result] = {}
     for seed, strength in product(seeds, strengths):
         began = time.perf_counter()
         program = slim_program(_permuted(design, seed), strength, **arguments)
-        common = {"build_seconds": time.perf_counter() - began, **_size(program)}
-        common["lp_bound"] = solve(program.relaxed(), "highs", time_limit=time_limit).dual_bound
+        built, size = time.perf_counter() - began, program.size
+        bound = solve(program.relaxed(), "highs", time_limit=time_limit).dual_bound
         limits = {"time_limit": time_limit, "node_limit": node_limit, "random_state": seed}
         for (presolve, cuts), result in _switched(program, switches, limits):
             results[strength, presolve, cuts, seed] = result
-            rows.append(_row(strength, presolve, cuts, seed, result) | common)
+            rows.append(
+                {
+                    "strength": strength,
+                    "presolve": presolve,
+                    "cuts": cuts,
+                    "seed": seed,
+                    "objective": result.objective,
+                    "bound": result.dual_bound,
+                    "gap": result.gap,
+                    "nodes": result.nodes,
+                    "seconds": result.solve_seconds,
+                    "claim": str(result.claim),
+                    "build_seconds": built,
+                    "rows": size.rows,
+                    "binaries": len(program.model.z),
+                    "nonzeros": size.nonzeros,
+                    "lp_bound": bound,
+                }
+            )
     table = pd.DataFrame(rows)
     table.attrs["results"] = results
     return table
-
-
-def _as_kind(design: Design, kind: type[Design]) -> Design:
-    """The same data as a design of another class."""
-    return kind(**{field.name: getattr(design, field.name) for field in fields(Design)})
 
 
 def _permuted(design: Design, seed: int) -> Design:
@@ -209,27 +197,6 @@ def _switched(
             (presolve, cuts),
             solve(session, "highs", presolve=presolve, progress=False, **limits),
         )
-
-
-def _row(strength: str, presolve: bool, cuts: bool, seed: int, result: Result) -> dict[str, Any]:
-    return {
-        "strength": strength,
-        "presolve": presolve,
-        "cuts": cuts,
-        "seed": seed,
-        "objective": result.objective,
-        "bound": result.dual_bound,
-        "gap": result.gap,
-        "nodes": result.nodes,
-        "seconds": result.solve_seconds,
-        "claim": str(result.claim),
-    }
-
-
-def _size(program: Program) -> dict[str, Any]:
-    size = program.size
-    binaries = len(program.model.z)
-    return {"rows": size.rows, "binaries": binaries, "nonzeros": size.nonzeros}
 
 
 # --- textbook ------------------------------------------------------------------------------------
@@ -310,15 +277,11 @@ def _covering(pairs: IntArray) -> IntArray:
     below = np.zeros((len(names), len(names)), dtype=np.float32)
     a, b = places.reshape(-1, 2).T
     # rows that dominate each other have the same total: one direction orders them
-    kept = (a < b) | ~_both_ways(a, b, len(names))
+    both = np.isin(a * len(names) + b, b * len(names) + a)
+    kept = (a < b) | ~both
     below[a[kept], b[kept]] = 1.0
     direct = (below > 0) & ((below @ below) == 0)
     return np.asarray(names[np.argwhere(direct)])
-
-
-def _both_ways(a: IntArray, b: IntArray, count: int) -> Any:
-    """Which pairs occur in the other order too."""
-    return np.isin(a * count + b, b * count + a)
 
 
 def _without(pairs: IntArray, known: IntArray) -> IntArray:

@@ -153,9 +153,7 @@ class TernaryFigures(Experiment, frozen=True, kw_only=True):
         """The card of each rounding and search."""
         found = {
             "nearest": nearest(statement, w, 0.0),
-            "best_of_draws": randomised(
-                statement, w, n_draws=self.n_draws, random_state=seed
-            ).card,
+            "best_of_draws": randomised(statement, w, n_draws=self.n_draws, random_state=seed).card,
             "derandomised": derandomised(statement, w, 0.0).card,
             "local_search": local_search(statement).card,
             "hill_climbing": hill_climbing(

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
-from milpscore.plots.drawing import axes
+from milpscore.plots.drawing import axes, log_edges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +104,7 @@ def heat_map(grid: FacetsGrid, measure: str, ax: Axes | None = None) -> Axes:
     ax.set_facecolor(_NULL)
     low, high = _range(measure, values)
     mesh = ax.pcolormesh(
-        _edges(grid.gammas), _edges(grid.alphas), values,
+        log_edges(grid.gammas), log_edges(grid.alphas), values,
         cmap="viridis", rasterized=True, vmin=low, vmax=high,
     )  # fmt: skip
     ax.set_xscale("log")
@@ -138,13 +137,3 @@ def _range(measure: str, values: Any) -> tuple[float | None, float | None]:
     if measure.startswith("cv_"):
         return max(float(values.min()), float(values.max()) - _SPAN), float(values.max())
     return None, None
-
-
-def _edges(centres: FloatArray) -> FloatArray:
-    """Borders of cells around the points of an axis, half-way between them in the logarithm."""
-    logs = np.log(centres)
-    if len(logs) == 1:
-        return np.asarray(np.exp([logs[0] - 0.5, logs[0] + 0.5]))
-    middle = (logs[1:] + logs[:-1]) / 2
-    inner = np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]])
-    return np.asarray(np.exp(inner))

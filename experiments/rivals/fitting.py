@@ -12,16 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
 
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.formulations.building import as_design
-
-if TYPE_CHECKING:
-    import pandas as pd
+from milpscore.data import make_design
 
 RIVALS: dict[str, str] = {
     "fasterrisk": "fasterrisk",
@@ -97,17 +96,10 @@ def fit_rival(
     -------
     RivalCard
         Its ``error`` says what went wrong: not installed, out of time, crashed.
-
-    Raises
-    ------
-    OptionError
-        For an unknown rival.
-    NotApplicableError
-        The rows have weights, which these rivals do not know.
     """
     if rival not in RIVALS:
         raise OptionError(f"unknown rival {rival!r}; there are {', '.join(RIVALS)}")
-    design = as_design(X, y)
+    design = _design(X, y)
     if np.ptp(design.weight) > 0:
         raise NotApplicableError("these rivals know no weights: leave them out")
     package = RIVALS[rival]
@@ -139,38 +131,56 @@ def rival_rows(
 ) -> pd.DataFrame:
     """One row a rival: its card, and its figures recomputed on the same columns.
 
-    Parameters
-    ----------
-    X : array, DataFrame of shape (n, p), or Design
-    y : array of shape (n,); None with a Design
-    rivals : sequence of str
-    pythons : mapping from rival to Python, optional
-    **settings :
-        As for :func:`fit_rival`.
-
-    Returns
-    -------
-    DataFrame
-        rival, version, loss (mean logistic loss as the rival scales its card), recalibrated_loss
-        (:func:`recalibrated_loss`), accuracy, terms, magnitude, whole (its points are integers),
-        within (they obey the limits), seconds (the last fit), first_seconds, note, error.
-        ``attrs["cards"]`` maps each rival to its :class:`RivalCard`.
+    Columns: rival, version, loss (mean logistic loss as the rival scales its card),
+    recalibrated_loss, accuracy, terms, magnitude, whole (its points are integers), within (they
+    obey the limits), seconds (the last fit), first_seconds, note, error. ``attrs["cards"]`` maps
+    each rival to its :class:`RivalCard`; the settings are those of :func:`fit_rival`.
     """
-    import pandas as pd
-
-    design = as_design(X, y)
+    design = _design(X, y)
     given = pythons or {}
     cards = {
         rival: fit_rival(design, rival=rival, python=given.get(rival), **settings)
         for rival in rivals
     }
     limits = settings.get("max_terms", 5), settings.get("reach", 5)
-    table = pd.DataFrame([judged(card, design, *limits) for card in cards.values()])
+    table = pd.DataFrame([_judged(card, design, *limits) for card in cards.values()])
     table.attrs["cards"] = cards
     return table
 
 
-def judged(card: RivalCard, design: Design, max_terms: int, reach: int) -> dict[str, Any]:
+def mean_logistic(scores: FloatArray, y: IntArray) -> float:
+    """Mean of log(1 + exp(-y s)) over the rows; y is -1/+1."""
+    return float(np.logaddexp(0.0, -np.asarray(y) * scores).mean())
+
+
+def recalibrated_loss(totals: FloatArray, y: IntArray) -> float:
+    """The least mean logistic loss of a real slope and intercept on the totals of a card.
+
+    0 where the totals part the classes -1 and +1: no finite slope is best there.
+    """
+    up, down = totals[y > 0], totals[y < 0]
+    if up.min() > down.max() or up.max() < down.min():
+        return 0.0
+    scaled = (totals - totals.mean()) / (np.ptp(totals) or 1.0)
+
+    def loss(at: FloatArray) -> tuple[float, FloatArray]:
+        z = at[0] * scaled + at[1]
+        row = -y / (1.0 + np.exp(np.clip(y * z, -700, 700)))
+        return mean_logistic(z, y), np.array([(row * scaled).mean(), row.mean()])
+
+    # from either side: where the slope is near 0 one of the two starts may stop early
+    found = [
+        minimize(loss, [start, 0.0], jac=True, method="BFGS", options={"gtol": 1e-10}).fun
+        for start in (1.0, -1.0)
+    ]
+    return float(min(found))
+
+
+def _design(X: Any, y: Any) -> Design:
+    return X if isinstance(X, Design) else make_design(X, y)
+
+
+def _judged(card: RivalCard, design: Design, max_terms: int, reach: int) -> dict[str, Any]:
     """The figures of a card, every one of them recomputed; NaN where there is no card."""
     row: dict[str, Any] = {"rival": card.rival, "version": card.version}
     figures = ("loss", "recalibrated_loss", "accuracy", "terms", "magnitude")
@@ -191,51 +201,6 @@ def judged(card: RivalCard, design: Design, max_terms: int, reach: int) -> dict[
     seconds = [wall for _, wall in card.times] or [math.nan]
     row |= {"seconds": seconds[-1], "first_seconds": seconds[0]}
     return row | {"note": card.note, "error": card.error}
-
-
-def mean_logistic(scores: FloatArray, y: IntArray) -> float:
-    """Mean of log(1 + exp(-y s)).
-
-    Parameters
-    ----------
-    scores : array of shape (n,)
-    y : array of shape (n,), values -1 or +1
-    """
-    return float(np.logaddexp(0.0, -np.asarray(y) * scores).mean())
-
-
-def recalibrated_loss(totals: FloatArray, y: IntArray) -> float:
-    """The least mean logistic loss of a real slope and intercept on the totals of a card.
-
-    0 where the totals part the classes: no finite slope is best there.
-
-    Parameters
-    ----------
-    totals : array of shape (n,)
-    y : array of shape (n,), values -1 or +1
-
-    Returns
-    -------
-    float
-    """
-    from scipy.optimize import minimize
-
-    up, down = totals[y > 0], totals[y < 0]
-    if up.min() > down.max() or up.max() < down.min():
-        return 0.0
-    scaled = (totals - totals.mean()) / (np.ptp(totals) or 1.0)
-
-    def loss(at: FloatArray) -> tuple[float, FloatArray]:
-        z = at[0] * scaled + at[1]
-        row = -y / (1.0 + np.exp(np.clip(y * z, -700, 700)))
-        return mean_logistic(z, y), np.array([(row * scaled).mean(), row.mean()])
-
-    # from either side: where the slope is near 0 one of the two starts may stop early
-    found = [
-        minimize(loss, [start, 0.0], jac=True, method="BFGS", options={"gtol": 1e-10}).fun
-        for start in (1.0, -1.0)
-    ]
-    return float(min(found))
 
 
 def _run(python: str, design: Design, settings: dict[str, Any], time_limit: float) -> RivalCard:
