@@ -6,12 +6,12 @@ import argparse
 import json
 import sys
 import tomllib
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments import EXPERIMENTS
 from milpscore.core.errors import MilpscoreError, OptionError
+from milpscore.study.engines import on_dask
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -61,16 +61,9 @@ def _run(asked: argparse.Namespace) -> int:
     def progress(done: int, total: int) -> None:
         print(f"{name}: {done} of {total} runs", file=sys.stderr)
 
-    with ExitStack() as stack:
-        if asked.dask:
-            from dask.distributed import Client
-            from joblib import parallel_config
-
-            stack.enter_context(Client(asked.dask))
-            stack.enter_context(parallel_config("dask"))
-        jobs = -1 if asked.dask else asked.jobs
-        told = None if asked.quiet else progress
-        found = experiment.run(runs, out=asked.out, n_jobs=jobs, progress=told)
+    told = None if asked.quiet else progress
+    with on_dask(asked.dask):
+        found = experiment.run(runs, out=asked.out, n_jobs=asked.jobs, progress=told)
     tables = found.tables()
     if asked.json:
         records = {key: frame.to_dict("records") for key, frame in tables.items()}

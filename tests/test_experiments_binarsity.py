@@ -27,12 +27,13 @@ from experiments.binarsity.models import (
     matched,
 )
 from experiments.binarsity.toys import BinarsityToys
-from experiments.runner import Finding, RunError, means_of
+from experiments.runner import Finding, means_of
 from experiments.sets import OfSets, joined, read_joined
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner
 from milpscore.penalties import L1, Binarsity, GroupL1, WeightedTV
 from milpscore.proximal import fit_proximal
+from milpscore.study import StudyError
 
 SHORT = PathOptions(n_lams=6, ratio=0.02, tol=1e-4)
 QUICK = PathOptions(n_lams=3, ratio=0.05, tol=1e-3)
@@ -197,7 +198,7 @@ def test_toys_done_are_not_done_again(
     monkeypatch.setattr(BinarsityToys, "_steps", None)
     kept = BinarsityToys(**SMALL).run(1, out=file)
     pd.testing.assert_frame_equal(kept.runs, toys.runs[toys.runs["run"] == 0])
-    with pytest.raises(RunError, match="1 of 2 runs failed"):
+    with pytest.raises(StudyError, match="1 of 2 runs failed"):
         BinarsityToys(**SMALL).run(2, out=file)
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -27,17 +23,12 @@ from experiments.eye.table2 import PAPER, EyeTable2, differences
 from experiments.runner import Finding
 from milpscore.core.errors import DataError, OptionError
 from milpscore.metrics import auc
+from milpscore.study import RunStore, read_study
 
 TINY = Protocol(
     n_lams=3, unknown_weights=(1.0, 3.0), l1_ratios=(0.5,), n_bootstrap=30, tol=1e-3, ratio=0.05
 )
-
-
-def kept(file: Path) -> dict[int, Any]:
-    """The finished runs of a file."""
-    with closing(sqlite3.connect(file)) as connection:
-        rows = connection.execute("SELECT number, result FROM runs ORDER BY number").fetchall()
-    return {number: json.loads(text) for number, text in rows}
+SMALL = EyeTable2(n_samples=300, protocol=TINY, random_state=5)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -74,16 +65,16 @@ def test_a_split_without_a_class_is_refused() -> None:
 
 @pytest.fixture(scope="module")
 def table() -> Finding:
-    return EyeTable2(n_samples=300, protocol=TINY, random_state=5).run(3)
+    return SMALL.run(3)
 
 
 def test_table2_measures_the_models_of_its_runs(tmp_path: Path, table: Finding) -> None:
     file = tmp_path / "table2.sqlite"
-    found = EyeTable2(n_samples=300, protocol=TINY, random_state=5).run(3, out=file)
+    found = SMALL.run(3, out=file)
     pd.testing.assert_frame_equal(
         found.runs.drop(columns="cpu_seconds"), table.runs.drop(columns="cpu_seconds")
     )
-    result = kept(file)[1]
+    result = RunStore(file, "eye-table2", SMALL.settings()).results[1]
     drawing, _ = np.random.SeedSequence([5, 1]).spawn(2)
     data = make_random_groups(300, correlation=0.95, random_state=drawing)
     assert result["expert"] == data.expert.tolist()
@@ -98,11 +89,11 @@ def test_table2_measures_the_models_of_its_runs(tmp_path: Path, table: Finding) 
         assert rows.loc[method, "auc"] == pytest.approx(auc(data.y[225:], scores), abs=1e-3)
 
     # another smoothing of the same file needs no run
-    other = EyeTable2(n_samples=300, protocol=TINY, random_state=5, eps=0.1).run(3, out=file)
+    other = replace(SMALL, eps=0.1).run(3, out=file)
     assert (other.runs["sym_kl"] < found.runs["sym_kl"] + 1e-12).all()
-    assert len(kept(file)) == 3
+    assert read_study(file).done == 3
     with pytest.raises(OptionError, match="n_samples=300"):
-        EyeTable2(n_samples=301, protocol=TINY, random_state=5).run(3, out=file)
+        replace(SMALL, n_samples=301).run(3, out=file)
 
 
 def test_table2_summarises_its_runs(table: Finding) -> None:
@@ -134,7 +125,7 @@ def test_differences_of_one_run_or_of_none() -> None:
     assert one["low"].isna().all()
 
 
-def testfigure4_goes_group_by_group() -> None:
+def test_figure4_goes_group_by_group() -> None:
     found = EyeFigure4b(n_samples=300, protocol=TINY, random_state=2).run(2)
     assert found.label == "known features"
     assert found.summary["known features"].tolist() == list(range(11))
@@ -153,7 +144,7 @@ def testfigure4_goes_group_by_group() -> None:
         np.testing.assert_allclose(w[known], w[~known].mean() * ratio, rtol=0.01)
 
 
-def testfigure4a_has_a_group_for_each_correlation() -> None:
+def test_figure4a_has_a_group_for_each_correlation() -> None:
     tiny = replace(TINY, n_lams=2)
     found = EyeFigure4a(n_samples=200, protocol=tiny).run(1)
     assert found.label == "correlation"

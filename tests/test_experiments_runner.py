@@ -1,10 +1,8 @@
-"""Experiments in runs: kept, resumed, refused; and the command that runs them."""
+"""The experiments by name, their settings, and the command that runs them."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,98 +18,10 @@ from experiments import EXPERIMENTS
 from experiments.__main__ import main
 from experiments.eye.figures import EyeFigure2
 from experiments.eye.table2 import EyeTable2
-from experiments.runner import RunError, RunStore
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import OptionError
+from milpscore.study import read_study
 
 TWINS = ["eye-figure2", "--set", "betas=[0.5]", "--set", "lams=[1.0, 0.1]", "--set", "n_samples=60"]
-
-
-def square(run: int) -> dict[str, Any]:
-    """A run that joblib can pickle."""
-    return {"value": run**2}
-
-
-def kept(file: Path) -> dict[int, Any]:
-    """The finished runs of a file."""
-    with closing(sqlite3.connect(file)) as connection:
-        rows = connection.execute("SELECT number, result FROM runs ORDER BY number").fetchall()
-    return {number: json.loads(text) for number, text in rows}
-
-
-def forbidden(run: int) -> dict[str, Any]:
-    raise AssertionError(f"run {run} was done again")
-
-
-def test_finished_runs_are_not_done_again(tmp_path: Path) -> None:
-    file = tmp_path / "runs.sqlite"
-    store = RunStore(file, "squares", {"a": (1, 2)})
-    seen: list[tuple[int, int]] = []
-    found = store.finish(square, 3, progress=lambda *counts: seen.append(counts))
-    assert found == {0: {"value": 0}, 1: {"value": 1}, 2: {"value": 4}}
-    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    assert kept(file) == found
-    again = RunStore(file, "squares", {"a": (1, 2)})
-    assert again.finish(forbidden, 2) == {0: {"value": 0}, 1: {"value": 1}}
-    assert list(again.finish(square, 5)) == [0, 1, 2, 3, 4]
-    assert list(kept(file)) == [0, 1, 2, 3, 4]
-
-
-def test_several_processes_finish_the_same_runs(tmp_path: Path) -> None:
-    found = RunStore(tmp_path / "runs.sqlite", "squares", {}).finish(square, 4, n_jobs=2)
-    assert found == {run: square(run) for run in range(4)}
-    assert list(found) == [0, 1, 2, 3]
-
-
-def test_a_failed_run_is_named_and_tried_again(tmp_path: Path) -> None:
-    def fails(run: int) -> dict[str, Any]:
-        if run == 1:
-            raise ValueError("no luck")
-        return square(run)
-
-    file = tmp_path / "runs.sqlite"
-    with pytest.raises(RunError, match=r"1 of 3 runs failed, run 1 with ValueError: no luck"):
-        RunStore(file, "squares", {}).finish(fails, 3)
-    assert list(kept(file)) == [0, 2]
-    found = RunStore(file, "squares", {}).finish(square, 3)
-    assert found == {run: square(run) for run in range(3)}
-
-
-def test_other_settings_are_refused_not_mixed(tmp_path: Path) -> None:
-    file = tmp_path / "runs.sqlite"
-    RunStore(file, "squares", {"a": 1, "b": 2}).finish(square, 1)
-    before = file.read_bytes()
-    with pytest.raises(OptionError, match=r"a=1 \(now 3\), c=None \(now 4\)"):
-        RunStore(file, "squares", {"a": 3, "b": 2, "c": 4})
-    with pytest.raises(OptionError, match="holds runs of squares, not of cubes"):
-        RunStore(file, "cubes", {"a": 1, "b": 2})
-    assert file.read_bytes() == before
-    file.write_text("no such file")
-    with pytest.raises(DataError, match="no file of runs"):
-        RunStore(file, "squares", {})
-
-
-def test_a_second_writer_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "runs.sqlite"
-    other = RunStore(file, "squares", {})
-
-    def intruded(run: int) -> dict[str, Any]:
-        with pytest.raises(RunError, match=r"using|cannot be written"):
-            other.finish(forbidden, 3)
-        return square(run)
-
-    assert len(RunStore(file, "squares", {}).finish(intruded, 2)) == 2
-
-
-def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
-    def interrupted(run: int) -> dict[str, Any]:
-        if run == 2:
-            raise KeyboardInterrupt
-        return square(run)
-
-    file = tmp_path / "runs.sqlite"
-    with pytest.raises(KeyboardInterrupt):
-        RunStore(file, "squares", {}).finish(interrupted, 4)
-    assert list(RunStore(file, "squares", {}).results) == [0, 1]
 
 
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
@@ -163,7 +73,7 @@ def test_the_command_runs_resumes_and_draws(
     assert report["random_state"] == 3
     assert "1 of 2 runs" in err
     assert figure.stat().st_size > 10_000
-    assert len(kept(file)) == 2
+    assert read_study(file).done == 2
     assert main([*TWINS, *more, "--seed", "4"]) == 2
     assert "random_state=3 (now 4)" in capsys.readouterr().err
     plt.close("all")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import brute
+import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
+from experiments.strength.comparison import SlimStrength
 from experiments.strength.slim import STRENGTHS, slim_program, slim_strength
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError, OptionError
@@ -101,3 +105,26 @@ def test_unknown_strengths_and_data_off_the_grid_are_refused() -> None:
         slim_program(make_design(X, y), "weak")
     with pytest.raises(NotApplicableError, match="grid"):
         slim_program(make_design(X + np.sqrt(2) * y[:, None], y), "merged")
+
+
+def test_the_comparison_lays_the_programs_side_by_side(tmp_path: Path) -> None:
+    X, y = tiny(2, n=40, p=3)
+    table = pd.DataFrame(X, columns=list("abc"))
+    table.insert(0, "label", y)
+    table.to_csv(tmp_path / "haberman.csv", index=False)
+    settings: dict[str, Any] = {"seeds": (0, 1), "max_terms": 2, "reach": 2, "time_limit": 5.0}
+    experiment = SlimStrength(data=str(tmp_path), most_rows=30, **settings)
+    found = experiment.run(out=tmp_path / "runs.sqlite")
+    assert len(found.runs) == 2 * 4 * 4
+    assert found.summary["strength"].tolist() == list(STRENGTHS)
+    assert (found.summary["gap_on"] <= 1e-6).all()
+    assert found.checks[["lp_bounds_grow", "no_bound_above"]].all(axis=None)
+    assert (found.profile["ever"] == 1).all()
+    assert len(found.integrals) == 2 * 4
+    assert (found.integrals["gap_integral"] <= 5.0).all()
+    assert found.notes["about"].tolist() == [
+        "bankruptcy", "breastcancer", "mammo", "mushroom", "adult"
+    ]  # fmt: skip
+    mpl.use("Agg")
+    assert len(experiment.draw(found).get_axes()) >= 2
+    mpl.pyplot.close("all")

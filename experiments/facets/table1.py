@@ -65,6 +65,8 @@ class FacetsTable1(OfSets, frozen=True, kw_only=True):
     inner: int = 3
     time_limit: float = 2.0
     """Seconds of each exact solve; what they cut off is not the same on every machine."""
+    grid: tuple[int, int] = (16, 12)
+    """Numbers of alphas and gammas of the Facets models."""
     learners: tuple[str, ...] = ()
     """Only these; all by default."""
 
@@ -79,7 +81,7 @@ class FacetsTable1(OfSets, frozen=True, kw_only=True):
                 f"{self.folder!r} lacks {', '.join(f'{name}.csv' for name in absent)}: name the "
                 "folder of the sets by data= or MILPSCORE_DATA, or name fewer sets"
             )
-        unknown = set(self.learners) - set(every_learner(2, 1.0, 0))
+        unknown = set(self.learners) - set(every_learner(self, 0))
         if unknown:
             raise OptionError(f"no learner {', '.join(sorted(unknown))}")
         return repetitions * len(self.sets) * self.outer
@@ -97,7 +99,7 @@ class FacetsTable1(OfSets, frozen=True, kw_only=True):
         seed = self.random_state + 1000 * repetition
         folds = StratifiedKFold(self.outer, shuffle=True, random_state=seed)
         split = list(folds.split(X, y))[fold]
-        every = every_learner(self.inner, self.time_limit, seed)
+        every = every_learner(self, seed)
         return {
             learner: _measured(every[learner], X, y, split) for learner in self.learners or every
         }
@@ -131,17 +133,18 @@ class FacetsTable1(OfSets, frozen=True, kw_only=True):
         return Finding(runs=runs, summary=summary, best=pd.DataFrame(best))
 
 
-def every_learner(inner: int, time_limit: float, random_state: int) -> dict[str, Any]:
+def every_learner(asked: FacetsTable1, random_state: int) -> dict[str, Any]:
     """The learners of Table 1, with a risk score, logistic regression and whole Facets models."""
 
     def searched(learner: Any, **grid: Any) -> GridSearchCV:
-        folds = StratifiedKFold(inner, shuffle=True, random_state=random_state + 1)
+        folds = StratifiedKFold(asked.inner, shuffle=True, random_state=random_state + 1)
         return GridSearchCV(learner, grid, cv=folds, scoring="accuracy")
 
     def scaled(learner: Any) -> Pipeline:
         return Pipeline([("scale", StandardScaler()), ("model", learner)])
 
-    limits = {"time_limit": time_limit, "random_state": random_state}
+    limits = {"time_limit": asked.time_limit, "random_state": random_state}
+    own = {"inner": asked.inner, "grid": asked.grid, "random_state": random_state}
     return {
         "convex_rounding": ConvexRoundingClassifier(random_state=random_state, time_limit=60.0),
         "golovin": Golovin(random_state),
@@ -152,8 +155,8 @@ def every_learner(inner: int, time_limit: float, random_state: int) -> dict[str,
         "logistic": searched(
             scaled(PenalisedClassifier("l2")), model__lam=np.geomspace(1, 1e-4, 9)
         ),
-        "facets": FacetsModel(inner=inner, random_state=random_state),
-        "facets_whole": FacetsModel(whole=True, inner=inner, random_state=random_state),
+        "facets": FacetsModel(**own),
+        "facets_whole": FacetsModel(whole=True, **own),
     }
 
 
@@ -206,22 +209,20 @@ class FacetsModel(_Linear):
         *,
         whole: bool = False,
         inner: int = 3,
-        n_alpha: int = 16,
-        n_gamma: int = 12,
+        grid: tuple[int, int] = (16, 12),
         tol: float = 1e-5,
         random_state: int = 0,
     ) -> None:
         self.whole = whole
         self.inner = inner
-        self.n_alpha = n_alpha
-        self.n_gamma = n_gamma
+        self.grid = grid
         self.tol = tol
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the grid to all rows and to the inner folds; ties go to the stronger penalty."""
         found = facets_grid(
-            np.asarray(X, dtype=float), y, n_alpha=self.n_alpha, n_gamma=self.n_gamma,
+            np.asarray(X, dtype=float), y, n_alpha=self.grid[0], n_gamma=self.grid[1],
             tol=self.tol, cv=self.inner, random_state=self.random_state,
         )  # fmt: skip
         score = found.heat_map("cv_accuracy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,6 +58,26 @@ def short(label: str, length: int = 42) -> str:
 def tidy(ax: Axes) -> None:
     """Leave only the two spines that carry ticks."""
     ax.spines[["top", "right"]].set_visible(False)
+
+
+EARLIEST = 1e-3
+"""Seconds before which nothing is told apart."""
+
+
+def bound_steps(result: Result) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Ascending seconds, best objective and bound so far (NaN before there is any), shape (m,)."""
+    points = sorted(result.trace, key=lambda point: point.seconds)
+    end = max(result.solve_seconds, EARLIEST)
+    seconds = np.array([*(max(p.seconds, EARLIEST) for p in points), end])
+    best = _so_far([*(p.objective for p in points), result.objective], np.fmin)
+    bound = _so_far([*(p.dual_bound for p in points), result.dual_bound], np.fmax)
+    return np.minimum(seconds, end), best, bound
+
+
+def _so_far(values: list[float], better: Any) -> FloatArray:
+    """Running best; NaN until there is a finite value."""
+    finite = np.where(np.isfinite(values), values, np.nan)
+    return np.asarray(better.accumulate(finite), dtype=np.float64)
 
 
 def log_edges(centres: FloatArray) -> FloatArray:
