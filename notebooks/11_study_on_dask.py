@@ -234,5 +234,6 @@ folder.cleanup()
 # %% [markdown]
 # **What to try.** Kill a worker instead (`cluster.scale(1)` in the middle): its solve is given to
 # another and kept once. Add `certificates = true` and read a proof back with
-# `report.certificate(key)`. Add a model `estimator = "RiskScoreClassifierCV"` to the same file.
-# Draw held-out accuracy over terms: `milpscore study plot results.sqlite --out figure.png`.
+# `report.certificate(key)`. Add a model `estimator = "RiskScoreClassifier"` of the kind
+# `cross_validated`. Draw held-out accuracy over terms: `milpscore study plot results.sqlite --out
+# figure.png`.

@@ -114,6 +114,12 @@ def test_finished_runs_are_read_while_another_process_writes(tmp_path: Path) -> 
             finish_runs(RunStore(file, "slow", {}), value, 4)
 
 
+def test_no_folder_is_made(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"there is no folder .*none' for runs\.sqlite"):
+        finish_runs(RunStore(tmp_path / "none" / "runs.sqlite", "slow", {}), value, 1)
+    assert not list(tmp_path.iterdir())
+
+
 def test_one_process_writes_once_at_a_time(tmp_path: Path) -> None:
     file = small(tmp_path / "runs.sqlite")
     runs = RunStore(file, "slow", {})

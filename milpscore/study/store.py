@@ -105,28 +105,11 @@ class Answer:
 
 
 class Store:
-    """What is finished of a study with one set of settings.
+    """What is finished of a study with one set of settings; without a path, in memory only.
 
     One process writes at a time; a process that is killed loses the solves in flight and nothing
-    else. Versions may differ between rows, settings may not.
-
-    Parameters
-    ----------
-    path : path-like or None
-        The file; made with the first row. None keeps the rows in memory only.
-    experiment : str
-        What the rows are of.
-    settings : mapping
-        Whatever a row depends on besides its key, as JSON can hold it.
-    planned : int, optional
-        Solves of the whole study.
-
-    Raises
-    ------
-    OptionError
-        The file holds rows of another experiment or with other settings.
-    DataError
-        The file is no file of results, or damaged.
+    else. Versions may differ between rows, settings may not: OptionError where a file has others,
+    DataError where it is no file of results, or damaged.
     """
 
     def __init__(
@@ -292,6 +275,8 @@ def locked(path: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
+    if not path.parent.is_dir():  # the lock would make it
+        raise StudyError(f"there is no folder {str(path.parent)!r} for {path.name}: make it first")
     lock = FileLock(f"{path}.lock")
     try:
         lock.acquire(timeout=0)
