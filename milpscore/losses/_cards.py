@@ -59,7 +59,7 @@ class Hinge:
     name: ClassVar[str] = "hinge"
     task: ClassVar[LossTask] = "classification"
 
-    def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
+    def value(self, z: FloatArray, y: FloatArray | IntArray) -> FloatArray:
         """Row losses of real scores of shape (n,)."""
         return np.asarray(np.maximum(0.0, self.margin - y * z) / self.margin)
 

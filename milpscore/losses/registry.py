@@ -76,5 +76,5 @@ def smooth_loss(loss: str | SmoothLoss, **options: Any) -> SmoothLoss:
 def link_of(loss: Any) -> str | None:
     """The key of LINKS for a loss, a risk loss or a name; None where it has no probabilities."""
     base = getattr(loss, "base", loss)
-    name = base if isinstance(base, str) else getattr(base, "name", None)
+    name = base if isinstance(base, str) else str(getattr(base, "name", None))
     return LINKS.name_of(name) if name in LINKS else None

@@ -1,101 +1,22 @@
 """The penalties that are sums of one function of each coefficient.
 
-Each class states its ``Ramps``; value, prox, conjugate, subdifferential and the least lam that
-makes the model null follow from that.
+Each class states its form for a weight lam; all else follows from that.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
-from milpscore.penalties._base import Term, Vector, check_number, check_vector, prox_arguments
-from milpscore.penalties.ramps import Ramps
+from milpscore.penalties._base import check_number, check_vector
+from milpscore.penalties.ramps import Ramps, Separable
 
 _ONE = np.ones(1)
-
-
-class Separable(Term, ABC):
-    """A sum over the coefficients, every answer from its ``Ramps``."""
-
-    lam: float
-    separable: ClassVar[bool] = True
-
-    @abstractmethod
-    def at(self, lam: float) -> Ramps:
-        """The penalty of weight lam; its factors may be numbers or have one entry a coefficient."""
-
-    @cached_property
-    def _own(self) -> Ramps:
-        """The penalty of its own weight."""
-        return self.at(self.lam)
-
-    @property
-    def is_norm(self) -> bool:
-        """Whether Omega is a norm: no square, no kink but at zero, every weight in (0, inf)."""
-        one = self.at(1.0)
-        straight = len(one.slopes) == 1 and one.growth == 0 and not np.any(one.ridge)
-        return straight and bool(np.all(one.weight) and np.all(np.isfinite(one.weight)))
-
-    def value(self, w: Vector) -> float:
-        """lam * Omega(w) for w of shape (p,), or (p, K) column by column."""
-        return self._own.value(w)
-
-    def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
-        """The prox of step * penalty at w of shape (p,) or (p, K); ``out`` may be ``w``.
-
-        Exact on the grid: what lies within rounding of a grid point is that point.
-        """
-        y, target = prox_arguments(w, step, out)
-        flat = np.ascontiguousarray(y).reshape(-1)
-        answer = target.reshape(-1) if target.flags.c_contiguous else np.empty_like(flat)
-        if step == 0:  # an infinite weight stands back
-            answer[:] = flat
-        else:
-            self._flat(y).prox(flat, float(step), answer)
-        if not target.flags.c_contiguous:
-            target[...] = answer.reshape(target.shape)
-        return target
-
-    def _flat(self, y: FloatArray) -> Ramps:
-        """The penalty of the entries of y row by row."""
-        found = self._own
-        a, c = found.shaped(found.weight, y), found.shaped(found.ridge, y)
-        if y.ndim == 1:
-            return found
-        a, c = (np.broadcast_to(f, y.shape).reshape(-1) if np.ndim(f) else f for f in (a, c))
-        return Ramps(a, c, found.slopes, found.growth, found.gamma)
-
-    def conjugate(self, z: Vector) -> float:
-        """sup over w of <z, w> - lam * Omega(w); infinite outside its domain."""
-        return self._own.conjugate(z)
-
-    def dual_scale(self, z: Vector) -> float:
-        """The largest t in [0, 1] with conjugate(t z) finite."""
-        return self._own.dual_scale(z)
-
-    def subdiff_distance(self, w: Vector, grad: Vector) -> FloatArray:
-        """Distance of -grad_j to the subdifferential at w_j, entry by entry."""
-        return self._own.distance(w, grad)
-
-    def lambda_max(self, grad0: Vector) -> float:
-        """The least lam for which w = 0 is optimal; infinite where a free one has a gradient."""
-        return self.at(1.0).lambda_max(grad0)
-
-    def dual_norm(self, z: Vector) -> float:
-        """The dual norm of Omega, where that is a norm."""
-        return self.lambda_max(z)
-
-    def ramps(self, p: int) -> Ramps:
-        """The penalty of p coefficients in the form of the coordinate algorithms."""
-        return self._own.wide(p)
 
 
 @dataclass(frozen=True)
@@ -112,7 +33,7 @@ class L1(Separable):
     lam: float
     name: ClassVar[str] = "l1_penalty"
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Weight lam."""
         return Ramps(lam, 0.0, _ONE)
 
@@ -129,7 +50,7 @@ class L2(Separable):
     lam: float
     name: ClassVar[str] = "l2"
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Ridge lam."""
         return Ramps(0.0, lam, _ONE)
 
@@ -151,7 +72,7 @@ class ElasticNet(Separable):
     def _check(self) -> None:
         check_number("l1_ratio", self.l1_ratio, least=0.0, most=1.0)
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Weight and ridge by the ratio."""
         return Ramps(lam * self.l1_ratio, lam * (1.0 - self.l1_ratio), _ONE)
 
@@ -173,7 +94,7 @@ class WeightedL1(Separable):
     def _check(self) -> None:
         self._store("weights", check_vector("weights", self.weights))
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Weights lam weights_j."""
         return Ramps(lam * self.weights, 0.0, _ONE)
 
@@ -197,7 +118,7 @@ class WeightedL2(Separable):
     def _check(self) -> None:
         self._store("weights", check_vector("weights", self.weights))
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Ridges lam weights_j^2."""
         return Ramps(0.0, lam * self.weights**2, _ONE)
 
@@ -223,7 +144,7 @@ class AdaptiveL1(Separable):
     def _check(self) -> None:
         self._store("initial", check_vector("initial", self.initial, least=-np.inf))
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Weights lam / |initial_j|, infinite whatever lam where that is not finite."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             weight = 1.0 / np.abs(self.initial)
@@ -259,7 +180,7 @@ class NaiveCredibility(Separable):
         check_number("beta", self.beta, least=0.0, most=1.0)
         self._store("expert", check_vector("expert", self.expert, most=1.0))
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Weights on what is unknown, ridges on what the expert knows."""
         weight = 2 * self.beta * (1 - self.expert)
         return Ramps(lam * weight, lam * (2 * (1 - self.beta) * self.expert**2), _ONE)
@@ -295,7 +216,7 @@ class Facets(Separable):
     def _check(self) -> None:
         check_number("gamma", self.gamma, least=0.0, strict=True)
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Slopes 1, 2, 3, ..."""
         return Ramps(lam / self.gamma, 0.0, _ONE, 1.0, self.gamma)
 
@@ -336,7 +257,7 @@ class AlphaFacets(Separable):
             raise OptionError("every entry of alpha must be > 0: drop the zeros or use Facets")
         self._store("alpha", tuple(alpha.tolist()))
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Slopes alpha_0, alpha_0 + alpha_1, ..."""
         return Ramps(lam / self.gamma, 0.0, np.cumsum(self.alpha), self.alpha[-1], self.gamma)
 
@@ -369,7 +290,7 @@ class StronglyConvexFacets(Separable):
         check_number("eps", self.eps, least=0.0, most=1.0, strict=True)
         check_number("gamma", self.gamma, least=0.0, strict=True)
 
-    def at(self, lam: float) -> Ramps:
+    def form(self, lam: float) -> Ramps:
         """Slopes 1, 1 + (1 - eps), ..., and a ridge."""
         weight = lam / self.gamma
         return Ramps(weight, weight * self.eps / self.gamma, _ONE, 1.0 - self.eps, self.gamma)

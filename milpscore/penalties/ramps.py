@@ -9,14 +9,16 @@ piece k, between k gamma and (k + 1) gamma, is A_k. The lasso has one slope, Fac
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.penalties._base import EPS, Vector, check_length, per_feature
+from milpscore.penalties._base import EPS, Term, Vector, check_length, per_feature, prox_arguments
 
 _HUGE = 1e300  # stands for infinity where a product with zero must be zero
 
@@ -204,6 +206,82 @@ class Ramps:
         if np.ndim(w) == 0 or len(w) != len(factor):
             check_length(w, len(factor), "the penalty")
         return per_feature(factor, w)
+
+
+class Separable(Term, ABC):
+    """A sum over the coefficients, every answer from its ``Ramps``."""
+
+    lam: float
+    separable: ClassVar[bool] = True
+
+    @abstractmethod
+    def form(self, lam: float) -> Ramps:
+        """The penalty of weight lam; its factors may be numbers or have one entry a coefficient."""
+
+    @cached_property
+    def _own(self) -> Ramps:
+        """The penalty of its own weight."""
+        return self.form(self.lam)
+
+    @property
+    def is_norm(self) -> bool:
+        """Whether Omega is a norm: no square, no kink but at zero, every weight in (0, inf)."""
+        one = self.form(1.0)
+        straight = len(one.slopes) == 1 and one.growth == 0 and not np.any(one.ridge)
+        return straight and bool(np.all(one.weight) and np.all(np.isfinite(one.weight)))
+
+    def value(self, w: Vector) -> float:
+        """lam * Omega(w) for w of shape (p,), or (p, K) column by column."""
+        return self._own.value(w)
+
+    def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
+        """The prox of step * penalty at w of shape (p,) or (p, K); ``out`` may be ``w``.
+
+        Exact on the grid: what lies within rounding of a grid point is that point.
+        """
+        y, target = prox_arguments(w, step, out)
+        flat = np.ascontiguousarray(y).reshape(-1)
+        answer = target.reshape(-1) if target.flags.c_contiguous else np.empty_like(flat)
+        if step == 0:  # an infinite weight stands back
+            answer[:] = flat
+        else:
+            self._flat(y).prox(flat, float(step), answer)
+        if not target.flags.c_contiguous:
+            target[...] = answer.reshape(target.shape)
+        return target
+
+    def _flat(self, y: FloatArray) -> Ramps:
+        """The penalty of the entries of y row by row."""
+        found = self._own
+        a, c = found.shaped(found.weight, y), found.shaped(found.ridge, y)
+        if y.ndim == 1:
+            return found
+        a, c = (np.broadcast_to(f, y.shape).reshape(-1) if np.ndim(f) else f for f in (a, c))
+        return Ramps(a, c, found.slopes, found.growth, found.gamma)
+
+    def conjugate(self, z: Vector) -> float:
+        """sup over w of <z, w> - lam * Omega(w); infinite outside its domain."""
+        return self._own.conjugate(z)
+
+    def dual_scale(self, z: Vector) -> float:
+        """The largest t in [0, 1] with conjugate(t z) finite."""
+        return self._own.dual_scale(z)
+
+    def subdiff_distance(self, w: Vector, grad: Vector) -> FloatArray:
+        """Distance of -grad_j to the subdifferential at w_j, entry by entry."""
+        return self._own.distance(w, grad)
+
+    def lambda_max(self, grad0: Vector) -> float:
+        """The least lam for which w = 0 is optimal; infinite where a free one has a gradient."""
+        return self.form(1.0).lambda_max(grad0)
+
+    def dual_norm(self, z: Vector) -> float:
+        """The dual norm of Omega, where that is a norm."""
+        return self.lambda_max(z)
+
+    def ramps(self, p: int) -> Ramps:
+        """The penalty of p coefficients in the form of the coordinate algorithms."""
+        return self._own.wide(p)
 
 
 def _line(factor: Any) -> FloatArray:

@@ -1,0 +1,38 @@
+"""Kernels are compiled once, kept on disk, and announced when they are made."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import milpscore
+
+PROGRAM = """
+import numpy as np
+from milpscore.core.jit import prepare
+from milpscore.penalties import kernels
+
+y, one = np.linspace(-2, 2, 5), np.ones(1)
+prepare(kernels.soft, y, y, 1.0, one, one)
+hits = sum(kernels.soft.stats.cache_hits.values())
+kernels.soft(y, y, 1.0, one, one)
+print(hits, len(kernels.soft.signatures), y.tolist())
+"""
+
+
+def test_prepared_kernels_are_announced_once_and_come_from_the_disk(tmp_path: Path) -> None:
+    home = str(Path(milpscore.__file__).parents[1])
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": home}
+    for hits, lines in ((0, 1), (1, 0)):
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env=env,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == f"{hits} 1 [-0.5, 0.0, 0.0, 0.0, 0.5]"
+        assert done.stderr.count("compiling its kernels") == lines
