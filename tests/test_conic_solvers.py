@@ -149,9 +149,8 @@ def inaccurate(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     real = solver.run
 
     def run(self: Any, form: Any, options: Any) -> Outcome:
-        return replace(
-            real(self, form, options), termination=Termination.INACCURATE, status="so so"
-        )
+        found: Outcome = real(self, form, options)
+        return replace(found, termination=Termination.INACCURATE, status="so so")
 
     monkeypatch.setattr(solver, "run", run)
 
@@ -178,7 +177,8 @@ def test_a_wrong_point_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = solver.run
 
     def run(self: Any, form: Any, options: Any) -> Outcome:
-        found = real(self, form, options)
+        found: Outcome = real(self, form, options)
+        assert found.values is not None
         return replace(found, values=found.values + 1.0)
 
     monkeypatch.setattr(solver, "run", run)

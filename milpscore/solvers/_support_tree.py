@@ -180,30 +180,28 @@ class _Tree:
 
     def _expand(self, node: _Node) -> None:
         """Split on the undecided term that moves totals most, or finish a decided node."""
-        undecided = [
-            j for j in range(len(self.w)) if j not in node.outside and j not in node.inside
-        ]
+        decided = {*node.inside, *node.outside}
+        undecided = [j for j in range(len(self.w)) if j not in decided]
         full = self.limit is not None and len(node.inside) >= self.limit
         if full or not undecided:
             self._finish(node)
             return
         weight = node.size * self.spread + 1e-9 * self.spread
         j = max(undecided, key=lambda k: (weight[k], -k))
-        for inside, outside in (
-            (node.inside, node.outside | {j}),
-            ((*node.inside, j), node.outside),
-        ):
+        out, in_ = (node.inside, node.outside | {j}), ((*node.inside, j), node.outside)
+        for inside, outside in (out, in_):
             child = _Node(node.bound, next(self.ages), inside, outside, node.size, node.basis)
             if self._relax(child) and not self._closes(child):
                 heapq.heappush(self.open, child)
 
-    def _bounds(self, node: _Node) -> tuple[FloatArray, FloatArray]:
-        """Column bounds of a node's LP."""
+    def _ranges(
+        self, inside: tuple[int, ...], outside: frozenset[int]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Column ranges where some terms are in and some are out; all others, at the limit."""
         low, high = self.session.col_lower.copy(), self.session.col_upper.copy()
-        low[self.alpha[list(node.inside)]] = 1.0
-        out = list(node.outside)
-        if self.limit is not None and len(node.inside) >= self.limit:
-            out = [j for j in range(len(self.w)) if j not in node.inside]
+        low[self.alpha[list(inside)]] = 1.0
+        full = self.limit is not None and len(inside) >= self.limit
+        out = list(outside) if not full else [j for j in range(len(self.w)) if j not in inside]
         high[self.alpha[out]] = 0.0
         low[self.w[out]] = np.maximum(low[self.w[out]], 0.0)
         high[self.w[out]] = np.minimum(high[self.w[out]], 0.0)
@@ -211,12 +209,11 @@ class _Tree:
 
     def _relax(self, node: _Node) -> bool:
         """Solve a node's LP and raise its bound; False where no point of it is feasible."""
-        low, high = self._bounds(node)
+        low, high = self._ranges(node.inside, node.outside)
         if np.any(low > high):
             return False
-        answer = self.lp.solve(
-            self._decided, low, high, max(self.progress.remaining, 0.1), node.basis
-        )
+        seconds = max(self.progress.remaining, 0.1)
+        answer = self.lp.solve(self._decided, low, high, seconds, node.basis)
         self.nodes += 1
         if answer.termination is Termination.INFEASIBLE:
             return False
@@ -240,10 +237,9 @@ class _Tree:
     def _solve_support(self, inside: tuple[int, ...]) -> tuple[bool, float]:
         """The MILP that uses exactly these terms: (whether it is settled, its bound)."""
         out = frozenset(range(len(self.w))) - frozenset(inside)
-        low, high = self._bounds(_Node(0.0, 0, inside, out, np.empty(0)))
-        self.mip.changeColsBounds(
-            len(self._decided), self._decided, low[self._decided], high[self._decided]
-        )
+        low, high = self._ranges(inside, out)
+        decided = self._decided
+        self.mip.changeColsBounds(len(decided), decided, low[decided], high[decided])
         set_option(self.mip, "time_limit", max(self.progress.remaining, 0.1))
         self.mip.run()
         self.nodes += 1
