@@ -1,14 +1,15 @@
-"""Tree searches for integer cards: arrays in, a card and a bound out.
+"""Tree searches for integer cards: a statement in, a card and a bound out.
 
-Under smooth convex losses every node is a box of whole coefficients with some features in, some out
-and the rest undecided. Its relaxation gives each undecided feature the convex envelope of what it
-costs at its whole points, terms included, and shares out the limit on terms by one multiplier: the
-convex hull of the node's cards, a perspective where there is a squared penalty. Newton's method
-solves it on rows merged by the few active columns. Each of its points gives a line below the loss;
-the least of the line over the node's cards is a bound, whatever the point, and what would raise
-that bound to the best card is dropped (features, signs, points, intercepts). Nodes are split at 0
-of the undecided feature that moves scores most, then at the most fractional coordinate, the
-intercept among them. The 0-1 loss has a search of its own, over supports and then weights.
+Under smooth convex losses (``risk``) every node is a box of whole coefficients with some features
+in, some out and the rest undecided. Its relaxation gives each undecided feature the convex envelope
+of what it costs at its whole points, terms included, and shares out the limit on terms by one
+multiplier: the convex hull of the node's cards, a perspective where there is a squared penalty.
+Newton's method solves it on rows merged by the few active columns. Each of its points gives a line
+below the loss; the least of the line over the node's cards is a bound, whatever the point, and what
+would raise that bound to the best card is dropped (features, signs, points, intercepts). Nodes are
+split at 0 of the undecided feature that moves scores most, then at the most fractional coordinate,
+the intercept among them. The 0-1 loss has a search of its own (``zero_one``), over supports and
+then weights.
 
 References
 ----------
@@ -16,7 +17,3 @@ Ustun & Rudin, "Learning optimized risk scores" (2019): the problem, and tangent
 bounds. Frangioni & Gentile, "Perspective cuts for a class of convex 0-1 mixed integer programs"
 (2006): the envelope.
 """
-
-import lazy_loader as lazy
-
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import time
+from typing import NamedTuple
 
 import numpy as np
 
+from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.solvers.tree._arrays import Arrays
-from milpscore.solvers.tree._node import IN, OUT, Node
-from milpscore.solvers.tree._relax import Relaxation
+from milpscore.search import coordinate_descent
+from milpscore.search.points import repaired
+from milpscore.solvers.tree.arrays import Arrays
+from milpscore.solvers.tree.relaxation import IN, OUT, Node, Relaxation
 
 _BEAM = 3
 _CANDIDATES = 8
@@ -19,66 +22,74 @@ _MOST_TRIED = 100_000
 _MOST_MENDED = 500
 _DESCENTS = 8
 
+_DESCENT = 1e6
+"""Row totals a descent from a mended card may compute."""
+
+_PAIRS = 12
+"""Supports of more features are not moved by steps of two coefficients: there are too many."""
+
+
+class Best(NamedTuple):
+    """A card and its objective; one tuple, so that an interrupt never leaves half of one."""
+
+    objective: float = math.inf
+    w: IntArray | None = None
+    b: float = 0.0
+
 
 class Cards:
-    """The best accepted card so far, and the ways to better ones."""
+    """The best allowed card so far, and the ways to better ones."""
 
     def __init__(self, arrays: Arrays, relaxation: Relaxation, root: Node) -> None:
         self.arrays, self.relaxation, self.root = arrays, relaxation, root
-        # one tuple, so that an interrupt never leaves half a card
-        self.best: tuple[float, IntArray | None, float | None] = (math.inf, None, None)
+        self.best = Best()
         self.tried: set[bytes] = set()
         self.mended: set[bytes] = set()
         self.descents = 0
         self.deadline = math.inf
 
-    @property
-    def objective(self) -> float:
-        """The best card's objective, infinite without one."""
-        return self.best[0]
+    def card(self, w: IntArray, b: float) -> Card:
+        """Coefficients and intercept as a card, the intercept on its step."""
+        return Card(w, self.arrays.statement.intercept.nearest(b))
+
+    def allowed(self, w: IntArray, b: float) -> bool:
+        """Whether a card of the tree meets the constraints as well."""
+        statement = self.arrays.statement
+        return not (statement.constraints and statement.violations(self.card(w, b)))
 
     def offer(self, w: IntArray, b: float) -> bool:
-        """Take a card where it is better than the best and accepted; whether it was accepted."""
-        accept = self.arrays.problem.accept
+        """Take a card where it is better than the best and allowed; whether it is allowed."""
         objective = self.arrays.objective(w, b)
-        if objective >= self.objective and accept is None:
-            return True
-        if accept is not None and not accept(w.copy(), b):
+        if not self.allowed(w, b):
             return False
-        if objective < self.objective:
-            self.best = objective, w.copy(), float(b)
+        if objective < self.best.objective:
+            self.best = Best(objective, w.copy(), float(b))
         return True
 
     def mend(self, w: IntArray, b: float) -> None:
-        """Offer an accepted card near one that was refused, and what a descent makes of it.
+        """Offer an allowed card near one that was refused, and what a descent makes of it.
 
         A refused card no better than the best one is left: what is near it is seldom better.
         """
-        problem = self.arrays.problem
+        statement = self.arrays.statement
         key = w.astype(np.int32).tobytes()
-        if problem.mend is None or key in self.mended or len(self.mended) >= _MOST_MENDED:
+        if key in self.mended or len(self.mended) >= _MOST_MENDED:
             return
         self.mended.add(key)
-        if self.arrays.objective(w, b) >= self.objective:
+        before = self.best.objective
+        if self.arrays.objective(w, b) >= before:
             return
-        before, near = self.objective, problem.mend(w.copy(), b)
-        if near is None or not self.offer(*near) or problem.descend is None:
+        near = repaired(statement, w)
+        if near is None or not self.offer(near.coefficients, float(near.intercept)):
             return
         # descents end in different cards: the first ones are worth their time, later only the best
-        if self.descents < _DESCENTS or self.objective < before:
+        if self.descents < _DESCENTS or self.best.objective < before:
             self.descents += 1
-            better = problem.descend(*near)
-            if better is not None:
-                self.offer(*better)
-
-    def allowed(self, w: IntArray) -> bool:
-        """Whether a card keeps the ranges, the sets and the number of terms."""
-        a = self.arrays
-        inside = all(bool(np.isin(w[j], a.points[j, : a.hi[j] + 1])) for j in range(a.p))
-        return inside and int(np.count_nonzero(w)) <= a.terms
+            better = coordinate_descent(statement, near, max_work=_DESCENT)
+            self.offer(better.coefficients, float(better.intercept))
 
     def empty(self) -> None:
-        """Offer the card without terms, where that is one."""
+        """Offer the card without terms, where that is allowed."""
         self.polish(self.root, np.empty(0, np.int64))
 
     def start(self) -> None:
@@ -154,7 +165,7 @@ class Cards:
         node.status[:] = OUT
         node.status[inside] = IN
         node.lo, node.hi = a.zero.copy(), a.zero.copy()
-        node.lo[inside], node.hi[inside] = a.lo[inside], a.hi[inside]
+        node.lo[inside], node.hi[inside] = 0, a.hi[inside]
         self.relaxation.fit(node)
         return node
 
@@ -202,7 +213,7 @@ class _Walk:
     def run(self, at: IntArray, b: float) -> tuple[IntArray, float, float]:
         """(positions of the choices, intercept, objective) no move improves."""
         hi = self.arrays.hi[self.support]
-        b = self.snap(b)
+        b = self.arrays.snap(b)
         value = math.inf
         for _ in range(_MOVES):
             near = at + self.moves
@@ -265,13 +276,6 @@ class _Walk:
             best = new
         return best
 
-    def snap(self, b: float) -> float:
-        """The nearest allowed intercept."""
-        a = self.arrays
-        if a.b_step is not None:
-            b = round(b / a.b_step) * a.b_step
-        return min(max(b, a.b_lower), a.b_upper)
-
 
 def best_intercept(arrays: Arrays, w: IntArray, b: float) -> float:
     """The best real intercept of a card, from ``b`` on."""
@@ -293,7 +297,7 @@ def _moves(m: int) -> IntArray:
     """No move, one step of one coefficient, one step of each of two."""
     single = np.vstack([np.eye(m, dtype=np.int64), -np.eye(m, dtype=np.int64)])
     rows = [np.zeros((1, m), np.int64), single]
-    if 1 < m <= 12:
+    if 1 < m <= _PAIRS:
         first, second = np.triu_indices(m, 1)
         eye = np.eye(m, dtype=np.int64)
         rows += [s * eye[first] + t * eye[second] for s in (1, -1) for t in (1, -1)]

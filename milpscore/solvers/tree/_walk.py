@@ -1,0 +1,392 @@
+"""One support: its patterns merged into cells, and the compiled walk over its weights.
+
+At level d of the walk the first d columns are decided, and a *group* is the patterns that agree on
+all others: whatever is decided next adds the same to each of their totals, so they keep their
+order. The *curve* of a group is D(t) = the net weight of its patterns with a total below t; its
+errors at threshold t are D(t) plus its negative net weight, and the sum over the groups of their
+least errors is a bound. With all columns decided there is one group, and the bound is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.design import IntArray
+from milpscore.core.jit import compiled, prepare
+from milpscore.solvers.tree._patterns import Patterns
+
+FINISHED, FOUND, PAUSED = 0, 1, 2
+
+_MOST_CURVES = 1 << 23
+_CURVE_PER_CELL = 1000
+_SMALL_CURVES = 1 << 16
+"""Curves longer than this per cell cost more than sorting the cells' totals."""
+
+_SURELY = 1e-9
+"""Error weights are whole units: so little below the limit is at the limit."""
+
+_FAR = 1 << 61
+"""Beyond all totals and errors."""
+
+LEVEL = np.dtype(
+    [
+        ("begin", np.int64),  # its groups, begin..end-1 of all levels' groups
+        ("end", np.int64),
+        ("least", np.int64),  # the column decided at this level: its least and largest value,
+        ("most", np.int64),
+        ("count", np.int64),  # how many weights it may take, the least penalty of it and of those
+        ("tail", np.float64),  # decided after it, in points
+        ("next", np.int64),  # the weight tried next
+        ("low", np.int64),  # what is decided: the least total,
+        ("divisor", np.int64),  # the common divisor of the weights,
+        ("size", np.float64),  # their points
+        ("curves", np.int64),  # where the level's curves begin, the room for each, their length
+        ("stride", np.int64),
+        ("length", np.int64),
+    ],
+    align=True,
+)
+"""A level of the walk; the last one, with all decided, has no column."""
+
+GROUP = np.dtype(
+    [
+        ("child", np.int64),  # the groups of the level before that it is made of:
+        ("end", np.int64),  # child..end-1 of that level
+        ("value", np.int64),  # its value in the column decided next
+        ("negative", np.int64),  # its negative net weight
+        ("least", np.int64),  # the least errors any threshold of its own leaves
+        ("rest", np.int64),  # that of the children of all later groups, seen at the level before
+    ],
+    align=True,
+)
+
+
+class Rules(NamedTuple):
+    """Penalty of a point, whether weights with a common divisor are skipped, thresholds, unit."""
+
+    l1: float
+    primitive: bool
+    t_low: int
+    t_high: int
+    unit: float
+
+
+class Walk:
+    """The weights of one support, depth first; :meth:`run` goes on where it stopped.
+
+    Columns of many values, far apart, are decided first: the groups left to the end are then few
+    and large, and what each of them cannot avoid, taken alone, says much.
+    """
+
+    def __init__(self, patterns: Patterns, columns: IntArray) -> None:
+        self.patterns = p = patterns
+        self.fixed = p.base * p.unit + p.l0 * len(columns)
+        self.rules = Rules(float(p.l1), p.primitive, p.t_low, p.t_high, p.unit)
+        spread = p.X[:, columns].std(axis=0)
+        self.columns = columns[np.lexsort((-spread, -p.cards[columns]))]
+        k = len(columns)
+        self.levels = np.zeros(k + 1, LEVEL)
+        self._group()
+        self._list_weights()
+        self._lay_out_curves()
+        self.progress = np.array([0, 0], dtype=np.int64)  # the level, the nodes so far
+        if self.dense:  # no total yet: every cell's curve is one step, and no cell errs alone
+            self.curves[1 : 2 * len(self.cell_net) : 2] = self.cell_net
+
+    def _group(self) -> None:
+        """The groups of every level, and the group of every cell (group of level 0)."""
+        p, levels, k = self.patterns, self.levels, len(self.columns)
+        m = len(p.net)
+        labels, counts = [np.zeros(m, np.int64)], [1]
+        for j in self.columns[::-1]:  # equal labels in all columns from this one on
+            keys = labels[0] * p.cards[j] + p.codes[j]
+            known, label = np.unique(keys, return_inverse=True)
+            labels.insert(0, label.ravel())
+            counts.insert(0, len(known))
+        levels["end"] = np.cumsum(counts)
+        levels["begin"][1:] = levels["end"][:-1]
+        self.groups = np.zeros(int(levels["end"][-1]), GROUP)
+        _, sample = np.unique(labels[0], return_index=True)
+        net = np.bincount(labels[0], weights=p.net, minlength=counts[0])
+        self.cell_net = np.rint(net).astype(p.net.dtype)
+        self.cell_label = np.array([label[sample] for label in labels])
+        negative = np.maximum(-self.cell_net.astype(np.int64), 0)
+        for d in range(k + 1):
+            own = self.groups[levels["begin"][d] : levels["end"][d]]
+            np.add.at(own["negative"], self.cell_label[d], negative)
+            if d < k:
+                j = self.columns[d]
+                own["value"][labels[d]] = p.values[j, p.codes[j]]
+                levels["least"][d], levels["most"][d] = own["value"].min(), own["value"].max()
+            if d:  # labels ascend, so the groups that make up one are neighbours
+                parent = np.zeros(counts[d - 1], np.int64)
+                parent[self.cell_label[d - 1]] = self.cell_label[d]
+                own["child"] = np.searchsorted(parent, np.arange(counts[d]))
+                own["end"] = np.append(own["child"][1:], counts[d - 1])
+
+    def _list_weights(self) -> None:
+        """The nonzero weights of each column in the order they are tried, and their least size."""
+        points = [self.patterns.points[j] for j in self.columns.tolist()]
+        k = len(points)
+        self.levels["count"][:k] = [len(values) for values in points]
+        self.weights = np.zeros((k, int(self.levels["count"].max())), dtype=np.int64)
+        for d, values in enumerate(points):
+            self.weights[d, : len(values)] = values
+        least = [float(np.abs(values).min()) for values in points]
+        self.levels["tail"][:k] = np.cumsum(least[::-1])[::-1]
+
+    def _lay_out_curves(self) -> None:
+        """Room for every level's curves, or for totals where curves would be too long."""
+        levels, k = self.levels, len(self.columns)
+        span = np.abs(self.weights).max(axis=1) * (levels["most"] - levels["least"])[:k]
+        levels["stride"] = np.append(2, 2 + np.cumsum(span))
+        levels["length"][0] = 2
+        groups = levels["end"] - levels["begin"]
+        cells = int(groups[0])
+        size = [int(g) * int(s) for g, s in zip(groups, levels["stride"], strict=True)]
+        last = int(groups[k - 1]) * int(levels["stride"][k])
+        self.dense = sum(size) <= _MOST_CURVES and last <= _CURVE_PER_CELL * cells + _SMALL_CURVES
+        levels["curves"] = np.cumsum([0, *size[:-1]]) if self.dense else 0
+        self.curves = np.zeros(sum(size) if self.dense else 0, self.patterns.net.dtype)
+        self.totals = np.zeros((k + 1, 0 if self.dense else cells), dtype=np.int64)
+        self.order = np.zeros((2, self.totals.shape[1]), dtype=np.int64)
+
+    @property
+    def nodes(self) -> int:
+        """Partial and complete weight vectors bounded so far."""
+        return int(self.progress[1])
+
+    @property
+    def w(self) -> IntArray:
+        """The card the walk stands at, shape (p,)."""
+        w = np.zeros(len(self.patterns.points), dtype=np.int64)
+        k = len(self.columns)
+        w[self.columns] = self.weights[np.arange(k), self.levels["next"][:k] - 1]
+        return w
+
+    def run(self, cutoff: float, budget: int, most_nodes: int) -> int:
+        """Go on until a card below ``cutoff``, the end, or so many curve entries or nodes.
+
+        ``budget`` counts the curve entries of this call, ``most_nodes`` the nodes of all calls.
+        Answers FINISHED, FOUND (:attr:`w` is below ``cutoff`` with its best threshold) or PAUSED.
+        """
+        return int(
+            dive(
+                self.levels,
+                self.groups,
+                self.weights,
+                self.cell_net,
+                self.cell_label,
+                self.curves,
+                self.totals,
+                self.order,
+                self.progress,
+                self.rules,
+                cutoff - self.fixed,
+                budget,
+                most_nodes,
+            )
+        )
+
+
+@compiled
+def dive(
+    levels: Any,
+    groups: Any,
+    weights: Any,
+    cell_net: Any,
+    cell_label: Any,
+    curves: Any,
+    totals: Any,
+    order: Any,
+    progress: Any,
+    rules: Any,
+    cutoff: float,
+    budget: int,
+    most_nodes: int,
+) -> int:
+    """Walk on until a card below ``cutoff`` is met, all are seen, or the budget is spent.
+
+    Parameters
+    ----------
+    levels, groups : arrays of LEVEL, shape (k + 1,), and of GROUP
+    weights : int array of shape (k, C)
+        The nonzero weights of each column in the order they are tried.
+    cell_net, cell_label : arrays of shape (cells,), (k + 1, cells)
+        Net weight of the groups of level 0, and their group at every level.
+    curves, totals : arrays
+        All levels' curves one after the other; empty where totals span too much: then the cells'
+        totals at every level, (k + 1, cells), are sorted, with ``order`` (2, cells) as scratch.
+    progress : int array of shape (2,)
+        The level, and the nodes so far.
+    rules : Rules
+    cutoff : float
+        Objective to beat, less the penalty of the support's terms and the unavoidable errors.
+
+    Returns
+    -------
+    FINISHED, FOUND or PAUSED
+    """
+    k = len(levels) - 1
+    spent = 0
+    d = progress[0]
+    status = FINISHED
+    while d >= 0:
+        here, below = levels[d], levels[d + 1]
+        if spent > budget or progress[1] >= most_nodes:
+            status = PAUSED
+            break
+        if here.next >= here.count:
+            d -= 1
+            continue
+        weight = weights[d, here.next]
+        here.next += 1
+        a, divisor = here.divisor, abs(weight)
+        while a != 0:  # the greatest common divisor
+            a, divisor = divisor % a, a
+        leaf = d == k - 1
+        below.divisor = divisor
+        below.size = here.size + abs(weight)
+        # errors, in units, that a card of at least this size may have
+        limit = (cutoff - rules.l1 * (below.size + below.tail)) / rules.unit - _SURELY
+        if limit <= 0.0 or (leaf and rules.primitive and divisor > 1):
+            continue
+        progress[1] += 1
+        if len(curves) > 0:
+            errors = shift_curves(levels, groups, curves, d, weight, rules, limit)
+            spent += (below.end - below.begin) * below.length
+        else:
+            errors = sort_totals(
+                levels, groups, cell_net, cell_label, totals, order, d, weight, rules
+            )
+            spent += 16 * len(cell_net)
+        if errors >= limit:
+            continue
+        if leaf:
+            status = FOUND
+            break
+        d += 1
+        below.next = 0
+        # from here on the groups of the next level know what those after them cannot avoid
+        later = 0
+        for g in range(levels[d + 1].end - 1, levels[d + 1].begin - 1, -1):
+            groups[g].rest = later
+            for child in range(below.begin + groups[g].child, below.begin + groups[g].end):
+                later += groups[child].least
+    progress[0] = d
+    return status
+
+
+@compiled
+def shift_curves(
+    levels: Any, groups: Any, curves: Any, d: int, weight: int, rules: Any, limit: float
+) -> Any:
+    """Curves of level d + 1 once column d has this weight, and the sum of their least errors.
+
+    A child's curve moves right by weight * value - lowest, and its end is held from there on. Stops
+    with at least ``limit`` as soon as the groups seen, and for the others ``rest``, reach it.
+    """
+    here, below = levels[d], levels[d + 1]
+    length, lowest = here.length, min(weight * here.least, weight * here.most)
+    below.low = here.low + lowest
+    below.length = new_length = length + abs(weight) * (here.most - here.least)
+    # all groups but the last one may still move apart, so any threshold is open to them; those
+    # before and beyond a curve answer as its ends do
+    first, last = 0, new_length - 1
+    if d + 2 == len(levels):
+        first = min(max(rules.t_low - below.low, 0), last)
+        last = min(max(rules.t_high - below.low, 0), last)
+    total = 0
+    for g in range(below.begin, below.end):
+        start = below.curves + (g - below.begin) * below.stride
+        curve = curves[start : start + new_length]
+        for t in range(new_length):
+            curve[t] = 0
+        for child in range(groups[g].child, groups[g].end):
+            shift = weight * groups[here.begin + child].value - lowest
+            at = here.curves + child * here.stride
+            source, target = curves[at : at + length], curve[shift : shift + length]
+            for t in range(length):
+                target[t] += source[t]
+            end = source[length - 1]
+            if end != 0:
+                rest = curve[shift + length :]
+                for t in range(len(rest)):
+                    rest[t] += end
+        least = curve[first]
+        window = curve[first : last + 1]
+        for t in range(len(window)):
+            least = min(least, window[t])
+        groups[g].least = least + groups[g].negative
+        total += groups[g].least
+        if total + groups[g].rest >= limit:
+            return total + groups[g].rest
+    return total
+
+
+@compiled
+def sort_totals(
+    levels: Any,
+    groups: Any,
+    cell_net: Any,
+    cell_label: Any,
+    totals: Any,
+    order: Any,
+    d: int,
+    weight: int,
+    rules: Any,
+) -> Any:
+    """The same from the cells' totals, which are sorted: for totals that span too much."""
+    here, below = levels[d], levels[d + 1]
+    n, leaf = len(cell_net), d + 2 == len(levels)
+    low, high = (rules.t_low, rules.t_high) if leaf else (-_FAR, _FAR)
+    for cell in range(n):
+        value = groups[here.begin + cell_label[d, cell]].value
+        totals[d + 1, cell] = totals[d, cell] + weight * value
+        order[0, cell] = cell
+    total = totals[d + 1]
+    # merge sort, from runs of one cell on; `now` is the row of `order` that holds the runs
+    now, run = 0, 1
+    while run < n:
+        for start in range(0, n, 2 * run):
+            i, j = start, min(start + run, n)
+            middle, end = j, min(start + 2 * run, n)
+            for at in range(start, end):
+                if j >= end or (i < middle and total[order[now, i]] <= total[order[now, j]]):
+                    order[1 - now, at] = order[now, i]
+                    i += 1
+                else:
+                    order[1 - now, at] = order[now, j]
+                    j += 1
+        now, run = 1 - now, 2 * run
+    count = below.end - below.begin
+    reached, change = np.empty(count, np.int64), np.zeros(count, np.int64)
+    best = np.empty(count, np.int64)
+    for g in range(count):
+        reached[g], best[g] = -_FAR, _FAR
+    for at in range(n):
+        cell = order[now, at]
+        g = cell_label[d + 1, cell]
+        if total[cell] > reached[g]:
+            # thresholds from the total before this one to it leave the same errors
+            if max(reached[g] + 1, low) <= min(total[cell], high):
+                best[g] = min(best[g], change[g])
+            reached[g] = total[cell]
+        change[g] += cell_net[cell]
+    errors = 0
+    for g in range(count):
+        if high > reached[g]:
+            best[g] = min(best[g], change[g])
+        groups[below.begin + g].least = best[g] + groups[below.begin + g].negative
+        errors += groups[below.begin + g].least
+    return errors
+
+
+def prepare_walk(weight: npt.DTypeLike) -> None:
+    """Have :func:`dive` ready for net weights of this type."""
+    whole, net, table = np.zeros(1, np.int64), np.zeros(1, weight), np.zeros((1, 1), np.int64)
+    levels, groups, rules = np.zeros(1, LEVEL), np.zeros(1, GROUP), Rules(0.0, True, 0, 0, 1.0)
+    prepare(dive, levels, groups, table, net, table, net, table, table, whole, rules, 0.0, 0, 0)

@@ -1,0 +1,132 @@
+"""What every tree search is told and answers: limits, the card, the bound, the trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from milpscore.core.card import Card
+from milpscore.core.errors import OptionError
+from milpscore.core.jit import is_interrupt
+from milpscore.core.result import Termination, TracePoint, relative_gap
+from milpscore.solvers.engine import Listener, Progress
+
+MOST_TRACE = 10_000
+"""Moments kept; beyond it every second one is forgotten."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search ends.
+
+    Attributes
+    ----------
+    time_limit : float
+        Seconds; looked at every few hundredths of one.
+    node_limit : int, optional
+        Relaxations solved; under the 0-1 loss partial and complete weight vectors bounded.
+    gap_abs, gap_rel : float
+        The search ends once objective - bound <= max(gap_abs, gap_rel |objective|).
+    most_open : int, optional
+        Open nodes beyond which a search no longer goes best first; by default the engine's own.
+
+    Raises
+    ------
+    OptionError
+        For one below 0.
+    """
+
+    time_limit: float = math.inf
+    node_limit: int | None = None
+    gap_abs: float = 0.0
+    gap_rel: float = 0.0
+    most_open: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("time_limit", "node_limit", "gap_abs", "gap_rel", "most_open"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise OptionError(f"{name} must be >= 0, got {value!r}")
+
+    @property
+    def nodes(self) -> float:
+        """The node limit, infinite without one."""
+        return math.inf if self.node_limit is None else self.node_limit
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a search found and proved.
+
+    Attributes
+    ----------
+    card : Card or None
+        The best allowed card found.
+    objective : float
+        Its objective, infinite without one.
+    bound : float
+        No allowed card is below it; of a search for all cards: that is not among them.
+    nodes : int
+    termination : Termination
+    trace : list of TracePoint
+    cards : list of Card
+        Of a search for all cards.
+    supports, opened : int
+        Under the 0-1 loss: supports bounded by their cells, and those whose weights were walked.
+    """
+
+    card: Card | None
+    objective: float
+    bound: float
+    nodes: int
+    termination: Termination
+    trace: list[TracePoint] = field(default_factory=list)
+    cards: list[Card] = field(default_factory=list)
+    seconds: float = 0.0
+    supports: int = 0
+    opened: int = 0
+
+    @property
+    def gap(self) -> float:
+        """(objective - bound) / |objective|, 0 where both are 0."""
+        return relative_gap(self.objective, self.bound)
+
+
+class Clock(Progress):
+    """A search's time, its trace, and why it ended."""
+
+    def __init__(self, limits: Limits, listeners: Sequence[Listener] = ()) -> None:
+        super().__init__(limits.time_limit, listeners)
+        self.limits = limits
+        self.termination = Termination.COMPLETED
+
+    def out(self, nodes: int) -> bool:
+        """Whether time or nodes are used up; sets the termination."""
+        if self.remaining <= 0:
+            self.termination = Termination.TIME_LIMIT
+        elif nodes >= self.limits.nodes:
+            self.termination = Termination.NODE_LIMIT
+        else:
+            return False
+        return True
+
+    def tell(self, point: TracePoint, news: bool = True) -> None:
+        """Show a moment, and keep it where it is news."""
+        if news:
+            if len(self.trace) >= MOST_TRACE:
+                del self.trace[1:-1:2]
+            self.trace.append(point)
+        for each in self.listeners:
+            each(point)
+
+    @contextmanager
+    def heeding_interrupts(self) -> Iterator[None]:
+        """Ctrl-C ends what is inside, and the search with it; what was found stays."""
+        try:
+            yield
+        except (KeyboardInterrupt, SystemError) as error:
+            if not is_interrupt(error):
+                raise
+            self.termination = Termination.INTERRUPTED

@@ -1,0 +1,411 @@
+"""A node and its relaxation: Newton steps on merged rows, each followed by a bound and fixings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.penalties import EYE
+from milpscore.solvers.tree._model import Choices, hull_cost, new_hulls, solve_model
+from milpscore.solvers.tree.arrays import Arrays
+
+IN, OPEN, OUT = 1, 0, -1
+"""What a node's ``status`` says of a feature; one in may still have 0 points."""
+
+FAR = 300.0
+"""Scores are held to [-FAR, FAR] in a line where the loss overflows at one of them."""
+
+_ROUNDS = 12
+_NEWTON = 12
+_BACKTRACK = 12
+_ADDED = 12
+"""Undecided columns taken into a relaxation at once."""
+
+_EASY = 0.1
+"""A node's relaxation is solved well enough once the bound misses it by this share of the room."""
+
+_ROUNDING = 1e-11
+"""Conjugates answer 0 up to 1e-12 relative outside their domain."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """Decisions, box, bound, and what the node's parts start from.
+
+    The line says: every card (v, b) has loss + (a penalty that is no sum) >= ``constant`` +
+    ``slope``.v + ``slope_b`` b, everywhere and not only in this node. ``lo`` and ``hi`` are
+    positions among the choices, ``primal`` is the relaxation's value at (w, b), and ``mu`` the
+    multiplier of the limit on terms.
+    """
+
+    status: NDArray[np.int8]
+    lo: IntArray
+    hi: IntArray
+    b_lo: float
+    b_hi: float
+    w: FloatArray
+    b: float
+    slope: FloatArray
+    slope_b: float = 0.0
+    constant: float = -math.inf
+    bound: float = -math.inf
+    primal: float = math.inf
+    mu: float = 0.0
+
+    @classmethod
+    def root(cls, arrays: Arrays) -> Node:
+        """Nothing decided but what the ranges decide, and no line yet."""
+        status = np.where(arrays.zero < 0, IN, np.where(arrays.hi == 0, OUT, OPEN))
+        return cls(
+            status.astype(np.int8),
+            np.zeros(arrays.p, np.int64),
+            arrays.hi.copy(),
+            arrays.b_lower,
+            arrays.b_upper,
+            np.zeros(arrays.p),
+            min(max(0.0, arrays.b_lower), arrays.b_upper),
+            np.zeros(arrays.p),
+        )
+
+    @property
+    def sure(self) -> int:
+        """How many features are in."""
+        return int(np.count_nonzero(self.status == IN))
+
+    def child(self) -> Node:
+        """A copy to decide something more in; the line is shared, never written to."""
+        return replace(
+            self,
+            status=self.status.copy(),
+            lo=self.lo.copy(),
+            hi=self.hi.copy(),
+            w=self.w.copy(),
+        )
+
+    def project(self, arrays: Arrays) -> None:
+        """Move w and b into the box."""
+        at = np.arange(arrays.p)
+        np.clip(self.w, arrays.points[at, self.lo], arrays.points[at, self.hi], out=self.w)
+        self.b = min(max(self.b, self.b_lo), self.b_hi)
+
+
+class Relaxation:
+    """Solves nodes in place: raises ``bound``, moves ``w`` and ``b``, fixes and tightens."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self.omega = None if arrays.separable else Omega(arrays.penalty, arrays.most)
+        self.solved = 0
+        self._least = np.empty(arrays.p)  # of each feature: what it adds to the line at least
+
+    def solve(self, node: Node, cutoff: float) -> bool:
+        """Whether the node stays open: False as soon as its bound passes ``cutoff``."""
+        if not self.tighten(node, cutoff):
+            return False
+        self.solved += 1
+        node.project(self.arrays)
+        active = (node.status == IN) | ((node.w != 0.0) & (node.status == OPEN))
+        for _ in range(_ROUNDS):
+            rows = _Rows(self.arrays, np.flatnonzero(active))
+            self._descend(node, rows, cutoff)
+            self._draw_line(node, rows, node.status != OUT)
+            if not self.tighten(node, cutoff):
+                return False
+            if not self._extend(node, active, cutoff):
+                break
+        return True
+
+    def fit(self, node: Node) -> None:
+        """Solve a node whose features are all decided, and draw its line over every feature."""
+        node.project(self.arrays)
+        rows = _Rows(self.arrays, np.flatnonzero(node.status == IN))
+        self._descend(node, rows, math.inf)
+        self._draw_line(node, rows, np.ones(self.arrays.p, np.bool_))
+
+    def tighten(self, node: Node, cutoff: float) -> bool:
+        """Bound the node by its line, drop what the line rules out, until nothing changes."""
+        a = self.arrays
+        while True:
+            free = a.terms - node.sure
+            if free <= 0:  # every term is used up: what is undecided is out
+                rest = node.status == OPEN
+                node.status[rest], node.lo[rest], node.hi[rest] = OUT, a.zero[rest], a.zero[rest]
+            inside, undecided = node.status == IN, node.status == OPEN
+            place, zero = a.places, a.is_zero & undecided
+            allowed = (place >= node.lo) & (place <= node.hi)
+            cost = np.where(allowed, node.slope * a.values + a.charges, np.inf)
+            # an undecided feature at 0 costs nothing; it is a term at its other choices
+            self._least = least = np.where(zero, np.inf, cost).min(axis=0)
+            # at best the `free` cheapest undecided features become terms: the `last` of them
+            # counts (0 where a place stays free), and `next_` would take a place that gets free
+            cheapest = np.sort(np.minimum(least[undecided], 0.0))
+            last = float(cheapest[free - 1]) if 0 < free <= len(cheapest) else 0.0
+            next_ = float(cheapest[free]) if 0 < free < len(cheapest) else 0.0
+            ends = node.slope_b * node.b_lo, node.slope_b * node.b_hi
+            terms = float(least[inside].sum()) + float(cheapest[: max(free, 0)].sum())
+            bound = node.constant + min(ends) + terms
+            if not math.isfinite(bound):
+                return True
+            node.bound = max(node.bound, bound)
+            if node.bound >= cutoff:
+                return False
+            room = (cutoff - bound) * (1.0 + 1e-9)
+            counted = np.where(inside, least, np.minimum(least, last))
+            out = undecided & (least - counted >= room)
+            enters = undecided & ~out & (least <= last) & (min(next_, 0.0) - least >= room)
+            node.status[out], node.status[enters] = OUT, IN
+            kept = (cost - counted < room) & ~out | zero & ~enters
+            lo, hi = kept.argmax(axis=0), len(place) - 1 - kept[::-1].argmax(axis=0)
+            fixed = node.status == OUT
+            lo[fixed], hi[fixed] = a.zero[fixed], a.zero[fixed]
+            changed = bool((out | enters | (lo != node.lo) | (hi != node.hi)).any())
+            node.lo, node.hi = lo, hi
+            self._tighten_intercept(node, room)
+            if not changed:
+                return True
+            if node.sure > a.terms:
+                # more features than allowed must be in: nothing here beats the cutoff
+                node.bound = max(node.bound, cutoff)
+                return False
+
+    def _tighten_intercept(self, node: Node, room: float) -> None:
+        """Move the intercept's farther end in to where the line stays within ``room``."""
+        step = self.arrays.b_step
+        if node.slope_b == 0.0 or node.b_lo == node.b_hi:
+            return
+        reach = room / abs(node.slope_b)
+        if reach >= node.b_hi - node.b_lo:
+            return
+        if step is not None:
+            reach = math.floor(reach / step + 1e-9) * step + 0.0
+        if node.slope_b > 0:
+            node.b_hi = node.b_lo + reach
+        else:
+            node.b_lo = node.b_hi - reach
+
+    def _descend(self, node: Node, rows: _Rows, cutoff: float) -> None:
+        """Newton steps on the rows merged by the active columns."""
+        a, columns = self.arrays, rows.columns
+        model = _Model(self, node, rows)
+        w, b, mu = node.w[columns].copy(), node.b, node.mu
+        z = rows.scores(w, b)
+        value = model.value(z, w)
+        careful = False
+        for _ in range(_NEWTON):
+            if not math.isfinite(value):
+                break
+            new_w, new_b, mu = model.minimise(rows.slopes(z, careful), w, b, mu)
+            here = model.cost(w, mu)[0] + value
+            t = 1.0
+            for _ in range(_BACKTRACK):
+                try_w, try_b = w + t * (new_w - w), b + t * (new_b - b)
+                try_z = rows.scores(try_w, try_b)
+                try_value = model.value(try_z, try_w)
+                cost, used = model.cost(try_w, mu)
+                gain = here - cost - try_value
+                if gain >= 0.0:
+                    break
+                t *= 0.5
+            if not gain > 0.0:
+                if careful or not math.isfinite(a.loss.curvature):
+                    break
+                # where the second derivative vanishes beyond a kink, its upper bound still descends
+                careful = True
+                continue
+            w, b, z, value = try_w, try_b, try_z, try_value
+            # what the multiplier charges beyond the terms themselves is no part of the objective
+            node.primal = value + cost - mu * used + a.l0 * node.sure
+            room = min(abs(cutoff - node.primal), 0.01 * abs(node.primal))
+            if gain <= max(1e-10, 0.02 * room):
+                break
+            model.move(w)
+        node.w[columns], node.b, node.mu = w, b, mu
+        rows.z = z
+
+    def _draw_line(self, node: Node, rows: _Rows, wanted: BoolArray) -> None:
+        """The loss's tangent at the node's point over the wanted features, less its rounding."""
+        a, z = self.arrays, rows.z
+        value = a.loss.value(z, rows.y)
+        if not np.isfinite(value).all():
+            # any score gives a line below a row's loss, so one where it is finite is as good
+            z = np.clip(z, -FAR, FAR)
+            value = a.loss.value(z, rows.y)
+        u = a.loss.gradient(z, rows.y)
+        sizes = rows.share @ np.abs(value), rows.share @ np.abs(u)
+        most = float(np.abs(z).max()) + a.reach
+        slack = a.gamma * (sizes[0] + sizes[1] * most) + a.table_slack
+        # loss(z') >= loss(z) + u (z' - z), and z' = (v.x + b') / scale
+        constant = float(rows.share @ (value - u * z)) - float(slack)
+        slope = np.where(wanted, a.column_sums(a.share * u[rows.labels]), 0.0)
+        if self.omega is not None:
+            s, offset = self.omega.line(node.w, slope)
+            slope, constant = slope + s, constant + offset
+        if math.isfinite(constant) and np.isfinite(slope).all():
+            node.constant, node.slope = constant, slope
+            node.slope_b = float(rows.share @ u) * a.unit
+
+    def _extend(self, node: Node, active: BoolArray, cutoff: float) -> bool:
+        """Take in the undecided columns that violate the multiplier most; False where done."""
+        fixed = active & (node.status == OUT)
+        active[fixed] = False
+        moved = bool(node.w[fixed].any())
+        node.project(self.arrays)
+        missed = node.primal - node.bound
+        easy = node.primal < cutoff and missed <= _EASY * (cutoff - node.bound)
+        if easy and not moved:
+            return False
+        # a column at 0 stays there while its cheapest choice costs more than the multiplier gives
+        short = np.where((node.status == OPEN) & ~active, self._least + node.mu, 0.0)
+        worst = np.argsort(short, kind="stable")[:_ADDED]
+        worst = worst[short[worst] < -1e-9 - 1e-3 * node.mu]
+        active[worst] = True
+        active |= node.status == IN
+        return bool(len(worst)) or moved or missed > max(1e-9, _EASY * abs(cutoff - node.bound))
+
+
+class _Rows:
+    """Rows merged by the active columns and y."""
+
+    def __init__(self, arrays: Arrays, columns: IntArray) -> None:
+        self.columns = columns
+        self.labels, first = arrays.merge(columns)
+        self.X = arrays.part(first, columns)
+        self.y = arrays.y[first]
+        self.share = np.bincount(self.labels, weights=arrays.share, minlength=len(first))
+        self.loss, self.unit = arrays.loss, arrays.unit
+        self.z = np.zeros(len(first))
+
+    def scores(self, w: FloatArray, b: float) -> FloatArray:
+        """The rows' scores."""
+        z: FloatArray = self.X @ w
+        z += b * self.unit
+        return z
+
+    def slopes(self, z: FloatArray, careful: bool) -> tuple[FloatArray, FloatArray]:
+        """First and second derivatives times the weights; ``careful``: the largest second one."""
+        u = self.share * self.loss.gradient(z, self.y)
+        if careful:
+            return u, np.asarray(self.share * self.loss.curvature)
+        return u, np.asarray(self.share * self.loss.hessian(z, self.y))
+
+
+class _Model:
+    """The relaxation of a node on its active columns: values, costs, second-order steps."""
+
+    def __init__(self, relaxation: Relaxation, node: Node, rows: _Rows) -> None:
+        a, columns = relaxation.arrays, rows.columns
+        self.arrays, self.omega, self.node, self.rows = a, relaxation.omega, node, rows
+        self.budget = float(a.terms - node.sure)
+        self.choices = Choices(
+            a.points[columns],
+            a.table[columns],
+            node.lo[columns],
+            node.hi[columns],
+            a.zero[columns],
+            node.status[columns] == IN,
+        )
+        self.hulls = new_hulls(*self.choices.points.shape)
+        self.move(node.w[columns])
+
+    def move(self, w: FloatArray) -> None:
+        """Charge what a penalty that is no sum charges near w."""
+        if self.omega is not None:
+            weight, ridge = (
+                each[self.rows.columns, None] for each in self.omega.nearby(self._full(w))
+            )
+            points = self.choices.points
+            table = weight * np.abs(points) + 0.5 * ridge * points * points
+            self.choices = self.choices._replace(table=table)
+
+    def _full(self, w: FloatArray) -> FloatArray:
+        """The node's coefficients with w at the active columns, shape (p,)."""
+        full = self.node.w.copy()
+        full[self.rows.columns] = w
+        return full
+
+    def value(self, z: FloatArray, w: FloatArray) -> float:
+        """The mean loss at scores z, and a penalty of w that is no sum."""
+        value = float(self.rows.share @ self.rows.loss.value(z, self.rows.y))
+        return value if self.omega is None else value + self.arrays.penalised(self._full(w))
+
+    def cost(self, w: FloatArray, mu: float) -> tuple[float, float]:
+        """(hulls at w, l0 and multiplier in them; the shares of terms used)."""
+        if self.omega is None:
+            return hull_cost(w, self.choices.inside, self.hulls)
+        # the penalty itself is part of the value: only terms are left, and hulls without a penalty
+        # run straight to the ends of the range
+        choices, at = self.choices, np.arange(len(w))
+        ends = choices.points[at, np.where(w > 0.0, choices.hi, choices.lo)]
+        paying = ~choices.inside & (w != 0.0)
+        used = float((w[paying] / ends[paying]).sum())
+        return (self.arrays.l0 + mu) * used, used
+
+    def minimise(
+        self, slopes: tuple[FloatArray, FloatArray], w: FloatArray, b: float, mu: float
+    ) -> tuple[FloatArray, float, float]:
+        """(w, b, multiplier) at the minimum of the second-order model around (w, b)."""
+        X, unit, node = self.rows.X, self.arrays.unit, self.node
+        u, h = slopes
+        bent = X * h[:, None]
+        gram, gradient = X.T @ bent, X.T @ u
+        slope_b, bend_b = float(u.sum()) * unit, float(h.sum()) * unit * unit
+        cross = bent.sum(axis=0) * unit
+        new_b, moved = min(max(b, node.b_lo), node.b_hi), w.copy()
+        rest = self.choices, self.hulls, self.arrays.l0, self.budget, mu
+        if node.b_lo < node.b_hi and bend_b > 1e-12:
+            # the best intercept is linear in w: b' = b - (slope_b + cross.d) / bend_b
+            reduced = gram - np.outer(cross, cross) / bend_b
+            free = solve_model(reduced, gradient - cross * (slope_b / bend_b), moved, *rest)
+            new_b = b - (slope_b + float(cross @ (moved - w))) / bend_b
+            if node.b_lo <= new_b <= node.b_hi:
+                return moved, new_b, free
+            moved, new_b = w.copy(), min(max(new_b, node.b_lo), node.b_hi)
+        mu = solve_model(gram, gradient + cross * (new_b - b), moved, *rest)
+        return moved, new_b, mu
+
+
+class Omega:
+    """Lines below a penalty that is no sum, and |w| and w^2 terms that resemble it nearby."""
+
+    def __init__(self, penalty: Any, most: FloatArray) -> None:
+        self.penalty, self.most = penalty, most
+
+    def line(self, w: FloatArray, slope: FloatArray) -> tuple[FloatArray, float]:
+        """(s, c) with penalty(v) >= s.v + c for every v in the ranges, touching near w.
+
+        Of the subgradients at w one is taken that nearly cancels ``slope``, the loss's gradient.
+        """
+        if hasattr(self.penalty, "prox"):
+            step = 1.0 / (1.0 + float(np.abs(slope).max(initial=0.0)))
+            moved = w - step * slope
+            s = (moved - self.penalty.prox(moved, step)) / step
+            s *= self.penalty.dual_scale(s)
+            constant = -float(self.penalty.conjugate(s))
+        else:
+            s = np.asarray(self.penalty.subgradient(w), dtype=np.float64)
+            constant = float(self.penalty.value(w) - s @ w)
+        slack = _ROUNDING * float(np.abs(s) @ (self.most + np.abs(w)) + abs(constant))
+        return s, constant - slack
+
+    def nearby(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(weight, ridge) of sum_j weight_j |w_j| + ridge_j w_j^2 / 2, both of shape (p,)."""
+        if isinstance(self.penalty, EYE):
+            return _eye_nearby(self.penalty, w)
+        if hasattr(self.penalty, "nearby"):
+            weight, ridge = self.penalty.nearby(w)
+            return np.asarray(weight, dtype=np.float64), np.asarray(ridge, dtype=np.float64)
+        s, _ = self.line(w, np.zeros(len(w)))
+        return np.abs(s), np.zeros(len(w))
+
+
+def _eye_nearby(penalty: EYE, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """a + sqrt(a^2 + b^2) linearised in a and in b^2; rounded off where both are small."""
+    sparse = 1.0 - penalty.expert
+    a = float(sparse @ np.abs(w))
+    root = float(np.hypot(np.hypot(a, np.linalg.norm(penalty.expert * w)), 0.3))
+    return penalty.lam * sparse * (1.0 + a / root), penalty.lam * penalty.expert**2 / root

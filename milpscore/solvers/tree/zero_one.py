@@ -1,0 +1,484 @@
+"""The tree search under the 0-1 loss: over supports, then over the weights of what is left."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.card import Card
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import OptionError
+from milpscore.core.jit import prepare
+from milpscore.core.result import Termination, TracePoint
+from milpscore.core.statement import Statement
+from milpscore.search.zero_one import least_errors
+from milpscore.solvers.engine import Listener
+from milpscore.solvers.tree._patterns import Patterns
+from milpscore.solvers.tree._supports import Supports, prepare_enumeration
+from milpscore.solvers.tree._walk import FINISHED, FOUND, Walk, prepare_walk
+from milpscore.solvers.tree.answer import Answer, Clock, Limits
+from milpscore.solvers.tree.risk import check_cutoff
+
+_MOST_OPEN = 200_000
+"""Supports kept; beyond it the most promising are walked before more are seen."""
+
+_WALK = 30_000_000
+"""Curve entries between two looks at the clock."""
+
+_ALL = 1 << 62
+_SURELY = 1e-9
+"""Errors are whole units: a bound so small a part of one below the best card is level with it."""
+
+_SHAVED = 1e-12
+"""Of a bound, against sums that round differently by the order of their terms."""
+
+_HAIR = 0.999
+"""The search ends a little within the gap, so that rounding never leaves it just beyond."""
+
+_TRIFLE = 1e-3
+"""Bounds risen by less, relatively, are not worth a line of the trace."""
+
+_SIGN_OF_LIFE = 1.0
+"""Seconds."""
+
+_MARGIN = 1e-8
+"""Of a search for all cards: supports are closed so far above the cutoff, as a share of 1."""
+
+_WORK = 250_000_000
+"""Array entries the descents may pass together; a count, so that runs repeat."""
+
+_RESTARTS = 30
+_RESTART_WORK = 100_000_000
+"""Entries after which no shaken start is tried any more."""
+
+_MOST_CHOICES = 100
+"""Of a coefficient's range so many values are tried: the rest is left to the search."""
+
+_OVERHEAD = 2_000
+"""What looking at a column costs beside them."""
+
+
+def search(
+    statement: Statement,
+    limits: Limits | None = None,
+    *,
+    start: Card | None = None,
+    listeners: Sequence[Listener] = (),
+    random_state: int = 0,
+) -> Answer:
+    """Minimise the 0-1 loss over integer cards, with a bound that holds at every moment.
+
+    Supports are bounded by the errors no classifier of their cells avoids, and taken in the order
+    of that bound. Within one, weights are decided column by column.
+
+    Parameters
+    ----------
+    statement : Statement
+        Its intercepts on the data's grid.
+    limits : Limits, optional
+    start : Card, optional
+        To begin with; one that breaks a requirement is refused.
+    listeners : sequence of callables
+        Told a TracePoint whenever the objective or the bound has moved, and every second; a
+        KeyboardInterrupt from one ends the search, as Ctrl-C does.
+    random_state : int
+        Of the shaken starts of the local search.
+
+    Raises
+    ------
+    OptionError
+        For a start that is not allowed, or totals that no whole number holds.
+    """
+    if start is not None and (broken := statement.violations(start)):
+        raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
+    patterns = Patterns(statement)
+    prepare_kernels(patterns.net.dtype)
+    tree = _Search(patterns, limits or Limits(), listeners)
+    if start is not None:
+        tree.cards.take_start(start)
+    return tree.run(random_state)
+
+
+def search_all(
+    statement: Statement, limits: Limits | None = None, *, cutoff: float, most_cards: int = 10_000
+) -> Answer:
+    """Find every card under the 0-1 loss whose objective is at most ``cutoff``.
+
+    The same search with its cutoff held, and without what it leaves out because some other card is
+    as good: multiples of a card, twin columns, constant ones. Thresholds that err on the same rows
+    stand once. The search ends once it has ``most_cards`` different w and more may follow.
+
+    Raises
+    ------
+    OptionError
+        For a cutoff that is not finite, or no cards asked for.
+    """
+    check_cutoff(cutoff, most_cards)
+    patterns = Patterns(statement, every_card=True)
+    prepare_kernels(patterns.net.dtype)
+    return _AllSearch(patterns, limits or Limits(), cutoff, most_cards).collect()
+
+
+def prepare_kernels(weight: npt.DTypeLike = np.int32) -> None:
+    """Have the kernels ready before any clock starts; weights nearly always fit into 32 bits."""
+    prepare_enumeration(weight)
+    prepare_walk(weight)
+    whole, codes, net = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, weight)
+    prepare(least_errors, whole, codes, whole, net, whole, 0, 0)
+
+
+class Best(NamedTuple):
+    """A card, its objective in whole units of weight (``lowest``) and from the weights."""
+
+    w: IntArray | None = None
+    threshold: int = 0
+    lowest: float = math.inf
+    objective: float = math.inf
+
+
+class Cards:
+    """Keeps the best allowed card."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        self.patterns = patterns
+        self.best = Best()
+
+    def take_start(self, card: Card) -> None:
+        """Begin with the caller's card."""
+        p = self.patterns
+        w, threshold = card.coefficients, math.ceil(card.threshold / p.step)
+        wrong = np.where(p.X @ w >= threshold, p.net < 0, p.net > 0)
+        self._take(w, threshold, int(np.abs(p.net[wrong].astype(np.int64)).sum()))
+        self.offer(w)
+
+    def offer(self, w: IntArray) -> None:
+        """Take w with its best allowed threshold where that is better than the best card."""
+        p = self.patterns
+        for units, low, high in self._cuts(w):
+            if p.objective(p.base + units, w) >= self.best.lowest:
+                return
+            for threshold in range(high, low - 1, -1):
+                if p.allowed(w, threshold):
+                    self._take(w, threshold, units)
+                    return
+
+    def _take(self, w: IntArray, threshold: int, units: int) -> None:
+        """Make a card the best one, in one assignment that no interrupt can part."""
+        p = self.patterns
+        lowest = p.objective(p.base + units, w)
+        self.best = Best(w.copy(), threshold, lowest, p.exact_objective(w, threshold))
+
+    def _cuts(self, w: IntArray) -> Iterator[tuple[int, int, int]]:
+        """(net errors in units, least T, largest T) of every way to cut the totals, best first."""
+        p = self.patterns
+        totals = p.X @ w
+        order = np.argsort(totals, kind="stable")
+        ordered, net = totals[order], p.net[order].astype(np.int64)
+        ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+        distinct = ordered[ends]
+        negative = -int(net[net < 0].sum())
+        # a threshold up to the first total calls every row positive, one beyond the last none
+        errors = negative + np.concatenate([[0], np.cumsum(net)[ends]])
+        beyond = int(distinct[-1]) + 1
+        last = max(beyond, p.t_low) if p.thrifty else p.t_high
+        low = np.maximum(np.concatenate([[p.t_low], distinct + 1]), p.t_low)
+        high = np.minimum(np.concatenate([distinct, [last]]), p.t_high)
+        kept = np.flatnonzero(low <= high)
+        for i in kept[np.argsort(errors[kept], kind="stable")].tolist():
+            yield int(errors[i]), int(low[i]), int(high[i])
+
+
+class _Search:
+    """The open supports, the best card, and what has been proved."""
+
+    def __init__(
+        self, patterns: Patterns, limits: Limits, listeners: Sequence[Listener] = ()
+    ) -> None:
+        self.patterns, self.limits, self.clock = patterns, limits, Clock(limits, listeners)
+        self.most_open = max(1, _MOST_OPEN if limits.most_open is None else limits.most_open)
+        self.cards = Cards(patterns)
+        self.supports = Supports(patterns)
+        self.open: list[tuple[float, tuple[int, ...]]] = []
+        self.active: tuple[float, Walk | None] = (math.inf, None)
+        self.walked = self.opened = 0
+        self.proved = -math.inf
+        self.shown = 0.0
+
+    @property
+    def nodes(self) -> int:
+        """Weight vectors bounded so far."""
+        walk = self.active[1]
+        return self.walked + (walk.nodes if walk is not None else 0)
+
+    @property
+    def _pending(self) -> float:
+        """The least bound over the supports unseen, open or being walked."""
+        return min(self.supports.floor, self.active[0], self.open[0][0] if self.open else math.inf)
+
+    @property
+    def _limit(self) -> float:
+        """What reaches it is given up: the best card, less the gap asked for. Never rises."""
+        lowest = self.cards.best.lowest
+        if not math.isfinite(lowest):
+            return lowest
+        return lowest - _HAIR * max(self.limits.gap_abs, self.limits.gap_rel * abs(lowest))
+
+    @property
+    def _unfinished(self) -> bool:
+        """Whether anything left could beat the best card."""
+        return self._pending < self._limit - _SURELY * self.patterns.unit
+
+    def _prove(self) -> float:
+        """No allowed card is below it; never falls."""
+        most = min(self._limit, self.cards.best.objective)
+        if self._unfinished:
+            most = min(most, self._pending - _SHAVED * abs(self._pending))
+        self.proved = max(self.proved, most)
+        return self.proved
+
+    def run(self, random_state: int = 0) -> Answer:
+        """Search until proved, or stopped."""
+        with self.clock.heeding_interrupts():
+            self._look_for_cards(random_state)
+            self._report()
+            while self._unfinished and not self._stopped():
+                self._step()
+                self._report()
+        best, point, termination = self.cards.best, self._now(), self.clock.termination
+        if best.w is None and termination is Termination.COMPLETED:
+            termination = Termination.INFEASIBLE
+        return Answer(
+            card=None if best.w is None else self.patterns.card(best.w, best.threshold),
+            objective=best.objective,
+            bound=point.dual_bound,
+            nodes=point.nodes,
+            termination=termination,
+            trace=[*self.clock.trace, point],
+            seconds=self.clock.seconds,
+            supports=self.supports.seen,
+            opened=self.opened,
+        )
+
+    def _look_for_cards(self, random_state: int) -> None:
+        """The cards of no optional term, and a local search."""
+        if len(self.patterns.forced) > self.patterns.terms:
+            return
+        first = self.patterns.smallest_card()
+        self.cards.offer(first)
+        best = self.cards.best.w
+        starts = [first] if best is None or np.array_equal(best, first) else [best, first]
+        # no time, or nothing left to improve
+        enough = lambda: self.clock.remaining <= 0 or not self._unfinished  # noqa: E731
+        Descent(self.patterns, self.cards.offer, enough, random_state).run(starts)
+
+    def _stopped(self) -> bool:
+        """Whether a limit was reached; sets the termination."""
+        return self.clock.out(self.nodes)
+
+    def _step(self) -> None:
+        """Walk on, see more supports, or open the most promising one."""
+        if self.active[1] is not None:
+            self._walk_on(self.active[1])
+            return
+        best = self.open[0][0] if self.open else math.inf
+        limit, floor = self._limit, self.supports.floor
+        if floor <= best and (len(self.open) < self.most_open or best >= limit):
+            if best >= limit:
+                self.open = []
+            for item in self.supports.more(limit):
+                heapq.heappush(self.open, item)
+            self.supports.commit()
+            return
+        bound, columns = self.open[0]
+        self.active = bound, None
+        heapq.heappop(self.open)
+        self.active = bound, Walk(self.patterns, np.array(columns, dtype=np.int64))
+        self.opened += 1
+
+    def _walk_on(self, walk: Walk) -> None:
+        """A slice of the walk through the active support."""
+        limit = self.limits.node_limit
+        most = _ALL if limit is None else limit - self.walked
+        status = walk.run(self._limit, _WALK, most)
+        if status == FOUND:
+            self.cards.offer(walk.w)
+        elif status == FINISHED:
+            self.walked += walk.nodes
+            self.active = math.inf, None
+
+    def _report(self) -> None:
+        """Record what has moved, and show it; without news a sign of life now and then."""
+        point, trace = self._now(), self.clock.trace
+        news = not trace or point.objective != trace[-1].objective
+        if not news:
+            risen = point.dual_bound - trace[-1].dual_bound
+            news = risen >= _TRIFLE * abs(point.dual_bound)
+        if news or point.seconds >= self.shown + _SIGN_OF_LIFE:
+            self.shown = point.seconds
+            self.clock.tell(point, news)
+
+    def _now(self) -> TracePoint:
+        return TracePoint(self.clock.seconds, self.cards.best.objective, self._prove(), self.nodes)
+
+
+class _Held(Cards):
+    """In place of a best card: every allowed card at or below the cutoff."""
+
+    def __init__(self, patterns: Patterns, most: float) -> None:
+        super().__init__(patterns)
+        self.most = most
+        above = most + _MARGIN * max(1.0, abs(most))
+        self.best = Best(lowest=above, objective=above)
+        self.found: dict[bytes, list[Card]] = {}
+
+    def offer(self, w: IntArray) -> None:
+        """Keep w with every threshold that is low enough and allowed."""
+        if self.patterns.statement.allows(w[None, :])[0] and (cards := list(self._allowed(w))):
+            self.found[w.tobytes()] = cards
+
+    def _allowed(self, w: IntArray) -> Iterator[Card]:
+        """The cards of w, one for each way to cut the totals."""
+        p = self.patterns
+        beyond = int((p.X @ w).max()) + 1
+        for units, low, high in self._cuts(w):
+            if p.objective(p.base + units, w) > self.best.lowest:
+                return
+            # beyond the largest total the least threshold is the plainest, else the largest
+            order = range(low, high + 1) if low >= beyond else range(high, low - 1, -1)
+            if p.exact_objective(w, order[0]) <= self.most:
+                threshold = next((t for t in order if p.allowed(w, t)), None)
+                if threshold is not None:
+                    yield p.card(w, threshold)
+
+
+class _AllSearch(_Search):
+    """The search whose best card never gets better."""
+
+    def __init__(self, patterns: Patterns, limits: Limits, cutoff: float, most_cards: int) -> None:
+        super().__init__(patterns, limits)
+        self.most_cards = most_cards
+        self.held = self.cards = _Held(patterns, cutoff)
+
+    def collect(self) -> Answer:
+        """Search until nothing is left at or below the cutoff, or stopped."""
+        self.run()
+        found = [card for cards in self.held.found.values() for card in cards]
+        return Answer(None, math.inf, self.proved, self.nodes, self.clock.termination, cards=found)
+
+    def _look_for_cards(self, random_state: int) -> None:
+        """The card of no points, which no support holds; a walk meets every other one."""
+        if not len(self.patterns.forced):
+            self.cards.offer(self.patterns.smallest_card())
+
+    def _stopped(self) -> bool:
+        """Whether a limit was reached, that on cards among them."""
+        if len(self.held.found) < self.most_cards:
+            return super()._stopped()
+        self.clock.termination = Termination.CARD_LIMIT
+        return True
+
+
+class Descent:
+    """Integer coordinate descent with swaps under the 0-1 loss; ``offer`` is told of every card."""
+
+    def __init__(
+        self,
+        patterns: Patterns,
+        offer: Callable[[IntArray], None],
+        stopped: Callable[[], bool],
+        random_state: int,
+    ) -> None:
+        self.patterns, self.offer, self.stopped = patterns, offer, stopped
+        self.random = np.random.default_rng(random_state)
+        self.movable = np.concatenate([patterns.forced, patterns.candidates])
+        forced = set(patterns.forced.tolist())
+        self.choices = [
+            _few(points) if j in forced else np.append(_few(points), 0)
+            for j, points in enumerate(patterns.points)
+        ]
+        self.penalties: list[FloatArray] = [
+            patterns.l0 * (values != 0) + patterns.l1 * np.abs(values) for values in self.choices
+        ]
+        self.left = _WORK
+
+    def run(self, starts: list[IntArray]) -> None:
+        """Descend from each start, then from shaken copies of the best end."""
+        ends = [self._descend(w) for w in starts]
+        lowest, best = min(ends, key=lambda end: end[0])
+        for _ in range(_RESTARTS):
+            if _WORK - self.left > _RESTART_WORK or self.stopped():
+                return
+            objective, end = self._descend(self._shaken(best))
+            if objective < lowest:
+                lowest, best = objective, end
+
+    def _shaken(self, w: IntArray) -> IntArray:
+        """A copy with about a third of its terms dropped and the rest moved at random."""
+        w = w.copy()
+        for j in np.flatnonzero(w).tolist():
+            at = self.random.random()
+            if 0 in self.choices[j] and at < 1 / 3:
+                w[j] = 0
+            elif at < 2 / 3:
+                w[j] = int(self.random.choice(self.patterns.points[j]))
+        return w
+
+    def _descend(self, w: IntArray) -> tuple[float, IntArray]:
+        """The best single change, else the best swap, until neither helps."""
+        objective = math.inf
+        while not self.stopped():
+            step = self._best_change(w)
+            if step[0] >= objective - 1e-12:
+                droppable = [j for j in np.flatnonzero(w).tolist() if 0 in self.choices[j]]
+                swaps = [self._best_change(w, dropped) for dropped in droppable]
+                step = min(swaps, key=lambda found: found[0], default=step)
+            if step[0] >= objective - 1e-12:
+                break
+            objective, w = step
+            self.offer(w)
+            if self.left <= 0:
+                break
+        return objective, w
+
+    def _best_change(self, w: IntArray, dropped: int | None = None) -> tuple[float, IntArray]:
+        """The best card that differs from w (less a term) in one coefficient."""
+        p = self.patterns
+        w = w.copy()
+        if dropped is not None:
+            w[dropped] = 0
+        totals = p.X @ w
+        full = int(np.count_nonzero(w)) >= p.terms
+        rest = p.objective(p.base, w)
+        best, at = math.inf, (-1, 0)
+        for j in self.movable.tolist():
+            if full and w[j] == 0:
+                continue
+            without = totals - int(w[j]) * p.X[:, j] if w[j] else totals
+            values = p.values[j, : int(p.cards[j])]
+            errors, work = least_errors(
+                without, p.codes[j], values, p.net, self.choices[j], p.t_low, p.t_high
+            )
+            self.left -= int(work) + _OVERHEAD
+            own = p.l0 * (w[j] != 0) + p.l1 * abs(int(w[j]))
+            objectives = rest - own + self.penalties[j] + errors * p.unit
+            k = int(np.argmin(objectives))
+            if objectives[k] < best:
+                best, at = float(objectives[k]), (j, int(self.choices[j][k]))
+        if at[0] >= 0:
+            w[at[0]] = at[1]
+        return best, w
+
+
+def _few(points: IntArray) -> IntArray:
+    """The smallest points, and others spread over the range, where there are many."""
+    if len(points) <= _MOST_CHOICES:
+        return points
+    near = np.argsort(np.abs(points), kind="stable")[: _MOST_CHOICES // 2]
+    spread = np.linspace(0, len(points) - 1, _MOST_CHOICES // 2).round().astype(np.int64)
+    few: IntArray = points[np.unique(np.append(near, spread))]
+    return few
