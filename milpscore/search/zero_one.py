@@ -49,10 +49,11 @@ def least_errors(
     # each choice sorts them
     length, reach = last - start + 2, max(-smallest, largest) * (most - least)
     if (length + reach) * cards > 4 * m + 4096:
+        moved, order = np.empty(m, np.int64), np.empty((2, m), np.int64)
         for at in range(len(choices)):
-            errors[at] = negative + _least_by_sorting(
-                totals + choices[at] * values[codes], net, low, high
-            )
+            for i in range(m):
+                moved[i] = totals[i] + choices[at] * values[codes[i]]
+            errors[at] = negative + _least_by_sorting(moved, net, order, low, high)
         return errors, 20 * m * len(choices)
     # D_v(t): net weight of the rows with value v and a total below start + t
     below = np.zeros((cards, length), np.int64)
@@ -67,7 +68,8 @@ def least_errors(
         # the weight moves D_v right by weight * v; the curves' sum begins at `origin`
         shift = min(weight * least, weight * most)
         origin, new = start + shift, length + abs(weight) * (most - least)
-        curve[:new] = 0
+        for t in range(new):
+            curve[t] = 0
         for v in range(cards):
             by, end = weight * values[v] - shift, below[v, length - 1]
             for t in range(length):
@@ -93,10 +95,34 @@ def _ends(values: Any) -> Any:
 
 
 @compiled
-def _least_by_sorting(totals: Any, net: Any, low: int, high: int) -> Any:
+def sort_places(values: Any, order: Any) -> int:
+    """Merge sort of the places of ``values`` (n,); which row of ``order`` (2, n) they end up in."""
+    n = len(values)
+    for at in range(n):
+        order[0, at] = at
+    now, run = 0, 1  # row `now` holds sorted runs of so many places
+    while run < n:
+        for start in range(0, n, 2 * run):
+            i, j = start, min(start + run, n)
+            middle, end = j, min(start + 2 * run, n)
+            for at in range(start, end):
+                if j >= end or (i < middle and values[order[now, i]] <= values[order[now, j]]):
+                    order[1 - now, at] = order[now, i]
+                    i += 1
+                else:
+                    order[1 - now, at] = order[now, j]
+                    j += 1
+        now, run = 1 - now, 2 * run
+    return now
+
+
+@compiled
+def _least_by_sorting(totals: Any, net: Any, order: Any, low: int, high: int) -> Any:
     """The least of D(t) over thresholds t in [low, high], D(t) the net weight of totals below t."""
     best, reached, below = _FAR, -_FAR, 0
-    for i in np.argsort(totals):
+    row = sort_places(totals, order)
+    for at in range(len(totals)):
+        i = order[row, at]
         if totals[i] > reached:
             if max(reached + 1, low) <= min(totals[i], high):
                 best = min(best, below)

@@ -16,9 +16,6 @@ from milpscore.solvers.tree._patterns import Patterns
 VISITS = 30_000_000
 """Pattern visits between two looks at the clock."""
 
-ROOMY = 64
-"""Tables of (label, code) up to so many times the patterns are filled directly, else sorted."""
-
 _CHUNK = 20_000
 _MOST_FLAGS = 1 << 25
 _FLAGS_EACH = 12
@@ -53,12 +50,13 @@ class Supports:
     def _forced_groups(self) -> None:
         """Patterns grouped by the columns every support has."""
         p = self.patterns
+        self.scratch = np.empty((2, 1 << (2 * len(p.net) + 1).bit_length()), np.int64)
         self.labels = np.zeros((1, len(p.net)), dtype=np.int64)
         self.groups = np.ones(1, dtype=np.int64)
         for j in p.forced.tolist():
             labels = np.zeros_like(self.labels)
             self.groups[0] = refine(
-                self.labels[0], int(self.groups[0]), p.codes[j], int(p.cards[j]), labels[0]
+                self.labels[0], p.codes[j], int(p.cards[j]), self.scratch, labels[0]
             )
             self.labels = labels
 
@@ -78,7 +76,7 @@ class Supports:
         place = {-1: -1, **{int(j): at for at, j in enumerate(columns)}}
         twin = np.array([place[int(p.twin[j])] for j in columns], dtype=np.int64)
         self.columns = Columns(
-            p.codes[columns], p.cards[columns], p.penalty[columns], twin, flags, slots, p.net
+            p.codes[columns], p.cards[columns], p.penalty[columns], twin, flags, slots, p.net, self.scratch
         )
 
     def _floor(self) -> float:
@@ -163,7 +161,7 @@ class Columns(NamedTuple):
     (c,) what it costs at least, and ``twin`` (c,) which other candidate must be in the support for
     it to be, -1 for none. ``flags`` (m, W) holds indicators of all values but each candidate's last
     side by side, those of c from ``slots[c]`` to ``slots[c + 1]``; W is 0 where they would be too
-    many. ``net`` (m,) is the patterns' net weight.
+    many. ``net`` (m,) is the patterns' net weight, ``scratch`` that of :func:`refine`.
     """
 
     codes: NDArray[np.int32]
@@ -173,6 +171,7 @@ class Columns(NamedTuple):
     flags: NDArray[np.int8]
     slots: IntArray
     net: NDArray[Any]
+    scratch: IntArray
 
 
 class Offer(NamedTuple):
@@ -185,45 +184,25 @@ class Offer(NamedTuple):
 
 
 @compiled
-def refine(labels: Any, groups: int, codes: Any, cards: int, out: Any) -> int:
+def refine(labels: Any, codes: Any, cards: int, slots: Any, out: Any) -> int:
     """Split groups of patterns by one more column: equal (label, code) get equal new labels.
 
-    New labels ascend with (label, code); returns how many there are.
+    Returns how many there are. ``slots`` (2, a power of two above 2 m) is scratch: an open hash
+    table of labels, and of the keys they have.
     """
-    m, found = len(labels), 0
-    if groups * cards <= ROOMY * m + 4096:
-        number = np.zeros(groups * cards, np.int64)
-        for i in range(m):
-            number[labels[i] * cards + codes[i]] = 1
-        for key in range(len(number)):
-            found += number[key]
-            number[key] = found - 1
-        for i in range(m):
-            out[i] = number[labels[i] * cards + codes[i]]
-        return found
-    # too many pairs for a table: two stable counting sorts, by code and then by label
-    order, by_code = np.empty(m, np.int64), np.empty(m, np.int64)
-    begin = np.zeros(cards + 1, np.int64)
-    for i in range(m):
-        begin[codes[i] + 1] += 1
-    for c in range(cards):
-        begin[c + 1] += begin[c]
-    for i in range(m):
-        by_code[begin[codes[i]]] = i
-        begin[codes[i]] += 1
-    begin = np.zeros(groups + 1, np.int64)
-    for i in range(m):
-        begin[labels[i] + 1] += 1
-    for g in range(groups):
-        begin[g + 1] += begin[g]
-    for at in range(m):
-        i = by_code[at]
-        order[begin[labels[i]]] = i
-        begin[labels[i]] += 1
-    for at in range(m):
-        i, before = order[at], order[max(at - 1, 0)]
-        found += at == 0 or labels[i] != labels[before] or codes[i] != codes[before]
-        out[i] = found - 1
+    mask = slots.shape[1] - 1
+    for slot in range(slots.shape[1]):
+        slots[0, slot] = -1
+    found = 0
+    for i in range(len(labels)):
+        key = labels[i] * cards + codes[i]
+        slot = (key ^ (key >> 17)) & mask  # the key itself, where there are few
+        while slots[0, slot] >= 0 and slots[1, slot] != key:
+            slot = (slot + 1) & mask
+        if slots[0, slot] < 0:
+            slots[0, slot], slots[1, slot] = found, key
+            found += 1
+        out[i] = slots[0, slot]
     return found
 
 
@@ -261,10 +240,11 @@ def agree(labels: Any, groups: int, begin: int, columns: Any, table: Any, out: A
                 total += abs(last)
             out[at] = total
         return m * (1 + left // 8)
-    cell = np.empty(m, np.int64)
+    cell, weights = np.empty(m, np.int64), np.empty(m, np.int64)
     for at in range(begin, len(columns.cards)):
-        cells = refine(labels, groups, codes[at], columns.cards[at], cell)
-        weights = np.zeros(cells, np.int64)
+        cells = refine(labels, codes[at], columns.cards[at], columns.scratch, cell)
+        for c in range(cells):
+            weights[c] = 0
         for i in range(m):
             weights[cell[i]] += net[i]
         total = 0
@@ -318,9 +298,12 @@ def enumerate_supports(
             elif _has_twin(columns.twin[at], chosen, depth):
                 spent += m
                 groups[depth + 1] = refine(
-                    labels[depth], groups[depth], columns.codes[at], columns.cards[at],
+                    labels[depth],
+                    columns.codes[at],
+                    columns.cards[at],
+                    columns.scratch,
                     labels[depth + 1],
-                )  # fmt: skip
+                )
                 depth += 1
                 chosen[depth] = at
             continue
@@ -358,6 +341,6 @@ def prepare_enumeration(weight: npt.DTypeLike) -> None:
     """Have :func:`enumerate_supports` ready for net weights of this type."""
     whole, real, net = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, weight)
     labels, flags = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int8)
-    columns = Columns(np.zeros((1, 1), np.int32), whole, real, whole, flags, whole, net)
+    columns = Columns(np.zeros((1, 1), np.int32), whole, real, whole, flags, whole, net, labels)
     table, offer = np.zeros((1, 1), weight), Offer(1.0, 0.0, labels, real)
     prepare(enumerate_supports, columns, whole, labels, whole, table, offer, 0)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from milpscore.core.design import IntArray
 from milpscore.core.jit import compiled, prepare
+from milpscore.search.zero_one import sort_places
 from milpscore.solvers.tree._patterns import Patterns
 
 FINISHED, FOUND, PAUSED = 0, 1, 2
@@ -346,29 +347,15 @@ def sort_totals(
     for cell in range(n):
         value = groups[here.begin + cell_label[d, cell]].value
         totals[d + 1, cell] = totals[d, cell] + weight * value
-        order[0, cell] = cell
     total = totals[d + 1]
-    # merge sort, from runs of one cell on; `now` is the row of `order` that holds the runs
-    now, run = 0, 1
-    while run < n:
-        for start in range(0, n, 2 * run):
-            i, j = start, min(start + run, n)
-            middle, end = j, min(start + 2 * run, n)
-            for at in range(start, end):
-                if j >= end or (i < middle and total[order[now, i]] <= total[order[now, j]]):
-                    order[1 - now, at] = order[now, i]
-                    i += 1
-                else:
-                    order[1 - now, at] = order[now, j]
-                    j += 1
-        now, run = 1 - now, 2 * run
+    row = sort_places(total, order)
     count = below.end - below.begin
     reached, change = np.empty(count, np.int64), np.zeros(count, np.int64)
     best = np.empty(count, np.int64)
     for g in range(count):
         reached[g], best[g] = -_FAR, _FAR
     for at in range(n):
-        cell = order[now, at]
+        cell = order[row, at]
         g = cell_label[d + 1, cell]
         if total[cell] > reached[g]:
             # thresholds from the total before this one to it leave the same errors
