@@ -8,16 +8,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from milpscore.core.design import IntArray
 from milpscore.core.jit import compiled
 
 _FAR = 1 << 61
 
 
-@compiled
 def least_errors(
-    totals: Any, codes: Any, values: Any, net: Any, choices: Any, low: int, high: int
-) -> Any:
+    totals: IntArray,
+    codes: NDArray[np.int32],
+    values: IntArray,
+    net: NDArray[Any],
+    choices: IntArray,
+    low: int,
+    high: int,
+) -> tuple[IntArray, int]:
     """Least net errors over thresholds in [low, high] with a column's weight set to each choice.
 
     Parameters
@@ -25,7 +32,7 @@ def least_errors(
     totals : int array of shape (m,), m >= 1
         Of the card without the column.
     codes, values : int arrays of shape (m,), (V,)
-        The column: values[codes].
+        The column: values[codes]; values ascend.
     net : int array of shape (m,)
         Positive minus negative weight of each distinct row.
     choices : int array of shape (C,)
@@ -38,60 +45,101 @@ def least_errors(
         Int array of shape (C,), and how many array entries were passed, about.
     """
     m, cards = len(totals), len(values)
-    errors = np.zeros(len(choices), np.int64)
-    negative = 0  # errors where every row is called positive
-    for i in range(m):
-        negative += max(-net[i], 0)
-    start, last = _ends(totals)
-    least, most = _ends(values)
-    smallest, largest = _ends(choices)
+    errors = np.empty(len(choices), np.int64)
+    start = int(totals.min())
+    length = int(totals.max()) - start + 2
+    reach = int(np.abs(choices).max()) * int(values[-1] - values[0])
     # net weight by value of the column and total, unless the totals are spread too thinly: then
     # each choice sorts them
-    length, reach = last - start + 2, max(-smallest, largest) * (most - least)
     if (length + reach) * cards > 4 * m + 4096:
-        moved, order = np.empty(m, np.int64), np.empty((2, m), np.int64)
-        for at in range(len(choices)):
-            for i in range(m):
-                moved[i] = totals[i] + choices[at] * values[codes[i]]
-            errors[at] = negative + _least_by_sorting(moved, net, order, low, high)
+        scratch = np.empty((3, m), np.int64)
+        least_by_sorting(totals, codes, values, net, choices, low, high, scratch, errors)
         return errors, 20 * m * len(choices)
-    # D_v(t): net weight of the rows with value v and a total below start + t
-    below = np.zeros((cards, length), np.int64)
-    for i in range(m):
-        below[codes[i], totals[i] - start + 1] += net[i]
-    for v in range(cards):
-        for t in range(1, length):
-            below[v, t] += below[v, t - 1]
-    curve = np.zeros(length + reach, np.int64)
-    for at in range(len(choices)):
-        weight = choices[at]
-        # the weight moves D_v right by weight * v; the curves' sum begins at `origin`
-        shift = min(weight * least, weight * most)
-        origin, new = start + shift, length + abs(weight) * (most - least)
-        for t in range(new):
-            curve[t] = 0
-        for v in range(cards):
-            by, end = weight * values[v] - shift, below[v, length - 1]
-            for t in range(length):
-                curve[by + t] += below[v, t]
-            for t in range(by + length, new):
-                curve[t] += end
-        # thresholds before and beyond the curve answer as its ends do
-        first, final = min(max(low - origin, 0), new - 1), min(max(high - origin, 0), new - 1)
-        best = curve[first]
-        for t in range(first, final + 1):
-            best = min(best, curve[t])
-        errors[at] = best + negative
+    below, curve = np.zeros((cards, length), np.int64), np.empty(length + reach, np.int64)
+    least_by_curves(totals, codes, values, net, choices, low - start, high - start, below, curve,
+                    errors)  # fmt: skip
     return errors, m + len(choices) * len(curve) * (cards + 1) // 4
 
 
 @compiled
-def _ends(values: Any) -> Any:
-    """The least and the largest entry."""
-    least, most = values[0], values[0]
-    for value in values:
-        least, most = min(least, value), max(most, value)
-    return least, most
+def least_by_curves(
+    totals: Any,
+    codes: Any,
+    values: Any,
+    net: Any,
+    choices: Any,
+    low: int,
+    high: int,
+    below: Any,
+    curve: Any,
+    errors: Any,
+) -> None:
+    """:func:`least_errors` where totals are dense; thresholds count from the least total here.
+
+    ``below`` (V, length) comes zeroed, for D_v(t): the net weight of the rows with value v and one
+    of the t least totals. ``curve`` has room for the sum of the D_v, each moved by weight * v.
+    """
+    cards, length = below.shape
+    negative, start = 0, totals[0]  # errors where every row is called positive; the least total
+    for i in range(len(totals)):
+        negative += max(-net[i], 0)
+        start = min(start, totals[i])
+    for i in range(len(totals)):
+        below[codes[i], totals[i] - start + 1] += net[i]
+    for v in range(cards):
+        for t in range(1, length):
+            below[v, t] += below[v, t - 1]
+    for at in range(len(choices)):
+        weight = choices[at]
+        origin = min(weight * values[0], weight * values[cards - 1])
+        new = length + abs(weight) * (values[cards - 1] - values[0])
+        for t in range(new):
+            curve[t] = 0
+        for v in range(cards):
+            shift, end = weight * values[v] - origin, below[v, length - 1]
+            moved, own = curve[shift:], below[v]
+            for t in range(length):
+                moved[t] += own[t]
+            for t in range(length, new - shift):
+                moved[t] += end
+        # thresholds before and beyond the curve answer as its ends do
+        first = min(max(low - origin, 0), new - 1)
+        final = min(max(high - origin, 0), new - 1)
+        best = curve[first]
+        for t in range(first, final + 1):
+            best = min(best, curve[t])
+        errors[at] = best + negative
+
+
+@compiled
+def least_by_sorting(
+    totals: Any,
+    codes: Any,
+    values: Any,
+    net: Any,
+    choices: Any,
+    low: int,
+    high: int,
+    scratch: Any,
+    errors: Any,
+) -> None:
+    """:func:`least_errors` by sorting the totals of each choice; ``scratch`` is (3, m)."""
+    moved, order = scratch[0], scratch[1:]
+    for at in range(len(choices)):
+        for i in range(len(totals)):
+            moved[i] = totals[i] + choices[at] * values[codes[i]]
+        row = sort_places(moved, order)
+        # D(t): net weight of the totals below t, constant from one total to the next
+        best, reached, below, negative = _FAR, -_FAR, 0, 0
+        for place in range(len(moved)):
+            i = order[row, place]
+            if moved[i] > reached:
+                if max(reached + 1, low) <= min(moved[i], high):
+                    best = min(best, below)
+                reached = moved[i]
+            below += net[i]
+            negative += max(-net[i], 0)
+        errors[at] = negative + (min(best, below) if high > reached else best)
 
 
 @compiled
@@ -114,18 +162,3 @@ def sort_places(values: Any, order: Any) -> int:
                     j += 1
         now, run = 1 - now, 2 * run
     return now
-
-
-@compiled
-def _least_by_sorting(totals: Any, net: Any, order: Any, low: int, high: int) -> Any:
-    """The least of D(t) over thresholds t in [low, high], D(t) the net weight of totals below t."""
-    best, reached, below = _FAR, -_FAR, 0
-    row = sort_places(totals, order)
-    for at in range(len(totals)):
-        i = order[row, at]
-        if totals[i] > reached:
-            if max(reached + 1, low) <= min(totals[i], high):
-                best = min(best, below)
-            reached = totals[i]
-        below += net[i]
-    return min(best, below) if high > reached else best

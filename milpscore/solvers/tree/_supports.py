@@ -50,13 +50,13 @@ class Supports:
     def _forced_groups(self) -> None:
         """Patterns grouped by the columns every support has."""
         p = self.patterns
-        self.scratch = np.empty((2, 1 << (2 * len(p.net) + 1).bit_length()), np.int64)
+        self.slots = np.empty((2, 1 << (2 * len(p.net) + 1).bit_length()), np.int64)
         self.labels = np.zeros((1, len(p.net)), dtype=np.int64)
         self.groups = np.ones(1, dtype=np.int64)
         for j in p.forced.tolist():
             labels = np.zeros_like(self.labels)
             self.groups[0] = refine(
-                self.labels[0], p.codes[j], int(p.cards[j]), self.scratch, labels[0]
+                self.labels[0], p.codes[j], int(p.cards[j]), self.slots, labels[0]
             )
             self.labels = labels
 
@@ -72,11 +72,17 @@ class Supports:
         for at, j in enumerate(columns.tolist() if width else []):
             codes = np.arange(int(p.cards[j]) - 1)
             flags[:, slots[at] : slots[at + 1]] = p.codes[j][:, None] == codes
-        self.table = np.zeros((min(_TABLE // max(width, 1), m), width), dtype=p.net.dtype)
+        self.scratch = Scratch(
+            np.zeros((min(_TABLE // max(width, 1), m), width), dtype=p.net.dtype),
+            self.slots,
+            np.zeros(m, np.int64),
+            np.zeros(m, np.int64),
+            np.zeros(len(columns), np.int64),
+        )
         place = {-1: -1, **{int(j): at for at, j in enumerate(columns)}}
         twin = np.array([place[int(p.twin[j])] for j in columns], dtype=np.int64)
         self.columns = Columns(
-            p.codes[columns], p.cards[columns], p.penalty[columns], twin, flags, slots, p.net, self.scratch
+            p.codes[columns], p.cards[columns], p.penalty[columns], twin, flags, slots, p.net
         )
 
     def _floor(self) -> float:
@@ -139,7 +145,7 @@ class Supports:
             self._chosen,
             self.labels,
             self.groups,
-            self.table,
+            self.scratch,
             Offer(p.unit, limit - self.fixed, out, bounds),
             VISITS,
         )
@@ -161,7 +167,7 @@ class Columns(NamedTuple):
     (c,) what it costs at least, and ``twin`` (c,) which other candidate must be in the support for
     it to be, -1 for none. ``flags`` (m, W) holds indicators of all values but each candidate's last
     side by side, those of c from ``slots[c]`` to ``slots[c + 1]``; W is 0 where they would be too
-    many. ``net`` (m,) is the patterns' net weight, ``scratch`` that of :func:`refine`.
+    many. ``net`` (m,) is the patterns' net weight.
     """
 
     codes: NDArray[np.int32]
@@ -171,7 +177,21 @@ class Columns(NamedTuple):
     flags: NDArray[np.int8]
     slots: IntArray
     net: NDArray[Any]
-    scratch: IntArray
+
+
+class Scratch(NamedTuple):
+    """What :func:`agree` and :func:`refine` write to.
+
+    ``table`` (G, W) weighs the values of up to G groups; ``slots`` (2, a power of two above 2 m) is
+    an open hash table of labels, and of the keys they have; ``cell``, ``weights`` and ``agreed``
+    have an entry for each pattern, cell (or group) and candidate.
+    """
+
+    table: NDArray[Any]
+    slots: IntArray
+    cell: IntArray
+    weights: IntArray
+    agreed: IntArray
 
 
 class Offer(NamedTuple):
@@ -187,8 +207,7 @@ class Offer(NamedTuple):
 def refine(labels: Any, codes: Any, cards: int, slots: Any, out: Any) -> int:
     """Split groups of patterns by one more column: equal (label, code) get equal new labels.
 
-    Returns how many there are. ``slots`` (2, a power of two above 2 m) is scratch: an open hash
-    table of labels, and of the keys they have.
+    Returns how many there are; ``slots`` is that of :class:`Scratch`.
     """
     mask = slots.shape[1] - 1
     for slot in range(slots.shape[1]):
@@ -207,42 +226,43 @@ def refine(labels: Any, codes: Any, cards: int, slots: Any, out: Any) -> int:
 
 
 @compiled
-def agree(labels: Any, groups: int, begin: int, columns: Any, table: Any, out: Any) -> int:
+def agree(labels: Any, groups: int, begin: int, columns: Any, scratch: Any) -> int:
     """What patterns agree on in the cells of (label, value of a candidate), for each candidate.
 
-    ``out[c]`` gets the sum over the cells of |net weight| for the candidates from ``begin`` on.
-    ``table`` (G, W) is scratch. Returns how many pattern visits it took.
+    ``scratch.agreed`` gets the sum over the cells of |net weight| for the candidates from ``begin``
+    on. Returns how many pattern visits it took.
     """
     codes, net, flags, slots = columns.codes, columns.net, columns.flags, columns.slots
+    table, weights, out = scratch.table, scratch.weights, scratch.agreed
     m, left = len(net), len(columns.cards) - begin
     if flags.shape[1] > 0 and groups <= len(table) and left > 0:
         # all candidates in one pass: net weight of the cells of every value but the last, which
         # has what is left of its group
         start, width = slots[begin], flags.shape[1] - slots[begin]
-        whole = np.zeros(groups, np.int64)
         for g in range(groups):
+            weights[g] = 0
             row = table[g, :width]
             for c in range(width):
                 row[c] = 0
         for i in range(m):
             weight = net[i]
-            whole[labels[i]] += weight
+            weights[labels[i]] += weight
             row, flag = table[labels[i], :width], flags[i, start:]
             for c in range(width):
                 row[c] += weight * flag[c]
         for at in range(begin, len(slots) - 1):
             total = 0
             for g in range(groups):
-                last = whole[g]
+                last = weights[g]
                 for c in range(slots[at] - start, slots[at + 1] - start):
                     last -= table[g, c]
                     total += abs(table[g, c])
                 total += abs(last)
             out[at] = total
         return m * (1 + left // 8)
-    cell, weights = np.empty(m, np.int64), np.empty(m, np.int64)
-    for at in range(begin, len(columns.cards)):
-        cells = refine(labels, codes[at], columns.cards[at], columns.scratch, cell)
+    cell = scratch.cell
+    for at in range(begin, left + begin):
+        cells = refine(labels, codes[at], columns.cards[at], scratch.slots, cell)
         for c in range(cells):
             weights[c] = 0
         for i in range(m):
@@ -256,7 +276,7 @@ def agree(labels: Any, groups: int, begin: int, columns: Any, table: Any, out: A
 
 @compiled
 def enumerate_supports(
-    columns: Any, chosen: Any, labels: Any, groups: Any, table: Any, offer: Any, budget: int
+    columns: Any, chosen: Any, labels: Any, groups: Any, scratch: Any, offer: Any, budget: int
 ) -> Any:
     """Supports in lexicographic order, from where ``chosen`` stands, as far as the budget goes.
 
@@ -270,8 +290,7 @@ def enumerate_supports(
         Positions among the candidates, and last the depth; -1 and depth 0 to begin with.
     labels, groups : int arrays of shape (size, m), (size,)
         Row d holds the patterns grouped by the forced columns and the first d chosen ones.
-    table : array of shape (G, W)
-        Scratch of :func:`agree`.
+    scratch : Scratch
     offer : Offer
         With room for at least twice as many supports as candidates.
     budget : int
@@ -286,42 +305,39 @@ def enumerate_supports(
     weight = 0
     for i in range(m):
         weight += abs(columns.net[i])
-    agreed = np.zeros(count, np.int64)
+    codes, cards, penalty, twin = columns.codes, columns.cards, columns.penalty, columns.twin
+    agreed, out, bounds = scratch.agreed, offer.out, offer.bounds
     written, seen, spent = 0, 0, 0
     depth = chosen[size]
-    while depth >= 0 and written + count <= len(offer.bounds) and spent <= budget:
+    while depth >= 0 and written + count <= len(bounds) and spent <= budget:
         if depth < last:
             chosen[depth] += 1
             at = chosen[depth]
             if at > count - (size - depth):
                 depth -= 1
-            elif _has_twin(columns.twin[at], chosen, depth):
+            elif _has_twin(twin[at], chosen, depth):
                 spent += m
                 groups[depth + 1] = refine(
-                    labels[depth],
-                    columns.codes[at],
-                    columns.cards[at],
-                    columns.scratch,
-                    labels[depth + 1],
+                    labels[depth], codes[at], cards[at], scratch.slots, labels[depth + 1]
                 )
                 depth += 1
                 chosen[depth] = at
             continue
         begin = chosen[last] + 1
-        spent += agree(labels[last], groups[last], begin, columns, table, agreed)
+        spent += agree(labels[last], groups[last], begin, columns, scratch)
         before = 0.0
         for e in range(last):
-            before += columns.penalty[chosen[e]]
+            before += penalty[chosen[e]]
         for at in range(begin, count):
-            if not _has_twin(columns.twin[at], chosen, last):
+            if not _has_twin(twin[at], chosen, last):
                 continue
             seen += 1
-            bound = ((weight - agreed[at]) // 2) * offer.unit + before + columns.penalty[at]
+            bound = ((weight - agreed[at]) // 2) * offer.unit + before + penalty[at]
             if bound < offer.limit:
                 for e in range(last):
-                    offer.out[written, e] = chosen[e]
-                offer.out[written, last] = at
-                offer.bounds[written] = bound
+                    out[written, e] = chosen[e]
+                out[written, last] = at
+                bounds[written] = bound
                 written += 1
         depth -= 1
     chosen[size] = depth
@@ -341,6 +357,7 @@ def prepare_enumeration(weight: npt.DTypeLike) -> None:
     """Have :func:`enumerate_supports` ready for net weights of this type."""
     whole, real, net = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, weight)
     labels, flags = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int8)
-    columns = Columns(np.zeros((1, 1), np.int32), whole, real, whole, flags, whole, net, labels)
-    table, offer = np.zeros((1, 1), weight), Offer(1.0, 0.0, labels, real)
-    prepare(enumerate_supports, columns, whole, labels, whole, table, offer, 0)
+    columns = Columns(np.zeros((1, 1), np.int32), whole, real, whole, flags, whole, net)
+    scratch = Scratch(np.zeros((1, 1), weight), labels, whole, whole, whole)
+    offer = Offer(1.0, 0.0, labels, real)
+    prepare(enumerate_supports, columns, whole, labels, whole, scratch, offer, 0)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from milpscore.core.design import IntArray
 from milpscore.core.jit import compiled, prepare
@@ -75,6 +76,19 @@ class Rules(NamedTuple):
     unit: float
 
 
+class Cells(NamedTuple):
+    """The groups of level 0 where totals are sorted: net weight, and their group at every level.
+
+    Shapes (cells,) and (k + 1, cells); ``totals`` (k + 1, cells) and ``order`` (2, cells) are
+    scratch.
+    """
+
+    net: NDArray[Any]
+    label: IntArray
+    totals: IntArray
+    order: IntArray
+
+
 class Walk:
     """The weights of one support, depth first; :meth:`run` goes on where it stopped.
 
@@ -90,15 +104,16 @@ class Walk:
         self.columns = columns[np.lexsort((-spread, -p.cards[columns]))]
         k = len(columns)
         self.levels = np.zeros(k + 1, LEVEL)
-        self._group()
+        net, label = self._group()
         self._list_weights()
-        self._lay_out_curves()
+        self._lay_out_curves(net, label)
         self.progress = np.array([0, 0], dtype=np.int64)  # the level, the nodes so far
-        if self.dense:  # no total yet: every cell's curve is one step, and no cell errs alone
-            self.curves[1 : 2 * len(self.cell_net) : 2] = self.cell_net
 
-    def _group(self) -> None:
-        """The groups of every level, and the group of every cell (group of level 0)."""
+    def _group(self) -> tuple[NDArray[Any], IntArray]:
+        """The groups of every level; (net weight of those of level 0, their group at each level).
+
+        Arrays of shape (cells,) and (k + 1, cells): a cell is a group of level 0.
+        """
         p, levels, k = self.patterns, self.levels, len(self.columns)
         m = len(p.net)
         labels, counts = [np.zeros(m, np.int64)], [1]
@@ -112,21 +127,21 @@ class Walk:
         self.groups = np.zeros(int(levels["end"][-1]), GROUP)
         _, sample = np.unique(labels[0], return_index=True)
         net = np.bincount(labels[0], weights=p.net, minlength=counts[0])
-        self.cell_net = np.rint(net).astype(p.net.dtype)
-        self.cell_label = np.array([label[sample] for label in labels])
-        negative = np.maximum(-self.cell_net.astype(np.int64), 0)
+        cell_label = np.array([label[sample] for label in labels])
+        negative = np.maximum(-net, 0.0).astype(np.int64)
         for d in range(k + 1):
             own = self.groups[levels["begin"][d] : levels["end"][d]]
-            np.add.at(own["negative"], self.cell_label[d], negative)
+            np.add.at(own["negative"], cell_label[d], negative)
             if d < k:
                 j = self.columns[d]
                 own["value"][labels[d]] = p.values[j, p.codes[j]]
                 levels["least"][d], levels["most"][d] = own["value"].min(), own["value"].max()
             if d:  # labels ascend, so the groups that make up one are neighbours
                 parent = np.zeros(counts[d - 1], np.int64)
-                parent[self.cell_label[d - 1]] = self.cell_label[d]
+                parent[cell_label[d - 1]] = cell_label[d]
                 own["child"] = np.searchsorted(parent, np.arange(counts[d]))
                 own["end"] = np.append(own["child"][1:], counts[d - 1])
+        return np.rint(net).astype(p.net.dtype), cell_label
 
     def _list_weights(self) -> None:
         """The nonzero weights of each column in the order they are tried, and their least size."""
@@ -139,7 +154,7 @@ class Walk:
         least = [float(np.abs(values).min()) for values in points]
         self.levels["tail"][:k] = np.cumsum(least[::-1])[::-1]
 
-    def _lay_out_curves(self) -> None:
+    def _lay_out_curves(self, net: NDArray[Any], label: IntArray) -> None:
         """Room for every level's curves, or for totals where curves would be too long."""
         levels, k = self.levels, len(self.columns)
         span = np.abs(self.weights).max(axis=1) * (levels["most"] - levels["least"])[:k]
@@ -149,11 +164,16 @@ class Walk:
         cells = int(groups[0])
         size = [int(g) * int(s) for g, s in zip(groups, levels["stride"], strict=True)]
         last = int(groups[k - 1]) * int(levels["stride"][k])
-        self.dense = sum(size) <= _MOST_CURVES and last <= _CURVE_PER_CELL * cells + _SMALL_CURVES
-        levels["curves"] = np.cumsum([0, *size[:-1]]) if self.dense else 0
-        self.curves = np.zeros(sum(size) if self.dense else 0, self.patterns.net.dtype)
-        self.totals = np.zeros((k + 1, 0 if self.dense else cells), dtype=np.int64)
-        self.order = np.zeros((2, self.totals.shape[1]), dtype=np.int64)
+        self.curves: NDArray[Any] | None = None
+        self.cells: Cells | None = None
+        if sum(size) <= _MOST_CURVES and last <= _CURVE_PER_CELL * cells + _SMALL_CURVES:
+            levels["curves"] = np.cumsum([0, *size[:-1]])
+            self.curves = np.zeros(sum(size), net.dtype)
+            # no total yet: every cell's curve is one step, and no cell errs alone
+            self.curves[1 : 2 * cells : 2] = net
+        else:
+            totals, order = np.zeros((k + 1, cells), np.int64), np.zeros((2, cells), np.int64)
+            self.cells = Cells(net, label, totals, order)
 
     @property
     def nodes(self) -> int:
@@ -179,11 +199,8 @@ class Walk:
                 self.levels,
                 self.groups,
                 self.weights,
-                self.cell_net,
-                self.cell_label,
                 self.curves,
-                self.totals,
-                self.order,
+                self.cells,
                 self.progress,
                 self.rules,
                 cutoff - self.fixed,
@@ -198,11 +215,8 @@ def dive(
     levels: Any,
     groups: Any,
     weights: Any,
-    cell_net: Any,
-    cell_label: Any,
     curves: Any,
-    totals: Any,
-    order: Any,
+    cells: Any,
     progress: Any,
     rules: Any,
     cutoff: float,
@@ -216,11 +230,10 @@ def dive(
     levels, groups : arrays of LEVEL, shape (k + 1,), and of GROUP
     weights : int array of shape (k, C)
         The nonzero weights of each column in the order they are tried.
-    cell_net, cell_label : arrays of shape (cells,), (k + 1, cells)
-        Net weight of the groups of level 0, and their group at every level.
-    curves, totals : arrays
-        All levels' curves one after the other; empty where totals span too much: then the cells'
-        totals at every level, (k + 1, cells), are sorted, with ``order`` (2, cells) as scratch.
+    curves : array or None
+        All levels' curves one after the other; None where totals span too much.
+    cells : Cells or None
+        Then totals are sorted instead.
     progress : int array of shape (2,)
         The level, and the nodes so far.
     rules : Rules
@@ -256,14 +269,12 @@ def dive(
         if limit <= 0.0 or (leaf and rules.primitive and divisor > 1):
             continue
         progress[1] += 1
-        if len(curves) > 0:
+        if cells is None:  # known when compiling: what is None costs nothing
             errors = shift_curves(levels, groups, curves, d, weight, rules, limit)
             spent += (below.end - below.begin) * below.length
         else:
-            errors = sort_totals(
-                levels, groups, cell_net, cell_label, totals, order, d, weight, rules
-            )
-            spent += 16 * len(cell_net)
+            errors = sort_totals(levels, groups, cells, d, weight, rules)
+            spent += 16 * len(cells.net)
         if errors >= limit:
             continue
         if leaf:
@@ -329,40 +340,31 @@ def shift_curves(
 
 
 @compiled
-def sort_totals(
-    levels: Any,
-    groups: Any,
-    cell_net: Any,
-    cell_label: Any,
-    totals: Any,
-    order: Any,
-    d: int,
-    weight: int,
-    rules: Any,
-) -> Any:
+def sort_totals(levels: Any, groups: Any, cells: Any, d: int, weight: int, rules: Any) -> Any:
     """The same from the cells' totals, which are sorted: for totals that span too much."""
     here, below = levels[d], levels[d + 1]
-    n, leaf = len(cell_net), d + 2 == len(levels)
+    label, totals, leaf = cells.label, cells.totals, d + 2 == len(levels)
+    n = len(cells.net)
     low, high = (rules.t_low, rules.t_high) if leaf else (-_FAR, _FAR)
     for cell in range(n):
-        value = groups[here.begin + cell_label[d, cell]].value
+        value = groups[here.begin + label[d, cell]].value
         totals[d + 1, cell] = totals[d, cell] + weight * value
     total = totals[d + 1]
-    row = sort_places(total, order)
+    row = sort_places(total, cells.order)
     count = below.end - below.begin
     reached, change = np.empty(count, np.int64), np.zeros(count, np.int64)
     best = np.empty(count, np.int64)
     for g in range(count):
         reached[g], best[g] = -_FAR, _FAR
     for at in range(n):
-        cell = order[row, at]
-        g = cell_label[d + 1, cell]
+        cell = cells.order[row, at]
+        g = label[d + 1, cell]
         if total[cell] > reached[g]:
             # thresholds from the total before this one to it leave the same errors
             if max(reached[g] + 1, low) <= min(total[cell], high):
                 best[g] = min(best[g], change[g])
             reached[g] = total[cell]
-        change[g] += cell_net[cell]
+        change[g] += cells.net[cell]
     errors = 0
     for g in range(count):
         if high > reached[g]:
@@ -374,6 +376,6 @@ def sort_totals(
 
 def prepare_walk(weight: npt.DTypeLike) -> None:
     """Have :func:`dive` ready for net weights of this type."""
-    whole, net, table = np.zeros(1, np.int64), np.zeros(1, weight), np.zeros((1, 1), np.int64)
+    whole, table, curves = np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.zeros(1, weight)
     levels, groups, rules = np.zeros(1, LEVEL), np.zeros(1, GROUP), Rules(0.0, True, 0, 0, 1.0)
-    prepare(dive, levels, groups, table, net, table, net, table, table, whole, rules, 0.0, 0, 0)
+    prepare(dive, levels, groups, table, curves, None, whole, rules, 0.0, 0, 0)

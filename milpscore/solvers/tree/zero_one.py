@@ -16,7 +16,7 @@ from milpscore.core.errors import OptionError
 from milpscore.core.jit import prepare
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
-from milpscore.search.zero_one import least_errors
+from milpscore.search.zero_one import least_by_curves, least_errors
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.tree._patterns import Patterns
 from milpscore.solvers.tree._supports import Supports, prepare_enumeration
@@ -129,7 +129,8 @@ def prepare_kernels(weight: npt.DTypeLike = np.int32) -> None:
     prepare_enumeration(weight)
     prepare_walk(weight)
     whole, codes, net = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, weight)
-    prepare(least_errors, whole, codes, whole, net, whole, 0, 0)
+    table = np.zeros((1, 1), np.int64)
+    prepare(least_by_curves, whole, codes, whole, net, whole, 0, 0, table, whole, whole)
 
 
 class Best(NamedTuple):
