@@ -46,7 +46,7 @@ def enumerated(name: str, formulation: str, terms: int, limit: float) -> dict[st
         "by all": int((shares == 1).sum()),
         "complete": found.complete,
         "complete up to": found.complete_up_to,
-        "stopped": found.stopped,
+        "stopped": str(found.termination),
         "nodes": found.nodes,
         "CPU s": cpu,
         "wall s": wall,

@@ -42,7 +42,7 @@ def test_the_json_is_what_python_answers(data: Path, formulation: str) -> None:
     assert said["n_cards"] == len(found) == len(said["cards"]) > 1
     assert [card["coefficients"] for card in said["cards"]] == found.points.tolist()
     assert [card["objective"] for card in said["cards"]] == pytest.approx(found.objectives.tolist())
-    assert (said["complete"], said["stopped"], said["proved"]) == (True, "complete", True)
+    assert (said["complete"], said["termination"], said["proved"]) == (True, "completed", True)
     assert said["complete_up_to"] == pytest.approx(found.threshold)
     shares = {row["column"]: row["share"] for row in said["importance"]}
     assert shares == found.importance["share"].to_dict()
@@ -71,7 +71,7 @@ def test_a_person_reads_cards_and_ranges(data: Path, tmp_path: Path) -> None:
 
 def test_limits_are_said(data: Path) -> None:
     few = report(data, "--max-terms", 2, "--epsilon", 0.2, "--max-cards", 2)
-    assert (few["complete"], few["stopped"]) == (False, "card_limit")
+    assert (few["complete"], few["termination"]) == (False, "card_limit")
     assert few["complete_up_to"] < few["threshold"]
     each = report(data, "--max-terms", 1, "--epsilon", 0.05, "--every-intercept")
     once = report(data, "--max-terms", 1, "--epsilon", 0.05)
@@ -139,20 +139,20 @@ def test_bad_input_is_one_line(data: Path, arguments: list[str], words: str) -> 
 
 
 def test_ctrl_c_keeps_what_is_there(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from milpscore.solvers.tree._all_cards import _AllCards
+    from milpscore.solvers.tree.risk import AllCards
 
-    original = _AllCards._take
+    original = AllCards.take
 
-    def pressed(tree: Any) -> None:
-        original(tree)
+    def pressed(tree: Any, *leaf: Any) -> None:
+        original(tree, *leaf)
         if len(tree.found) >= 2:
             import signal
 
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(_AllCards, "_take", pressed)
+    monkeypatch.setattr(AllCards, "take", pressed)
     said = report(data, "--max-terms", 2, "--epsilon", 0.3, code=130)
-    assert (said["stopped"], said["complete"]) == ("interrupted", False)
+    assert (said["termination"], said["complete"]) == ("interrupted", False)
     assert said["n_cards"] >= 2
 
 

@@ -19,12 +19,14 @@ from tree_cases import best_real, random_problem, values_of
 
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError, OptionError, SolverError
+from milpscore.core.result import Termination
 from milpscore.formulations import hinge, risk_score, slim
 from milpscore.pools import Pool, pareto, pool
-from milpscore.pools._recheck import recheck
-from milpscore.solvers.tree import search_all
-from milpscore.solvers.tree._relax import Relaxation
-from milpscore.solvers.tree._zero_one_support import Walk
+from milpscore.pools.figures import recheck
+from milpscore.solvers.tree import risk
+from milpscore.solvers.tree.answer import Limits
+from milpscore.solvers.tree.relaxation import Relaxation
+from milpscore.solvers.tree.walk import Walk
 from milpscore.verify.cards import mean_loss
 
 EPSILONS = (0.0, 0.01, 0.05, 0.3, 1.0)
@@ -110,12 +112,16 @@ def test_the_tree_holds_its_cutoff() -> None:
             w, b = np.repeat(w, len(grid), axis=0), np.tile(grid, len(w))
         values = values_of(problem, w, b)
         cutoff = float(np.quantile(values, [0.0, 0.01, 0.1][seed % 3])) + 1e-7
-        answer = search_all(problem, cutoff=cutoff, most_open=[0, 50_000][seed % 2])
-        held = [(*each.w, 0.0 if real else round(each.b, 9)) for each in answer.cards]
+        limits = Limits(most_open=[0, None][seed % 2])
+        answer = risk.search_all(problem.statement, limits, cutoff=cutoff)
+        held = [
+            (*card.coefficients, 0.0 if real else round(float(card.intercept), 9))
+            for card in answer.cards
+        ]
         chosen = np.flatnonzero(values <= cutoff)
         wanted = {(*w[i], 0.0 if real else round(float(b[i]), 9)) for i in chosen}
         near = np.abs(values - cutoff).min() < TIE
-        assert answer.stopped == "complete"
+        assert answer.termination is Termination.COMPLETED
         assert answer.bound >= cutoff
         assert len(held) == len(set(held))
         assert near or set(held) == wanted
@@ -151,15 +157,15 @@ def test_limits_say_what_stopped_the_search() -> None:
     full = pool(program, epsilon=0.2, progress=False)
     few = pool(program, epsilon=0.2, max_cards=4, progress=False)
     none = pool(program, epsilon=0.2, time_limit=0, progress=False)
-    assert (full.complete, full.stopped) == (True, "complete")
+    assert (full.complete, full.termination) == (True, Termination.COMPLETED)
     assert len(full) > 50
     assert "no card is missing" in full.missing
-    assert (few.stopped, few.complete, few.proved) == ("card_limit", False, True)
+    assert (few.termination, few.complete, few.proved) == (Termination.CARD_LIMIT, False, True)
     assert "raise max_cards" in few.missing
     below = [w for w, v in zip(points(full), full.objectives, strict=True)
              if v < few.complete_up_to - TIE]  # fmt: skip
     assert set(below) <= set(points(few))
-    assert (none.stopped, none.complete, none.proved) == ("time_limit", False, False)
+    assert (none.termination, none.complete, none.proved) == (Termination.TIME_LIMIT, False, False)
     assert points(none) == [(0,) * 6]
     assert "nothing is proved" in none.missing or "may be missing" in none.missing
 
@@ -179,8 +185,8 @@ def test_an_interrupt_between_nodes_leaves_a_valid_pool(
             found = pool(case.program, epsilon=0.3, progress=False)
         assert case.within(found.complete_up_to - TIE) <= set(points(found))
         assert set(points(found)) <= case.within(found.threshold + TIE)
-        stopped.append(found.stopped)
-    assert stopped[0] == "interrupted"
+        stopped.append(found.termination)
+    assert stopped[0] is Termination.INTERRUPTED
 
 
 @pytest.mark.skipif(
@@ -207,13 +213,13 @@ def test_a_signal_at_any_moment_leaves_a_valid_pool() -> None:
                 continue
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            ended.append(found.stopped)
+            ended.append(found.termination)
             below = {w for w, v in objective.items() if v < found.complete_up_to - TIE}
             assert below <= set(points(found))
             assert found.optimum >= full.optimum - TIE
     finally:
         signal.signal(signal.SIGALRM, previous)
-    assert "interrupted" in ended
+    assert Termination.INTERRUPTED in ended
 
 
 @pytest.mark.parametrize("build", [risk_score, slim])

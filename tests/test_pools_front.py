@@ -17,7 +17,7 @@ from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.result import Termination
 from milpscore.formulations import FORMULATIONS, risk_score, slim
 from milpscore.pools import Front, pareto
-from milpscore.solvers.tree._relax import Relaxation
+from milpscore.solvers.tree.relaxation import Relaxation
 
 
 def check_front(case: Case, front: Front) -> None:

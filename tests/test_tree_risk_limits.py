@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tree_cases import TIGHT, hard_problem, random_problem, replay, value_at
+from tree_cases import TIGHT, Rule, card_of, hard_problem, search, value_at
 
+from milpscore.core.card import Card
 from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.result import Termination
+from milpscore.core.result import Termination, TracePoint
 from milpscore.losses import Logistic
-from milpscore.solvers.tree import search
 
 
 def test_limits_leave_a_card_and_a_bound() -> None:
@@ -28,12 +28,11 @@ def test_limits_leave_a_card_and_a_bound() -> None:
         assert part.bound <= full.objective <= part.objective
     none = search(problem, time_limit=0.0)
     assert none.termination is Termination.TIME_LIMIT
-    assert none.w is not None
-    assert not none.w.any()
+    assert not card_of(none)[0].any()
     assert none.bound == -np.inf
 
 
-def test_what_mends_a_card_is_not_trusted() -> None:
+def test_what_mends_a_card_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = hard_problem()
     odd = np.zeros(problem.X.shape[1], dtype=np.int64)
     odd[:2] = problem.lower[0], problem.upper[1]
@@ -41,15 +40,16 @@ def test_what_mends_a_card_is_not_trusted() -> None:
     def accept(w: IntArray, b: float) -> bool:
         return np.array_equal(w, odd)
 
-    limited = replace(problem, accept=accept)
-    assert search(limited, node_limit=0).w is None
+    limited = replace(problem, rule=Rule(accept))
+    home = "milpscore.solvers.tree._cards"
+    monkeypatch.setattr(f"{home}.repaired", lambda statement, w: None)
+    assert search(limited, node_limit=0).card is None
+    monkeypatch.setattr(f"{home}.coordinate_descent", lambda statement, card, **_: Card(-odd, 0))
     for mended, found in ((odd, True), (-odd, False)):
-        offering = replace(limited, mend=lambda w, b, m=mended: (m, b))
-        assert (search(offering, node_limit=0).w is not None) is found
-    worse = replace(limited, mend=lambda w, b: (odd, b), descend=lambda w, b: (-w, b))
-    kept = search(worse, node_limit=0).w
-    assert kept is not None
-    assert np.array_equal(kept, odd)
+        monkeypatch.setattr(f"{home}.repaired", lambda statement, w, m=mended: Card(m, 0))
+        answer = search(limited, node_limit=0)
+        assert (answer.card is not None) is found
+        assert not found or np.array_equal(card_of(answer)[0], odd)
 
 
 def test_depth_first_proves_the_same() -> None:
@@ -68,17 +68,17 @@ def test_interrupts_leave_a_valid_answer() -> None:
     for moment in range(0, len(full.trace), 7):
         calls = []
 
-        def stop(*state: float, calls: list[Any] = calls, moment: int = moment) -> None:
+        def stop(state: TracePoint, calls: list[Any] = calls, moment: int = moment) -> None:
             calls.append(state)
             if len(calls) > moment:
                 raise KeyboardInterrupt
 
-        part = search(problem, callback=stop)
+        part = search(problem, listener=stop)
         assert part.termination is Termination.INTERRUPTED
         assert part.bound <= full.objective <= part.objective
-        assert part.objective == calls[-1][1]
-        assert part.bound == calls[-1][2]
-        assert part.nodes == calls[-1][3]
+        assert part.objective == calls[-1].objective
+        assert part.bound == calls[-1].dual_bound
+        assert part.nodes == calls[-1].nodes
         bounds.append(part.bound)
     assert bounds == sorted(bounds)
     assert len(bounds) > 5
@@ -106,8 +106,9 @@ def test_interrupts_in_the_middle_of_a_step_lose_nothing() -> None:
         part = search(replace(problem, loss=Interrupting()))
         found += part.termination is Termination.INTERRUPTED
         assert part.bound <= full.objective <= part.objective
-        if part.w is not None:
-            assert value_at(problem, part.w, part.b) == pytest.approx(part.objective, abs=1e-12)
+        if part.card is not None:
+            value = value_at(problem, *card_of(part))
+            assert value == pytest.approx(part.objective, abs=1e-12)
     assert found > 5
 
 
@@ -148,7 +149,7 @@ def test_processes_stop_at_limits() -> None:
 def test_a_long_trace_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = hard_problem()
     full = search(problem).trace
-    monkeypatch.setattr("milpscore.solvers.tree._tree._MOST_TRACE", 10)
+    monkeypatch.setattr("milpscore.solvers.tree.answer.MOST_TRACE", 10)
     thin = search(problem).trace
     assert len(thin) <= 10 < len(full)
     seen = {(point.objective, point.dual_bound, point.nodes) for point in full}
@@ -156,48 +157,15 @@ def test_a_long_trace_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     assert thin[-1].dual_bound == full[-1].dual_bound
 
 
-def test_the_evidence_can_be_replayed() -> None:
-    closed = 0
-    for seed in range(100, 160):
-        problem = random_problem(seed)
-        separable = problem.penalty is None or problem.penalty.separable
-        if not separable or (problem.b_step is None and problem.b_lower < problem.b_upper):
-            continue
-        answer = search(problem, record=True, gap_abs=1e-6, gap_rel=0.0)
-        if answer.w is None:
-            continue
-        assert answer.complete
-        closed += replay(problem, answer.steps, answer.objective - 1e-6)
-    assert closed > 20
-
-
-def test_evidence_of_a_bigger_tree_and_its_cap() -> None:
-    problem = hard_problem()
-    answer = search(problem, record=True, gap_rel=0.02)
-    cutoff = answer.objective * 0.98
-    assert replay(problem, answer.steps, cutoff) > 5
-    with pytest.raises(AssertionError):
-        replay(problem, answer.steps, cutoff * 1.05)
-    some = search(problem, record=True, most_steps=5)
-    assert not some.complete
-    assert len(some.steps) == 5
-    part = search(problem, record=True, node_limit=9)
-    assert {step.outcome for step in part.steps} >= {"open", "split"}
-    assert part.bound == pytest.approx(
-        min(step.bound for step in part.steps if step.outcome == "open"), abs=1e-12
-    )
-
-
 def test_a_start_is_used_or_refused() -> None:
     problem = hard_problem()
     best = search(problem)
-    assert best.w is not None
-    assert best.b is not None
-    answer = search(problem, start=(best.w, best.b), time_limit=0.0)
+    points, intercept = card_of(best)
+    answer = search(problem, start=(points, intercept), time_limit=0.0)
     assert answer.objective == best.objective
     wide = np.full(12, 1)
-    for w, b in ((wide, 0.0), (best.w * 9, best.b), (best.w, 0.5), (best.w, 99.0)):
+    for w, b in ((wide, 0), (points * 9, intercept), (points, 0.5), (points, 99)):
         with pytest.raises(OptionError, match="start"):
             search(problem, start=(w, b))
-    with pytest.raises(OptionError, match="constraint"):
-        search(replace(problem, accept=lambda w, b: False), start=(best.w, best.b))
+    with pytest.raises(OptionError, match="the rule"):
+        search(replace(problem, rule=Rule(lambda w, b: False)), start=(points, intercept))

@@ -1,25 +1,31 @@
-"""Tiny risk problems, their optima by trying every card, and a replay of a search's evidence."""
+"""Tiny statements for the trees, and their optima by trying every card."""
 
 from __future__ import annotations
 
-import copy
 import itertools
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from designs import design
 
-from milpscore.losses import Logistic, Poisson, Probit, SmoothedHinge, Squared, SquaredHinge
-from milpscore.penalties import (
-    EYE,
-    L1,
-    L2,
-    OWL,
-    ElasticNet,
-    WeightedL1,
+from milpscore.core.card import Card
+from milpscore.core.statement import InterceptRule, Statement
+from milpscore.losses import (
+    Logistic,
+    Poisson,
+    Probit,
+    RiskLoss,
+    SmoothedHinge,
+    Squared,
+    SquaredHinge,
 )
+from milpscore.penalties import EYE, L0, L1, L2, OWL, ElasticNet, WeightedL1
 from milpscore.penalties.cards import IntegerFacets
-from milpscore.solvers.tree import Step, TreeProblem
+from milpscore.solvers.tree import risk
+from milpscore.solvers.tree.answer import Answer, Limits
 
 LOSSES: list[Any] = [
     Logistic(),
@@ -48,13 +54,144 @@ def penalty_of(name: str, p: int, rng: np.random.Generator) -> Any:
     }[name]()
 
 
-def random_problem(seed: int, **forced: Any) -> TreeProblem:
+class Term:
+    """A penalty of a statement, under the argument name ``lam``."""
+
+    name, lam = "lam", 1.0
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+        self.value = base.value
+
+
+class Rule:
+    """A requirement of cards (w, b), and what it says of features that are surely out."""
+
+    name = key = "rule"
+    limits_answers = True
+
+    def __init__(
+        self,
+        accept: Callable[[Any, float], bool],
+        possible: Callable[[Collection[int]], bool] = lambda out: True,
+    ) -> None:
+        self.accept, self.possible = accept, possible
+
+    def violation(self, statement: Statement, card: Card) -> str:
+        fine = self.accept(card.coefficients, float(card.intercept))
+        return "" if fine else "it breaks the rule"
+
+    def allows(self, points: Any) -> Any:
+        return np.ones(len(points), dtype=bool)
+
+    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
+        return self.possible(excluded)
+
+    def allows_answers(self, positive: Any) -> Any:
+        return np.ones(positive.shape[1], dtype=bool)
+
+    def allows_cuts(self, place: Any, cuts: int) -> Any:
+        return np.ones(cuts, dtype=bool)
+
+    def tightened(self, lower: Any, upper: Any) -> Any:
+        return lower, upper
+
+    def excess(self, points: Any) -> Any:
+        return np.zeros(len(points))
+
+
+def with_sets(problem: Any) -> tuple[Any, Any]:
+    """The ranges of a problem, sets included."""
+    lower, upper = (np.array(each, dtype=np.int64) for each in (problem.lower, problem.upper))
+    for j, values in problem.sets.items():
+        lower[j], upper[j] = min(values, default=0), max(values, default=0)
+    return lower, upper
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a statement under a smooth loss is made of; y -1 or +1."""
+
+    X: Any
+    y: Any
+    loss: Any
+    lower: Any
+    upper: Any
+    sample_weight: Any = None
+    sets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    max_terms: int | None = None
+    l0_penalty: float = 0.0
+    penalty: Any = None
+    scale: float = 1.0
+    b_lower: float = 0.0
+    b_upper: float = 0.0
+    b_step: float | None = None
+    rule: Rule | None = None
+
+    @property
+    def terms(self) -> int:
+        p = int(self.X.shape[1])
+        return p if self.max_terms is None else min(self.max_terms, p)
+
+    @property
+    def answers(self) -> Any:
+        return RiskLoss(self.loss).answers(self.y.astype(np.int64))
+
+    @property
+    def statement(self) -> Statement:
+        step = None if self.b_step is None else Fraction(self.b_step)
+        penalty = () if self.penalty is None else (Term(self.penalty),)
+        zero = self.b_lower == self.b_upper == 0
+        lower, upper = with_sets(self)
+        return Statement(
+            formulation="test",
+            design=design(self.X, self.y, self.sample_weight),
+            loss=RiskLoss(self.loss, self.scale),
+            penalties=(L0(self.l0_penalty), *penalty),
+            coef_min=lower,
+            coef_max=upper,
+            intercept=InterceptRule(
+                "zero" if zero else "real" if step is None else "integer",
+                Fraction(str(self.b_lower)),
+                Fraction(str(self.b_upper)),
+                Fraction(1) if zero else step,
+            ),
+            coef_sets={j: tuple(sorted(values)) for j, values in self.sets.items()},
+            max_terms=self.max_terms,
+            constraints=() if self.rule is None else (self.rule,),
+        )
+
+    def choices(self, j: int) -> Any:
+        values = self.sets.get(j, range(int(self.lower[j]), int(self.upper[j]) + 1))
+        return np.array(sorted(values), dtype=np.int64)
+
+    def intercepts(self) -> tuple[float, float]:
+        rule = self.statement.intercept
+        return float(rule.nearest(rule.lower)), float(rule.nearest(rule.upper))
+
+
+def search(problem: Problem, start: Any = None, listener: Any = None, jobs: int = 1,
+           gap_rel: float = 1e-6, **limits: Any) -> Answer:  # fmt: skip
+    """The risk tree's answer to a problem; a start is (w, b)."""
+    card = None if start is None else Card(start[0], start[1])
+    listeners = () if listener is None else (listener,)
+    return risk.search(problem.statement, Limits(gap_rel=gap_rel, **limits), start=card,
+                       listeners=listeners, jobs=jobs)  # fmt: skip
+
+
+def card_of(answer: Answer) -> tuple[Any, float]:
+    """The coefficients and the intercept found."""
+    assert answer.card is not None
+    return answer.card.coefficients, float(answer.card.intercept)
+
+
+def random_problem(seed: int, **forced: Any) -> Problem:
     """One of many kinds of tiny problems: losses, penalties, ranges, sets, intercepts, weights."""
     rng = np.random.default_rng(seed)
     p, n = int(rng.integers(1, 5)), int(rng.integers(3, 15))
     loss = forced.pop("loss", LOSSES[seed % len(LOSSES)])
     X = rng.integers(0, 2, (n, p)) if rng.random() < 0.5 else rng.integers(-2, 4, (n, p))
-    y = rng.integers(0, 4, n) if loss.task == "count" else rng.choice([-1, 1], n)
+    y = rng.choice([-1, 1], n)
     lower, upper = -rng.integers(0, 4, p), rng.integers(0, 4, p)
     if rng.random() < 0.1:
         lower[0], upper[0] = 1, 3
@@ -71,7 +208,7 @@ def random_problem(seed: int, **forced: Any) -> TreeProblem:
     penalty = PENALTIES[int(rng.integers(len(PENALTIES)))]
     values: dict[str, Any] = {
         "X": X.astype(float),
-        "y": y.astype(float),
+        "y": y,
         "loss": loss,
         "lower": lower,
         "upper": upper,
@@ -85,20 +222,20 @@ def random_problem(seed: int, **forced: Any) -> TreeProblem:
         "scale": float(rng.choice([1.0, 1.0, 2.5])),
         **intercept,
     }
-    return TreeProblem(**{**values, **forced})
+    return Problem(**{**values, **forced})
 
 
 TIGHT: dict[str, Any] = {"gap_abs": 1e-10, "gap_rel": 0.0}
 """A search to the optimum."""
 
 
-def hard_problem() -> TreeProblem:
+def hard_problem() -> Problem:
     """A problem of some hundred nodes."""
     rng = np.random.default_rng(0)
     X = (rng.random((80, 12)) < 0.4).astype(float)
     X[:, 1] = X[:, 0] * (rng.random(80) < 0.8)
-    y = np.where(X @ rng.normal(size=12) + rng.normal(size=80) * 2 > 0.5, 1.0, -1.0)
-    return TreeProblem(
+    y = np.where(X @ rng.normal(size=12) + rng.normal(size=80) * 2 > 0.5, 1, -1)
+    return Problem(
         X=X,
         y=y,
         loss=Logistic(),
@@ -112,22 +249,22 @@ def hard_problem() -> TreeProblem:
     )
 
 
-def value_at(problem: TreeProblem, w: np.ndarray, b: float) -> float:
+def value_at(problem: Problem, w: np.ndarray, b: float) -> float:
     """A card's objective, from the rows as given."""
     weight = problem.sample_weight
     weight = np.ones(len(problem.y)) if weight is None else weight
     z = (problem.X @ w + b) / problem.scale
-    value = float(weight @ problem.loss.value(z, problem.y) / weight.sum())
+    value = float(weight @ problem.loss.value(z, problem.answers) / weight.sum())
     value += problem.l0_penalty * int(np.count_nonzero(w))
     return value + (0.0 if problem.penalty is None else float(problem.penalty.value(w)))
 
 
-def values_of(problem: TreeProblem, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+def values_of(problem: Problem, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Objectives of V cards, w of shape (V, p) and b of shape (V,), from the rows as given."""
     weight = problem.sample_weight
     weight = np.ones(len(problem.y)) if weight is None else weight
     z = (problem.X @ w.T + b) / problem.scale
-    y = np.broadcast_to(problem.y[:, None], z.shape)
+    y = np.broadcast_to(problem.answers[:, None], z.shape)
     value = weight @ problem.loss.value(z, y) / weight.sum()
     value += problem.l0_penalty * np.count_nonzero(w, axis=1)
     if problem.penalty is not None:
@@ -135,7 +272,7 @@ def values_of(problem: TreeProblem, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(value)
 
 
-def best_real(problem: TreeProblem, w: np.ndarray) -> np.ndarray:
+def best_real(problem: Problem, w: np.ndarray) -> np.ndarray:
     """The best real intercept of each w by ternary search: the objective is convex in it."""
     low, high = np.full(len(w), problem.b_lower), np.full(len(w), problem.b_upper)
     for _ in range(90):
@@ -145,7 +282,7 @@ def best_real(problem: TreeProblem, w: np.ndarray) -> np.ndarray:
     return 0.5 * (low + high)
 
 
-def brute(problem: TreeProblem) -> float:
+def brute(problem: Problem) -> float:
     """The least objective of all accepted cards, infinite where there is none."""
     choices = [problem.choices(j) for j in range(problem.X.shape[1])]
     w = np.array(list(itertools.product(*choices)), dtype=np.int64)
@@ -160,128 +297,7 @@ def brute(problem: TreeProblem) -> float:
         grid = low + step * np.arange(round((high - low) / step) + 1)
         w, b = np.repeat(w, len(grid), axis=0), np.tile(grid, len(w))
     values = values_of(problem, w, b)
-    if problem.accept is not None:
-        fine = [problem.accept(row, float(at)) for row, at in zip(w, b, strict=True)]
+    if problem.rule is not None:
+        fine = [problem.rule.accept(row, float(at)) for row, at in zip(w, b, strict=True)]
         values = np.where(fine, values, np.inf)
     return float(values.min())
-
-
-@dataclass
-class Box:
-    """What a node still allows, value by value, and its last line (constant, slope, slope_b)."""
-
-    values: list[list[int]]
-    inside: list[bool]
-    b: list[float]
-    line: tuple[float, np.ndarray, float] | None = None
-
-    def least(self, problem: TreeProblem) -> float:
-        """The least of the line plus l0 and a separable penalty over the node's cards."""
-        assert self.line is not None
-        constant, slope, slope_b = self.line
-        if not self.b or not all(self.values) or sum(self.inside) > problem.terms:
-            return np.inf
-        total = constant + min(slope_b * b for b in self.b)
-        optional = []
-        for j, values in enumerate(self.values):
-            unit = np.zeros(len(self.values))
-            costs = []
-            for v in values:
-                unit[j] = v
-                cost = slope[j] * v
-                cost += 0.0 if problem.penalty is None else problem.penalty.value(unit)
-                costs.append(cost + problem.l0_penalty * (self.inside[j] or v != 0))
-            if self.inside[j]:
-                total += min(costs)
-            else:
-                optional.append(min(costs))
-        chosen = sorted(optional)[: problem.terms - sum(self.inside)]
-        return float(total + sum(min(cost, 0.0) for cost in chosen))
-
-    def forced(self, **changes: Any) -> Box:
-        """A copy with some parts replaced."""
-        box = copy.deepcopy(self)
-        for name, value in changes.items():
-            setattr(box, name, value)
-        return box
-
-    def tighten(self, problem: TreeProblem, cutoff: float) -> bool:
-        """Drop every value whose cards reach the cutoff; whether anything is left."""
-        while self.least(problem) < cutoff:
-            before = (copy.deepcopy(self.values), list(self.inside), list(self.b))
-            self.b = [b for b in self.b if self.forced(b=[b]).least(problem) < cutoff]
-            for j in range(len(self.values)):
-                self.values[j] = [
-                    v for v in self.values[j] if self._with(j, v).least(problem) < cutoff
-                ]
-                self.inside[j] = self.inside[j] or 0 not in self.values[j]
-            if before == (self.values, self.inside, self.b):
-                return True
-        return False
-
-    def _with(self, j: int, v: int) -> Box:
-        values, inside = list(self.values), list(self.inside)
-        values[j], inside[j] = [v], inside[j] or v != 0
-        return self.forced(values=values, inside=inside)
-
-
-def line_at(problem: TreeProblem, w: np.ndarray, b: float) -> tuple[float, np.ndarray, float]:
-    """The tangent of the mean loss at (w, b), from the rows as given."""
-    weight = problem.sample_weight
-    weight = np.ones(len(problem.y)) if weight is None else weight
-    share = weight / weight.sum() / problem.scale
-    z = (problem.X @ w + b) / problem.scale
-    u = share * problem.loss.gradient(z, problem.y)
-    value = float((share * problem.scale) @ problem.loss.value(z, problem.y))
-    slope, slope_b = problem.X.T @ u, float(u.sum())
-    return float(value - slope @ w - slope_b * b), slope, slope_b
-
-
-def replay(problem: TreeProblem, steps: list[Step], cutoff: float) -> int:
-    """Check that the steps prove: no card is below ``cutoff``; returns how many nodes they close.
-
-    Independent of the search: rows, lines, bounds and fixings are computed anew, the slow way.
-    """
-    p = problem.X.shape[1]
-    low, high = problem.intercepts()
-    step = problem.b_step or 1.0
-    root = Box(
-        [[int(v) for v in problem.choices(j)] for j in range(p)],
-        [0 not in problem.choices(j) for j in range(p)],
-        [low + step * k for k in range(round((high - low) / step) + 1)],
-    )
-    boxes: dict[int, Box] = {-1: root}
-    parts: dict[int, list[tuple[int, list[float]]]] = {}
-    closed = 0
-    for item in steps:
-        box = copy.deepcopy(boxes[item.parent])
-        if item.feature >= 0:
-            kept = [v for v in box.values[item.feature] if item.lower <= v <= item.upper]
-            parts.setdefault(item.parent, []).append((item.feature, list(kept)))
-            box.values[item.feature] = kept
-            box.inside[item.feature] |= item.inside
-        elif item.feature == -1:
-            box.b = [b for b in box.b if item.lower <= b <= item.upper]
-            parts.setdefault(item.parent, []).append((-1, box.b))
-        alive = box.line is None or box.tighten(problem, cutoff)
-        for point in item.points:
-            w = np.zeros(p)
-            w[point.columns] = point.values
-            box.line = line_at(problem, w, point.b)
-            alive = alive and box.tighten(problem, cutoff)
-        boxes[item.node] = box
-        closed += item.outcome == "bound"
-        assert item.outcome in {"split", "bound", "card"}
-        assert item.outcome != "bound" or not alive
-        if item.outcome == "card" and alive:
-            w = np.array([values[0] for values in box.values])
-            assert all(len(values) == 1 for values in (*box.values, box.b))
-            assert value_at(problem, w, box.b[0]) >= cutoff
-    for item in steps:
-        if item.outcome == "split":
-            box = boxes[item.node]
-            feature = parts[item.node][0][0]
-            whole = box.b if feature < 0 else box.values[feature]
-            assert {v for _, kept in parts[item.node] for v in kept} >= set(whole)
-            assert {at for at, _ in parts[item.node]} == {feature}
-    return closed

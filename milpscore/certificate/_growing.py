@@ -80,21 +80,20 @@ class _Engine:
     """The relaxations of the tree search, as a source of points: nothing rests on them."""
 
     def __init__(self, statement: Statement) -> None:
-        from milpscore.solvers._tree import tree_problem
-        from milpscore.solvers.tree._arrays import Arrays
-        from milpscore.solvers.tree._relax import Relaxation
+        from milpscore.solvers.tree.arrays import Arrays
+        from milpscore.solvers.tree.relaxation import Relaxation
 
         self.statement = statement
-        self.arrays = Arrays(tree_problem(statement))
+        self.arrays = Arrays(statement)
         self.relaxation = Relaxation(self.arrays)
 
     def point(
         self, parent: Any, space: Space, box: Box, goal: float
     ) -> tuple[FloatArray, float, Any]:
         """The minimiser of a box's relaxation in nine digits, and the node it was found at."""
-        from milpscore.solvers.tree._node import IN, OPEN, OUT
+        from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node
 
-        node = self._root() if parent is None else parent.child()
+        node = Node.root(self.arrays) if parent is None else parent.child()
         inside = space.inside(box)
         may = (inside & space.is_zero).any(axis=1)
         low = space.values[np.arange(len(may)), box.low]
@@ -122,18 +121,6 @@ class _Engine:
     def _positions(self, values: FloatArray) -> Any:
         """Where the engine's tables hold these values."""
         return (self.arrays.points >= values[:, None]).argmax(axis=1).astype(np.int64)
-
-    def _root(self) -> Any:
-        """A node without a line."""
-        from milpscore.solvers.tree._node import Node
-
-        p = self.arrays.p
-        blank = np.zeros(p, dtype=np.int64)
-        status = np.zeros(p, dtype=np.int8)
-        return Node(
-            status=status, lo=blank, hi=blank, b_lo=0.0, b_hi=0.0, bound=-math.inf, w=np.zeros(p),
-            b=0.0, mu=0.0, constant=-math.inf, slope=np.zeros(p), slope_b=0.0, primal=math.inf,
-        )  # fmt: skip
 
 
 def _choose(

@@ -30,7 +30,7 @@ def pool_report(pool: Pool) -> dict[str, Any]:
         "complete": pool.complete,
         "complete_up_to": pool.complete_up_to,
         "proved": pool.proved,
-        "stopped": pool.stopped,
+        "termination": str(pool.termination),
         "missing": pool.missing,
         "every_intercept": pool.every_intercept,
         "cards": [
@@ -48,7 +48,7 @@ def pool_report(pool: Pool) -> dict[str, Any]:
 
 def _figures(pool: Pool) -> list[dict[str, Any]]:
     """The figures of every card."""
-    from milpscore.pools._answer import FIGURES
+    from milpscore.pools.figures import FIGURES
 
     kept = [name for name in FIGURES if name != "intercept"]
     return [dict(zip(kept, row, strict=True)) for row in pool.table[kept].to_numpy(object).tolist()]

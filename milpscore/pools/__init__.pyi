@@ -1,3 +1,2 @@
-from ._answer import Pool as Pool
 from ._front import Front as Front, pareto as pareto
-from ._pool import pool as pool
+from ._pool import Pool as Pool, pool as pool

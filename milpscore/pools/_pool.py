@@ -4,25 +4,230 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
 
 from milpscore.core.card import Card
-from milpscore.core.errors import OptionError
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.jit import is_interrupt
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination
 from milpscore.core.statement import Statement
-from milpscore.pools._answer import Pool, by_objective
-from milpscore.pools._enumeration import cards_within, refuse, with_better_intercepts
-from milpscore.pools._recheck import recheck
+from milpscore.losses import RiskLoss, ZeroOne
+from milpscore.pools.figures import (
+    by_objective,
+    groups_of,
+    intercepts_of,
+    losses_of,
+    penalties_of,
+    points_of,
+    recheck,
+    reliance_of,
+    scores_in_parts,
+    with_points,
+)
 from milpscore.solvers import solve
 from milpscore.solvers.options import is_number, is_whole
+from milpscore.solvers.tree import risk, zero_one
+from milpscore.solvers.tree.answer import Answer, Limits
 
-if TYPE_CHECKING:
-    from milpscore.solvers.tree import AllAnswer
+RANGES = ("share", "min_points", "max_points", "min_reliance", "max_reliance")
+"""The columns of a pool's tables of importance."""
+
+_WHY = {
+    Termination.TIME_LIMIT: "the time limit was reached: raise time_limit, or lower epsilon",
+    Termination.NODE_LIMIT: "the node limit was reached: raise node_limit, or lower epsilon",
+    Termination.CARD_LIMIT: "the limit on cards was reached: raise max_cards, or lower epsilon",
+    Termination.INTERRUPTED: "it was interrupted",
+}
 
 _ROUNDING = 1e-11
 """Cards so little above the threshold, relatively, belong to it: sums round."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pool:
+    """The cards within a relative epsilon of the best one.
+
+    Attributes
+    ----------
+    statement : Statement
+        What was searched.
+    cards : tuple of Card
+        By objective, the best first.
+    epsilon : float
+    threshold : float
+        (1 + epsilon) times the best objective: the most a card of the pool has; infinite without
+        one.
+    complete_up_to : float
+        Every card with a smaller objective is in the pool; ``threshold`` where it is complete.
+    termination : Termination
+        Why the search ended; it may have been proved complete all the same.
+    every_intercept : bool
+        Whether points w stand once for every whole intercept, and not with their best one only.
+    nodes : int
+        Relaxations solved, those for the optimum included.
+    seconds : float
+    """
+
+    statement: Statement
+    cards: tuple[Card, ...]
+    epsilon: float
+    threshold: float
+    complete_up_to: float
+    termination: Termination
+    every_intercept: bool
+    nodes: int
+    seconds: float
+
+    def __len__(self) -> int:
+        """How many cards."""
+        return len(self.cards)
+
+    def __repr__(self) -> str:
+        """Size and what is proved; the cards stay out."""
+        within = f"{len(self)} cards within {self.epsilon:g} of {self.optimum:.6g}"
+        return f"<Pool of {within}: {self.missing}>"
+
+    @property
+    def complete(self) -> bool:
+        """Whether no card is missing."""
+        return self.complete_up_to >= self.threshold
+
+    @property
+    def optimum(self) -> float:
+        """The least objective in the pool; infinite without cards."""
+        return float(self.objectives.min(initial=math.inf))
+
+    @property
+    def proved(self) -> bool:
+        """Whether :attr:`optimum` is that of all cards."""
+        return self.complete_up_to >= self.optimum
+
+    @property
+    def missing(self) -> str:
+        """What is proved of the cards that are not in the pool, in words."""
+        if self.complete:
+            return "complete, no card is missing" if self.cards else "no card is allowed"
+        why = _WHY.get(self.termination, "")
+        if not math.isfinite(self.complete_up_to):
+            return f"nothing is proved, {why}"
+        known = f"complete up to objective {self.complete_up_to:.6g} of {self.threshold:.6g}"
+        if not self.cards:
+            return (
+                f"no card was found, {why}; none has an objective below {self.complete_up_to:.6g}"
+            )
+        better = "" if self.proved else "; a better card than its best may be missing"
+        return f"{known}{better}; {why}"
+
+    @cached_property
+    def points(self) -> IntArray:
+        """Whole coefficients, shape (cards, p)."""
+        return points_of(self.cards, self.statement.design.shape[1])
+
+    @cached_property
+    def losses(self) -> FloatArray:
+        """Mean weighted losses, shape (cards,)."""
+        return losses_of(self.statement, self.points, intercepts_of(self.cards))
+
+    @cached_property
+    def objectives(self) -> FloatArray:
+        """Losses with their penalties, shape (cards,)."""
+        return self.losses + self._penalties
+
+    @cached_property
+    def _penalties(self) -> FloatArray:
+        return penalties_of(self.statement, self.points)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row a card, the best first: :data:`FIGURES`, then the points of every column.
+
+        ``terms`` counts raw features, ``nonzeros`` columns. Cards with one number in ``decisions``
+        answer every row of the data alike (as a card and its multiples do), cards with one number
+        in ``scores`` give every row the same score. A design column that is called like one of the
+        figures stands as "<name> (points)".
+        """
+        design = self.statement.design
+        decisions, scores = groups_of(self.statement, self.points, intercepts_of(self.cards))
+        figures: dict[str, Any] = {
+            "objective": self.objectives,
+            "loss": self.losses,
+            "penalty": self._penalties,
+            "terms": [design.count_terms(w) for w in self.points],
+            "nonzeros": np.count_nonzero(self.points, axis=1),
+            "decisions": decisions,
+            "scores": scores,
+            "intercept": intercepts_of(self.cards),
+        }
+        return with_points(figures, self.points, design.names)
+
+    def distinct(self, by: Literal["decisions", "scores"] = "decisions") -> pd.DataFrame:
+        """The best card of each group that is alike on the data.
+
+        Parameters
+        ----------
+        by : {"decisions", "scores"}
+            Alike in every answer, or in every score.
+
+        Returns
+        -------
+        DataFrame
+            Rows of :attr:`table`, with their index.
+
+        Raises
+        ------
+        OptionError
+        """
+        if by not in ("decisions", "scores"):
+            raise OptionError(f"by must be 'decisions' or 'scores', got {by!r}")
+        return self.table.drop_duplicates(by)
+
+    @cached_property
+    def importance(self) -> pd.DataFrame:
+        """Ranges over the pool for each design column; without rows where there is no card.
+
+        ``share`` of the cards that use it, ``min_points`` and ``max_points``, and
+        ``min_reliance`` to ``max_reliance``: the rise of a card's loss once the column's points
+        are 0 and the intercept is refitted (0 where a card does not use it).
+        """
+        names = self.statement.design.names
+        return self._ranges({name: [j] for j, name in enumerate(names)}, "column")
+
+    @cached_property
+    def feature_importance(self) -> pd.DataFrame:
+        """As :attr:`importance`, for raw features: all columns of one lose their points at once."""
+        columns: dict[str, list[int]] = {}
+        for j, column in enumerate(self.statement.design.columns):
+            columns.setdefault(column.feature, []).append(j)
+        return self._ranges(columns, "feature")
+
+    def _ranges(self, columns: dict[str, list[int]], kind: str) -> pd.DataFrame:
+        """One row for each group of columns."""
+        if not self.cards:
+            columns = {}
+        rows = [self._range(np.array(group)) for group in columns.values()]
+        index = pd.Index(list(columns), name=kind, dtype=object)
+        return pd.DataFrame(rows, index=index, columns=list(RANGES))
+
+    def _range(self, columns: IntArray) -> dict[str, Any]:
+        """What the cards say of some columns."""
+        points = self.points[:, columns]
+        reliance = reliance_of(self.statement, self.points, self.losses, columns)
+        return {
+            "share": float(points.any(axis=1).mean()),
+            "min_points": int(points.min()),
+            "max_points": int(points.max()),
+            "min_reliance": float(reliance.min()),
+            "max_reliance": float(reliance.max()),
+        }
 
 
 def pool(
@@ -77,85 +282,98 @@ def pool(
     SolverError
         Where the search and the raw data disagree on a card.
     """
-    from milpscore.solvers.tree._all_cards import STOPPED
-
     _check_options(epsilon, max_cards, time_limit)
-    refuse(program)
-    started = time.perf_counter()
-    best = _optimum(program, time_limit / 2, node_limit, progress)
+    _refuse(program)
     statement = program.statement
-    if best.card is None:
-        stopped = STOPPED[best.termination]
-        proved = math.inf if stopped == "complete" else best.dual_bound
-        return Pool(
-            statement, (), epsilon, math.inf, proved, stopped, every_intercept,
-            int(best.nodes or 0), time.perf_counter() - started,
-        )  # fmt: skip
-    answer = _search(
-        statement,
-        best,
-        _threshold(best.objective, epsilon),
-        max_cards,
-        time_limit - (time.perf_counter() - started),
-        node_limit,
-    )
-    # the search for the optimum may know its card, and a bound, where this one ended early
-    try:
-        cards, threshold = _chosen(statement, answer, best.card, epsilon, every_intercept)
-    except KeyboardInterrupt:  # once more: the cards are there, and only have to be sorted
-        cards, threshold = _chosen(statement, answer, best.card, epsilon, every_intercept)
+    (zero_one if isinstance(statement.loss, ZeroOne) else risk).prepare_kernels()
+    started = time.perf_counter()
+    answer = _INTERRUPTED
+    known: Result | None = None
+    # after an interrupt outside the searches the verified empty card, and nothing else
+    with _interruptible():
+        known = solve(
+            program, "tree", time_limit=time_limit / 2, node_limit=node_limit, progress=progress
+        )
+    best = known
+    if best is None:
+        best = solve(program, "tree", time_limit=0, progress=False)
+        best = replace(best, termination=Termination.INTERRUPTED)
+    done = best.termination in (Termination.COMPLETED, Termination.INFEASIBLE)
+    cards: list[Card] = []
+    threshold, proved = math.inf, math.inf if done else best.dual_bound
+    if best.card is not None:
+        if best.termination is not Termination.INTERRUPTED:
+            with _interruptible():
+                answer = _cards_within(
+                    statement,
+                    _threshold(best.objective, epsilon),
+                    max_cards,
+                    Limits(max(0.0, time_limit - (time.perf_counter() - started)), node_limit),
+                )
+        # the search for the optimum may know its card, and a bound, where this one ended early
+        try:
+            cards, threshold = _chosen(statement, answer, best.card, epsilon, every_intercept)
+        except KeyboardInterrupt:  # once more: the cards are there, and only have to be sorted
+            cards, threshold = _chosen(statement, answer, best.card, epsilon, every_intercept)
+        proved = min(max(answer.bound, best.dual_bound), threshold)
     return Pool(
         statement=statement,
         cards=tuple(cards),
         epsilon=epsilon,
         threshold=threshold,
-        complete_up_to=min(max(answer.bound, best.dual_bound), threshold),
-        stopped=answer.stopped,
+        complete_up_to=proved,
+        termination=best.termination if best.card is None else answer.termination,
         every_intercept=every_intercept,
         nodes=int(best.nodes or 0) + answer.nodes,
         seconds=time.perf_counter() - started,
     )
 
 
-def _optimum(
-    program: Program, time_limit: float, node_limit: int | None, progress: bool | None
-) -> Result:
-    """The best card; after an interrupt outside the search the verified empty one."""
-    from milpscore.core.jit import is_interrupt
+_INTERRUPTED = Answer(None, math.inf, -math.inf, 0, Termination.INTERRUPTED)
+"""Of a search that had no time to begin."""
 
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Leave what is inside at Ctrl-C: before or after a search, which keeps what it found."""
     try:
-        return solve(
-            program, "tree", time_limit=time_limit, node_limit=node_limit, progress=progress
+        yield
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_interrupt(error):
+            raise
+
+
+def _refuse(program: Any) -> None:
+    """Refuse by name what no tree with a held cutoff can treat."""
+    if not isinstance(program, Program) or program.kind != "exact":
+        raise NotApplicableError(
+            "a pool is enumerated from an exact program of whole points: build one with "
+            "risk_score(...) or slim(...)"
         )
-    except (KeyboardInterrupt, SystemError) as error:
-        if not is_interrupt(error):
-            raise
-        result = solve(program, "tree", time_limit=0, progress=False)
-        return replace(result, termination=Termination.INTERRUPTED)
+    statement = program.statement
+    if isinstance(statement.loss, ZeroOne) and statement.intercept.kind != "grid":
+        raise NotApplicableError(
+            "a pool under the 0-1 loss counts totals on the data's grid, and these columns have "
+            "none: bin them, or round decimals"
+        )
+    if not isinstance(statement.loss, RiskLoss | ZeroOne):
+        raise NotApplicableError(
+            f"a pool is enumerated under a smooth loss or the 0-1 loss, and {program.formulation} "
+            f"has the {statement.loss.name} loss: build risk_score(...) on the same data "
+            "(loss='squared_hinge' is nearest to hinge), or slim(...)"
+        )
+    change = program.added_by_user()
+    if change:
+        raise NotApplicableError(
+            f"a pool is enumerated from the statement, which cannot say that {change}: pass the "
+            f"rule as {program.formulation}(..., constraints=[...])"
+        )
 
 
-def _search(
-    statement: Statement,
-    best: Result,
-    cutoff: float,
-    max_cards: int,
-    seconds: float,
-    node_limit: int | None,
-) -> AllAnswer:
-    """Every card up to the cutoff; none but the best is looked for after an interrupt."""
-    from milpscore.core.jit import is_interrupt
-    from milpscore.solvers.tree import AllAnswer
-
-    nothing = AllAnswer([], -math.inf, 0, "interrupted")
-    if best.termination is Termination.INTERRUPTED:
-        return nothing
-    try:
-        return cards_within(statement, cutoff, max_cards, max(0.0, seconds), node_limit)
-    except (KeyboardInterrupt, SystemError) as error:
-        # before or after the search itself, which would have kept its cards
-        if not is_interrupt(error):
-            raise
-        return nothing
+def _cards_within(statement: Statement, cutoff: float, most_cards: int, limits: Limits) -> Answer:
+    """Every card of a statement with an objective of at most ``cutoff``."""
+    tree = zero_one if isinstance(statement.loss, ZeroOne) else risk
+    return tree.search_all(statement, limits, cutoff=cutoff, most_cards=most_cards)
 
 
 def _check_options(epsilon: float, max_cards: int, time_limit: float) -> None:
@@ -174,16 +392,16 @@ def _threshold(objective: float, epsilon: float) -> float:
 
 
 def _chosen(
-    statement: Statement, answer: AllAnswer, best: Card, epsilon: float, every_intercept: bool
+    statement: Statement, answer: Answer, best: Card, epsilon: float, every_intercept: bool
 ) -> tuple[list[Card], float]:
     """The cards within the threshold of the best, the best first, and the threshold."""
-    cards = [Card(each.w, statement.intercept.nearest(each.b)) for each in answer.cards]
+    cards = list(answer.cards)
     known = {card.coefficients.tobytes() for card in cards}
     if best.coefficients.tobytes() not in known:
         cards.append(best)
     each_once = not every_intercept or statement.intercept.step is None
-    if each_once and answer.stopped != "complete":
-        cards += with_better_intercepts(statement, cards)
+    if each_once and answer.termination is not Termination.COMPLETED:
+        cards += _with_better_intercepts(statement, cards)
     cards, values = by_objective(statement, list(dict.fromkeys(cards)))
     threshold = _threshold(float(values[0]), epsilon)
     kept = [i for i, value in enumerate(values) if value <= threshold]
@@ -195,3 +413,24 @@ def _chosen(
     chosen = [cards[i] for i in kept]
     recheck(statement, chosen, values[kept])
     return chosen, threshold
+
+
+def _with_better_intercepts(statement: Statement, cards: Sequence[Card]) -> list[Card]:
+    """The best intercept of each w: a search that ended early may have met another one first.
+
+    Under the 0-1 loss a w is met with all its thresholds; and where errors are limited, one that
+    was not met may be out of bounds.
+    """
+    limited = any(each.limits_answers for each in statement.constraints)
+    if limited or isinstance(statement.loss, ZeroOne):
+        return []
+    rows, loss, rule = statement.design.merged, statement.loss, statement.intercept
+    each = {card.coefficients.tobytes(): card for card in cards}
+    points = points_of(list(each.values()), statement.design.shape[1])
+    found: list[Card] = []
+    for part, totals in scores_in_parts(statement, points, np.zeros(len(points))):
+        intercepts, _ = loss.best_intercepts(totals, rows.y, rows.weight, rule)
+        found += [
+            Card(w, rule.nearest(float(b))) for w, b in zip(points[part], intercepts, strict=True)
+        ]
+    return found

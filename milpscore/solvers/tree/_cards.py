@@ -99,7 +99,7 @@ class Cards:
         """
         a = self.arrays
         must = tuple(int(j) for j in np.flatnonzero(self.root.status == IN))
-        beam = [self._fitted(must)]
+        beam = [self.fitted(must)]
         best = beam[0]
         for _ in range(a.terms - len(must)):
             found: dict[tuple[int, ...], Node] = {}
@@ -109,7 +109,7 @@ class Cards:
                 for j in self._candidates(node):
                     support = tuple(sorted((*np.flatnonzero(node.status == IN).tolist(), j)))
                     if support not in found:
-                        found[support] = self._fitted(support)
+                        found[support] = self.fitted(support)
             if not found:
                 break
             beam = sorted(found.values(), key=lambda node: node.primal)[:_BEAM]
@@ -130,9 +130,9 @@ class Cards:
             for j in free:
                 if self._late():
                     return
-                less = self._fitted(tuple(int(i) for i in support if i != j))
+                less = self.fitted(tuple(int(i) for i in support if i != j))
                 found += [
-                    self._fitted(tuple(sorted((*np.flatnonzero(less.status == IN).tolist(), i))))
+                    self.fitted(tuple(sorted((*np.flatnonzero(less.status == IN).tolist(), i))))
                     for i in self._candidates(less)
                     if i != j
                 ]
@@ -157,7 +157,7 @@ class Cards:
         order = np.argsort(-gain, kind="stable")[:_CANDIDATES]
         return [int(j) for j in order if gain[j] > 0]
 
-    def _fitted(self, support: tuple[int, ...]) -> Node:
+    def fitted(self, support: tuple[int, ...]) -> Node:
         """The real weights of a support, with the slopes of all features at them."""
         a = self.arrays
         node = self.root.child()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, prepare
-from milpscore.solvers.tree._patterns import Patterns
+from milpscore.solvers.tree.patterns import Patterns
 
 VISITS = 30_000_000
 """Pattern visits between two looks at the clock."""

@@ -103,7 +103,7 @@ def search_all(
     check_cutoff(cutoff, most_cards)
     arrays = Arrays(statement)
     prepare_kernels()
-    return _AllCards(arrays, limits or Limits(), cutoff, most_cards).run()
+    return AllCards(arrays, limits or Limits(), cutoff, most_cards).run()
 
 
 def check_cutoff(cutoff: float, most_cards: int) -> None:
@@ -346,7 +346,7 @@ def _search_part(
     return tree.cards.best, tree.floor, tree.nodes, [*(each[2] for each in tree.open), *tree.stack]
 
 
-class _AllCards(Tree):
+class AllCards(Tree):
     """A tree that keeps its cutoff, and every card at its leaves."""
 
     def __init__(self, arrays: Arrays, limits: Limits, cutoff: float, most_cards: int) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from milpscore.core.design import IntArray
 from milpscore.core.jit import compiled, prepare
 from milpscore.search.zero_one import sort_places
-from milpscore.solvers.tree._patterns import Patterns
+from milpscore.solvers.tree.patterns import Patterns
 
 FINISHED, FOUND, PAUSED = 0, 1, 2
 
@@ -269,12 +269,9 @@ def dive(
         if limit <= 0.0 or (leaf and rules.primitive and divisor > 1):
             continue
         progress[1] += 1
-        if cells is None:  # known when compiling: what is None costs nothing
-            errors = shift_curves(levels, groups, curves, d, weight, rules, limit)
-            spent += (below.end - below.begin) * below.length
-        else:
-            errors = sort_totals(levels, groups, cells, d, weight, rules)
-            spent += 16 * len(cells.net)
+        errors = least_errors(levels, groups, curves, cells, d, weight, rules, limit)
+        work = (below.end - below.begin) * below.length  # 0 where totals are sorted
+        spent += work if work > 0 else 16 * levels[0].end
         if errors >= limit:
             continue
         if leaf:
@@ -290,6 +287,33 @@ def dive(
                 later += groups[child].least
     progress[0] = d
     return status
+
+
+@compiled
+def least_errors(
+    levels: Any,
+    groups: Any,
+    curves: Any,
+    cells: Any,
+    d: int,
+    weight: int,
+    rules: Any,
+    limit: float,
+) -> Any:
+    """The sum of the least errors of the groups of level d + 1 once column d has this weight.
+
+    Of curves and cells one is None, which is known when compiling: its branch costs nothing.
+    """
+    errors = 0
+    if curves is None:
+        pass
+    else:
+        errors = shift_curves(levels, groups, curves, d, weight, rules, limit)
+    if cells is None:
+        pass
+    else:
+        errors = sort_totals(levels, groups, cells, d, weight, rules)
+    return errors
 
 
 @compiled
