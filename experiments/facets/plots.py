@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 
 from experiments.runner import Finding
 from milpscore.core.design import FloatArray
-from milpscore.plots.drawing import PALETTE, log_edges, tidy
+from milpscore.plots.drawing import PALETTE, draw_map, tidy
 
-_NULL = "0.86"
 _SPAN = 0.1
 _TICKS = (-1000, -300, -100, -30, -10, -4, -2, 0, 2, 4, 10, 30, 100, 300, 1000)
 _COUNTS = {"null": "null models", "integral": "integral models", "optimal": "optimal models"}
@@ -56,22 +55,14 @@ def _draw_map(found: Finding, measure: str, ax: Axes) -> None:
     """A measure of every model; accuracies a tenth or more below the best share a colour."""
     # alphas fall in the finding, cells want rising edges
     values = np.ma.masked_where(_grid(found, "null")[::-1] > 0, _grid(found, measure)[::-1])
-    ax.set_facecolor(_NULL)
-    whole = measure == "cv_integrity"
     best = float(values.max()) if values.count() else 1.0
-    low, high = (0.0, 1.0) if whole else (max(float(values.min()), best - _SPAN), best)
-    mesh = ax.pcolormesh(
-        log_edges(found.betas), log_edges(found.alphas[::-1]), values,
-        cmap="viridis", rasterized=True, vmin=low, vmax=high,
-    )  # fmt: skip
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    low = max(float(values.min()), best - _SPAN)
+    whole = measure == "cv_integrity"
+    ends = (0.0, 1.0) if whole else (low, best)
+    draw_map(ax, found.betas, found.alphas[::-1], values, ends)
     ax.set_xlabel("beta = lam / gamma^2, the shape")
     ax.set_ylabel("alpha = lam / gamma, the strength")
     ax.set_title(f"{_MEASURES[measure]}: {found.data}", loc="left", fontsize="medium")
-    ax.figure.colorbar(mesh, ax=ax, pad=0.02)
-    if values.mask.any():
-        ax.text(0.02, 0.98, "grey: null models", transform=ax.transAxes, va="top", fontsize="small")
 
 
 def _draw_path(found: Finding, ax: Axes) -> None:

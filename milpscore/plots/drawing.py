@@ -22,6 +22,15 @@ Results = Mapping[Key, Result]
 # styles repeat what the colours say.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+LEGEND_ABOVE: dict[str, Any] = LEGEND | {
+    "loc": "lower left", "bbox_to_anchor": (0.0, 0.995), "borderaxespad": 0.2, "borderpad": 0.0,
+    "columnspacing": 1.2, "handlelength": 1.4,
+}  # fmt: skip
+"""Above the axes, where whatever is drawn may lie anywhere inside."""
+
+_NULL = "0.86"
+
 
 def results_of(given: Comparison | Results | Result) -> Results:
     """(formulation, kind) -> Result, from a comparison, a mapping or one result."""
@@ -78,6 +87,30 @@ def _so_far(values: list[float], better: Any) -> FloatArray:
     """Running best; NaN until there is a finite value."""
     finite = np.where(np.isfinite(values), values, np.nan)
     return np.asarray(better.accumulate(finite), dtype=np.float64)
+
+
+def draw_map(
+    ax: Axes,
+    x: FloatArray,
+    y: FloatArray,
+    values: Any,
+    ends: tuple[float | None, float | None],
+) -> Any:
+    """Cells of masked values (y, x) over two logarithmic axes, the masked ones (null models) grey.
+
+    Returns the colour bar, whose arrow tells of values below the first of the ends.
+    """
+    ax.set_facecolor(_NULL)
+    mesh = ax.pcolormesh(
+        log_edges(x), log_edges(y), values, cmap="viridis", rasterized=True, vmin=ends[0],
+        vmax=ends[1],
+    )  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    if values.mask.any():
+        ax.text(0.02, 0.98, "grey: null models", transform=ax.transAxes, va="top", fontsize="small")
+    below = ends[0] is not None and bool(values.count()) and float(values.min()) < ends[0]
+    return ax.figure.colorbar(mesh, ax=ax, pad=0.02, extend="min" if below else "neither")
 
 
 def log_edges(centres: FloatArray) -> FloatArray:
