@@ -295,11 +295,9 @@ def _best(ready: Prepared, theta: FloatArray, k: int) -> tuple[IdArray, FloatArr
         data, sets = part.data, part.bigrams
         labels.append(np.zeros((k, data.n_positions), dtype=np.int32))
         own = (part.incidence @ mu)[part.unigrams.of_position]
-        scores.append(
-            _kernels.best_paths(
-                data.offsets, own, sets.of_position, sets.ptr, sets.ids, rows, labels[-1]
-            )
-        )
+        scores.append(np.full((k, data.n_sequences), -np.inf))
+        at, held, found = sets.of_position, (sets.ptr, sets.ids), (labels[-1], scores[-1])
+        _kernels.best_paths(data.offsets, own, at, *held, rows, *found)
     return np.concatenate(labels, axis=1), np.concatenate(scores, axis=1)
 
 

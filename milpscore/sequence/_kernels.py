@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from milpscore.core.jit import compiled
+from milpscore.core.jit import compiled, inner
 
 ENTRY = np.dtype([("pair", np.int64), ("excess", np.float64)])
 """A nonzero of M: y' L + y, and exp(lambda) - 1 there."""
@@ -43,7 +43,7 @@ class Chain(NamedTuple):
     room: Any  # (rows of the widest group, L)
 
 
-@compiled
+@inner
 def add_scores(lam: Any, ids: Any, scores: Any) -> None:
     """Write the sum of the observations' rows of lambda (n, L^2) to ``scores`` (L^2,)."""
     scores[:] = 0.0
@@ -94,7 +94,7 @@ def fill_sets(lam: Any, ptr: Any, ids: Any, steep: float, dense: bool, chain: An
     return biggest
 
 
-@compiled
+@inner
 def times(block: Any, E: Any, room: Any) -> None:
     """``room`` (n, L) = ``block`` (n, L) E (L, L)."""
     n, L = block.shape
@@ -110,7 +110,7 @@ def times(block: Any, E: Any, room: Any) -> None:
                 line[y] += factor * E[y0, y]
 
 
-@compiled
+@inner
 def times_back(block: Any, E: Any, room: Any) -> None:
     """``room`` (n, L) = ``block`` (n, L) E' (L, L)."""
     n, L = block.shape
@@ -180,15 +180,21 @@ def backward(chain: Any) -> None:
             times_back(leaving[start:end], chain.matrices[s], lines)
         else:
             for r in range(end - start):
-                lines[r] = leaving[start + r].sum()
+                total = 0.0
+                for y in range(L):
+                    total += leaving[start + r, y]
+                lines[r] = total
             for k in range(chain.counts[s]):
                 entry = chain.entries[s, k]
                 y0 = entry.pair // L
                 y = entry.pair - y0 * L
                 for r in range(end - start):
                     lines[r, y0] += leaving[start + r, y] * entry.excess
+        # loops: numba takes two seconds to compile the assignment of one slice to another
         for r in range(end - start):
-            leaving[rows[start + r].before] = lines[r]
+            target = leaving[rows[start + r].before]
+            for y in range(L):
+                target[y] = lines[r, y]
 
 
 @compiled
@@ -214,7 +220,9 @@ def add_pairs(ptr: Any, ids: Any, set_rows: Any, chain: Any, gradient: Any) -> N
             for k in range(chain.counts[s]):
                 flat[chain.entries[s, k].pair] *= 1.0 + chain.entries[s, k].excess
         else:
-            flat *= chain.matrices[s].reshape(L * L)
+            matrix = chain.matrices[s].reshape(L * L)
+            for j in range(L * L):
+                flat[j] *= matrix[j]
         for k in range(ptr[s], ptr[s + 1]):
             row = gradient[ids[k]]
             for j in range(L * L):
@@ -232,7 +240,7 @@ def add_singles(chain: Any, sums: Any) -> None:
             line[y] += own[y] * other[y] * scale / weight[y]
 
 
-@compiled
+@inner
 def _insert(candidate: float, mark: int, values: Any, marks: Any) -> None:
     """Put a candidate into a falling list in place of its last; equals stay in front."""
     at = len(values) - 1
@@ -244,7 +252,7 @@ def _insert(candidate: float, mark: int, values: Any, marks: Any) -> None:
     marks[at] = mark
 
 
-@compiled
+@inner
 def _grow(value: Any, moves: Any, grown: Any, came: Any) -> None:
     """The best values (L, k) at the next position, and the y' k + rank' that each goes on."""
     L, k = value.shape
@@ -262,37 +270,37 @@ def _grow(value: Any, moves: Any, grown: Any, came: Any) -> None:
 
 @compiled
 def best_paths(
-    offsets: Any, scores_at: Any, sets_at: Any, ptr: Any, ids: Any, lam: Any, labels: Any
-) -> Any:
-    """Write the k best labellings of each sequence to ``labels`` (k, T); answer scores (k, N).
+    offsets: Any, own: Any, sets: Any, ptr: Any, ids: Any, lam: Any, labels: Any, scores: Any
+) -> None:
+    """Write the k best labellings of each sequence to ``labels`` (k, T), ``scores`` (k, N).
 
-    ``scores_at`` (T, L) are the sums of mu, ``sets_at`` (T,) the bigram sets. Ties go to the lower
-    earlier label, then to the better rank there. Where there are fewer labellings than k, the score
-    stays minus infinity.
+    ``own`` (T, L) are the sums of mu, ``sets`` (T,) the bigram sets. Ties go to the lower earlier
+    label, then to the better rank there. Where there are fewer labellings than k, the score stays
+    as it is.
     """
-    k, L = len(labels), scores_at.shape[1]
-    scores = np.full((k, len(offsets) - 1), -np.inf)
+    k, L = len(labels), own.shape[1]
     value, grown = np.empty((L, k)), np.empty((L, k))
     # came[t, y, rank] = y' k + rank' says which entry at t - 1 the rank-th best at (t, y) goes on
     longest = 0
     for i in range(len(offsets) - 1):
         longest = max(longest, offsets[i + 1] - offsets[i])
     came = np.empty((longest, L, k), dtype=np.int32)
-    moves = np.zeros(L * L)
+    moves = np.empty(L * L)
     for i in range(len(offsets) - 1):
         start, end = offsets[i], offsets[i + 1]
         if start == end:
             scores[0, i] = 0.0
             continue
         value[:] = -np.inf
-        value[:, 0] = scores_at[start]
+        for y in range(L):
+            value[y, 0] = own[start, y]
         for t in range(start + 1, end):
-            s = sets_at[t]
+            s = sets[t]
             add_scores(lam, ids[ptr[s] : ptr[s + 1]], moves)
             _grow(value, moves, grown, came[t - start])
             for y in range(L):
                 for rank in range(k):
-                    value[y, rank] = grown[y, rank] + scores_at[t, y]
+                    value[y, rank] = grown[y, rank] + own[t, y]
         for place in range(k):
             at = 0
             for j in range(1, L * k):
@@ -305,4 +313,3 @@ def best_paths(
             for t in range(end - 1, start - 1, -1):
                 labels[place, t] = at // k
                 at = came[t - start, at // k, at % k]
-    return scores

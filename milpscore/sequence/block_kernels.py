@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from milpscore.core.jit import compiled
+from milpscore.core.jit import compiled, inner
 
 
 def _record(**fields: type) -> np.dtype[Any]:
@@ -86,7 +86,7 @@ _LEAST_LISTED = np.exp(-14.0)
 _FLAT = 1e-10
 
 
-@compiled
+@inner
 def product(one: Any, two: Any) -> float:
     """The inner product; four sums side by side are not bound to the order of one."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -102,7 +102,7 @@ def product(one: Any, two: Any) -> float:
     return (a + b) + (c + d)
 
 
-@compiled
+@inner
 def _normalise(line: Any) -> float:
     """Divide a vector by its sum; answer the sum."""
     total = 0.0
@@ -114,7 +114,7 @@ def _normalise(line: Any) -> float:
     return total
 
 
-@compiled
+@inner
 def _forward(block: int, trial: int, world: Any) -> None:
     """Forward vectors up to the last position of a block in each of its sequences.
 
@@ -162,7 +162,7 @@ def _forward(block: int, trial: int, world: Any) -> None:
         world.logs[trial, g - start] = log + np.log(mass)
 
 
-@compiled
+@inner
 def _backward(block: int, world: Any) -> None:
     """Backward vectors down to the first position of a block in each of its sequences."""
     groups, occurrences = world.index.groups, world.index.occurrences
@@ -196,7 +196,7 @@ def _backward(block: int, world: Any) -> None:
         sequences[i].opened = min(sequences[i].opened, begin)
 
 
-@compiled
+@inner
 def _leaving(o: int, world: Any) -> float:
     """Write w beta / (scale Z) at an occurrence to ``room``; answer 1 / (alpha beta).
 
@@ -248,7 +248,7 @@ def derivatives(block: int, span: Any, world: Any) -> None:
             second[k - a] += held * held * p * (1.0 - p)
 
 
-@compiled
+@inner
 def _column_derivatives(block: int, span: Any, world: Any) -> None:
     """First and second derivatives of sum_i log Z_i by the column shifts of a block.
 
@@ -285,7 +285,7 @@ def _column_derivatives(block: int, span: Any, world: Any) -> None:
             second[y] += abs(p) * max(held - abs(p), 0.0)
 
 
-@compiled
+@inner
 def _shift(block: int, span: Any, length: float, world: Any) -> bool:
     """Multiply weights and entries by exp(length * move); False where one left its range."""
     index, weights, values, move = world.index, world.weights, world.values, world.steps[2]
@@ -312,7 +312,7 @@ def _shift(block: int, span: Any, length: float, world: Any) -> bool:
     return inside
 
 
-@compiled
+@inner
 def _settle(block: int, moved: bool, world: Any) -> None:
     """Say which vectors hold after a step, or after a search that found none."""
     groups, occurrences, sequences = world.index.groups, world.index.occurrences, world.sequences
@@ -327,7 +327,7 @@ def _settle(block: int, moved: bool, world: Any) -> None:
             sequences[i].ready = min(sequences[i].ready, first)
 
 
-@compiled
+@inner
 def _direction(span: Any, farthest: float, world: Any) -> Any:
     """The step S(theta H - g, rho1) / (H + rho2) - theta of each parameter, to ``steps[2]``.
 
@@ -384,7 +384,7 @@ def best_shift(slope: float, curvature: float, kinks: Any, rho1: float, rho2: fl
     return c
 
 
-@compiled
+@inner
 def _column_moves(span: Any, world: Any) -> float:
     """The moves of all column shifts of a block; answers the objective's slope along them."""
     parameters, by_label, move = world.parameters, world.by_label, world.steps[2]
@@ -421,7 +421,7 @@ def _column_moves(span: Any, world: Any) -> float:
     return slope
 
 
-@compiled
+@inner
 def _search(block: int, span: Any, slope: float, length: float, world: Any) -> Any:
     """Move along ``steps[2]`` as far as the objective falls enough: the fall and the length.
 
@@ -459,7 +459,7 @@ def _search(block: int, span: Any, slope: float, length: float, world: Any) -> A
     return 0.0, length
 
 
-@compiled
+@inner
 def _step(block: int, kind: int, world: Any) -> float:
     """One step of a block's mu (kind 0) or lambda (kind 1): the fall of the objective."""
     middle = world.ranges[block, 1]

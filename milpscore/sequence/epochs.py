@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import compiled
+from milpscore.core.jit import compiled, inner
 from milpscore.core.result import Termination
 from milpscore.sequence._data import Prepared, known_labels
 from milpscore.sequence._kernels import times, times_back
@@ -70,9 +70,12 @@ def settle(start: int, end: int, rate: float, walk: Any) -> None:
     The minimiser of dual w + owed |w| + (sqrt(squares) / rate + decay) w^2 / 2 (McMahan 2011,
     theorem 6): all steps of L1 and L2 since the last visit in one, without a loop over them.
     """
-    theta, duals, squares = walk.state[0], walk.state[1], walk.state[2]
+    # slices: indices that may be negative keep the compiler from vectorising
+    theta, duals, squares = (
+        walk.state[0, start:end], walk.state[1, start:end], walk.state[2, start:end]
+    )  # fmt: skip
     owed, decay = walk.debts[0], walk.debts[1]
-    for j in range(start, end):
+    for j in range(len(theta)):
         beyond = abs(duals[j]) - owed
         if beyond <= 0.0:
             theta[j] = 0.0
@@ -81,21 +84,24 @@ def settle(start: int, end: int, rate: float, walk: Any) -> None:
             theta[j] = -value if duals[j] > 0.0 else value
 
 
-@compiled
+@inner
 def _descend(start: int, slopes: Any, rate: float, walk: Any) -> None:
     """Note the gradient at one occurrence: what is owed to it, and rates that fall with it."""
-    theta, duals, squares = walk.state[0], walk.state[1], walk.state[2]
+    end = start + len(slopes)
+    theta, duals, squares = (
+        walk.state[0, start:end], walk.state[1, start:end], walk.state[2, start:end]
+    )  # fmt: skip
     for j in range(len(slopes)):
-        at, slope = start + j, slopes[j]
-        old = squares[at]
+        slope = slopes[j]
+        old = squares[j]
         new = old + slope * slope
-        squares[at] = new
-        duals[at] += slope
-        if theta[at] != 0.0:
-            duals[at] -= (np.sqrt(new) - np.sqrt(old)) / rate * theta[at]
+        squares[j] = new
+        duals[j] += slope
+        if theta[j] != 0.0:
+            duals[j] -= (np.sqrt(new) - np.sqrt(old)) / rate * theta[j]
 
 
-@compiled
+@inner
 def _fill_scores(first: int, length: int, walk: Any) -> None:
     """W and E of the positions of a sequence."""
     theta, L = walk.state[0], walk.W.shape[1]
@@ -103,22 +109,22 @@ def _fill_scores(first: int, length: int, walk: Any) -> None:
         t, line, flat = first + r, walk.W[r], walk.E[r].reshape(L * L)
         line[:] = 0.0
         for k in range(walk.unigram_ptr[t], walk.unigram_ptr[t + 1]):
-            start = walk.unigrams[k]
+            row = theta[walk.unigrams[k] : walk.unigrams[k] + L]
             for y in range(L):
-                line[y] += theta[start + y]
+                line[y] += row[y]
         for y in range(L):
             line[y] = np.exp(min(max(line[y], -_STEEP), _STEEP))
         flat[:] = 0.0
         for k in range(walk.bigram_ptr[t], walk.bigram_ptr[t + 1]):
-            start = walk.bigrams[k]
+            row = theta[walk.bigrams[k] : walk.bigrams[k] + L * L]
             for j in range(L * L):
-                flat[j] += theta[start + j]
+                flat[j] += row[j]
         for j in range(L * L):
             # most of lambda is zero, and exp is what costs most
             flat[j] = np.exp(min(max(flat[j], -_STEEP), _STEEP)) if flat[j] != 0.0 else 1.0
 
 
-@compiled
+@inner
 def _forward_backward(length: int, walk: Any) -> None:
     """The scaled recursions of :mod:`._kernels` over one sequence."""
     E, W, ahead, behind, scale = walk.E, walk.W, walk.ahead, walk.behind, walk.scale
@@ -142,7 +148,7 @@ def _forward_backward(length: int, walk: Any) -> None:
             behind[r, y] *= W[r, y] / scale[r]
 
 
-@compiled
+@inner
 def _step(first: int, length: int, rate: float, pairs: Any, walk: Any) -> None:
     """Note the gradient of a sequence, whose vectors are there; ``pairs`` (L, L) is room."""
     ahead, behind, labels = walk.ahead, walk.behind, walk.labels
