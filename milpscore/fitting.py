@@ -23,6 +23,9 @@ from milpscore.solvers import solve
 from milpscore.solvers.options import Options
 from milpscore.verify import check
 
+MAX_TERMS = 5
+"""Terms of a card that is fitted for a person, unless asked otherwise: builders set no limit."""
+
 
 def fit_card(
     design: Design,

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from milpscore.certificate import Certificate, Verification, certify, verify_certificate
-from milpscore.cli._app import app
+from milpscore.cli.app import app
 from milpscore.constraints import MaxFPR
 from milpscore.core.errors import DataError, FormulationError, NotApplicableError, OptionError
 from milpscore.core.program import Program

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import milpscore
-from milpscore.cli._app import app
+from milpscore.cli.app import app
 from milpscore.sequence import SparseCRF, read_sequences, write_sequences
 
 KINDS = {"the": "D", "a": "D", "cat": "N", "dog": "N", "runs": "V", "New York": "N"}

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from milpscore.cli import _path as module
-from milpscore.cli._app import app
-from milpscore.cli._penalty import SPELT_PENALTIES
+from milpscore.cli.app import app
+from milpscore.cli.penalty import SPELT_PENALTIES
 from milpscore.losses import smooth_loss
 from milpscore.penalties import PENALTIES, Facets
 from milpscore.proximal import path

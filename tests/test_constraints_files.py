@@ -13,7 +13,7 @@ from test_constraints_rules import EVERY, Y, table
 from typer.testing import CliRunner
 
 from milpscore import constraints as c
-from milpscore.cli._app import app
+from milpscore.cli.app import app
 from milpscore.core.errors import DataError, FormulationError, MissingDependencyError
 
 TOML = """

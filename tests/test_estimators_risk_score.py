@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 from typer.testing import CliRunner
 
 import milpscore
-from milpscore.cli._app import app
+from milpscore.cli.app import app
 from milpscore.core.errors import DataError, FormulationError, OptionError
 from milpscore.data import Binner, make_design
 from milpscore.estimators import (

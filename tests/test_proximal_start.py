@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import milpscore
 from milpscore import formulations, rounding, search
-from milpscore.cli._app import app
+from milpscore.cli.app import app
 from milpscore.comparison.answers import COLUMNS, KINDS, PROXIMAL_COLUMNS
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner, make_planted_score

@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from milpscore.certificate import certify, verify_certificate
-from milpscore.cli._app import app
+from milpscore.cli.app import app
 from milpscore.comparison import Comparison, compare
 from milpscore.core.design import Design
 from milpscore.core.errors import DataError, NotApplicableError

@@ -18,7 +18,7 @@ from study_cases import SMALL, figures, written
 from typer.testing import CliRunner
 
 from milpscore import study
-from milpscore.cli._app import app
+from milpscore.cli.app import app
 from milpscore.study import models, read_study, run_study
 
 

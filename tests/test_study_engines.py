@@ -14,7 +14,7 @@ import pytest
 from study_cases import MANY, dask_cluster, figures, needs_dask, started, wait_until, written
 from typer.testing import CliRunner
 
-from milpscore.cli._app import app
+from milpscore.cli.app import app
 from milpscore.core.errors import MissingDependencyError
 from milpscore.study import RunStore, StudyError, engines, finish_runs, read_study, run_study
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class Certificate:
     digest : str
         SHA-256 of everything else, which tells a file that was changed; it proves nothing.
     """
+
+    kind: ClassVar[str] = KIND
 
     fingerprint: str
     data: Mapping[str, Any]

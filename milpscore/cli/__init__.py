@@ -7,6 +7,6 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line on ``sys.argv`` and exit with its code."""
-    from milpscore.cli._app import app
+    from milpscore.cli.app import app
 
     app(prog_name="milpscore")

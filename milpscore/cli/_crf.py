@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milpscore.cli import _options as options
-from milpscore.cli._common import (
+from milpscore.cli import groups as options
+from milpscore.cli.common import (
     INTERRUPTED,
     noting_interrupts,
     print_json,

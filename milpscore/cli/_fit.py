@@ -1,90 +1,88 @@
-"""``milpscore fit``: from a table to a certified card."""
+"""``milpscore fit``, ``export`` and ``list``: from a table to a certified card, or to a file."""
 
 from __future__ import annotations
 
+import inspect
 import time
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milpscore.cli import _options as options
-from milpscore.cli._common import (
+from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
-    builder_arguments,
-    constraints_of,
-    formulation_key,
     noting_interrupts,
     print_json,
-    read_data,
-    require_bins,
     require_folder,
     say,
     tell_warnings,
 )
+from milpscore.cli.groups import (
+    MODEL_PANEL,
+    OUTPUT_PANEL,
+    SOLVE_PANEL,
+    CardOptions,
+    DataOptions,
+    LimitOptions,
+    OutputOptions,
+    QuietOption,
+    SolveOptions,
+    argument,
+    option,
+    settable,
+    spelt,
+)
+from milpscore.constraints import CONSTRAINTS
+from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
     from milpscore.core.program import Program
     from milpscore.core.result import Result
-    from milpscore.core.statement import Statement
     from milpscore.scorecard import Scorecard
 
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Save the card as JSON, for 'milpscore predict'.",
-        rich_help_panel=options.OUTPUT_PANEL,
-    ),
-]
-Heuristic = Annotated[
-    bool,
-    typer.Option(
-        "--heuristic",
-        help="Fast mode: no solver runs, nothing is proved; the card is the best of a search of "
-        "seconds or less, re-checked. Not for rounded formulations.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
-CertificateFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--certificate",
-        metavar="FILE",
-        help="Save card, statement, bound and the evidence for it, for 'milpscore verify'.",
-        rich_help_panel=options.OUTPUT_PANEL,
-    ),
-]
+EVIDENCE_SECONDS = 60.0
+"""The evidence of a certificate may take so long, or as long as the solve."""
+
+_PACKAGES = {
+    "highspy": "HiGHS, solves LP and MILP",
+    "clarabel": "conic solver",
+    "ecos": "conic solver, the extra 'ecos'",
+    "pyomo": "modelling language of LP and MILP",
+    "cvxpy": "modelling language of conic programs",
+}
 
 
 def fit_command(
-    data: options.Data,
-    target: options.Target,
-    positive: options.Positive = None,
-    bins: options.Bins = None,
-    thresholds: options.Thresholds = None,
-    encoding: options.EncodingOption = None,
-    missing: options.MissingOption = options.Missing.error,
-    weights_column: options.WeightsColumn = None,
-    class_weight: options.ClassWeightOption = None,
-    formulation: options.Formulation = "slim",
-    coef_min: options.CoefMin = None,
-    coef_max: options.CoefMax = None,
-    max_terms: options.MaxTerms = None,
-    settings: options.Settings = None,
-    constraints: options.Constraints = None,
-    time_limit: options.TimeLimit = 60.0,
-    mip_gap: options.MipGap = 0.0,
-    node_limit: options.NodeLimit = None,
-    seed: options.Seed = 0,
-    heuristic: Heuristic = False,
-    out: Out = None,
-    certificate: CertificateFile = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    data: DataOptions,
+    card: CardOptions,
+    limits: LimitOptions,
+    solving: SolveOptions,
+    output: OutputOptions,
+    heuristic: Annotated[
+        bool,
+        option(
+            SOLVE_PANEL,
+            "Fast mode: no solver runs, nothing is proved; the card is the best of a search of "
+            "seconds or less, re-checked. Not for rounded formulations.",
+            "--heuristic",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        option(OUTPUT_PANEL, "Save the card as JSON, for 'milpscore predict'.", metavar="FILE"),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        option(
+            OUTPUT_PANEL,
+            "Save card, statement, bound and the evidence for it, for 'milpscore verify'.",
+            metavar="FILE",
+        ),
+    ] = None,
 ) -> None:
     """Learn a card from a CSV file, and certify it.
 
@@ -92,82 +90,120 @@ def fit_command(
     for binarisation; text becomes one column a value. Ctrl-C stops the
     solve and keeps the best card and bound so far.
     """
-    name = formulation_key(formulation)
-    arguments = builder_arguments(
-        name, settings, coef_min=coef_min, coef_max=coef_max, max_terms=max_terms
-    )
-    arguments |= constraints_of(constraints)
+    arguments = card.arguments(limits)
     require_folder(out)
     require_folder(certificate)
-    design = read_data(
-        data,
-        target,
-        positive=positive,
-        bins=bins,
-        thresholds=thresholds,
-        encoding=encoding,
-        missing=missing,
-        weights_column=weights_column,
-        class_weight=class_weight,
-    ).design()
-    require_bins(name, design, encoding)
-    limits = {
-        "time_limit": time_limit,
-        "random_state": seed,
-        "options": {"mip_gap": mip_gap, "node_limit": node_limit},
-        "heuristic": heuristic,
-    }
+    design = data.design(card.name)
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
-        program, result = solve_design(
-            design, name, arguments, limits, progress=False if quiet else None
-        )
+        program, result = _solved(design, card.name, arguments, solving, heuristic, output)
         seconds = time.perf_counter() - started
-    tell_warnings(design, quiet)
-    title = f"{target}, scored by {name}"
-    finish(design, program.statement, result, seconds, out=out, as_json=json, title=title)
+    tell_warnings(design, output.quiet)
+    made = card_of(program, result, f"{data.target}, scored by {card.name}")
+    # Printed before it is saved: a full disk must not cost the answer.
+    if output.json:
+        print_json(as_report(design, result, made, seconds))
+    elif made is not None:
+        typer.echo(_as_text(made, result, seconds))
+    if made is None:
+        say(f"No card: {result.message or result.termination.sentence}")
+    elif out is not None:
+        made.save(out)
+        say(f"The card was saved in {out}.")
     if certificate is not None and result.card is not None:
-        source = {
-            "target": target,
-            "weights_column": weights_column,
-            "class_weight": None if class_weight is None else class_weight.value,
-            "missing": missing.value,
-        }
-        save_certificate(certificate, program, result, source, max(60.0, time_limit))
+        limit = max(EVIDENCE_SECONDS, solving.time_limit)
+        _save_certificate(certificate, program, result, data.source, limit)
     if interrupted.is_set() or str(result.termination) == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if result.card is None:
         raise typer.Exit(NO_CARD)
 
 
-def solve_design(
+def _solved(
     design: Design,
     formulation: str,
     arguments: dict[str, Any],
-    limits: dict[str, Any],
-    progress: bool | None,
+    solving: SolveOptions,
+    heuristic: bool,
+    output: OutputOptions,
 ) -> tuple[Program, Result]:
     """Fit a card; after a Ctrl-C that comes before the solver runs, the verified empty card."""
     from milpscore.core.result import Termination
     from milpscore.fitting import fit_card
 
+    common = {
+        **arguments,
+        "solver": solving.solver,
+        "random_state": solving.seed,
+        "options": dict(solving.options),
+    }
     try:
-        program, result = fit_card(design, formulation, progress=progress, **limits, **arguments)
-    except KeyboardInterrupt:
-        limits = {**limits, "time_limit": 0, "heuristic": False}
-        program, result = fit_card(
-            design, formulation, progress=False, warm_start=False, **limits, **arguments
+        return fit_card(
+            design,
+            formulation,
+            progress=output.progress,
+            time_limit=solving.time_limit,
+            heuristic=heuristic,
+            **common,
         )
-        result = replace(result, termination=Termination.INTERRUPTED)
-    return program, result
+    except KeyboardInterrupt:
+        program, result = fit_card(
+            design, formulation, progress=False, warm_start=False, time_limit=0, **common
+        )
+        return program, replace(result, termination=Termination.INTERRUPTED)
 
 
-def save_certificate(
-    path: Path,
-    program: Program,
-    result: Result,
-    source: dict[str, Any],
-    time_limit: float,
+def card_of(program: Program, result: Result, title: str) -> Scorecard | None:
+    """The scorecard of a result, its certificate inside; None where the result has no card."""
+    from milpscore.scorecard import certified_card
+
+    if result.card is None:
+        return None
+    statement = program.statement
+    return certified_card(statement.design, result, title, statement=statement)
+
+
+def as_report(
+    design: Design, result: Result, card: Scorecard | None, seconds: float
+) -> dict[str, Any]:
+    """The object of ``--json``: everything known about a solve, by the names of tables."""
+    counted = int((design.weight > 0).sum())
+    errors = None if card is None else card.certificate["errors"]
+    about_card = {
+        name: None if card is None else getattr(card, name)
+        for name in ("coefficients", "intercept", "threshold", "terms", "bins")
+    }
+    return {
+        **result.summary(),
+        **about_card,
+        "train_accuracy": None if errors is None else 1 - errors / counted,
+        "errors": errors,
+        "n_rows": counted,
+        "n_columns": design.shape[1],
+        "classes": list(design.classes),
+        "fingerprint": design.fingerprint,
+        "seconds": seconds,
+        "build_seconds": result.build_seconds,
+        "load_seconds": result.load_seconds,
+        "solve_seconds": result.solve_seconds,
+    }
+
+
+def _as_text(card: Scorecard, result: Result, seconds: float) -> str:
+    """The card, its certificate, and how the solve went, for a person."""
+    said = [
+        f"{result.termination.sentence} {seconds:.1f} s in all, {result.solve_seconds:.1f} s of "
+        f"them in the solver.",
+        f"Solver: {result.solver} {result.solver_version}, seed {result.random_state}, nodes "
+        f"{result.nodes}. Warm start: {result.warm_start}.",
+    ]
+    if result.message:
+        said.append(f"Note: {result.message}.")
+    return "\n".join([card.to_text(), *said])
+
+
+def _save_certificate(
+    path: Path, program: Program, result: Result, source: dict[str, Any], time_limit: float
 ) -> None:
     """Find the evidence for a bound, and save it with the card."""
     from milpscore.certificate import certify
@@ -179,40 +215,69 @@ def save_certificate(
     say(f"The certificate was saved in {path}; evidence: {said}.")
 
 
-def finish(
-    design: Design,
-    statement: Statement,
-    result: Result,
-    seconds: float,
-    *,
-    out: Path | None,
-    as_json: bool,
-    title: str,
+def export_command(
+    data: DataOptions,
+    model: Annotated[Path, argument("MODEL", "File to write; ends in .mps or .lp.")],
+    card: CardOptions,
+    limits: LimitOptions,
+    output: QuietOption,
+    relaxed: Annotated[
+        bool | None,
+        option(
+            MODEL_PANEL,
+            "Without or with integrality; by default as the formulation is stated.",
+            "--relaxed/--exact",
+        ),
+    ] = None,
 ) -> None:
-    """Print and save a result; where there is no card, say why on standard error."""
-    from milpscore.cli._report import make_card, make_report
+    """Write a program as an LP or MPS file, without solving it."""
+    arguments = card.arguments(limits)
+    require_folder(model)
+    design = data.design(card.name)
+    program = FORMULATIONS[card.name](design, **arguments)
+    if relaxed is not None:
+        program = program.relaxed() if relaxed else program.exact()
+    path = program.write(model)
+    tell_warnings(design, output.quiet)
+    cuts = program.model.component("cuts")
+    if cuts is not None and not len(cuts):
+        say(
+            f"Warning: the loss of {spelt(card.name)} is put together from tangents while it is "
+            "solved; the file has none yet and states no loss"
+        )
+    size = program.size
+    typer.echo(
+        f"{path}: {program.formulation}, {program.kind}, {size.rows} rows, {size.columns} columns "
+        f"({size.integers} of them integer), {size.nonzeros} nonzeros"
+    )
 
-    card = make_card(design, result, title, statement)
-    # Printed before it is saved: a full disk must not cost the answer.
-    if as_json:
-        print_json(make_report(design, result, card, seconds))
-    elif card is not None:
-        typer.echo(as_text(card, result, seconds))
-    if card is None:
-        say(f"No card: {result.message or result.termination.sentence}")
-    elif out is not None:
-        card.save(out)
-        say(f"The card was saved in {out}.")
+
+def list_command() -> None:
+    """List formulations, their arguments, and the versions of the solvers."""
+    from milpscore.solvers import SOLVERS
+
+    typer.echo("Formulations (--formulation NAME; the arguments are the keys of --set)")
+    for name in FORMULATIONS:
+        description = (inspect.getdoc(FORMULATIONS[name]) or "").partition("\n")[0]
+        typer.echo(f"\n  {spelt(name)}\n      {description}")
+        typer.echo(_folded(f"arguments: {', '.join(settable(name))}"))
+    kinds = ", ".join(CONSTRAINTS)
+    typer.echo(f"\nConstraints (--constraints FILE, see docs/constraints.md)\n{_folded(kinds)}")
+    typer.echo(f"\nSolvers: {', '.join(SOLVERS)}\n")
+    for package, role in _PACKAGES.items():
+        typer.echo(f"  {package:9} {_version(package):14} {role}")
 
 
-def as_text(card: Scorecard, result: Result, seconds: float) -> str:
-    """The card, its certificate, and how the solve went, for a person."""
-    said = [
-        f"{result.termination.sentence} {seconds:.1f} s in all, {result.solve_seconds:.1f} s of "
-        f"them in the solver.",
-        f"Solver: {result.solver} {result.solver_version}, seed {result.random_state}, nodes "
-        f"{result.nodes}. Warm start: {result.warm_start}.",
-    ]
-    if result.message:
-        said.append(f"Note: {result.message}.")
-    return "\n".join([card.to_text(), *said])
+def _version(package: str) -> str:
+    """The installed version."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _folded(text: str) -> str:
+    """Text folded under a formulation's name."""
+    from textwrap import fill
+
+    return fill(text, 79, initial_indent=" " * 6, subsequent_indent=" " * 8)

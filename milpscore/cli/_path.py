@@ -5,19 +5,38 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from milpscore.cli import _options as options
-from milpscore.cli._common import INTERRUPTED, print_json, read_data, say, tell_warnings
-from milpscore.cli._figures import require_drawable, save_figure
-from milpscore.cli._penalty import GRID_PENALTIES, LOSSES, SPELT_PENALTIES, loss_key, penalty_maker
+from milpscore.cli.common import (
+    INTERRUPTED,
+    counting,
+    print_json,
+    require_drawable,
+    save_figure,
+    say,
+    tell_warnings,
+)
+from milpscore.cli.groups import (
+    MODEL_PANEL,
+    SOLVE_PANEL,
+    DataOptions,
+    OutputOptions,
+    Plot,
+    Seed,
+    option,
+)
+from milpscore.cli.penalty import (
+    GRID_PENALTIES,
+    LOSSES,
+    SPELT_PENALTIES,
+    loss_key,
+    penalty_maker,
+)
 from milpscore.core.errors import OptionError
+from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -27,140 +46,86 @@ if TYPE_CHECKING:
 
 Found: TypeAlias = "ProximalPath | FacetsGrid"
 
-Penalty = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help=f"One of {', '.join(SPELT_PENALTIES)}.",
-        rich_help_panel=options.MODEL_PANEL,
-    ),
-]
-Loss = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help=f"One of {', '.join(LOSSES)}.",
-        rich_help_panel=options.MODEL_PANEL,
-    ),
-]
-Gamma = Annotated[
-    float | None,
-    typer.Option(
-        metavar="UNIT",
-        help="Unit of the coefficients for the Facets penalties (default 1).",
-        rich_help_panel=options.MODEL_PANEL,
-    ),
-]
-Expert = Annotated[
-    str | None,
-    typer.Option(
-        "--expert-features",
-        metavar="A,B,C",
-        help="Features an expert knows to matter, for eye and naive-credibility.",
-        rich_help_panel=options.MODEL_PANEL,
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Any other argument of the penalty, its value read as JSON (eps=0.05, l1_ratio=0.5, "
-        "alpha=\\[1,2,2]); may be repeated.",
-        rich_help_panel=options.MODEL_PANEL,
-    ),
-]
-Count = Annotated[
-    int,
-    typer.Option(
-        "--n-lams", metavar="N", min=1, help="Models on the path.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]  # fmt: skip
-Ratio = Annotated[
-    float,
-    typer.Option(
-        metavar="SHARE",
-        help="The last lam as a share of the first, where the model is just null.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
-Lams = Annotated[
-    str | None,
-    typer.Option(
-        metavar="L,L,L",
-        help="The lams themselves (l2 and weighted-l2 need them: no lam makes those null).",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
-Grid = Annotated[
-    str | None,
-    typer.Option(
-        metavar="AxC",
-        help="A grid in place of a path: A values of lam/gamma times C of gamma, say 24x100; for "
-        f"{' and '.join(GRID_PENALTIES)}.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
-Tolerance = Annotated[
-    float,
-    typer.Option(
-        "--tol", metavar="GAP", help="Relative duality gap at which a model is done.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]  # fmt: skip
-Folds = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        min=0,
-        help="Folds of a cross-validation, cut points held fixed; 0 for none.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        metavar="N", help="Processes for a grid; -1 for all cores.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]  # fmt: skip
-Plot = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Draw the coefficients over lam, or the grid's heat maps (png, pdf or svg).",
-        rich_help_panel=options.OUTPUT_PANEL,
-    ),
-]
-
 
 def path_command(
-    data: options.Data,
-    target: options.Target,
-    penalty: Penalty,
-    positive: options.Positive = None,
-    bins: options.Bins = None,
-    thresholds: options.Thresholds = None,
-    encoding: options.EncodingOption = None,
-    missing: options.MissingOption = options.Missing.error,
-    weights_column: options.WeightsColumn = None,
-    class_weight: options.ClassWeightOption = None,
-    loss: Loss = "logistic",
-    gamma: Gamma = None,
-    expert_features: Expert = None,
-    settings: Settings = None,
-    n_lams: Count = 30,
-    ratio: Ratio = 0.01,
-    lams: Lams = None,
-    grid: Grid = None,
-    tol: Tolerance = 1e-6,
-    cv: Folds = 0,
-    jobs: Jobs = 1,
-    seed: options.Seed = 0,
+    data: DataOptions,
+    penalty: Annotated[
+        str, option(MODEL_PANEL, f"One of {', '.join(SPELT_PENALTIES)}.", metavar="NAME")
+    ],
+    output: OutputOptions,
+    loss: Annotated[
+        str, option(MODEL_PANEL, f"One of {', '.join(LOSSES)}.", metavar="NAME")
+    ] = "logistic",
+    gamma: Annotated[
+        float | None,
+        option(
+            MODEL_PANEL,
+            "Unit of the coefficients for the Facets penalties (default 1).",
+            metavar="UNIT",
+        ),
+    ] = None,
+    expert_features: Annotated[
+        str | None,
+        option(
+            MODEL_PANEL,
+            "Features an expert knows to matter, for eye and naive-credibility.",
+            metavar="A,B,C",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        option(
+            MODEL_PANEL,
+            "Any other argument of the penalty, its value read as JSON (eps=0.05, l1_ratio=0.5, "
+            "alpha=\\[1,2,2]); may be repeated.",
+            "--set",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    n_lams: Annotated[int, option(SOLVE_PANEL, "Models on the path.", metavar="N", min=1)] = 30,
+    ratio: Annotated[
+        float,
+        option(
+            SOLVE_PANEL,
+            "The last lam as a share of the first, where the model is just null.",
+            metavar="SHARE",
+        ),
+    ] = 0.01,
+    lams: Annotated[
+        str | None,
+        option(
+            SOLVE_PANEL,
+            "The lams themselves (l2 and weighted-l2 need them: no lam makes those null).",
+            metavar="L,L,L",
+        ),
+    ] = None,
+    grid: Annotated[
+        str | None,
+        option(
+            SOLVE_PANEL,
+            "A grid in place of a path: A values of lam/gamma times C of gamma, say 24x100; for "
+            f"{' and '.join(GRID_PENALTIES)}.",
+            metavar="AxC",
+        ),
+    ] = None,
+    tol: Annotated[
+        float,
+        option(SOLVE_PANEL, "Relative duality gap at which a model is done.", metavar="GAP"),
+    ] = 1e-6,
+    cv: Annotated[
+        int,
+        option(
+            SOLVE_PANEL,
+            "Folds of a cross-validation, cut points held fixed; 0 for none.",
+            metavar="N",
+            min=0,
+        ),
+    ] = 0,
+    jobs: Annotated[
+        int, option(SOLVE_PANEL, "Processes for a grid; -1 for all cores.", metavar="N")
+    ] = 1,
+    seed: Seed = Options.random_state,
     plot: Plot = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Fit penalised linear models over many penalty weights.
 
@@ -171,55 +136,51 @@ def path_command(
     chosen = loss_key(loss)
     weights = _numbers(lams)
     require_drawable(plot)
-    design = read_data(
-        data,
-        target,
-        positive=positive,
-        bins=bins,
-        thresholds=thresholds,
-        encoding=encoding,
-        missing=missing,
-        weights_column=weights_column,
-        class_weight=class_weight,
-    ).design()
-    tell_warnings(design, quiet)
+    design = data.design()
+    tell_warnings(design, output.quiet)
     make = penalty_maker(
-        penalty, design, gamma=gamma, expert=expert_features, settings=settings,
-        binned=bins is not None or thresholds is not None,
-    )  # fmt: skip
+        penalty,
+        design,
+        gamma=gamma,
+        expert=expert_features,
+        settings=settings,
+        binned=data.bins is not None or data.thresholds is not None,
+    )
+    common: dict[str, Any] = {
+        "sample_weight": design.weight,
+        "loss": chosen,
+        "penalty": make,
+        "tol": tol,
+        "cv": cv or None,
+        "random_state": seed,
+    }
     started = time.perf_counter()
     found: Found
     try:
-        with _counting(quiet) as progress:
+        with counting("fitting", "models", output.quiet or not sys.stderr.isatty()) as tell:
+            common["progress"] = tell and (lambda done, total: tell(done, 0, total))
             if shape is None:
                 from milpscore.proximal import path
 
-                found = path(
-                    design.X, design.y, sample_weight=design.weight, loss=chosen, penalty=make,
-                    lams=weights, n_lams=n_lams, ratio=ratio, tol=tol,
-                    cv=cv or None, random_state=seed, progress=progress,
-                )  # fmt: skip
+                found = path(design.X, design.y, lams=weights, n_lams=n_lams, ratio=ratio, **common)
             else:
                 from milpscore.proximal import facets_grid
 
                 found = facets_grid(
-                    design.X, design.y, sample_weight=design.weight, loss=chosen, penalty=make,
-                    n_alpha=shape[0], n_gamma=shape[1], tol=tol, n_jobs=jobs,
-                    cv=cv or None, random_state=seed, progress=progress,
-                )  # fmt: skip
+                    design.X, design.y, n_alpha=shape[0], n_gamma=shape[1], n_jobs=jobs, **common
+                )
     except KeyboardInterrupt:
         say("Interrupted: a path cannot be resumed; ask for fewer models, or a larger --tol.")
         raise typer.Exit(INTERRUPTED) from None
     found = _with_terms(found, design)
     seconds = time.perf_counter() - started
-    if json:
+    if output.json:
         print_json(_report(found, design, penalty, chosen, seconds))
     else:
         _print(found, seconds)
     _tell_unfinished(found.table, tol)
     if plot is not None:
         save_figure(_figure(found, design, gamma), plot)
-        say(f"The figure was saved in {plot}.")
 
 
 def _grid_shape(text: str, penalty: str, gamma: float | None, lams: str | None) -> tuple[int, int]:
@@ -243,18 +204,6 @@ def _numbers(text: str | None) -> list[float] | None:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise OptionError(f"--lams {text!r}: write numbers with commas, say 1,0.1,0.01") from None
-
-
-@contextmanager
-def _counting(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A live count of models on standard error where that is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("fitting") as status:
-        yield lambda done, total: status.update(f"{done} of {total} models")
 
 
 def _with_terms(found: Found, design: Design) -> Found:
@@ -298,8 +247,7 @@ def _report(
 
 def _print(found: Found, seconds: float) -> None:
     """What a person reads: the path's table, or the best models of a grid."""
-    from milpscore.cli._path_table import grid_table, path_table
-    from milpscore.cli._table import output
+    from milpscore.cli._tables import grid_table, output, path_table
     from milpscore.proximal import ProximalPath
 
     console = output()

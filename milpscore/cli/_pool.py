@@ -2,122 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milpscore.cli import _options as options
-from milpscore.cli._common import (
+from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
-    builder_arguments,
-    constraints_of,
-    formulation_key,
     noting_interrupts,
     print_json,
-    read_data,
-    require_bins,
+    require_drawable,
     require_folder,
+    save_figure,
     say,
-    settable,
     tell_warnings,
 )
-from milpscore.cli._figures import require_drawable, save_figure
+from milpscore.cli.groups import (
+    MODEL_PANEL,
+    NAMES,
+    OUTPUT_PANEL,
+    SOLVE_PANEL,
+    CardOptions,
+    DataOptions,
+    LimitOptions,
+    NodeLimit,
+    OutputOptions,
+    Plot,
+    TimeLimit,
+    option,
+    settable,
+)
 from milpscore.core.errors import DataError, OptionError
+from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
+    from milpscore.core.card import Card
     from milpscore.core.program import Program
     from milpscore.pools import Front, Pool
 
-Epsilon = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SHARE",
-        help="Cards may be worse than the best one by this share of its objective (default 0.01).",
-        rich_help_panel=options.MODEL_PANEL,
-    ),
-]
-MaxCards = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=1,
-        help="Stop at so many cards (default 10000).",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
-EveryIntercept = Annotated[
-    bool,
-    typer.Option(
-        "--every-intercept",
-        help="Keep points once for each intercept that is good enough, not with the best one only.",
-        rich_help_panel=options.MODEL_PANEL,
-    ),
-]
-Pareto = Annotated[
-    bool,
-    typer.Option(
-        "--pareto",
-        help="In place of a pool the best card for every number of terms up to --max-terms.",
-        rich_help_panel=options.MODEL_PANEL,
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Save all cards as CSV, one row each: figures, then the points of every column.",
-        rich_help_panel=options.OUTPUT_PANEL,
-    ),
-]
-Certificates = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="With --pareto: save a certificate of every size that is not dominated, for "
-        "'milpscore verify'.",
-        rich_help_panel=options.OUTPUT_PANEL,
-    ),
-]
-Plot = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Draw the points of every column over the pool, or loss against terms (png, pdf or "
-        "svg).",
-        rich_help_panel=options.OUTPUT_PANEL,
-    ),
-]
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class PoolCard(CardOptions):
+    """A pool is of risk scores unless another formulation is named."""
+
+    formulation: Annotated[
+        str, option(MODEL_PANEL, f"One of {', '.join(NAMES)}.", metavar="NAME")
+    ] = "risk-score"
 
 
 def pool_command(
-    data: options.Data,
-    target: options.Target,
-    positive: options.Positive = None,
-    bins: options.Bins = None,
-    thresholds: options.Thresholds = None,
-    encoding: options.EncodingOption = None,
-    missing: options.MissingOption = options.Missing.error,
-    weights_column: options.WeightsColumn = None,
-    class_weight: options.ClassWeightOption = None,
-    formulation: options.Formulation = "risk-score",
-    coef_min: options.CoefMin = None,
-    coef_max: options.CoefMax = None,
-    max_terms: options.MaxTerms = None,
-    settings: options.Settings = None,
-    constraints: options.Constraints = None,
-    epsilon: Epsilon = None,
-    every_intercept: EveryIntercept = False,
-    pareto: Pareto = False,
-    max_cards: MaxCards = None,
-    time_limit: options.TimeLimit = 60.0,
-    node_limit: options.NodeLimit = None,
-    out: Out = None,
-    certificates: Certificates = None,
+    data: DataOptions,
+    card: PoolCard,
+    limits: LimitOptions,
+    output: OutputOptions,
+    epsilon: Annotated[
+        float | None,
+        option(
+            MODEL_PANEL,
+            "Cards may be worse than the best one by this share of its objective (default 0.01).",
+            metavar="SHARE",
+        ),
+    ] = None,
+    every_intercept: Annotated[
+        bool,
+        option(
+            MODEL_PANEL,
+            "Keep points once for each intercept that is good enough, not with the best one only.",
+            "--every-intercept",
+        ),
+    ] = False,
+    pareto: Annotated[
+        bool,
+        option(
+            MODEL_PANEL,
+            "In place of a pool the best card for every number of terms up to --max-terms.",
+            "--pareto",
+        ),
+    ] = False,
+    max_cards: Annotated[
+        int | None,
+        option(SOLVE_PANEL, "Stop at so many cards (default 10000).", metavar="N", min=1),
+    ] = None,
+    time_limit: TimeLimit = Options.time_limit,
+    node_limit: NodeLimit = Options.node_limit,
+    out: Annotated[
+        Path | None,
+        option(
+            OUTPUT_PANEL,
+            "Save all cards as CSV, one row each: figures, then the points of every column.",
+            metavar="FILE",
+        ),
+    ] = None,
+    certificates: Annotated[
+        Path | None,
+        option(
+            OUTPUT_PANEL,
+            "With --pareto: save a certificate of every size that is not dominated, for "
+            "'milpscore verify'.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     plot: Plot = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Find every card that is nearly as good as the best one.
 
@@ -125,58 +115,31 @@ def pool_command(
     objective no card is missing. Its cards show which features every good
     card needs, and which can be left out.
     """
-    name = formulation_key(formulation)
-    arguments = builder_arguments(
-        name, settings, coef_min=coef_min, coef_max=coef_max, max_terms=max_terms
-    )
-    arguments |= constraints_of(constraints)
-    _refuse_mixed(
-        pareto,
-        {"--epsilon": epsilon, "--max-cards": max_cards, "--every-intercept": every_intercept},
-        certificates,
-    )
+    arguments = card.arguments(limits)
+    of_pool = {"epsilon": epsilon, "max_cards": max_cards, "every_intercept": every_intercept}
+    _refuse_mixed(pareto, of_pool, certificates)
     require_folder(out)
     require_drawable(plot)
-    design = read_data(
-        data,
-        target,
-        positive=positive,
-        bins=bins,
-        thresholds=thresholds,
-        encoding=encoding,
-        missing=missing,
-        weights_column=weights_column,
-        class_weight=class_weight,
-    ).design()
-    require_bins(name, design, encoding)
-    tell_warnings(design, quiet)
-    if pareto and "max_terms" in settable(name):
-        arguments.setdefault("max_terms", design.shape[1])
-    limits: dict[str, Any] = {
+    design = data.design(card.name)
+    tell_warnings(design, output.quiet)
+    if pareto and limits.max_terms is None and "max_terms" in settable(card.name):
+        arguments["max_terms"] = design.shape[1]
+    asked: dict[str, Any] = {
         "time_limit": time_limit,
         "node_limit": node_limit,
-        "progress": False if quiet else None,
+        "progress": output.progress,
     }
-    if not pareto:
-        limits |= {"every_intercept": every_intercept}
-        limits |= {} if epsilon is None else {"epsilon": epsilon}
-        limits |= {} if max_cards is None else {"max_cards": max_cards}
+    asked |= {name: value for name, value in of_pool.items() if value not in (None, False)}
     with noting_interrupts() as interrupted:
         try:
-            found = _found(design, name, arguments, limits, pareto)
+            found = _found(design, card.name, arguments, asked, pareto)
         except KeyboardInterrupt:
             say("Interrupted before the search began: there is no card yet.")
             raise typer.Exit(INTERRUPTED) from None
-        _print(found, json)
+        _print(found, output.json)
     _save(found, out, plot)
     if certificates is not None:
-        source = {
-            "target": target,
-            "weights_column": weights_column,
-            "class_weight": None if class_weight is None else class_weight.value,
-            "missing": missing.value,
-        }
-        _certify(found, certificates, source)
+        _certify(found, certificates, data.source)
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
     if not _count(found):
@@ -187,7 +150,8 @@ def _refuse_mixed(pareto: bool, of_pool: dict[str, Any], certificates: Path | No
     """Refuse options of the other kind of answer, and a place that is no folder."""
     given = [name for name, value in of_pool.items() if value not in (None, False)]
     if pareto and given:
-        raise OptionError(f"{given[0]} belongs to a pool: leave it or --pareto out")
+        option_name = f"--{given[0].replace('_', '-')}"
+        raise OptionError(f"{option_name} belongs to a pool: leave it or --pareto out")
     if certificates is None:
         return
     if not pareto:
@@ -220,18 +184,13 @@ def _count(found: Pool | Front) -> int:
 
 def _print(found: Pool | Front, as_json: bool) -> None:
     """Print a pool or a front."""
-    from milpscore.cli import _pool_table as tables
     from milpscore.pools import Pool
 
-    if isinstance(found, Pool):
-        if as_json:
-            print_json(tables.pool_report(found))
-        else:
-            tables.print_pool(found)
-    elif as_json:
-        print_json(tables.front_report(found))
+    is_pool = isinstance(found, Pool)
+    if as_json:
+        print_json(_pool_report(found) if is_pool else _front_report(found))
     else:
-        tables.print_front(found)
+        (_print_pool if is_pool else _print_front)(found)  # type: ignore[operator]
 
 
 def _save(found: Pool | Front, out: Path | None, plot: Path | None) -> None:
@@ -255,7 +214,6 @@ def _save(found: Pool | Front, out: Path | None, plot: Path | None) -> None:
     else:
         loss_against_terms(found, figure.add_subplot())
     save_figure(figure, plot)
-    say(f"The figure was saved in {plot}.")
 
 
 def _certify(found: Any, folder: Path, source: dict[str, Any]) -> None:
@@ -265,3 +223,132 @@ def _certify(found: Any, folder: Path, source: dict[str, Any]) -> None:
         made = found.certificate(k, source=source)
         made.to_json(path)
         say(f"The certificate was saved in {path}; evidence: {made.evidence['kind']}.")
+
+
+def _pool_report(pool: Pool) -> dict[str, Any]:
+    """The object of ``--json``."""
+    design = pool.statement.design
+    return {
+        "formulation": pool.statement.formulation,
+        "n_cards": len(pool),
+        "epsilon": pool.epsilon,
+        "objective": pool.optimum,
+        "threshold": pool.threshold,
+        "complete": pool.complete,
+        "complete_up_to": pool.complete_up_to,
+        "proved": pool.proved,
+        "stopped": pool.stopped,
+        "missing": pool.missing,
+        "every_intercept": pool.every_intercept,
+        "cards": [
+            {"intercept": card.intercept, "coefficients": card.coefficients.tolist(), **figures}
+            for card, figures in zip(pool.cards, _figures(pool), strict=True)
+        ],
+        "importance": pool.importance.reset_index().to_dict("records"),
+        "feature_importance": pool.feature_importance.reset_index().to_dict("records"),
+        "design_columns": list(design.names),
+        "fingerprint": design.fingerprint,
+        "nodes": pool.nodes,
+        "seconds": pool.seconds,
+    }
+
+
+def _figures(pool: Pool) -> list[dict[str, Any]]:
+    """The figures of every card: the table's columns before the points."""
+    count = pool.table.shape[1] - pool.statement.design.shape[1]
+    kept = [name for name in pool.table.columns[:count] if name != "intercept"]
+    rows = pool.table.iloc[:, :count][kept].to_numpy(object).tolist()
+    return [dict(zip(kept, row, strict=True)) for row in rows]
+
+
+def _front_report(front: Front) -> dict[str, Any]:
+    """The object of ``--json``."""
+    return {
+        "complete": front.complete,
+        "sizes": [
+            {
+                "max_terms": k,
+                **result.summary(),
+                "dominated": front.dominated[k],
+                "intercept": None if result.card is None else result.card.intercept,
+                "coefficients": None if result.card is None else result.card.coefficients.tolist(),
+            }
+            for k, result in front.results.items()
+        ],
+        "design_columns": list(front.program.statement.design.names),
+        "seconds": front.seconds,
+    }
+
+
+def _print_pool(pool: Pool) -> None:
+    """How many cards and what is proved, the best of them, and what they say of the features."""
+    from milpscore.cli._tables import Column, output, table
+
+    console = output()
+    if not pool.cards:
+        advice = ": loosen the constraints, the ranges or --max-terms" if pool.complete else ""
+        console.print(f"No card: {pool.missing}{advice}.", markup=False)
+        return
+    names, total = pool.statement.design.names, len(pool)
+    kinds = int(pool.table["decisions"].nunique())
+    many = "1 card" if total == 1 else f"{total} cards ({kinds} of them answer differently)"
+    near = f"within {100 * pool.epsilon:g} % of {pool.optimum:.6f}"
+    console.print(f"{many} {near}: {pool.missing}.\n", markup=False)
+    rows = pool.table.head(_SHOWN).to_dict("records")
+    for row, card in zip(rows, pool.cards, strict=False):
+        row["card"] = _points(card, names)
+    columns = {
+        "objective": Column("objective", "{:.6f}"),
+        "loss": Column("loss", "{:.6f}"),
+        "terms": Column("terms"),
+        "intercept": Column("intercept", "{:g}"),
+        "card": Column("card", words=True),
+    }
+    console.print(table(rows, columns))
+    if total > _SHOWN:
+        console.print(f"... and {total - _SHOWN} more; --out FILE saves them all.")
+    console.print()
+    used = pool.importance[pool.importance["share"] > 0]
+    used = used.sort_values("share", ascending=False, kind="stable").rename_axis("column")
+    ranges = used.reset_index().to_dict("records")
+    for row in ranges:
+        row["points"] = f"{row['min_points']:.0f} to {row['max_points']:.0f}"
+        row["rise"] = f"{row['min_reliance']:.4f} to {row['max_reliance']:.4f}"
+    columns = {
+        "column": Column("column", words=True),
+        "share": Column("cards", "{:.1%}"),
+        "points": Column("points"),
+        "rise": Column("rise of the loss without it"),
+    }
+    console.print(table(ranges, columns))
+    console.print(f"{pool.seconds:.1f} s, {pool.nodes} nodes.")
+
+
+def _print_front(front: Front) -> None:
+    """One line a size."""
+    from milpscore.cli._tables import Column, output, table
+
+    names, rows = front.program.statement.design.names, []
+    for k, result in front.results.items():
+        card = "no card" if result.card is None else _points(result.card, names)
+        figures = {**result.summary(), "size": k}
+        rows.append({**figures, "card": "dominated" if front.dominated[k] else card})
+    columns = {
+        "size": Column("terms"),
+        "objective": Column("objective", "{:.6f}"),
+        "bound": Column("bound", "{:.6f}"),
+        "gap": Column("gap", "{:.2%}"),
+        "claim": Column("claim"),
+        "card": Column("card", words=True),
+    }
+    console = output()
+    console.print(table(rows, columns))
+    left = "" if front.complete else " Interrupted: later sizes are missing."
+    console.print(f"{front.seconds:.1f} s.{left}")
+
+
+def _points(card: Card, names: Sequence[str]) -> str:
+    """The points of a card in one line."""
+    used = card.coefficients.nonzero()[0].tolist()
+    said = ", ".join(f"{card.coefficients[j]:+d} {names[j]}" for j in used)
+    return said or "no points"

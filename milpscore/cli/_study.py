@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milpscore.cli import _options as options
-from milpscore.cli._common import (
+from milpscore.cli import groups as options
+from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
+    counting,
     noting_interrupts,
     print_json,
+    require_drawable,
     require_folder,
+    save_figure,
     say,
 )
-from milpscore.cli._counting import counting
-from milpscore.cli._figures import require_drawable, save_figure
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -153,7 +154,6 @@ def plot_command(
     from milpscore.study import read_study
 
     save_figure(study_figure(read_study(results).table()), out)
-    say(f"The figure was saved in {out}.")
 
 
 def _sentence(report: StudyReport) -> str:
@@ -166,8 +166,9 @@ def _sentence(report: StudyReport) -> str:
 
 def _print_by_model(table: Any) -> None:
     """Counts of each data set and model."""
-    from milpscore.cli._frame_table import frame_table
-    from milpscore.cli._table import output
+    from milpscore.cli._tables import Column, output, table as printed
 
     counts = table.groupby(["data", "model", "status"], sort=False).size().unstack(fill_value=0)
-    output().print(frame_table(counts.reset_index().rename_axis(columns=None)))
+    frame = counts.reset_index()
+    columns = {name: Column(str(name), words=name in ("data", "model")) for name in frame}
+    output().print(printed(frame.to_dict("records"), columns))

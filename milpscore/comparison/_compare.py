@@ -20,6 +20,7 @@ from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of, relative_gap
 from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
+from milpscore.fitting import MAX_TERMS
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding._savings import savings_table
@@ -106,7 +107,7 @@ def compare(
     options : mapping, optional
         Further solver options.
     **common :
-        Builder arguments for every formulation that has them, such as ``max_terms``.
+        Builder arguments for every formulation that has them; ``max_terms`` is 5 unless given.
 
     Returns
     -------
@@ -168,7 +169,7 @@ def compare(
     saved = None
     if len(savings) and not run.interrupted:
         saved = savings_table(programs, savings, seconds.whole, solver=solver, **run.options)
-    return Comparison(table, results, design.names, saved)
+    return Comparison(table, results, design.names, saved, programs)
 
 
 def _roundings(given: Sequence[str]) -> tuple[str, ...]:
@@ -206,7 +207,8 @@ def _arguments(
     shared = {
         name: {k: v for k, v in common.items() if k in accepted} for name, accepted in known.items()
     }
-    return {name: {**shared[name], **own.get(name, {})} for name in names}
+    few = {name: {"max_terms": MAX_TERMS} if "max_terms" in known[name] else {} for name in names}
+    return {name: {**few[name], **shared[name], **own.get(name, {})} for name in names}
 
 
 def _no_answer(name: str, message: str) -> dict[str, Any]:

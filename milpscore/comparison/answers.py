@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from milpscore.core.program import Program
 from milpscore.core.result import Result
 
 KINDS = ("exact", "relaxed", "randomised", "nearest")
@@ -55,12 +56,15 @@ class Comparison:
         The design columns, in the order of the results' coefficients.
     savings : DataFrame or None
         What a proximal start saved, where that was asked for.
+    programs : mapping from formulation to Program
+        The exact ones that could be stated.
     """
 
     table: pd.DataFrame
     results: Mapping[tuple[str, str], Result] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     savings: pd.DataFrame | None = None
+    programs: Mapping[str, Program] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """The table's leading columns as text."""

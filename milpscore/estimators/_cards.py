@@ -26,7 +26,7 @@ from milpscore.core.terms import SmoothLoss
 from milpscore.data import Binner, apply_columns, encode_labels
 from milpscore.data.checking import validated_frame
 from milpscore.data.columns import renamed
-from milpscore.fitting import fit_card
+from milpscore.fitting import MAX_TERMS, fit_card
 from milpscore.formulations import FORMULATIONS
 from milpscore.losses.registry import link_of
 from milpscore.report import report
@@ -35,9 +35,6 @@ from milpscore.solvers.options import Options
 
 PerColumn: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Intercept = Literal["zero", "integer", "real"]
-
-MAX_TERMS = 5
-"""Terms of a card that is fitted for a person, unless asked otherwise."""
 
 _SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads")
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milpscore.cli import _options as options
-from milpscore.cli._common import INTERRUPTED, noting_interrupts
+from milpscore.cli.common import INTERRUPTED, noting_interrupts
+from milpscore.cli.groups import SOLVE_PANEL, Quiet, option, spelt
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -60,13 +60,14 @@ PARTS = (
     ),
 )
 
-TimeLimit = Annotated[
-    float,
-    typer.Option(metavar="SECONDS", min=0, help="Seconds of solving, all programs together."),
-]
 
-
-def demo_command(time_limit: TimeLimit = 60.0, quiet: options.Quiet = False) -> None:
+def demo_command(
+    time_limit: Annotated[
+        float,
+        option(SOLVE_PANEL, "Seconds of solving, all programs together.", metavar="SECONDS", min=0),
+    ] = 60.0,
+    quiet: Quiet = False,
+) -> None:
     """Certify a score on breast-cancer data; no file and no network needed.
 
     An integer card with its certificate, and beside it the LP relaxations
@@ -74,7 +75,7 @@ def demo_command(time_limit: TimeLimit = 60.0, quiet: options.Quiet = False) -> 
     """
     import pandas as pd
 
-    from milpscore.cli._table import LEGEND, comparison, labelled, output
+    from milpscore.cli._tables import LEGEND, comparison, labelled, output
 
     started = time.perf_counter()
     console = output()
@@ -94,9 +95,7 @@ def demo_command(time_limit: TimeLimit = 60.0, quiet: options.Quiet = False) -> 
     table = pd.concat([answer.table for answer in answers], ignore_index=True)
     console.print(comparison(table, console.width))
     console.print()
-    console.print(
-        labelled((options.spelt(part.formulation), part.words) for part in PARTS[: len(answers)])
-    )
+    console.print(labelled((spelt(part.formulation), part.words) for part in PARTS[: len(answers)]))
     console.print(
         "\nThe LP relaxation gives a bound, its roundings (the best of 100 randomised ones, and "
         f"the nearest) give cards, and the exact program closes the gap. {LEGEND}",
@@ -175,11 +174,11 @@ def _about(design: Design) -> Iterable[tuple[str, str]]:
 
 def _show_card(console: Any, design: Design, answer: Comparison) -> None:
     """The card of the first part, and its certificate in plain words."""
-    from milpscore.cli._report import make_card
+    from milpscore.cli._fit import card_of
 
     results = answer.results
     exact, relaxed = results["slim", "exact"], results["slim", "relaxed"]
-    card = make_card(design, exact, "Is the tumour malignant?")
+    card = card_of(answer.programs["slim"], exact, "Is the tumour malignant?")
     if card is None:
         console.print(f"\nNo card: {exact.message}", markup=False)
         return

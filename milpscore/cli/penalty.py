@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from milpscore.cli._common import parse_setting
-from milpscore.cli._options import spelt
+from milpscore.cli.groups import parse_setting, spelt
 from milpscore.core.errors import DataError, OptionError
 from milpscore.losses.registry import EXACT_ONLY, LOSSES as ALL_LOSSES
 from milpscore.penalties import PENALTIES
@@ -34,13 +33,7 @@ _BY_OPTION = {"gamma": "--gamma", "expert": "--expert-features", "blocks": "--bi
 
 
 def loss_key(name: str) -> str:
-    """The registry's name of a loss as it was typed.
-
-    Raises
-    ------
-    OptionError
-        It is none of :data:`LOSSES`.
-    """
+    """The registry's name of a loss as it was typed."""
     if spelt(name) not in LOSSES:
         raise OptionError(f"there is no --loss {name!r} for two classes; use {', '.join(LOSSES)}")
     return name.replace("-", "_")
@@ -55,26 +48,7 @@ def penalty_maker(
     settings: Sequence[str] | None,
     binned: bool,
 ) -> Callable[..., ProxPenalty]:
-    """What makes the penalty from lam (and gamma, where a grid varies it).
-
-    Parameters
-    ----------
-    name : str
-        As typed.
-    design : Design
-    gamma : float, optional
-    expert : str, optional
-        Names of features or columns, parted by commas.
-    settings : sequence of str, optional
-        Texts ``key=value``.
-    binned : bool
-        Whether bins were asked for.
-
-    Raises
-    ------
-    DataError, OptionError
-        For an unknown penalty, an option it does not take or needs, or an unknown feature.
-    """
+    """What makes the penalty from lam (and gamma, where a grid varies it)."""
     made = _class_of(name)
     known = tuple(inspect.signature(made).parameters)[1:]
     given: dict[str, Any] = {}

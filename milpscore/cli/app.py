@@ -9,19 +9,16 @@ import typer
 from typer.core import TyperGroup
 
 from milpscore._version import __version__
-from milpscore.cli._common import complain
 from milpscore.cli._compare import compare_command
 from milpscore.cli._crf import crf_app
-from milpscore.cli._demo import demo_command
-from milpscore.cli._export import export_command
-from milpscore.cli._fit import fit_command
-from milpscore.cli._list import list_command
+from milpscore.cli._fit import export_command, fit_command, list_command
 from milpscore.cli._path import path_command
 from milpscore.cli._pool import pool_command
-from milpscore.cli._predict import predict_command
-from milpscore.cli._report_page import report_command
+from milpscore.cli._saved import predict_command, report_command, verify_command
 from milpscore.cli._study import study_app
-from milpscore.cli._verify import verify_command
+from milpscore.cli.common import complain
+from milpscore.cli.demo import demo_command
+from milpscore.cli.groups import grouped
 from milpscore.core.errors import MilpscoreError
 
 # Typer makes only this one of its usage errors public; the others share its base.
@@ -92,15 +89,18 @@ def milpscore(
         typer.echo(context.get_help())
 
 
-app.command("fit")(fit_command)
-app.command("compare")(compare_command)
-app.command("path")(path_command)
-app.command("pool")(pool_command)
+for name, command in {
+    "fit": fit_command,
+    "compare": compare_command,
+    "path": path_command,
+    "pool": pool_command,
+    "export": export_command,
+    "predict": predict_command,
+    "verify": verify_command,
+    "report": report_command,
+    "list": list_command,
+    "demo": demo_command,
+}.items():
+    app.command(name)(grouped(command))
 app.add_typer(study_app, name="study")
-app.command("export")(export_command)
-app.command("predict")(predict_command)
-app.command("verify")(verify_command)
-app.command("report")(report_command)
 app.add_typer(crf_app, name="crf")
-app.command("list")(list_command)
-app.command("demo")(demo_command)

@@ -1,0 +1,281 @@
+"""``milpscore predict``, ``verify`` and ``report``: what is done with a saved card."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from milpscore.cli.common import print_json, require_folder, say
+from milpscore.cli.groups import (
+    DATA_PANEL,
+    OUTPUT_PANEL,
+    SOLVE_PANEL,
+    ClassWeightOption,
+    DataFile,
+    Json,
+    QuietOption,
+    Seed,
+    WeightsColumn,
+    argument,
+    option,
+)
+from milpscore.core.errors import DataError, OptionError
+from milpscore.solvers.options import Options
+
+if TYPE_CHECKING:
+    from milpscore.certificate import Certificate
+    from milpscore.scorecard import Scorecard
+
+NOT_PROVED = 1
+PROOF_SECONDS = 600.0
+"""Proving again takes as long as it takes: a limit that only guards against hanging."""
+
+Target = Annotated[
+    str | None,
+    option(DATA_PANEL, "Column with the labels; default: the certificate's.", metavar="COL"),
+]
+
+
+class Unseen(StrEnum):
+    """What a value means that the card does not foresee."""
+
+    error = "error"
+    zero = "zero"
+
+
+def predict_command(
+    card: Annotated[Path, argument("CARD.json", "Card saved by 'milpscore fit --out'.")],
+    data: DataFile,
+    out: Annotated[
+        Path | None,
+        option(OUTPUT_PANEL, "Write the CSV here instead of to standard output.", metavar="FILE"),
+    ] = None,
+    scores: Annotated[bool, option(OUTPUT_PANEL, "Add the column 'total'.", "--scores")] = False,
+    unseen: Annotated[
+        Unseen,
+        option(
+            DATA_PANEL,
+            "A category or missing value the card does not foresee: an error, or no points.",
+        ),
+    ] = Unseen.error,
+) -> None:
+    """Apply a saved card to a CSV file; the answers are CSV, one line a row.
+
+    Columns are found by name; those the card has no points for may be
+    absent. A risk score adds the column 'risk', the probability of the
+    positive label.
+    """
+    import pandas as pd
+
+    from milpscore.data import read_frame
+    from milpscore.scorecard import Scorecard
+
+    require_folder(out)
+    loaded = Scorecard.load(card)
+    totals = loaded.score(read_frame(data), unseen=unseen.value)
+    table = pd.DataFrame({"prediction": loaded.labels(totals)})
+    if loaded.risk is not None:
+        table["risk"] = loaded.risks(totals)
+    if scores:
+        whole = bool((totals == totals.round()).all())
+        table.insert(0, "total", totals.astype("int64") if whole else totals)
+    table.to_csv(sys.stdout if out is None else out, index=False, lineterminator="\n")
+
+
+def verify_command(
+    certificate: Annotated[
+        Path,
+        argument("CERTIFICATE.json", "Certificate saved by 'milpscore fit --certificate'."),
+    ],
+    data: DataFile,
+    target: Target = None,
+    time_limit: Annotated[
+        float,
+        option(SOLVE_PANEL, "Seconds for solving anything again.", metavar="SECONDS", min=0),
+    ] = PROOF_SECONDS,
+    json: Json = False,
+) -> None:
+    """Re-prove a certificate: card, objective and bound, part by part.
+
+    The bound is proved from the recorded evidence and the data, without the
+    solver that found the card; where no evidence is recorded, by solving
+    again with another engine or seed. Exit code 0: everything claimed was
+    proved; 1: some part was refuted, or could not be proved.
+    """
+    from milpscore.certificate import Certificate, verify_certificate
+
+    made = Certificate.from_json(certificate)
+    X, y, weights = _data(made.data, data, target, missing=made.data.get("missing", "error"))
+    found = verify_certificate(made, X, y, time_limit=time_limit, **weights)
+    if json:
+        print_json({"proved": found.proved, "parts": [vars(part) for part in found.parts]})
+    else:
+        typer.echo(found.to_text())
+    if not found.proved:
+        raise typer.Exit(NOT_PROVED)
+
+
+def report_command(
+    card: Annotated[
+        Path,
+        argument(
+            "CARD.json",
+            "Card saved by 'milpscore fit --out', or certificate saved by 'milpscore fit "
+            "--certificate'.",
+        ),
+    ],
+    data: DataFile,
+    output: QuietOption,
+    target: Target = None,
+    certificate: Annotated[
+        Path | None,
+        option(
+            DATA_PANEL,
+            "Certificate of the card: it tells which cards the bound speaks of.",
+            metavar="FILE",
+        ),
+    ] = None,
+    weights_column: WeightsColumn = None,
+    class_weight: ClassWeightOption = None,
+    compare: Annotated[
+        bool,
+        option(
+            SOLVE_PANEL,
+            "Solve the certificate's program again beside its LP and rounded cards, and show all.",
+            "--compare",
+        ),
+    ] = False,
+    verify: Annotated[
+        bool,
+        option(
+            SOLVE_PANEL,
+            "Prove the certificate again, as 'milpscore verify' does, and show what came of it.",
+            "--verify",
+        ),
+    ] = False,
+    time_limit: Annotated[
+        float,
+        option(SOLVE_PANEL, "Seconds for --compare, and for --verify.", metavar="SECONDS", min=0),
+    ] = Options.time_limit,
+    seed: Seed = Options.random_state,
+    out: Annotated[Path, option(OUTPUT_PANEL, "The page to write.", metavar="FILE")] = Path(
+        "report.html"
+    ),
+) -> None:
+    """Write one self-contained HTML page: the card, its proof, its figures.
+
+    The card stands first and prints on a page of its own. What is proved is
+    put in words derived from the bound, and claimed only for the data with
+    the card's fingerprint. Weights are read as for the certificate unless
+    options say otherwise.
+    """
+    from milpscore.certificate import verify_certificate
+    from milpscore.report import report
+    from milpscore.report.again import compared_again
+
+    require_folder(out)
+    given = _card_or_certificate(card)
+    proof = _proof(given, certificate)
+    foreseen = any(each.kind == "missing" for each in given.columns)
+    X, y, weights = _data(
+        {} if proof is None else proof.data,
+        data,
+        target,
+        missing="bin" if foreseen else "error",
+        weights_column=weights_column,
+        class_weight=None if class_weight is None else class_weight.value,
+    )
+    comparison = verification = None
+    if compare:
+        comparison = compared_again(
+            _required(proof, "--compare"),
+            X,
+            y,
+            **weights,
+            time_limit=time_limit,
+            random_state=seed,
+            progress=output.progress,
+        )
+    if verify:
+        verification = verify_certificate(
+            _required(proof, "--verify"), X, y, time_limit=time_limit, **weights
+        )
+    report(
+        given,
+        X,
+        y,
+        path=out,
+        certificate=proof,
+        comparison=comparison,
+        verification=verification,
+        random_state=seed,
+        **weights,
+    )
+    say(f"The report was saved in {out}.")
+
+
+def _card_or_certificate(path: Path) -> Scorecard | Certificate:
+    """What the file holds."""
+    from milpscore.certificate import Certificate
+    from milpscore.scorecard import Scorecard
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        content = None  # the card's own reader says what is wrong
+    if isinstance(content, dict) and content.get("kind") == Certificate.kind:
+        return Certificate.from_json(path)
+    return Scorecard.load(path)
+
+
+def _proof(given: Scorecard | Certificate, certificate: Path | None) -> Certificate | None:
+    """The certificate, wherever it was given."""
+    from milpscore.certificate import Certificate
+
+    if not isinstance(given, Certificate):
+        return None if certificate is None else Certificate.from_json(certificate)
+    if certificate is not None:
+        raise OptionError("the first file is a certificate already: leave out --certificate")
+    return given
+
+
+def _required(proof: Certificate | None, wish: str) -> Certificate:
+    """The certificate, which tells the program."""
+    if proof is None:
+        raise OptionError(f"{wish} needs the program: give the certificate with --certificate FILE")
+    return proof
+
+
+def _data(
+    known: Mapping[str, Any],
+    data: Path,
+    target: str | None,
+    *,
+    missing: str,
+    weights_column: str | None = None,
+    class_weight: str | None = None,
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Features, labels and weights, read as for the certificate where no option says otherwise."""
+    from milpscore.data import read_table
+
+    column = target or known.get("target")
+    if not isinstance(column, str):
+        raise DataError(
+            "neither card nor certificate names the column of the labels: add --target COL"
+        )
+    weights = weights_column or known.get("weights_column")
+    X, y, *rest = read_table(data, column, missing=missing, weights=weights)  # type: ignore[call-overload]
+    return (
+        X,
+        y,
+        {
+            "sample_weight": rest[0] if rest else None,
+            "class_weight": class_weight or known.get("class_weight"),
+        },
+    )

@@ -1,0 +1,459 @@
+"""Options in groups: what several commands share stands once, as the fields of dataclasses."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from milpscore.core.errors import FormulationError, OptionError
+from milpscore.formulations import FORMULATIONS
+from milpscore.solvers.options import Options
+
+if TYPE_CHECKING:
+    from milpscore.core.design import Design
+
+DATA_PANEL = "Data"
+MODEL_PANEL = "Card"
+SOLVE_PANEL = "Solve"
+OUTPUT_PANEL = "Output"
+
+# on the command line these arguments of builders are options of their own
+_OPTION_OF = {
+    "class_weight": "--class-weight",
+    "constraints": "--constraints",
+    "positive": "--positive",
+    "sample_weight": "--weights-column",
+}
+
+
+class Encoding(StrEnum):
+    """How bins become columns."""
+
+    onehot = "onehot"
+    cumulative = "cumulative"
+
+
+class Missing(StrEnum):
+    """What a missing value means."""
+
+    error = "error"
+    bin = "bin"
+
+
+class ClassWeight(StrEnum):
+    """How the classes weigh."""
+
+    balanced = "balanced"
+
+
+def spelt(name: str) -> str:
+    """A registered name as it is typed on the command line."""
+    return name.replace("_", "-")
+
+
+def option(panel: str, help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
+    """An option under the heading of its panel."""
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **more)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """A positional argument."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with every parameter that is a dataclass spelt out as options, one a field.
+
+    Typer reads the signature made here; the command itself gets the dataclasses.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {}
+    spelt_out: list[inspect.Parameter] = []
+    for name, own in inspect.signature(command).parameters.items():
+        if not is_dataclass(hints[name]):
+            spelt_out.append(own.replace(annotation=hints[name], kind=own.KEYWORD_ONLY))
+            continue
+        groups[name] = hints[name]
+        types = get_type_hints(hints[name], include_extras=True)
+        for field in fields(groups[name]):
+            default = own.empty if field.default is MISSING else field.default
+            spelt_out.append(
+                inspect.Parameter(
+                    field.name, own.KEYWORD_ONLY, default=default, annotation=types[field.name]
+                )
+            )
+
+    def called(**given: Any) -> None:
+        made = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            for name, kind in groups.items()
+        }
+        command(**made, **given)
+
+    called.__doc__, called.__name__ = command.__doc__, command.__name__
+    called.__signature__ = inspect.Signature(spelt_out)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in spelt_out}
+    return called
+
+
+# ---------------------------------------------------------------- the table
+
+DataFile = Annotated[
+    Path,
+    argument("DATA.csv", "CSV file with a header line; commas, semicolons or tabs; UTF-8."),
+]
+WeightsColumn = Annotated[
+    str | None,
+    option(
+        DATA_PANEL, "Column with the weights of the rows; it is then no feature.", metavar="COL"
+    ),
+]
+ClassWeightOption = Annotated[
+    ClassWeight | None, option(DATA_PANEL, "Let both classes weigh the same in total.")
+]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it was read: X of shape (n, q), y, an unfitted binner or None, and weights."""
+
+    X: Any
+    y: Any
+    binner: Any
+    given: dict[str, Any]  # sample_weight, class_weight and positive, as make_design takes them
+
+    def design(self) -> Design:
+        """The design of the whole table."""
+        from milpscore.data import make_design
+
+        if self.binner is None:
+            return make_design(self.X, self.y, **self.given)
+        found: Design = self.binner.fit_design(self.X, self.y, **self.given)
+        return found
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """The table, its labels, and how its columns are binned."""
+
+    data: DataFile
+    target: Annotated[
+        str,
+        option(DATA_PANEL, "Column with the two labels.", metavar="COL", show_default=False),
+    ]
+    positive: Annotated[
+        str | None,
+        option(
+            DATA_PANEL,
+            "Label to score; by default 1, True, or the last of the two in order.",
+            metavar="VALUE",
+        ),
+    ] = None
+    bins: Annotated[
+        int | None,
+        option(
+            DATA_PANEL,
+            "Cut numeric columns into about N bins at quantiles (between all values where there "
+            "are ten or fewer).",
+            metavar="N",
+            min=2,
+        ),
+    ] = None
+    thresholds: Annotated[
+        Path | None,
+        option(
+            DATA_PANEL,
+            'Cut points by column: JSON {"Age": \\[30, 45]}, or CSV with the header '
+            "feature,threshold. Other columns follow --bins, or stay as they are.",
+            metavar="FILE",
+        ),
+    ] = None
+    encoding: Annotated[
+        Encoding | None,
+        option(
+            DATA_PANEL,
+            "Bins as one column each (onehot, the default), or a column 'Age >= 40' for each cut "
+            "(cumulative).",
+        ),
+    ] = None
+    missing: Annotated[
+        Missing,
+        option(DATA_PANEL, "Refuse missing values, or give them a column of their own."),
+    ] = Missing.error
+    weights_column: WeightsColumn = None
+    class_weight: ClassWeightOption = None
+
+    def read(self) -> Table:
+        """The table; columns are used as they are unless bins or thresholds are asked for."""
+        from milpscore.data import Binner, read_table, read_thresholds
+
+        if self.encoding is not None and self.bins is None and self.thresholds is None:
+            raise OptionError(
+                "--encoding says how bins become columns: add --bins N or --thresholds FILE"
+            )
+        cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
+        X, y, *rest = read_table(
+            self.data,
+            self.target,
+            positive=self.positive,
+            missing=self.missing.value,
+            weights=self.weights_column,
+        )
+        binner = None
+        if self.bins is not None or cuts is not None or self.missing is Missing.bin:
+            binner = Binner(
+                self.bins,
+                thresholds=cuts,
+                encoding=(self.encoding or Encoding.onehot).value,
+                missing=self.missing.value,
+            )
+        given = {
+            "sample_weight": rest[0] if rest else None,
+            "class_weight": None if self.class_weight is None else self.class_weight.value,
+            "positive": self.positive,
+        }
+        return Table(X, y, binner, given)
+
+    def design(self, formulation: str | None = None) -> Design:
+        """The design, refused in the command line's own words where a formulation needs bins."""
+        design = self.read().design()
+        if formulation != "fused_lasso" or design.blocks:
+            return design
+        if self.encoding is Encoding.cumulative:
+            raise FormulationError("fused-lasso needs one-hot bins: drop --encoding cumulative")
+        raise FormulationError("fused-lasso needs bins: add --bins N or --thresholds FILE")
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """How the table was read, for a certificate."""
+        return {
+            "target": self.target,
+            "weights_column": self.weights_column,
+            "class_weight": None if self.class_weight is None else self.class_weight.value,
+            "missing": self.missing.value,
+        }
+
+
+# ---------------------------------------------------------------- the card
+
+NAMES = [spelt(name) for name in FORMULATIONS]
+
+
+@dataclass(frozen=True)
+class CardOptions:
+    """The formulation, and what its card must be like."""
+
+    formulation: Annotated[
+        str, option(MODEL_PANEL, f"One of {', '.join(NAMES)}.", metavar="NAME")
+    ] = "slim"
+    settings: Annotated[
+        list[str] | None,
+        option(
+            MODEL_PANEL,
+            "Any other argument of the formulation, its value read as JSON (say l0_penalty=0.01 "
+            "or intercept=real); may be repeated. 'milpscore list' shows the keys.",
+            "--set",
+            metavar="KEY=VALUE",
+        ),
+    ] = None
+    constraints: Annotated[
+        Path | None,
+        option(
+            MODEL_PANEL,
+            "Operational constraints, TOML or YAML: signs, ranges, how many of a group, order "
+            "along bins, limits on errors and totals.",
+            metavar="FILE",
+        ),
+    ] = None
+
+    @property
+    def name(self) -> str:
+        """The registry's name of the formulation."""
+        return formulation_key(self.formulation)
+
+    def arguments(self, limits: LimitOptions) -> dict[str, Any]:
+        """The builder's arguments from the options and ``--set``."""
+        name, known = self.name, settable(self.name)
+        arguments: dict[str, Any] = dict(limits.given)
+        for each in arguments:
+            if each not in known:
+                raise FormulationError(
+                    f"{spelt(name)} takes no --{spelt(each)}; it takes {', '.join(known)}"
+                )
+        for text in self.settings or ():
+            key, value = parse_setting(text)
+            require_known(key, known, f"{spelt(name)} has no argument")
+            if key in arguments:
+                raise OptionError(f"{key} is given twice: keep one of the two")
+            arguments[key] = value
+        with_few_terms(name, arguments)
+        return arguments | constraints_of(self.constraints)
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """Limits of the points, which most formulations have."""
+
+    coef_min: Annotated[int | None, option(MODEL_PANEL, "Least points of a column.")] = None
+    coef_max: Annotated[int | None, option(MODEL_PANEL, "Most points of a column.")] = None
+    max_terms: Annotated[
+        int | None,
+        option(
+            MODEL_PANEL,
+            "At most so many columns with points; 5 unless given, --set max_terms=null for no "
+            "limit.",
+            min=0,
+        ),
+    ] = None
+
+    @property
+    def given(self) -> dict[str, int]:
+        """Those that were asked for."""
+        asked = {name: getattr(self, name) for name in ("coef_min", "coef_max", "max_terms")}
+        return {name: value for name, value in asked.items() if value is not None}
+
+
+def with_few_terms(formulation: str, arguments: dict[str, Any]) -> None:
+    """Limit the terms, as a card for a person wants it, where nothing else was asked for."""
+    from milpscore.fitting import MAX_TERMS
+
+    if "max_terms" in settable(formulation):
+        arguments.setdefault("max_terms", MAX_TERMS)
+
+
+def formulation_key(name: str) -> str:
+    """The registry's name of a formulation as it was typed."""
+    if name in FORMULATIONS:
+        return FORMULATIONS.name_of(name)
+    close = get_close_matches(name.replace("-", "_"), FORMULATIONS, n=1)
+    hint = f"did you mean {spelt(close[0])}? " if close else ""
+    known = ", ".join(map(spelt, FORMULATIONS))
+    raise FormulationError(f"there is no formulation {name!r}; {hint}there are {known}")
+
+
+def settable(formulation: str) -> tuple[str, ...]:
+    """Arguments of a builder that describe the card rather than the data."""
+    names = inspect.signature(FORMULATIONS[formulation]).parameters
+    return tuple(name for name in names if name not in ("X", "y", *_OPTION_OF))
+
+
+def require_known(key: str, known: Sequence[str], refusal: str) -> None:
+    """Refuse an argument that is not known, naming the nearest, or the option that is its place."""
+    if key in _OPTION_OF:
+        raise OptionError(f"--set {key}: use {_OPTION_OF[key]} instead")
+    if key not in known:
+        close = get_close_matches(key, known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise FormulationError(f"{refusal} {key!r}; {hint}known are {', '.join(known)}")
+
+
+def constraints_of(path: Path | None) -> dict[str, Any]:
+    """The builder's argument for a file of constraints; empty without one."""
+    if path is None:
+        return {}
+    from milpscore.constraints import read_constraints
+
+    return {"constraints": read_constraints(path)}
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Key and value of one ``--set``; a value that is no JSON is the text itself."""
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise OptionError(f"--set {text!r}: write key=value, for example --set margin=2")
+    try:
+        return key, json.loads(value, parse_constant=_refuse)
+    except ValueError:
+        return key, value.strip()
+
+
+def _refuse(constant: str) -> Any:
+    """NaN and Infinity are no JSON, though Python reads them."""
+    raise ValueError(constant)
+
+
+# ---------------------------------------------------------------- the solve, and what is written
+
+TimeLimit = Annotated[float, option(SOLVE_PANEL, "Seconds of solving.", metavar="SECONDS", min=0)]
+MipGap = Annotated[
+    float, option(SOLVE_PANEL, "Relative gap at which to stop; 0 asks for a proof.", min=0)
+]
+NodeLimit = Annotated[
+    int | None,
+    option(
+        SOLVE_PANEL,
+        "Branch-and-bound nodes at which to stop; unlike seconds, the same on every machine.",
+        min=0,
+    ),
+]
+Seed = Annotated[int, option(SOLVE_PANEL, "Seed of the solver and of every random choice.", min=0)]
+Plot = Annotated[
+    Path | None,
+    option(OUTPUT_PANEL, "Draw a figure of it (png, pdf or svg).", metavar="FILE"),
+]
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """Which solver runs, and for how long."""
+
+    solver: Annotated[
+        str,
+        option(
+            SOLVE_PANEL,
+            "auto, or one that 'milpscore list' names; the answer is checked the same.",
+            metavar="NAME",
+        ),
+    ] = "auto"
+    time_limit: TimeLimit = Options.time_limit
+    mip_gap: MipGap = Options.mip_gap
+    node_limit: NodeLimit = Options.node_limit
+    threads: Annotated[
+        int,
+        option(SOLVE_PANEL, "Cores; runs with more than one are not reproducible.", min=1),
+    ] = Options.threads
+    seed: Seed = Options.random_state
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What has no argument of its own."""
+        return {"mip_gap": self.mip_gap, "node_limit": self.node_limit, "threads": self.threads}
+
+
+Quiet = Annotated[bool, option(OUTPUT_PANEL, "No progress and no warnings.", "--quiet", "-q")]
+Json = Annotated[
+    bool,
+    option(
+        OUTPUT_PANEL,
+        "One JSON object on standard output, everything else on standard error.",
+        "--json",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class QuietOption:
+    """Silence."""
+
+    quiet: Quiet = False
+
+    @property
+    def progress(self) -> bool | None:
+        """What solvers are told: None shows a line in a terminal."""
+        return False if self.quiet else None
+
+
+@dataclass(frozen=True)
+class OutputOptions(QuietOption):
+    """How the answer is written."""
+
+    json: Json = False
