@@ -11,7 +11,7 @@ ARGS ?=
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types bench experiment notebooks docs docs-check clean
+.PHONY: help venv demo test test-slow test-all lint format types bench experiment notebooks docs docs-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,8 +19,13 @@ help:  ## show this list
 demo: $(VENV)/.installed-demo  ## install, then certify a score on the breast-cancer data
 	@$(VENV)/bin/milpscore demo $(ARGS)
 
-test: $(VENV)/.installed-tests  ## install, then run the tests
-	@$(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
+test: $(VENV)/.installed-tests  ## install, then run the tests but the slow ones
+	@$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.installed-tests  ## run the slow tests alone
+	@$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m slow $(ARGS)
+
+test-all: test test-slow  ## run every test once
 
 lint: $(VENV)/.installed-dev  ## style (ruff) and layers (import-linter)
 	@$(VENV)/bin/ruff check .

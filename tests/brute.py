@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -25,26 +26,45 @@ def decimals(X: Iterable[Iterable[float]]) -> list[list[Fraction]]:
     return [[Fraction(repr(float(v))) for v in row] for row in X]
 
 
+@functools.cache
+def _whole_weights(s: tuple[float, ...]) -> tuple[list[int], int]:
+    """Weights as whole numbers in a common unit, and their sum."""
+    exact = list(map(Fraction, s))
+    unit = math.lcm(*(w.denominator for w in exact))
+    whole = [w.numerator * (unit // w.denominator) for w in exact]
+    return whole, sum(whole)
+
+
+def _scores(totals: Sequence[Fraction], b: Fraction, *others: Fraction) -> tuple[list[int], int]:
+    """total + b as whole numbers over a common denominator, which divides ``others`` as well."""
+    q = math.lcm(b.denominator, *(part.denominator for part in (*totals, *others)))
+    shift = b.numerator * (q // b.denominator)
+    return [t.numerator * (q // t.denominator) + shift for t in totals], q
+
+
 def zero_one(
     totals: Sequence[Fraction], y: Sequence[int], s: Sequence[float], b: Fraction
 ) -> float:
     """Mean weight of rows where (total >= -b) and (y = 1) disagree."""
-    wrong = [w for t, c, w in zip(totals, y, s, strict=True) if (t >= -b) != (c == 1)]
-    return float(sum(map(Fraction, wrong)) / sum(map(Fraction, s)))
+    weights, whole = _whole_weights(tuple(s))
+    least = -b
+    wrong = sum(w for t, c, w in zip(totals, y, weights, strict=True) if (t >= least) != (c == 1))
+    return float(Fraction(wrong, whole))
 
 
 def hinge(margin: float) -> Callable[..., float]:
     """Mean weighted max(0, margin - y (total + b)) / margin."""
+    m = Fraction(repr(margin))
 
     def loss(
         totals: Sequence[Fraction], y: Sequence[int], s: Sequence[float], b: Fraction
     ) -> float:
-        m = Fraction(repr(margin))
-        parts = [
-            Fraction(w) * max(Fraction(0), m - c * (t + b))
-            for t, c, w in zip(totals, y, s, strict=True)
-        ]
-        return float(sum(parts) / m / sum(map(Fraction, s)))
+        weights, whole = _whole_weights(tuple(s))
+        scores, q = _scores(totals, b, m)
+        most = m.numerator * (q // m.denominator)
+        short = [max(0, most - int(c) * z) for z, c in zip(scores, y, strict=True)]
+        lost = sum(w * row for w, row in zip(weights, short, strict=True))
+        return float(Fraction(lost, most * whole))
 
     return loss
 
@@ -55,8 +75,9 @@ def logistic(scale: float) -> Callable[..., float]:
     def loss(
         totals: Sequence[Fraction], y: Sequence[int], s: Sequence[float], b: Fraction
     ) -> float:
-        scores = [float(c * (t + b)) / scale for t, c in zip(totals, y, strict=True)]
-        rows = [max(-z, 0.0) + math.log1p(math.exp(-abs(z))) for z in scores]
+        scores, q = _scores(totals, b)
+        signed = [int(c) * z / q / scale for z, c in zip(scores, y, strict=True)]
+        rows = [max(-z, 0.0) + math.log1p(math.exp(-abs(z))) for z in signed]
         return math.fsum(w * row for w, row in zip(s, rows, strict=True)) / math.fsum(s)
 
     return loss

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.certificate import Certificate, certify
-from milpscore.certificate._lines import CURVES
+from milpscore.certificate.tangents import CURVES
 from milpscore.constraints import AtMost, Implies, Sign
 from milpscore.core.card import Card
 from milpscore.core.program import Program

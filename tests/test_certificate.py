@@ -187,7 +187,7 @@ def test_a_raised_bound_is_rejected(kind: str, request: pytest.FixtureRequest) -
 def test_a_second_opinion_asks_the_next_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     made = certificate_of(slim(X, Y, max_terms=2, coef_min=-2, coef_max=2), "tree")
     assert "by another engine (highs" in verify_certificate(made, X, Y)["bound"].sentence
-    monkeypatch.setattr("milpscore.certificate._opinion._FIRST", 0.0)
+    monkeypatch.setattr("milpscore.certificate._verify._FIRST", 0.0)
     found = verify_certificate(made, X, Y)
     assert found.proved
     assert "with another seed (tree" in found["bound"].sentence

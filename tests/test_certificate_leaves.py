@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from milpscore.certificate import verify_certificate
-from milpscore.certificate._growing import grow_tree
-from milpscore.certificate._leaves import prove_by_leaves
-from milpscore.certificate._lines import CURVES, Rows, eye_slope
-from milpscore.certificate._space import Line, Space
+from milpscore.certificate.leaves import Space, Tangent, grow_tree, prove_by_leaves
+from milpscore.certificate.tangents import CURVES, Rows, eye_slope
 from milpscore.constraints import MaxFPR
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError
@@ -80,7 +78,7 @@ def test_lines_lie_below_every_card(seed: int) -> None:
     statement = program.statement
     rng = np.random.default_rng(seed)
     p = statement.design.shape[1]
-    made = Rows(statement).lines(rng.normal(0, 1.5, (8, p)), rng.normal(0, 2, 8))
+    made = Rows(statement).tangents(rng.normal(0, 1.5, (8, p)), rng.normal(0, 2, 8))
     whole = rng.integers(-3, 4, (30, p))
     separable = [t for t in statement.penalties if statement.arguments["penalty"] != "eye"]
     separable = separable or [statement.penalties[0]]
@@ -99,7 +97,7 @@ def test_tightening_drops_exactly_what_a_line_puts_above_the_goal(seed: int) -> 
     rng = np.random.default_rng(seed)
     space = Space(statement)
     p = len(space.values)
-    line = Line(float(rng.normal()), rng.normal(0, 0.3, p), float(rng.choice([0.0, 0.2, -0.5])))
+    line = Tangent(float(rng.normal()), rng.normal(0, 0.3, p), float(rng.choice([0.0, 0.2, -0.5])))
     choices = [space.values[j, space.real[j]].astype(int) for j in range(p)]
     cards = [
         (w, b)

@@ -265,6 +265,13 @@ CASES: dict[str, list[Case]] = {
     ],
 }
 FLAT = [(name, k) for name, cases in CASES.items() for k in range(len(cases))]
+FAST = {"risk_score": 2}
+"""Seeds that are tried at once; the others, up to twelve, belong to the slow tests."""
+SEEDED = [
+    pytest.param(name, k, seed, marks=[] if seed < FAST.get(name, 5) else pytest.mark.slow)
+    for name, k in FLAT
+    for seed in SEEDS
+]
 
 
 def enumerated(name: str, case: Case, design: Design) -> brute.Optimum:
@@ -291,8 +298,7 @@ def test_the_best_risk_score_is_taken_as_a_start(k: int, seed: int) -> None:
     assert below.dual_bound <= truth.objective + 1e-8
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("name", "k"), FLAT)
+@pytest.mark.parametrize(("name", "k", "seed"), SEEDED)
 def test_optimum_equals_enumeration(name: str, k: int, seed: int) -> None:
     case = CASES[name][k]
     design = case.design(np.random.default_rng(seed))

@@ -90,13 +90,7 @@ class Certificate:
 
     @property
     def points(self) -> Card:
-        """The card itself.
-
-        Raises
-        ------
-        DataError
-            Where it is none.
-        """
+        """The card itself."""
         try:
             given = self.card["coefficients"]
             if any(isinstance(w, bool) or not isinstance(w, int) for w in given):
@@ -201,13 +195,7 @@ def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
 
 
 def _column(entry: Mapping[str, Any]) -> Column:
-    """A column as :func:`plain_columns` wrote it.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        Where it is none.
-    """
+    """A column as :func:`plain_columns` wrote it."""
     column = Column(**{**entry, **{end: float(entry[end]) for end in ("lower", "upper")}})
     texts = [column.name, column.feature, *([] if column.category is None else [column.category])]
     if not all(isinstance(text, str) for text in texts) or column.kind not in get_args(ColumnKind):
@@ -221,13 +209,7 @@ def _is_block(block: Any) -> bool:
 
 
 def plain_label(label: Any) -> Any:
-    """A class label as JSON holds it.
-
-    Raises
-    ------
-    FormulationError
-        For anything but text, a number or a truth value.
-    """
+    """A class label as JSON holds it."""
     value = label.item() if isinstance(label, np.generic) else label
     if not isinstance(value, str | int | float | bool):
         raise FormulationError(f"the label {label!r} is no plain data: recode the target")

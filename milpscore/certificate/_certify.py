@@ -18,8 +18,8 @@ from milpscore.certificate._certificate import (
     plain_columns,
     plain_label,
 )
-from milpscore.certificate._growing import MARGIN, grow_tree
-from milpscore.certificate._tangents import points_of_tangents
+from milpscore.certificate.leaves import MARGIN, grow_tree
+from milpscore.certificate.tangents import points_of_tangents
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Result

@@ -30,15 +30,7 @@ def part_names(model: Any) -> frozenset[str]:
 
 
 def changes(model: Any, stated: frozenset[str], expected: dict[str, tuple[float, float]]) -> str:
-    """What a user changed in the model beyond penalty weights, in words; empty where nothing.
-
-    Parameters
-    ----------
-    model : pyomo.environ.ConcreteModel
-    stated : frozenset of str
-        The builder's components, of :func:`part_names`.
-    expected : mapping from variable name to its (lower, upper) bounds
-    """
+    """What a user changed in the model beyond penalty weights, in words; empty where nothing."""
     kinds = (pyo.Suffix, pyo.Set, pyo.Param, pyo.Expression)
     for part in model.component_objects(active=True, descend_into=True):
         if part.name not in stated and part.ctype not in kinds:

@@ -108,20 +108,7 @@ Totals = GridTotals | FloatTotals
 
 
 def card_totals(X: FloatArray, step: Fraction | None, card: Card) -> Totals:
-    """Totals of a card on rows X.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    step : Fraction or None
-        Grid step of X (``Design.step``); None where there is no usable grid.
-    card : Card
-
-    Returns
-    -------
-    GridTotals or FloatTotals
-        Exact in the first case: every product and partial sum is a whole number below 2^53.
-    """
+    """Totals of a card on rows X."""
     used = np.flatnonzero(card.coefficients)
     w = card.coefficients[used]
     if not len(used):  # no points: every total is exactly 0, whatever the data

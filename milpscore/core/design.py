@@ -147,19 +147,7 @@ class Design:
         return digest.hexdigest()
 
     def count_terms(self, w: npt.ArrayLike, tol: float = 1e-9) -> int:
-        """Raw features that matter: the points of a block are not all equal, or a column has some.
-
-        Parameters
-        ----------
-        w : array of shape (p,)
-            Points, whole or real.
-        tol : float
-            Differences up to it count as none.
-
-        Returns
-        -------
-        int
-        """
+        """Raw features that matter: points that differ within a block, or any on another column."""
         points = np.asarray(w, dtype=np.float64)
         binned = {j for block in self.blocks for j in block}
         used = {
@@ -181,18 +169,7 @@ class Design:
 
 
 def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -> MergedRows:
-    """Merge equal (x, y) rows into weighted rows and list the contradicting pairs.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    y : array of shape (n,), values -1 or +1
-    weight : ndarray of shape (n,)
-
-    Returns
-    -------
-    MergedRows
-    """
+    """Merge equal (x, y) rows into weighted rows and list the contradicting pairs."""
     y = np.asarray(y, dtype=np.int64)
     kept = np.flatnonzero(weight > 0)
     distinct, x_of_row = _distinct_rows(X[kept])

@@ -19,18 +19,7 @@ _SAMPLE = 64
 
 
 def common_step(values: npt.ArrayLike) -> Fraction | None:
-    """Greatest common divisor of all values, each read as the decimal it prints as.
-
-    Parameters
-    ----------
-    values : array of finite floats, any shape
-
-    Returns
-    -------
-    Fraction or None
-        The step, 1 for all-zero data; None where the grid would have more than
-        ``MAX_GRID_POINTS`` points between zero and the largest absolute value.
-    """
+    """Greatest common divisor of all values, each read as the decimal it prints as."""
     array = np.abs(np.asarray(values, dtype=np.float64)).ravel()
     if not array.any():
         return Fraction(1)
@@ -85,33 +74,13 @@ def _gcd(a: Fraction, b: Fraction) -> Fraction:
 
 
 def on_grid(values: npt.ArrayLike, step: Fraction) -> npt.NDArray[np.int64]:
-    """The values as whole multiples of ``step``.
-
-    Parameters
-    ----------
-    values : array of finite floats on the grid of ``step``
-    step : Fraction
-
-    Returns
-    -------
-    ndarray of int64, the shape of ``values``
-    """
+    """The values as whole multiples of ``step``."""
     array = np.asarray(values, dtype=np.float64)
     # The grid is bounded, so value * denominator / numerator is a few ulps from an integer.
     return np.rint(array * (step.denominator / step.numerator)).astype(np.int64)
 
 
 def as_fraction(value: Any) -> Fraction:
-    """An exact number: integers and fractions as they are, floats as the decimal they print as.
-
-    Parameters
-    ----------
-    value : int, Fraction, finite float, NumPy scalar, or text such as ``"3/10"``
-
-    Returns
-    -------
-    Fraction
-        ``Fraction(3, 10)`` for ``0.3``, not the binary number nearest to it.
-    """
+    """An exact number: integers and fractions as they are, floats as the decimal they print as."""
     plain = value.item() if isinstance(value, np.generic) else value
     return Fraction(repr(plain)) if isinstance(plain, float) else Fraction(plain)

@@ -16,18 +16,7 @@ _RIGHT = ' style="text-align: right"'
 
 
 def algebra_in(docstring: str | None) -> tuple[str, ...]:
-    """The displayed formulas of a docstring, as LaTeX.
-
-    Parameters
-    ----------
-    docstring : str or None
-        With blocks ``.. math::``.
-
-    Returns
-    -------
-    tuple of str
-        In their order, without a surrounding environment.
-    """
+    """The displayed formulas of a docstring, as LaTeX."""
     blocks: list[list[str]] = []
     inside = False
     for line in inspect.cleandoc(docstring or "").splitlines():

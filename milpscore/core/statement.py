@@ -45,38 +45,21 @@ class Requirement(Protocol):
         ...
 
     def allows_answers(self, positive: BoolArray) -> BoolArray:
-        """Which columns of answers to the merged rows, shape (m, V), keep to the limits on errors.
-
-        Returns
-        -------
-        ndarray of bool, shape (V,)
-        """
+        """Which columns of answers to merged rows, shape (m, V), keep to the limits on errors."""
         ...
 
     def allows_cuts(self, place: IntArray, cuts: int) -> BoolArray:
-        """Which of the ways to cut sorted totals keep to the limits on errors.
+        """Which of the ways to cut sorted totals keep to the limits on errors; shape (cuts,).
 
-        Parameters
-        ----------
-        place : ndarray of shape (n,)
-            For each raw row the position of its total among the distinct ones.
-        cuts : int
-            Cut k, of 0..cuts-1, answers positive from the k-th distinct total on.
-
-        Returns
-        -------
-        ndarray of bool, shape (cuts,)
+        ``place``, shape (n,), holds each raw row's position among the distinct totals; cut k
+        answers positive from the k-th of them on.
         """
         ...
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
-        """Whether a card may still meet it.
+        """Whether a card with points on ``included`` and none on ``excluded`` may meet it.
 
-        Parameters
-        ----------
-        included, excluded : collections of column indices
-            Columns that surely have points, and that surely have none. A column whose points are
-            still free, 0 among them, belongs to neither.
+        A column whose points are still free, 0 among them, belongs to neither.
         """
         ...
 
@@ -206,10 +189,6 @@ class Statement:
         """Which rows of points, shape (V, p), some intercept may complete to an allowed card.
 
         Ranges, sets, terms and constraints are looked at, limits on errors are not.
-
-        Returns
-        -------
-        ndarray of bool, shape (V,)
         """
         fine = np.asarray(((points >= self.coef_min) & (points <= self.coef_max)).all(axis=1))
         if self.max_terms is not None:
@@ -252,20 +231,7 @@ _MOST_RUNS = 8
 
 
 def best_card(statement: Statement, w: IntArray, totals: Totals) -> Card:
-    """The card of whole coefficients w with the best intercept the limits on errors allow.
-
-    Parameters
-    ----------
-    statement : Statement
-    w : ndarray of int64, shape (p,)
-    totals : Totals
-        Of the raw rows.
-
-    Returns
-    -------
-    Card
-        Where no intercept was found that keeps to the limits, the best one that does not.
-    """
+    """The card of whole coefficients w with the best intercept the limits on errors allow."""
     design, rule = statement.design, statement.intercept
     limits = [each for each in statement.constraints if each.limits_answers]
     free = statement.loss.best_intercept(totals, design.y, design.weight, rule)
@@ -287,22 +253,7 @@ def best_card(statement: Statement, w: IntArray, totals: Totals) -> Card:
 def best_losses(
     statement: Statement, totals: FloatArray, points: IntArray, below: FloatArray | None = None
 ) -> FloatArray:
-    """Mean loss of many cards, each with the best intercept the limits on errors allow.
-
-    Parameters
-    ----------
-    statement : Statement
-    totals : ndarray of shape (m, V)
-        Of the merged rows, one card a column.
-    points : ndarray of int64, shape (V, p)
-    below : ndarray of shape (V,), optional
-        A card whose loss is not below this without any limit is not looked at further.
-
-    Returns
-    -------
-    ndarray of shape (V,)
-        Infinite where no intercept was found that keeps to the limits.
-    """
+    """Mean loss of many cards, each with the best intercept the limits on errors allow."""
     rows, rule = statement.design.merged, statement.intercept
     found, losses = statement.loss.best_intercepts(totals, rows.y, rows.weight, rule)
     limits = [each for each in statement.constraints if each.limits_answers]

@@ -74,13 +74,7 @@ def reach_every_cut(
 
 
 def refuse_unless_empty_allowed(statement: Statement) -> None:
-    """Refuse ranges that were derived from the empty card where a constraint forbids that card.
-
-    Raises
-    ------
-    FormulationError
-        Naming the constraint.
-    """
+    """Refuse ranges that were derived from the empty card where a constraint forbids that card."""
     empty = replace(statement, constraints=()).empty_card()
     for constraint in statement.constraints:
         broken = constraint.violation(statement, empty)
@@ -94,22 +88,7 @@ def refuse_unless_empty_allowed(statement: Statement) -> None:
 def add_constraints(
     m: Any, statement: Statement, points: PointVariables, wrong: Sequence[Any] | None = None
 ) -> None:
-    """The rows of every constraint, each under its key in the block ``m.rules``.
-
-    Parameters
-    ----------
-    m : pyomo.environ.ConcreteModel
-        With ``m.alpha`` where terms are counted, and ``m.b`` unless ``wrong`` is given.
-    statement : Statement
-    points : PointVariables
-    wrong : sequence of variables, optional
-        Of each merged row: 1 where the card errs. Made where needed, by default.
-
-    Raises
-    ------
-    FormulationError
-        Where errors are limited, and data or intercept lie on no usable grid.
-    """
+    """The rows of every constraint, each under its key in the block ``m.rules``."""
     if not statement.constraints:
         return
     m.add_component(RULES, pyo.Block())
@@ -290,13 +269,7 @@ def _index(group: Group) -> Any:
 
 
 def _least_distance(statement: Statement) -> float:
-    """How far w.x + b stays below 0 where it is below: the grid of totals and intercepts.
-
-    Raises
-    ------
-    FormulationError
-        Where one of them is on no grid.
-    """
+    """How far w.x + b stays below 0 where it is below: the grid of totals and intercepts."""
     rule, step = statement.intercept, statement.design.step
     if rule.step is None:
         raise FormulationError(

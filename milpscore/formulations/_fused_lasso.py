@@ -182,13 +182,7 @@ def fused_lasso_by_feature(X: Any, y: Any = None, **arguments: Any) -> dict[str,
 
 
 def _block_features(design: Design) -> dict[str, tuple[int, ...]]:
-    """Raw feature -> its ordered bins.
-
-    Raises
-    ------
-    FormulationError
-        Where some column belongs to no block.
-    """
+    """Raw feature -> its ordered bins."""
     if not design.blocks or sum(map(len, design.blocks)) != design.shape[1]:
         raise FormulationError(
             "fused_lasso needs every feature as ordered one-hot bins: bin the data first "
@@ -198,13 +192,7 @@ def _block_features(design: Design) -> dict[str, tuple[int, ...]]:
 
 
 def _jump_weights(design: Design, weights: Any) -> FloatArray | None:
-    """The weight of the jump into every column, shape (p,); None where all are 1.
-
-    Raises
-    ------
-    FormulationError
-        Unless there is one finite number >= 0 for each column.
-    """
+    """The weight of the jump into every column, shape (p,); None where all are 1."""
     if weights is None:
         return None
     if isinstance(weights, str) and weights == "data":
@@ -290,22 +278,6 @@ def whole_points(program: ConicProgram, blocks: Blocks, into: FloatArray) -> Pro
     The ranges follow from the empty card. A better card's jumps cost less than it loses, so the
     points of a bin are at most that loss over lam and the least weight of a jump on the way there;
     bins that hold no row, up to the end of their block, repeat the points before them.
-
-    Parameters
-    ----------
-    program : ConicProgram
-        Under the hinge loss.
-    blocks : sequence of sequences of int
-        Ordered bins; every column in exactly one.
-    into : ndarray of shape (p,)
-        The weight of the jump into every column.
-
-    Raises
-    ------
-    NotApplicableError
-        Where the intercept is fixed, or a row lies in no bin or several: then a constant matters.
-    FormulationError
-        Where nothing bounds the points, or the bound is too large.
     """
     statement = program.statement
     assert isinstance(statement.design, Design)

@@ -148,13 +148,7 @@ def allowed(
     coef_sets: Mapping[str, Sequence[int]] | None = None,
     max_terms: int | None = None,
 ) -> Ranges:
-    """The coefficients that a builder's arguments allow.
-
-    Raises
-    ------
-    FormulationError
-        For unknown columns, values that are not whole, crossed ranges, a limit that is no count.
-    """
+    """The coefficients that a builder's arguments allow."""
     lower = per_column(design, coef_min, "coef_min", LEAST)
     upper = per_column(design, coef_max, "coef_max", MOST)
     refuse_crossed(design, lower, upper)
@@ -249,13 +243,7 @@ def _coefficient_sets(
 def intercept_rule(
     kind: IntegerKind, bounds: Sequence[float] | None, lower: float, upper: float
 ) -> InterceptRule:
-    """The intercepts of a kind within a user's bounds, or else those that can matter.
-
-    Raises
-    ------
-    FormulationError
-        For another kind, or bounds that hold none.
-    """
+    """The intercepts of a kind within a user's bounds, or else those that can matter."""
     if kind == "zero":
         return InterceptRule("zero", Fraction(0), Fraction(0), Fraction(1))
     if kind not in ("integer", "real"):
@@ -274,11 +262,6 @@ def intercept_range(
     """The user's range of b, or else the derived one, moved inwards to multiples of the step.
 
     HiGHS gives wrong optima where an integer variable has fractional bounds.
-
-    Raises
-    ------
-    FormulationError
-        Unless two finite numbers in order are given, with a multiple of the step between them.
     """
     if intercept_bounds is not None:
         given = list(intercept_bounds) if isinstance(intercept_bounds, Iterable) else []

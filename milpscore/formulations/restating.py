@@ -17,15 +17,7 @@ from milpscore.formulations._registry import FORMULATIONS
 
 
 def plain_statement(program: Program) -> dict[str, Any]:
-    """``formulation``, ``arguments`` and ``kind`` of a program as JSON holds them.
-
-    Raises
-    ------
-    FormulationError
-        Where the arguments are no plain data, or make another program than this one.
-    NotApplicableError
-        Where the program does not know its arguments.
-    """
+    """``formulation``, ``arguments`` and ``kind`` of a program as JSON holds them."""
     if not program.arguments:
         raise NotApplicableError(
             f"this program of {program.formulation} does not know its arguments: state it with a "
@@ -47,13 +39,7 @@ def plain_statement(program: Program) -> dict[str, Any]:
 
 
 def restate(plain: Mapping[str, Any], design: Design) -> Program:
-    """The program of a plain statement on a design.
-
-    Raises
-    ------
-    FormulationError, OptionError
-        Where the builder refuses it.
-    """
+    """The program of a plain statement on a design."""
     arguments = dict(plain["arguments"])
     try:
         if "constraints" in arguments:
