@@ -265,11 +265,10 @@ def eval_command(model: Model, data: Data, tab: Tab = False, json: options.Json 
         split = {f"{kind}s": [row for row in rows if row["kind"] == kind] for kind in _KINDS}
         print_json({**accuracies, "n_sequences": len(y), "n_tokens": sum(map(len, y)), **split})
         return
-    from milpscore.cli._frame_table import frame_table
-    from milpscore.cli._table import output
+    from milpscore.cli._tables import output, plain_table
 
     console = output()
-    console.print(frame_table(table))
+    console.print(plain_table(table))
     for name, value in accuracies.items():
         console.print(f"{name.replace('_', ' ')}: {value:.2%}")
 

@@ -237,7 +237,7 @@ def _pool_report(pool: Pool) -> dict[str, Any]:
         "complete": pool.complete,
         "complete_up_to": pool.complete_up_to,
         "proved": pool.proved,
-        "stopped": pool.stopped,
+        "termination": str(pool.termination),
         "missing": pool.missing,
         "every_intercept": pool.every_intercept,
         "cards": [

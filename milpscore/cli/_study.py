@@ -166,9 +166,7 @@ def _sentence(report: StudyReport) -> str:
 
 def _print_by_model(table: Any) -> None:
     """Counts of each data set and model."""
-    from milpscore.cli._tables import Column, output, table as printed
+    from milpscore.cli._tables import output, plain_table
 
     counts = table.groupby(["data", "model", "status"], sort=False).size().unstack(fill_value=0)
-    frame = counts.reset_index()
-    columns = {name: Column(str(name), words=name in ("data", "model")) for name in frame}
-    output().print(printed(frame.to_dict("records"), columns))
+    output().print(plain_table(counts.reset_index()))

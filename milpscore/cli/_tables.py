@@ -85,6 +85,17 @@ def table(
     return made
 
 
+def plain_table(frame: DataFrame) -> Table:
+    """Every column of a frame: names at the left, numbers to four digits at the right."""
+    columns = {}
+    for name in frame.columns:
+        kind = frame[name].dtype.kind
+        form = "{:.4g}" if kind == "f" else "{}"
+        head = str(name).replace("_", " ")
+        columns[name] = Column(head, form, words=kind not in "fiu")
+    return table(frame.to_dict("records"), columns)
+
+
 def labelled(lines: Iterable[tuple[str, str]]) -> Table:
     """Labels at the left, their folded texts at the right."""
     from rich.table import Table
