@@ -19,7 +19,8 @@ from milpscore.data import make_planted_score
 from milpscore.formulations import facets_hinge, hinge
 from milpscore.penalties import Facets
 from milpscore.penalties.cards import IntegerFacets
-from milpscore.search import coordinate_descent, find_start
+from milpscore.search import coordinate_descent
+from milpscore.search.starts import find_start
 from milpscore.solvers import load, solve
 from milpscore.verify import check, evaluate
 
@@ -233,8 +234,8 @@ def test_the_path_of_a_start_has_the_facets_penalty() -> None:
     statement = facets_hinge(X, y, lam=0.01).statement
     found = find_start(statement)
     assert found is not None
-    assert found.surrogate == "smoothed_hinge with facets"
-    assert find_start(hinge(X, y).statement).surrogate == "smoothed_hinge with l1"  # type: ignore[union-attr]
+    assert found.figures["surrogate"] == "smoothed_hinge with facets"
+    assert find_start(hinge(X, y).statement).figures["surrogate"] == "smoothed_hinge with l1"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("seed", range(4, 10))

@@ -18,7 +18,7 @@ from milpscore.cli.app import app
 from milpscore.comparison.answers import COLUMNS, KINDS, PROXIMAL_COLUMNS
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner, make_planted_score
-from milpscore.search.starts import deviation_of
+from milpscore.search.starts import deviation_of, find_start
 from milpscore.verify import check, evaluate
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -79,7 +79,7 @@ def test_start_card_is_the_better_of_both() -> None:
         statement = program("slim", seed=seed).statement
         reached = search.start_card(program("slim", seed=seed))
         descent = search.coordinate_descent(statement, statement.empty_card())
-        found = search.find_start(statement)
+        found = find_start(statement)
         assert reached is not None
         assert found is not None
         least = min(evaluate(statement, card).objective for card in (descent, found.card))

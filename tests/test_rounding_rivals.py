@@ -16,16 +16,14 @@ from milpscore.formulations import hinge, slim
 from milpscore.rounding import (
     golovin,
     nearest,
-    rounded_lasso,
-    rounded_logistic,
-    rounded_ridge,
+    rounded_regression,
     scaled_rounding,
 )
 from milpscore.rounding.regressions import random_round
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
 
-REGRESSIONS: list[Any] = [rounded_logistic, rounded_lasso, rounded_ridge]
+REGRESSIONS: list[Any] = ["logistic", "lasso", "ridge"]
 
 
 def data(seed: int, n: int = 120, p: int = 5) -> tuple[Any, Any, Any]:
@@ -65,7 +63,7 @@ def test_only_the_direction_of_the_weights_matters() -> None:
 def test_weights_of_nothing_give_the_card_without_points() -> None:
     X, y, _ = data(2)
     statement = hinge(X, y).statement
-    found = rounded_lasso(statement, lam=100.0)
+    found = rounded_regression(statement, "lasso", lam=100.0)
     assert not found.weights.any()
     assert found.card == statement.empty_card()
     assert math.isnan(found.scale)
@@ -75,7 +73,7 @@ def test_weights_of_nothing_give_the_card_without_points() -> None:
 def test_scales_that_break_a_constraint_are_passed_over() -> None:
     X, y, _ = data(3)
     statement = hinge(X, y, constraints=[Sign("x0", "-")]).statement
-    found = rounded_logistic(statement)
+    found = rounded_regression(statement)
     assert found.weights[0] > 0
     assert found.card is not None
     assert found.card.coefficients[0] <= 0
@@ -87,14 +85,14 @@ def test_the_regressions_minimise_what_they_say() -> None:
     X, y, s = data(4)
     statement = hinge(X, y, sample_weight=s).statement
     sign, share, lam = np.where(y > 0, 1.0, -1.0), s / s.sum(), 0.05
-    for fit in REGRESSIONS:
-        found = fit(statement, lam=lam)
+    for kind in REGRESSIONS:
+        found = rounded_regression(statement, kind, lam=lam)
         w, b = found.weights, found.intercept
         score = X @ w + b
-        slope = -sign / (1 + np.exp(sign * score)) if fit is rounded_logistic else score - sign
+        slope = -sign / (1 + np.exp(sign * score)) if kind == "logistic" else score - sign
         gradient = X.T @ (share * slope)
         assert share @ slope == pytest.approx(0.0, abs=1e-4)
-        if fit is rounded_lasso:
+        if kind == "lasso":
             assert np.all(np.abs(gradient) <= lam + 1e-3)
             used = w != 0
             assert used.any()
@@ -103,17 +101,17 @@ def test_the_regressions_minimise_what_they_say() -> None:
             assert gradient == pytest.approx(-lam * w, abs=1e-4)
 
 
-@pytest.mark.parametrize("fit", REGRESSIONS)
-def test_a_rounded_regression_is_far_better_than_no_card_and_starts_a_solve(fit: Any) -> None:
+@pytest.mark.parametrize("kind", REGRESSIONS)
+def test_a_rounded_regression_is_far_better_than_no_card_and_starts_a_solve(kind: Any) -> None:
     X, y, s = data(5)
     program = hinge(X, y, sample_weight=s, max_terms=3)
     statement = program.statement
-    found = fit(statement)
-    assert found.method == fit.__name__
+    found = rounded_regression(statement, kind)
+    assert found.method == f"rounded_{kind}"
     assert found.card is not None
     assert found.objective == evaluate(statement, found.card).objective
     assert found.objective < 0.8 * evaluate(statement, statement.empty_card()).objective
-    assert found.objective == fit(statement).objective
+    assert found.objective == rounded_regression(statement, kind).objective
     result = solve(program, warm_start=found.card)
     assert result.claim is Claim.OPTIMAL
     assert result.objective <= found.objective + 1e-9
@@ -200,13 +198,15 @@ def test_bad_input_is_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(wrong))):
             golovin(statement, **wrong)
-    for fit in REGRESSIONS:
+    for kind in REGRESSIONS:
         with pytest.raises(OptionError, match="lam"):
-            fit(statement, lam=0.0)
+            rounded_regression(statement, kind, lam=0.0)
     with pytest.raises(FormulationError, match="5 finite weights"):
         scaled_rounding(statement, [1.0])
     design = replace(statement.design, weight=np.where(y > 0, s, 0.0))
     one_class = replace(statement, design=design)
-    for learner in (*REGRESSIONS, golovin):
+    for learner in (rounded_regression, golovin):
         with pytest.raises(NotApplicableError, match="both classes"):
             learner(one_class)
+    with pytest.raises(OptionError, match="logistic, lasso, ridge"):
+        rounded_regression(statement, "probit")  # type: ignore[arg-type]

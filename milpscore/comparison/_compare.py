@@ -24,7 +24,7 @@ from milpscore.fitting import MAX_TERMS
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding._savings import savings_table
-from milpscore.rounding.program import round_both_ways, round_by_name, round_from_path
+from milpscore.rounding.program import round_by_name
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import load, solve
@@ -92,7 +92,7 @@ def compare(
         As in :func:`milpscore.solvers.solve`.
     proximal : bool
         Add a row ``proximal`` to each formulation: the card rounded from a proximal path
-        (:func:`milpscore.search.find_start`), judged by the statement's own objective and the
+        (:func:`milpscore.search.proximal_start`), judged by the statement's own objective and the
         LP's bound. The columns :data:`PROXIMAL_COLUMNS` hold the smooth model's figures, which
         bound nothing.
     roundings : sequence of str
@@ -374,23 +374,15 @@ def solve_family(program: Program, run: Run, seconds: float) -> Family:
     session.relax()
     relaxed = answer()
     session.restore()
-    rounded, figures = round_both_ways(
-        program, relaxed, n_draws=run.n_draws, random_state=run.random_state, patience=left()
-    )
-    named, proved = round_by_name(
+    rounded, figures = round_by_name(
         program,
         relaxed,
-        run.roundings,
+        run.kinds[2:],
         n_draws=run.n_draws,
         random_state=run.random_state,
         max_work=work_within(seconds),
+        patience=left(),
     )
-    rounded |= named
-    figures |= proved
-    if run.proximal:
-        rounded[PROXIMAL], figures[PROXIMAL] = round_from_path(
-            program, relaxed, max_work=work_within(seconds)
-        )
     heuristic = start_card(program, max_work=work_within(seconds))
     start = _best_card(program, [heuristic, *(r.card for r in rounded.values())])
     exact = _with_bound_of(relaxed, answer(start))

@@ -1,4 +1,4 @@
-"""The roundings by name; adding one is a file, an entry of the registry, and what it is told."""
+"""The roundings by name, and what each is told; adding one is a file and one entry here."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def attempt(
 def derandomised_row(statement: Statement, request: Request) -> RoundedCard:
     """By the pessimistic estimator where the loss is the hinge, else by the exact one."""
     from milpscore.losses import Hinge
-    from milpscore.rounding._derandomised import derandomised
+    from milpscore.rounding.expectations import derandomised
 
     hinge = isinstance(statement.loss, Hinge)
     return derandomised(
@@ -105,20 +105,20 @@ def golovin_row(statement: Statement, request: Request) -> RoundedCard:
 
 def logistic_row(statement: Statement, request: Request) -> RoundedCard:
     """A rounded logistic regression."""
-    from milpscore.rounding.regressions import rounded_logistic
+    from milpscore.rounding.regressions import rounded_regression
 
-    return rounded_logistic(statement)
+    return rounded_regression(statement, "logistic")
 
 
 def lasso_row(statement: Statement, request: Request) -> RoundedCard:
     """A rounded lasso."""
-    from milpscore.rounding.regressions import rounded_lasso
+    from milpscore.rounding.regressions import rounded_regression
 
-    return rounded_lasso(statement)
+    return rounded_regression(statement, "lasso")
 
 
 def ridge_row(statement: Statement, request: Request) -> RoundedCard:
     """A rounded ridge regression."""
-    from milpscore.rounding.regressions import rounded_ridge
+    from milpscore.rounding.regressions import rounded_regression
 
-    return rounded_ridge(statement)
+    return rounded_regression(statement, "ridge")

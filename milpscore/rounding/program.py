@@ -26,11 +26,16 @@ from milpscore.losses import Hinge
 from milpscore.rounding._randomised import nearest, randomised
 from milpscore.rounding._registry import ROUNDINGS, Request, attempt
 from milpscore.rounding.expectations import held_losses, rounding_bounds
-from milpscore.search.points import nearest_points, repaired
+from milpscore.search.points import RoundedCard, nearest_points, repaired
 from milpscore.search.starts import find_start, work_within
 from milpscore.solvers import conflict, solve
 from milpscore.solvers.finish import CONFLICT_SECONDS, why_infeasible
 from milpscore.verify import Evaluation, check
+
+_OWN = ("randomised", "nearest", "proximal")
+"""What can be asked for by name beside the registered roundings."""
+
+_NO_PATH = "no proximal path: too little time for it, or no rounded card is allowed"
 
 
 def round_program(
@@ -88,26 +93,88 @@ def round_program(
         relaxed_program, solver, progress=progress, random_state=random_state, **options
     )
     started = time.perf_counter()
-    statement = program.statement
+    statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
+    seconds = relaxed.options["time_limit"] - relaxed.solve_seconds
     candidates: dict[str, Iterable[Card]] = {}
-    counts = "" if relaxed.coefficients.size else "no relaxed solution to round"
-    if relaxed.coefficients.size:
-        w, b = relaxed.coefficients, relaxed.intercept
+    told = ["" if w.size else "no relaxed solution to round"]
+    if w.size:
         drawn = randomised(statement, w, n_draws=n_draws, random_state=random_state)
-        candidates = {"nearest": (nearest(statement, w, b),), "randomised": drawn.cards(statement)}
-        counts = drawn.counts
-        candidates["repaired"] = mended(statement, w)
-        seconds = max(relaxed.options["time_limit"] - relaxed.solve_seconds, 0.0)
-        request = Request(w, b, random_state, work_within(seconds))
+        told.append(drawn.counts)
+        candidates = {
+            "nearest": (nearest(statement, w, b),),
+            "randomised": drawn.cards(statement),
+            "repaired": mended(statement, w),
+        }
+        request = Request(w, b, random_state, work_within(max(seconds, 0.0)))
         for name, function in named.items():
             found, why = attempt(statement, function, request)
             candidates[name] = found.cards if found is not None else ()
-            counts = _joined(counts, f"{name}: {why}" if why else "")
+            told.append(f"{name}: {why}" if why else "")
     candidates["empty card"] = (statement.empty_card(),)
-    seconds_left = relaxed.options["time_limit"] - relaxed.solve_seconds
     return rounded_result(
-        program, relaxed, candidates, message=counts, started=started, patience=seconds_left
+        program, relaxed, candidates, message=_joined(*told), started=started, patience=seconds
     )
+
+
+def round_by_name(
+    program: Program,
+    relaxed: Result,
+    names: Sequence[str] = ("randomised", "nearest"),
+    *,
+    n_draws: int = 100,
+    random_state: int = 0,
+    max_work: float = 1e8,
+    patience: float = math.inf,
+) -> tuple[dict[str, Result], dict[str, dict[str, Any]]]:
+    """Round the result of a program's relaxation by each of the named methods, each for itself.
+
+    The names are "randomised", "nearest" (beside itself changed until it meets the constraints),
+    "proximal" (of a path, not of the relaxation) and those of :data:`ROUNDINGS`, which share
+    ``max_work`` equally; OptionError for others. After ``patience`` seconds no more than the first
+    of the draws is checked. All bounds come from the relaxation; the empty card is no candidate. By
+    name a Result, whose message says why where it has no card, and what the method proves.
+    """
+    registered = {name: ROUNDINGS[name] for name in names if name not in _OWN}
+    statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
+    request = Request(w, b, random_state, max_work / max(len(registered), 1))
+    results: dict[str, Result] = {}
+    figures: dict[str, dict[str, Any]] = {}
+    for name in names:
+        began, origins, message, figures[name] = time.perf_counter(), {}, "", {}
+        found: RoundedCard | None = None
+        if name == "proximal":
+            found = find_start(statement, max_work=max_work)
+            message = "" if found else _NO_PATH
+        elif w.size and name == "randomised":
+            drawn = randomised(
+                statement, w, intercept=b, n_draws=n_draws, random_state=random_state
+            )
+            origins, message, figures[name] = {name: drawn.cards(statement)}, drawn.counts, {}
+            figures[name] = _held_figures(drawn.held_loss, drawn.bounds, "expected", "sharp")
+        elif w.size and name == "nearest":
+            origins = {name: [nearest(statement, w, b)], "repaired": mended(statement, w)}
+            if isinstance(statement.loss, Hinge):
+                held = held_losses(statement, nearest_points(statement, w)[None, :], b)
+                bounds = rounding_bounds(statement, w, b)
+                figures[name] = _held_figures(float(held[0]), bounds, "sure")
+        elif w.size:
+            found, message = attempt(statement, registered[name], request)
+        if found is not None:
+            origins, figures[name] = {name: found.cards}, found.figures
+        results[name] = rounded_result(
+            program, relaxed, origins, message=message, started=began, patience=patience
+        )
+        if name in registered and found is None and w.size:
+            # a method that does not apply refuses no card: more draws would not help
+            results[name] = replace(results[name], message=message)
+    return results, figures
+
+
+def _held_figures(held: float, bounds: Mapping[str, float], *names: str) -> dict[str, float]:
+    """The loss with the intercept held, and the bounds it obeys; nothing without bounds."""
+    if not bounds:
+        return {}
+    return {"rounding_loss": held} | {f"{name}_bound": bounds[f"{name}_bound"] for name in names}
 
 
 def mended(statement: Statement, w: FloatArray) -> tuple[Card, ...]:
@@ -119,15 +186,12 @@ def mended(statement: Statement, w: FloatArray) -> tuple[Card, ...]:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The first card of a group that passes every check, and what was refused before it."""
+class _Passed:
+    """The first card of a group that passes every check."""
 
     origin: str
-    card: Card | None
-    evaluation: Evaluation | None
-    refused: int
-    reason: str
-    hurried: bool
+    card: Card
+    evaluation: Evaluation
 
 
 def rounded_result(
@@ -135,47 +199,26 @@ def rounded_result(
     relaxed: Result,
     candidates: Mapping[str, Iterable[Card]],
     *,
-    message: str = "",
-    started: float | None = None,
-    patience: float = math.inf,
+    message: str,
+    started: float,
+    patience: float,
 ) -> Result:
     """The best candidate that meets every constraint, with the relaxation's bound.
 
-    Parameters
-    ----------
-    program : Program
-        Exact or relaxed; its constraints, and the integrality of the statement, are demanded.
-    relaxed : Result
-        Of the program's relaxation.
-    candidates : mapping from origin to cards, best first
-        Of each origin the first card that passes is used.
-    message : str
-        Put first in the result's message.
-    started : float, optional
-        ``time.perf_counter()`` when rounding began; default now.
-    patience : float
-        Seconds after which no more than the first card of each origin is checked.
-
-    Returns
-    -------
-    Result
+    ``candidates`` are cards by origin, best first: of each the first that passes is used, and no
+    more than one is checked later than ``patience`` seconds after ``started``. The constraints of
+    the program, exact or relaxed, and the integrality of the statement are demanded.
     """
-    started = time.perf_counter() if started is None else started
-    deadline = started + patience
+    told, passed = [message], []
     with integrality_demanded(program.model):
-        found = [_first_feasible(program, *group, deadline) for group in candidates.items()]
-        passed = [f for f in found if f.evaluation is not None]
-        best = min(passed, key=lambda f: f.evaluation.objective, default=None)  # type: ignore[union-attr]
-        best = None if best is None else _simplified(program, best)
+        for origin, cards in candidates.items():
+            found, refused = _first_feasible(program, origin, cards, started + patience)
+            told.append(refused)
+            passed += [found] if found is not None else []
+        best = min(passed, key=lambda each: each.evaluation.objective, default=None)
         if best is not None:
-            assert best.card is not None
+            best = _simplified(program, best)
             program.fill(best.card)
-    refused = [
-        f"{f.origin}: {f.refused} refused ({f.reason})"
-        + (", the others not checked for lack of time" if f.hurried else "")
-        for f in found
-        if f.refused
-    ]
     common: dict[str, Any] = {
         "kind": "rounded",
         "solve_seconds": relaxed.solve_seconds + time.perf_counter() - started,
@@ -183,11 +226,9 @@ def rounded_result(
         "caveat": program.statement.caveat,
     }
     if best is None:
-        reasons = _joined(message, *refused, _why(program, relaxed))
+        reasons = _joined(*told, _why(program, relaxed))
         return replace(relaxed, **common, **_no_card(relaxed), message=reasons)
-    assert best.card is not None
-    assert best.evaluation is not None
-    figures = best.evaluation
+    figures, card = best.evaluation, best.card
     bound, doubt = _trusted_bound(program, relaxed, figures.objective)
     return replace(
         relaxed,
@@ -198,41 +239,41 @@ def rounded_result(
         loss=figures.loss,
         penalty=figures.penalty,
         dual_bound=bound,
-        card=best.card,
-        coefficients=best.card.coefficients.astype(np.float64),
-        intercept=float(best.card.intercept),
-        terms=program.statement.design.count_terms(best.card.coefficients),
+        card=card,
+        coefficients=card.coefficients.astype(np.float64),
+        intercept=float(card.intercept),
+        terms=program.statement.design.count_terms(card.coefficients),
         origin=best.origin,
-        message=_joined(message, *refused, doubt),
+        message=_joined(*told, doubt),
     )
 
 
 def _first_feasible(
     program: Program, origin: str, cards: Iterable[Card], deadline: float
-) -> _Found:
-    """The first of these cards, best first, that meets every constraint."""
-    refused, reason = 0, ""
+) -> tuple[_Passed | None, str]:
+    """The first of these cards, best first, that meets every constraint; what was refused."""
+    reasons: list[str] = []
+    found, hurried = None, ""
     for card in cards:
-        if refused and time.perf_counter() > deadline:
-            return _Found(origin, None, None, refused, reason, hurried=True)
+        if reasons and time.perf_counter() > deadline:
+            hurried = ", the others not checked for lack of time"
+            break
         evaluation = check(program, card)
         if evaluation.feasible:
-            return _Found(origin, card, evaluation, refused, reason, hurried=False)
-        refused += 1
-        reason = reason or evaluation.violations[0]
-    return _Found(origin, None, None, refused, reason, hurried=False)
+            found = _Passed(origin, card, evaluation)
+            break
+        reasons.append(evaluation.violations[0])
+    return found, f"{origin}: {len(reasons)} refused ({reasons[0]}){hurried}" if reasons else ""
 
 
-def _simplified(program: Program, best: _Found) -> _Found:
+def _simplified(program: Program, best: _Passed) -> _Passed:
     """A card that is as good and easier to read, where the builder knows one."""
-    assert best.card is not None
-    assert best.evaluation is not None
     simpler = program.simplify(program.statement, best.card)
     if simpler == best.card:
         return best
     again = check(program, simpler)
     if again.feasible and again.objective <= best.evaluation.objective:
-        return replace(best, card=simpler, evaluation=again)
+        return _Passed(best.origin, simpler, again)
     return best
 
 
@@ -289,149 +330,5 @@ def _why(program: Program, relaxed: Result) -> str:
 
 
 def _joined(*parts: str) -> str:
+    """The parts there are, as one message."""
     return "; ".join(part for part in parts if part)
-
-
-def round_both_ways(
-    program: Program, relaxed: Result, *, n_draws: int, random_state: int, patience: float
-) -> tuple[dict[str, Result], dict[str, dict[str, float]]]:
-    """Round a relaxation by chance and to the nearest, each for itself.
-
-    Parameters
-    ----------
-    program : Program
-    relaxed : Result
-        Of the program's relaxation.
-    n_draws, random_state :
-        As in :func:`randomised`.
-    patience : float
-        Seconds after which no more than the first of the draws is checked.
-
-    Returns
-    -------
-    results : dict
-        ``"randomised"`` and ``"nearest"``, each a Result; the empty card is no candidate. Under
-        constraints the nearest rounding stands beside itself changed until it meets them.
-    figures : dict
-        Under the hinge loss for each of them ``rounding_loss`` and the bounds it obeys; see
-        :func:`rounding_bounds`. Empty otherwise, and where there is no relaxed solution.
-    """
-    statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
-    if not w.size:
-        none = rounded_result(program, relaxed, {})
-        return {"randomised": none, "nearest": none}, {}
-    began = time.perf_counter()
-    drawn = randomised(statement, w, intercept=b, n_draws=n_draws, random_state=random_state)
-    draws = rounded_result(
-        program, relaxed, {"randomised": drawn.cards(statement)},
-        message=drawn.counts, started=began, patience=patience,
-    )  # fmt: skip
-    began = time.perf_counter()
-    nearby = {"nearest": [nearest(statement, w, b)], "repaired": mended(statement, w)}
-    single = rounded_result(program, relaxed, nearby, started=began)
-    figures: dict[str, dict[str, float]] = {}
-    if isinstance(statement.loss, Hinge):
-        bounds = rounding_bounds(statement, w, b)
-        at_nearest = held_losses(statement, nearest_points(statement, w)[None, :], b)
-        figures = {
-            "randomised": {
-                "rounding_loss": drawn.held_loss,
-                "expected_bound": bounds["expected_bound"],
-                "sharp_bound": bounds["sharp_bound"],
-            },
-            "nearest": {
-                "rounding_loss": float(at_nearest[0]),
-                "sure_bound": bounds["sure_bound"],
-            },
-        }
-    return {"randomised": draws, "nearest": single}, figures
-
-
-def round_from_path(
-    program: Program, relaxed: Result, *, max_work: float
-) -> tuple[Result, dict[str, Any]]:
-    """Round a proximal path, and keep the figures of the model behind the card.
-
-    Parameters
-    ----------
-    program : Program
-    relaxed : Result
-        Of the program's relaxation: the bound comes from it, not from the smooth model.
-    max_work : float
-        As in :func:`find_start`.
-
-    Returns
-    -------
-    result : Result
-    figures : dict
-        ``surrogate`` and its ``_lam``, ``_objective``, ``_loss`` and ``_gap``; empty without a
-        card.
-    """
-    began = time.perf_counter()
-    found = find_start(program.statement, max_work=max_work)
-    if found is None:
-        message = "no proximal path: too little time for it, or no rounded card is allowed"
-        return rounded_result(program, relaxed, {}, message=message, started=began), {}
-    result = rounded_result(program, relaxed, {"proximal": [found.card]}, started=began)
-    return result, {
-        "surrogate": found.surrogate,
-        "surrogate_lam": found.lam,
-        "surrogate_objective": found.surrogate_objective,
-        "surrogate_loss": found.surrogate_loss,
-        "surrogate_gap": found.surrogate_gap,
-    }
-
-
-def round_by_name(
-    program: Program,
-    relaxed: Result,
-    names: Sequence[str],
-    *,
-    n_draws: int,
-    random_state: int,
-    max_work: float,
-) -> tuple[dict[str, Result], dict[str, dict[str, float]]]:
-    """Round by each of the named methods, each for itself.
-
-    Parameters
-    ----------
-    program : Program
-    relaxed : Result
-        Of the program's relaxation: all bounds come from it.
-    names : sequence of str
-        Of :data:`milpscore.rounding.ROUNDINGS`.
-    n_draws, random_state, max_work :
-        As in :class:`milpscore.rounding.Request`; the work is shared equally.
-
-    Returns
-    -------
-    results : dict
-        A Result by name; without a card its message says why. The empty card is no candidate.
-    figures : dict
-        By name what the method proves, as :attr:`milpscore.search.RoundedCard.figures` has it.
-
-    Raises
-    ------
-    OptionError
-        For an unknown name.
-    """
-    functions = {name: ROUNDINGS[name] for name in names}
-    if not relaxed.coefficients.size:
-        return {name: rounded_result(program, relaxed, {}) for name in names}, {}
-    request = Request(
-        relaxed.coefficients,
-        relaxed.intercept,
-        random_state,
-        max_work / max(len(names), 1),
-    )
-    results: dict[str, Result] = {}
-    figures: dict[str, dict[str, float]] = {}
-    for name, function in functions.items():
-        began = time.perf_counter()
-        found, why = attempt(program.statement, function, request)
-        cards = found.cards if found is not None else ()
-        result = rounded_result(program, relaxed, {name: cards}, message=why, started=began)
-        # a method that does not apply refuses no card: more draws would not help
-        results[name] = result if found is not None else replace(result, message=why)
-        figures[name] = found.figures if found is not None else {}
-    return results, figures

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,36 +15,21 @@ from milpscore.losses import Logistic
 from milpscore.search.points import (
     RoundedCard,
     best_objectives,
-    completed,
     limit_terms,
     nearest_points,
     read_only,
+    rounded_card,
 )
 
+Regression: TypeAlias = Literal["logistic", "lasso", "ridge"]
 
-@dataclass(frozen=True, eq=False)
-class ScaledRounding(RoundedCard):
-    """Real weights times the best of many scales, rounded to the nearest allowed values.
+_MAX_ITER = 10_000
 
-    ``trace[k]`` is the objective at ``scales[k]`` with the best allowed intercept, infinite where
-    the statement does not allow the points.
+_DRAWN = 1024
+"""Rows whose random numbers are drawn at once."""
 
-    Attributes
-    ----------
-    weights : ndarray of float64, shape (p,), read-only
-        The real weights.
-    intercept : float
-        Their intercept, which the card does not use: its own is the best one for its points.
-    scales : ndarray of float64, read-only
-        Rising.
-    scale : float
-        The one used; NaN where the weights are all 0 and there is nothing to scale.
-    """
-
-    weights: FloatArray
-    intercept: float
-    scales: FloatArray
-    scale: float
+_HIGHEST = 255
+"""A counter is one byte in the paper."""
 
 
 def scaled_rounding(
@@ -56,7 +40,8 @@ def scaled_rounding(
     n_scales: int = 200,
     method: str = "scaled",
     random_state: Any = None,
-) -> ScaledRounding:
+    **details: Any,
+) -> RoundedCard:
     """Multiply by the scale whose nearest rounding has the least objective.
 
     The scales run evenly from where the largest weight becomes 1/2 (below it every weight rounds to
@@ -75,17 +60,22 @@ def scaled_rounding(
         What the result is called.
     random_state : int, optional
         The seed the weights came from, for the record.
+    **details :
+        Further details of the result.
 
     Returns
     -------
-    ScaledRounding
-        Of equal objectives the smallest scale is taken. Too many terms are dropped by least weight;
-        scales that break a constraint are passed over where another one keeps to all.
+    RoundedCard
+        ``trace[k]`` is the objective at ``scales[k]`` with the best allowed intercept, infinite
+        where the statement does not allow the points. Of equal objectives the smallest scale is
+        taken. Too many terms are dropped by least weight; scales that break a constraint are passed
+        over where another one keeps to all. Also ``weights`` and ``intercept`` as given; ``scale``,
+        the one used, NaN where the weights are all 0 and there is nothing to scale.
 
     Raises
     ------
     OptionError
-        Where ``n_scales`` is no whole number >= 1.
+        Where ``n_scales`` is not a whole number >= 1.
     FormulationError
         For weights of another shape, or not finite.
     """
@@ -105,14 +95,11 @@ def scaled_rounding(
     sums = best_objectives(statement, distinct)[1][which.ravel()]
     objectives = np.where(feasible, sums, np.inf)
     k = int(np.argmin(objectives))
-    return ScaledRounding(
-        method=method,
-        **completed(statement, rounded[k], weights, objectives, random_state),
-        weights=read_only(weights),
-        intercept=float(intercept),
-        scales=read_only(tried if len(scales) else []),
-        scale=float(scales[k]) if len(scales) else float("nan"),
-    )
+    return rounded_card(
+        method, statement, rounded[k], weights, objectives, random_state=random_state,
+        weights=read_only(weights), intercept=float(intercept), scales=read_only(scales),
+        scale=float(scales[k]) if len(scales) else float("nan"), **details,
+    )  # fmt: skip
 
 
 def _scales(statement: Statement, weights: FloatArray, n_scales: int) -> FloatArray:
@@ -127,147 +114,65 @@ def _scales(statement: Statement, weights: FloatArray, n_scales: int) -> FloatAr
     return np.linspace(most, least, n_scales)[::-1]
 
 
-_MAX_ITER = 10_000
-
-
-def rounded_logistic(
-    statement: Statement, *, lam: float = 1e-3, n_scales: int = 200
-) -> ScaledRounding:
-    """L2-penalised logistic regression by scikit-learn, scaled and rounded to the nearest.
+def rounded_regression(
+    statement: Statement,
+    kind: Regression = "logistic",
+    *,
+    lam: float | None = None,
+    n_scales: int = 200,
+) -> RoundedCard:
+    """The plain rival: a regression by scikit-learn, scaled and rounded to the nearest.
 
     Parameters
     ----------
     statement : Statement
         Its design gives the rows and weights, its ranges the card.
-    lam : float
-        Of mean log(1+exp(-y s)) + lam ||w||^2 / 2, > 0; scikit-learn's C is 1/(lam sum of weights).
+    kind : {"logistic", "lasso", "ridge"}
+        The last two regress on the classes -1 and +1.
+    lam : float, optional
+        Of mean log(1+exp(-y s)) + lam ||w||^2 / 2 (default 0.001), of mean (y-s)^2/2 + lam ||w||_1
+        (default 0.01), or of mean (y-s)^2/2 + lam ||w||^2 / 2 (default 0.001); > 0.
     n_scales : int
         As in :func:`scaled_rounding`.
 
     Returns
     -------
-    ScaledRounding
+    RoundedCard
+        As :func:`scaled_rounding` gives it.
 
     Raises
     ------
     OptionError
-        For ``lam`` <= 0, or a bad ``n_scales``.
+        For an unknown kind, ``lam`` <= 0, or a bad ``n_scales``.
     NotApplicableError
         Where only one class has weight.
     """
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
-    X, y, weight = _rows(statement, lam)
-    model = LogisticRegression(C=1.0 / (lam * weight.sum()), solver="newton-cholesky")
-    model.set_params(max_iter=_MAX_ITER).fit(X, y, sample_weight=weight)
-    return _rounded(statement, model.coef_[0], model.intercept_[0], n_scales, "rounded_logistic")
-
-
-def rounded_lasso(
-    statement: Statement, *, lam: float = 1e-2, n_scales: int = 200
-) -> ScaledRounding:
-    """Lasso on the classes -1 and +1 by scikit-learn, scaled and rounded to the nearest.
-
-    Parameters
-    ----------
-    statement : Statement
-    lam : float
-        Of mean (y-s)^2/2 + lam ||w||_1, > 0; scikit-learn's alpha.
-    n_scales : int
-        As in :func:`scaled_rounding`.
-
-    Returns
-    -------
-    ScaledRounding
-
-    Raises
-    ------
-    OptionError, NotApplicableError
-        As :func:`rounded_logistic`.
-    """
-    from sklearn.linear_model import Lasso
-
-    X, y, weight = _rows(statement, lam)
-    model = Lasso(alpha=lam, max_iter=_MAX_ITER).fit(X, y, sample_weight=weight)
-    return _rounded(statement, model.coef_, model.intercept_, n_scales, "rounded_lasso")
-
-
-def rounded_ridge(
-    statement: Statement, *, lam: float = 1e-3, n_scales: int = 200
-) -> ScaledRounding:
-    """Ridge regression on the classes -1 and +1 by scikit-learn, scaled and rounded to the nearest.
-
-    Parameters
-    ----------
-    statement : Statement
-    lam : float
-        Of mean (y-s)^2/2 + lam ||w||^2 / 2, > 0; scikit-learn's alpha is lam times the sum of
-        weights.
-    n_scales : int
-        As in :func:`scaled_rounding`.
-
-    Returns
-    -------
-    ScaledRounding
-
-    Raises
-    ------
-    OptionError, NotApplicableError
-        As :func:`rounded_logistic`.
-    """
-    from sklearn.linear_model import Ridge
-
-    X, y, weight = _rows(statement, lam)
-    model = Ridge(alpha=lam * weight.sum()).fit(X, y, sample_weight=weight)
-    return _rounded(statement, model.coef_, model.intercept_, n_scales, "rounded_ridge")
-
-
-def _rows(statement: Statement, lam: float) -> tuple[Any, Any, Any]:
-    """The merged rows, with what cannot be fitted refused."""
+    if kind not in get_args(Regression):
+        raise OptionError(f"kind={kind!r}: use one of {', '.join(get_args(Regression))}")
+    if lam is None:
+        lam = 1e-2 if kind == "lasso" else 1e-3
     if isinstance(lam, bool) or not (math.isfinite(lam) and lam > 0):
         raise OptionError(f"lam must be a number > 0, got {lam!r}")
     rows = statement.design.merged
     if len(np.unique(rows.y)) < 2:
         raise NotApplicableError("a regression needs rows of both classes with weight above 0")
-    return rows.X, rows.y, rows.weight
-
-
-def _rounded(statement: Statement, w: Any, b: Any, n_scales: int, method: str) -> ScaledRounding:
-    return scaled_rounding(statement, w, intercept=float(b), n_scales=n_scales, method=method)
-
-
-_DRAWN = 1024
-"""Rows whose random numbers are drawn at once."""
-
-_HIGHEST = 255
-"""A counter is one byte in the paper."""
-
-
-@dataclass(frozen=True, eq=False)
-class Golovin(ScaledRounding):
-    """Weights on a per-coordinate grid, and the card that they give when scaled and rounded.
-
-    ``weights`` and ``intercept`` are those of the columns as they are; ``trace`` and ``scales`` are
-    of the scaling.
-
-    Attributes
-    ----------
-    multiples : ndarray of int64, shape (p + 1,)
-        The weights, the intercept last, as multiples of their grids: all that is stored of them.
-    grid : ndarray of float64, shape (p + 1,), read-only
-        The final resolution of each, in units of the columns as they are.
-    counters : ndarray of int64, shape (p + 1,)
-        The randomised counters; ``counts`` are what they estimate.
-    counts : ndarray of float64, shape (p + 1,), read-only
-    losses : ndarray of float64, read-only
-        Mean logistic loss of the grid weights at the start and after each pass.
-    """
-
-    multiples: IntArray
-    grid: FloatArray
-    counters: IntArray
-    counts: FloatArray
-    losses: FloatArray
+    total = rows.weight.sum()
+    model: Any
+    if kind == "logistic":
+        model = LogisticRegression(
+            C=1.0 / (lam * total), solver="newton-cholesky", max_iter=_MAX_ITER
+        )
+    elif kind == "lasso":
+        model = Lasso(alpha=lam, max_iter=_MAX_ITER)
+    else:
+        model = Ridge(alpha=lam * total)
+    model.fit(rows.X, rows.y, sample_weight=rows.weight)
+    return scaled_rounding(
+        statement, np.ravel(model.coef_), intercept=float(np.ravel(model.intercept_)[0]),
+        n_scales=n_scales, method=f"rounded_{kind}",
+    )  # fmt: skip
 
 
 def golovin(
@@ -280,7 +185,7 @@ def golovin(
     radius: float = 8.0,
     n_scales: int = 200,
     random_state: Any = 0,
-) -> Golovin:
+) -> RoundedCard:
     r"""Online gradient descent of the logistic loss whose weights never leave a coarse grid.
 
     Implemented are the paper's two ideas: per coordinate, (1) ``RandomRound``, the unbiased
@@ -313,9 +218,13 @@ def golovin(
 
     Returns
     -------
-    Golovin
-        The per-coordinate grids are no common unit, so the card is made as any other regression's:
-        scaled into the ranges and rounded.
+    RoundedCard
+        The per-coordinate grids share no unit, so the card is made as any other regression's, see
+        :func:`scaled_rounding`; ``weights`` and ``intercept`` are those of the columns as they are.
+        Also, the intercept last, shape (p + 1,): ``multiples``, the weights as multiples of their
+        grids, which is all that is stored of them; ``grid``, the final resolutions; ``counters``;
+        ``counts``, what they estimate. And ``losses``, the mean logistic loss of the grid weights
+        at the start and after each pass.
 
     Raises
     ------
@@ -329,7 +238,14 @@ def golovin(
     Golovin, Sculley, McMahan & Young, "Large-scale learning with less RAM via randomization",
     ICML 2013 (named in Belahcene et al. 2020, sec. 1).
     """
-    _refuse(n_passes, learning_rate, resolution, base, radius)
+    if isinstance(n_passes, bool) or not hasattr(n_passes, "__index__") or n_passes < 1:
+        raise OptionError(f"n_passes must be a whole number >= 1, got {n_passes!r}")
+    positive = {"learning_rate": learning_rate, "resolution": resolution, "radius": radius}
+    for name, value in positive.items():
+        if isinstance(value, bool) or not (math.isfinite(value) and value > 0):
+            raise OptionError(f"{name} must be a number > 0, got {value!r}")
+    if isinstance(base, bool) or not (math.isfinite(base) and 1.0 < base <= 2.0):
+        raise OptionError(f"base must be a number in (1, 2], got {base!r}")
     generator = np.random.default_rng(random_state)
     learner = _Learner(statement, learning_rate, resolution, base, radius)
     losses = [learner.loss()]
@@ -337,48 +253,30 @@ def golovin(
         learner.learn(generator)
         losses.append(learner.loss())
     weights = learner.beta / learner.unit
-    card = scaled_rounding(
-        statement,
-        weights[:-1],
-        intercept=weights[-1],
-        n_scales=n_scales,
-        method="golovin",
-        random_state=None if isinstance(random_state, np.random.Generator) else random_state,
-    )
-    counts = learner.counted()
-    for array in (counts, grid := learner.grid / learner.unit, history := np.array(losses)):
-        array.flags.writeable = False
-    return Golovin(
-        **vars(card),
+    return scaled_rounding(
+        statement, weights[:-1], intercept=weights[-1], n_scales=n_scales, method="golovin",
+        random_state=random_state,
         multiples=np.rint(learner.beta / learner.grid).astype(np.int64),
-        grid=grid,
+        grid=read_only(learner.grid / learner.unit),
         counters=learner.counters,
-        counts=counts,
-        losses=history,
-    )
+        counts=read_only(learner.estimate[learner.counters]),
+        losses=read_only(losses),
+    )  # fmt: skip
 
 
-def random_round(values: FloatArray, grid: FloatArray, chance: FloatArray) -> FloatArray:
-    """Values moved to a neighbouring multiple of their grid, unbiased.
+def random_round(values: FloatArray, grid: FloatArray, draws: FloatArray) -> FloatArray:
+    """Values moved to a neighbouring multiple of their grid, unbiased: ``draws`` are uniform.
 
-    Parameters
-    ----------
-    values, grid : arrays of one shape
-    chance : array of that shape, uniform on [0, 1)
-
-    Returns
-    -------
-    ndarray
-        The upper neighbour with probability (value - lower) / grid.
+    The upper neighbour is taken with probability (value - lower) / grid; all arrays of one shape.
     """
     ratio = values / grid
     below = np.floor(ratio)
-    rounded: FloatArray = (below + (chance < ratio - below)) * grid
+    rounded: FloatArray = (below + (draws < ratio - below)) * grid
     return rounded
 
 
 class _Learner:
-    """The grid weights, the intercept last, and their counters."""
+    """The grid weights ``beta``, the intercept last, and their counters; each (p + 1,)."""
 
     def __init__(
         self,
@@ -407,17 +305,13 @@ class _Learner:
         # R over the least power of two that makes the grid fine enough
         finest = np.ceil(np.log2(radius / (resolution * self.rates)))
         self.grids = radius * 2.0 ** -np.maximum(finest, 0.0)
-        self.counters = np.ones(len(self.unit), dtype=np.int64)
+        self.counters: IntArray = np.ones(len(self.unit), dtype=np.int64)
         self.beta = np.zeros(len(self.unit))
 
     @property
     def grid(self) -> FloatArray:
         """The resolution of each weight."""
         return self.grids[self.counters]
-
-    def counted(self) -> FloatArray:
-        """What the counters estimate."""
-        return self.estimate[self.counters]
 
     def loss(self) -> float:
         """Mean weighted logistic loss of the grid weights."""
@@ -432,11 +326,12 @@ class _Learner:
         order = generator.permutation(len(self.y))
         for start in range(0, len(order), _DRAWN):
             rows = order[start : start + _DRAWN]
-            chances = generator.random((len(rows), 2, len(self.unit)))
-            for i, (counting, rounding) in zip(rows.tolist(), chances, strict=True):
+            draws = generator.random((len(rows), 2, len(self.unit)))
+            for i, (counting, rounding) in zip(rows.tolist(), draws, strict=True):
                 self._step(i, counting, rounding)
 
     def _step(self, i: int, counting: FloatArray, rounding: FloatArray) -> None:
+        """One gradient step on row i, with uniform draws for the counters and the rounding."""
         active = np.flatnonzero(self.X[i])
         x, beta, counters = self.X[i, active], self.beta[active], self.counters[active]
         margin = float(self.y[i] * (x @ beta))
@@ -447,17 +342,3 @@ class _Learner:
         counters = counters + (counting[active] < self.rise[counters])
         self.beta[active] = random_round(step, self.grids[counters], rounding[active])
         self.counters[active] = counters
-
-
-def _refuse(
-    n_passes: int, learning_rate: float, resolution: float, base: float, radius: float
-) -> None:
-    """Refuse parameters outside their ranges."""
-    if isinstance(n_passes, bool) or not hasattr(n_passes, "__index__") or n_passes < 1:
-        raise OptionError(f"n_passes must be a whole number >= 1, got {n_passes!r}")
-    positive = {"learning_rate": learning_rate, "resolution": resolution, "radius": radius}
-    for name, value in positive.items():
-        if isinstance(value, bool) or not (math.isfinite(value) and value > 0):
-            raise OptionError(f"{name} must be a number > 0, got {value!r}")
-    if isinstance(base, bool) or not (math.isfinite(base) and 1.0 < base <= 2.0):
-        raise OptionError(f"base must be a number in (1, 2], got {base!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ _ENTRIES = 4_000_000
 
 _STEPS = 200
 _WIDE = 40
-"""Of wider ranges only the points near the current ones, 0 and the ends are tried in a repair."""
+"""Of wider ranges only the values near the current one, and 0, are tried."""
 
 
 def within_ranges(statement: Statement, w: npt.ArrayLike) -> FloatArray:
@@ -160,27 +160,32 @@ def _excess(statement: Statement, points: IntArray) -> FloatArray:
     return over
 
 
+def shifts_within(low: int, high: int, home: int) -> IntArray:
+    """Whole shifts in [low, high], home (to 0) among them; of a wide range the ones near 0."""
+    if high - low <= _WIDE:
+        return np.arange(low, high + 1)
+    near = np.r_[1:11, 15, 20, 30, 50, 100, 1000]
+    return np.unique(np.clip(np.r_[-near, 0, near, home], low, high))
+
+
+def changed(w: IntArray, columns: IntArray, shifts: IntArray) -> IntArray:
+    """w, shape (p,), with the v-th shift added to the v-th column alone; shape (V, p)."""
+    points = np.repeat(w[None, :], len(columns), axis=0)
+    points[np.arange(len(columns)), columns] += shifts
+    return points
+
+
 def _single_changes(statement: Statement, w: IntArray) -> IntArray:
-    """w, shape (p,), itself last, and with one coefficient at another allowed value; (V, p)."""
-    lower, upper = statement.ranges
-    columns: list[int] = []
-    values: list[int] = []
-    for j, (low, high, now) in enumerate(
-        zip(lower.tolist(), upper.tolist(), w.tolist(), strict=True)
-    ):
+    """w, shape (p,), itself first, and with one coefficient at another allowed value; (V, p)."""
+    shifts = [np.empty(0, dtype=np.int64)]
+    for j, (low, high) in enumerate(zip(*(w - end for end in statement.ranges), strict=True)):
+        own = shifts_within(-int(low), -int(high), -int(w[j]))
         if j in statement.coef_sets:
-            own = [value for value in statement.coef_sets[j] if low <= value <= high]
-        elif high - low <= _WIDE:
-            own = list(range(low, high + 1))
-        else:
-            near = {*range(now - 5, now + 6), 0, low, high}
-            own = sorted(value for value in near if low <= value <= high)
-        other = [value for value in own if value != now]
-        columns += [j] * len(other)
-        values += other
-    trials = np.repeat(w[None, :], len(columns) + 1, axis=0)
-    trials[np.arange(len(columns)), columns] = values
-    return trials
+            own = np.array(statement.coef_sets[j]) - w[j]
+            own = own[(own >= -low) & (own <= -high)]
+        shifts.append(own[own != 0])
+    columns = np.repeat(np.arange(len(w)), [len(own) for own in shifts[1:]])
+    return np.concatenate([w[None, :], changed(w, columns, np.concatenate(shifts))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +210,10 @@ class RoundedCard:
         The first requirement that is broken where there is no card; empty otherwise.
     random_state : int or None
         None for a method without chance, or where a Generator was given.
+    figures : dict
+        What the method proves, under the names of a comparison's columns; most prove nothing.
+    details : dict
+        What else the method's function names under "Returns"; each can be read as an attribute.
     """
 
     method: str
@@ -214,7 +223,15 @@ class RoundedCard:
     points: IntArray
     repaired: bool
     refusal: str
-    random_state: int | None
+    random_state: int | None = None
+    figures: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        details = vars(self).get("details", {})  # none yet while a copy is made
+        if name not in details:
+            raise AttributeError(f"no {name!r}; of this method there are {', '.join(details)}")
+        return details[name]
 
     @property
     def objective(self) -> float:
@@ -226,16 +243,19 @@ class RoundedCard:
         """The card, or nothing."""
         return () if self.card is None else (self.card,)
 
-    @property
-    def figures(self) -> dict[str, float]:
-        """What the method proves, under the names of a comparison's columns; most prove nothing."""
-        return {}
 
-
-def completed(
-    statement: Statement, points: IntArray, w: npt.ArrayLike, trace: Any, random_state: Any = None
-) -> dict[str, Any]:
-    """The fields of a :class:`RoundedCard` but its method, from the points a method ended at.
+def rounded_card(
+    method: str,
+    statement: Statement,
+    points: IntArray,
+    w: npt.ArrayLike,
+    trace: Any,
+    *,
+    random_state: Any = None,
+    figures: dict[str, Any] | None = None,
+    **details: Any,
+) -> RoundedCard:
+    """The card of the points (p,) a method ended at, with its best allowed intercept.
 
     Too many terms are cut by dropping those of least absolute weight w, shape (p,); points that
     still break a constraint are changed one at a time until they meet it.
@@ -244,18 +264,25 @@ def completed(
     final: IntArray | None = limited[0]
     if not fine[0]:
         final = repaired_points(statement, limited[0])
-    attempt = statement.with_best_intercept(limited[0] if final is None else final)
-    figures = evaluate(statement, attempt)
-    given = isinstance(random_state, np.random.Generator)
-    return {
-        "card": attempt if figures.feasible else None,
-        "evaluation": figures if figures.feasible else None,
-        "trace": read_only(trace),
-        "points": points,
-        "repaired": final is not None and not np.array_equal(final, points),
-        "refusal": "" if figures.feasible else figures.violations[0],
-        "random_state": None if given else random_state,
-    }
+    card = statement.with_best_intercept(limited[0] if final is None else final)
+    evaluation = evaluate(statement, card)
+    return RoundedCard(
+        method=method,
+        card=card if evaluation.feasible else None,
+        evaluation=evaluation if evaluation.feasible else None,
+        trace=read_only(trace),
+        points=points,
+        repaired=final is not None and not np.array_equal(final, points),
+        refusal="" if evaluation.feasible else evaluation.violations[0],
+        random_state=seed_of(random_state),
+        figures=figures or {},
+        details=details,
+    )
+
+
+def seed_of(random_state: Any) -> int | None:
+    """The seed, for the record; None where a Generator was given."""
+    return None if isinstance(random_state, np.random.Generator) else random_state
 
 
 def read_only(values: Any) -> FloatArray:

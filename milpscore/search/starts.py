@@ -1,26 +1,30 @@
-"""From the path of a smooth surrogate to cards: scaled to the coefficient range and rounded."""
+"""Cards to start an exact solve from: by descent, and from the path of a smooth surrogate."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from milpscore._version import __version__
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import OptionError
+from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
+from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.statement import Statement
-from milpscore.core.terms import ProxPenalty, SmoothLoss
-from milpscore.losses import Hinge, smooth_loss
+from milpscore.losses import Hinge, RiskLoss, smooth_loss
 from milpscore.penalties.cards import IntegerFacets
-from milpscore.search._coordinate_descent import coordinate_descent
+from milpscore.search._descent import coordinate_descent
+from milpscore.search._risk import fast_risk_card
 from milpscore.search.points import (
+    RoundedCard,
     best_objectives,
     limit_terms,
     nearest_points,
+    read_only,
     repaired,
     repaired_points,
 )
@@ -33,7 +37,6 @@ _RATIO = 0.01
 _TOL = 1e-3
 _MAX_ITER = 300
 _SCALES = 12
-_AT_ONCE = 16
 # row totals that cost as much as one column's share of one model of the path
 _WORK_PER_CELL = 0.25
 
@@ -85,29 +88,64 @@ def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
     return min(cards, key=lambda card: evaluate(statement, card).objective, default=None)
 
 
-@dataclass(frozen=True, eq=False)
-class ProximalStart:
-    """A card rounded from a proximal model, and that model's own figures.
+def heuristic_result(program: Program, *, max_work: float, options: dict[str, Any]) -> Result:
+    """The better of the start card, a fast risk score and the empty card; nothing is proved.
 
-    Attributes
-    ----------
-    card : Card
-    surrogate : str
-        Loss and penalty of the model.
-    lam : float
-        Its penalty weight, the columns scaled to unit deviation.
-    surrogate_objective, surrogate_loss : float
-        They belong to another problem than the card's: no bound on anything the card can reach.
-    surrogate_gap : float
-        Relative duality gap of the model on that problem.
+    OptionError for a relaxed program, which has a rounding of its own. ``options`` are put down in
+    the result.
     """
+    if program.kind == "relaxed":
+        raise OptionError(
+            f"{program.formulation} is rounded from its LP and has no start to keep: leave "
+            "heuristic out"
+        )
+    started = time.perf_counter()
+    empty = program.statement.empty_card()
+    candidates = [start_card(program, max_work=max_work), _fast_card(program.statement), empty]
+    checked = [(card, check(program, card)) for card in candidates if card is not None]
+    sound = [(card, figures) for card, figures in checked if figures.feasible]
+    common: dict[str, Any] = {
+        "formulation": program.formulation,
+        "kind": "exact",
+        "termination": Termination.HEURISTIC,
+        "build_seconds": program.build_seconds,
+        "solve_seconds": time.perf_counter() - started,
+        "solver": "heuristic",
+        "solver_version": __version__,
+        "random_state": options["random_state"],
+        "caveat": program.statement.caveat,
+        "options": options,
+    }
+    if not sound:
+        broken = "; ".join(dict.fromkeys(f.violations[0] for _, f in checked))
+        message = f"the heuristic found no card that meets every constraint ({broken}): solve it"
+        return Result(**common, claim=Claim.NONE, verified=False, message=message)
+    card, figures = min(sound, key=lambda pair: pair[1].objective)
+    program.fill(card)
+    return Result(
+        **common,
+        claim=Claim.FEASIBLE,
+        verified=True,
+        objective=figures.objective,
+        loss=figures.loss,
+        penalty=figures.penalty,
+        card=card,
+        coefficients=card.coefficients.astype(np.float64),
+        intercept=float(card.intercept),
+        terms=program.statement.design.count_terms(card.coefficients),
+        origin="empty card" if card is empty else "heuristic",
+    )
 
-    card: Card
-    surrogate: str
-    lam: float
-    surrogate_objective: float
-    surrogate_loss: float
-    surrogate_gap: float
+
+def _fast_card(statement: Statement) -> Card | None:
+    """The card of the beam over supports, where the loss is the logistic one."""
+    loss = statement.loss
+    if not isinstance(loss, RiskLoss) or loss.base.name != "logistic":
+        return None
+    try:
+        return fast_risk_card(statement).card
+    except FormulationError:  # it found no card at all: the other candidates stand
+        return None
 
 
 def proximal_start(
@@ -165,10 +203,13 @@ def find_start(
     n_lams: int = 12,
     n_polished: int = 2,
     max_work: float = 1e8,
-) -> ProximalStart | None:
-    """The best card of :func:`proximal_start` under the statement alone, with its model.
+) -> RoundedCard | None:
+    """The best card of `proximal_start` under the statement alone, with figures of its model.
 
-    None where the work allowed does not reach for the path, or no rounded card is allowed.
+    ``figures`` are ``surrogate`` (loss and penalty of the model), ``surrogate_lam`` (the columns
+    scaled to unit deviation), ``surrogate_objective`` and ``surrogate_loss``, which belong to
+    another problem than the card's and bound nothing, and ``surrogate_gap`` (its relative duality
+    gap). None where the work allowed does not reach for the path, or no rounded card is allowed.
     """
     if loss not in get_args(Surrogate) or penalty not in get_args(PathPenalty):
         raise OptionError(
@@ -183,21 +224,28 @@ def find_start(
     if work_left <= 0 or not two_classes or not rows.X.size:
         return None
     models = _Models(statement, loss, penalty, n_lams)
-    points, sources = _distinct(statement, models)
-    if not len(points):
+    # every rounded vector of points once, and the first model that gives it
+    sources: dict[tuple[int, ...], int] = {}
+    for at, w in models.weights():
+        for rounded in _scaled(statement, w):
+            sources.setdefault(tuple(rounded.tolist()), at)
+    if not sources:
         return None
+    points = np.array(list(sources), dtype=np.int64)
     work_left -= len(points) * len(rows.y)
     ranked = np.argsort(best_objectives(statement, points)[1], kind="stable")[:n_polished]
-    best: ProximalStart | None = None
-    least = np.inf
+    best: RoundedCard | None = None
     for k in ranked.tolist():
         card = statement.with_best_intercept(points[k])
         if statement.violations(card):
             continue
         polished = coordinate_descent(statement, card, max_work=max(work_left, 0.0) / n_polished)
-        reached = evaluate(statement, polished).objective
-        if reached < least:
-            least, best = reached, models.start(polished, int(sources[k]))
+        evaluation = evaluate(statement, polished)
+        if best is None or evaluation.objective < best.objective:
+            best = RoundedCard(
+                "proximal", polished, evaluation, read_only([evaluation.objective]), points[k],
+                repaired=False, refusal="", figures=models.figures(sources[tuple(points[k])]),
+            )  # fmt: skip
     return best
 
 
@@ -207,6 +255,7 @@ class _Models:
     def __init__(
         self, statement: Statement, loss: Surrogate, penalty: PathPenalty, n_lams: int
     ) -> None:
+        from milpscore.penalties import L1, Facets
         from milpscore.proximal import path
 
         rows = statement.design.merged
@@ -219,67 +268,45 @@ class _Models:
         if free_intercept:  # it takes the means up, and the path is much quicker without them
             X = X - rows.weight @ X / rows.weight.sum()
         X = X / self.deviation
-        surrogate = _surrogate(statement, loss)
+        if loss == "auto":
+            loss = "smoothed_hinge" if isinstance(statement.loss, Hinge) else "logistic"
         if penalty == "auto":
-            penalty = _path_penalty(statement)
+            own = any(isinstance(term, IntegerFacets) for term in statement.penalties)
+            penalty = "facets" if own else "l1"
+        surrogate = smooth_loss(loss)
         self.title = f"{surrogate.name} with {penalty}"
         common: dict[str, Any] = {
             "loss": surrogate, "sample_weight": rows.weight, "tol": _TOL, "max_iter": _MAX_ITER,
             "intercept": free_intercept, "algorithm": "fista",
         }  # fmt: skip
-        self.path = path(X, rows.y, penalty=_lasso, n_lams=n_lams, ratio=_RATIO, **common)
+        self.path = path(X, rows.y, penalty=L1, n_lams=n_lams, ratio=_RATIO, **common)
         # the unit of the points: the largest weight of the lasso's last model at the most points
         largest = float(np.abs(self.path.coefficients[-1]).max())
         if penalty == "facets" and largest > 0:
             unit = largest / _most_points(statement)
             self.path = path(
-                X, rows.y, penalty=lambda lam: _facets(lam, unit), lams=self.path.lams, **common
-            )
+                X, rows.y, penalty=lambda lam: Facets(lam * unit, unit), lams=self.path.lams,
+                **common,
+            )  # fmt: skip
 
     def weights(self) -> Iterator[tuple[int, FloatArray]]:
-        """Number of the model and its weights, models without any left out."""
+        """Number of the model and its weights (p,), models without any left out."""
         for at, w in enumerate(self.path.coefficients):
             if w.any():
                 whole = np.zeros(self.columns)
                 whole[self.free] = w / self.deviation
                 yield at, whole
 
-    def start(self, card: Card, at: int) -> ProximalStart:
-        """A card with the figures of the model it came from."""
+    def figures(self, at: int) -> dict[str, Any]:
+        """What the model of this number reached, under the names of a comparison's columns."""
         model = self.path.results[at]
-        return ProximalStart(
-            card=card,
-            surrogate=self.title,
-            lam=float(self.path.lams[at]),
-            surrogate_objective=model.objective,
-            surrogate_loss=model.loss,
-            surrogate_gap=model.gap,
-        )
-
-
-def _surrogate(statement: Statement, loss: Surrogate) -> SmoothLoss:
-    if loss != "auto":
-        return smooth_loss(loss)
-    return smooth_loss("smoothed_hinge" if isinstance(statement.loss, Hinge) else "logistic")
-
-
-def _path_penalty(statement: Statement) -> PathPenalty:
-    own = any(isinstance(term, IntegerFacets) for term in statement.penalties)
-    return "facets" if own else "l1"
-
-
-def _lasso(lam: float) -> ProxPenalty:
-    from milpscore.penalties import L1
-
-    made: ProxPenalty = L1(lam)
-    return made
-
-
-def _facets(lam: float, gamma: float) -> ProxPenalty:
-    from milpscore.penalties import Facets
-
-    made: ProxPenalty = Facets(lam * gamma, gamma)
-    return made
+        return {
+            "surrogate": self.title,
+            "surrogate_lam": float(self.path.lams[at]),
+            "surrogate_objective": model.objective,
+            "surrogate_loss": model.loss,
+            "surrogate_gap": model.gap,
+        }
 
 
 def deviation_of(X: FloatArray, weight: FloatArray) -> FloatArray:
@@ -297,17 +324,6 @@ def _most_points(statement: Statement) -> float:
     """The largest absolute value a coefficient may take, at least 1."""
     most = max(np.abs(statement.coef_min).max(), np.abs(statement.coef_max).max())
     return float(max(most, 1))
-
-
-def _distinct(statement: Statement, models: _Models) -> tuple[IntArray, IntArray]:
-    """Every rounded vector of points once, shape (V, p), and the number of its model."""
-    found: dict[bytes, tuple[IntArray, int]] = {}
-    for at, w in models.weights():
-        for points in _scaled(statement, w):
-            found.setdefault(points.tobytes(), (points, at))
-    vectors = [points for points, _ in found.values()]
-    sources = np.array([at for _, at in found.values()], dtype=np.int64)
-    return np.array(vectors, dtype=np.int64).reshape(len(vectors), models.columns), sources
 
 
 def _scaled(statement: Statement, w: FloatArray) -> Iterator[IntArray]:

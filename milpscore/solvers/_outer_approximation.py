@@ -18,7 +18,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, Termination
-from milpscore.search.neighbourhood import Neighbourhood
+from milpscore.search.moves import Neighbourhood
 from milpscore.solvers._master import TOLERANCE, Master, TimeIsUpError
 from milpscore.solvers.engine import Outcome, Progress, Task
 from milpscore.solvers.options import Options

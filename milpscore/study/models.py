@@ -261,7 +261,7 @@ def _card(
     """A card formulation's answer."""
     from milpscore.core.result import Termination
     from milpscore.fitting import fit_card
-    from milpscore.rounding.program import round_both_ways
+    from milpscore.rounding.program import round_by_name
     from milpscore.search import start_card
     from milpscore.search.starts import work_within
     from milpscore.solvers import solve
@@ -284,10 +284,11 @@ def _card(
     relaxed = program if program.kind == "relaxed" else program.relaxed()
     result = solve(relaxed, solver, progress=False, **within, **options)
     if kind in ("randomised", "nearest") and result.termination is not Termination.INTERRUPTED:
-        both, _ = round_both_ways(
-            relaxed, result, n_draws=n_draws, random_state=seed, patience=limits.time_limit
-        )
-        result = both[kind]
+        rounded, _ = round_by_name(
+            relaxed, result, [kind], n_draws=n_draws, random_state=seed,
+            patience=limits.time_limit,
+        )  # fmt: skip
+        result = rounded[kind]
     return Fit(result, program)
 
 

@@ -8,12 +8,9 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement, best_losses
 from milpscore.penalties.cards import BlockTV
+from milpscore.search.moves import IMPROVEMENT
+from milpscore.search.points import shifts_within
 from milpscore.verify import evaluate
-
-_WIDE = 40
-"""Ranges wider than this are searched around the current value only."""
-
-_IMPROVEMENT = 1e-12
 
 _LIMITED_WORK = 10
 """Where errors are limited, a row total costs about so many: some intercepts are looked for."""
@@ -70,7 +67,6 @@ class _Search:
         limited = any(each.limits_answers for each in statement.constraints)
         self.work = _LIMITED_WORK if limited else 1
         self.directions = _directions(statement)
-        self.lower, self.upper = statement.ranges
         self.w = card.coefficients.copy()
         self.totals: FloatArray = self.rows.X @ self.w.astype(np.float64)
         self.objective = np.inf
@@ -100,34 +96,37 @@ class _Search:
         binds = limit is not None and np.count_nonzero(self.w) >= limit
         if not binds and not self.statement.constraints:
             return False
-        for j in np.flatnonzero(self.w):
-            if self.lower[j] > 0 or self.upper[j] < 0:
-                continue
+        lower, upper = self.statement.ranges
+        for j in np.flatnonzero((self.w != 0) & (lower <= 0) & (upper >= 0)):
             without = self.w.copy()
             without[j] = 0
             totals = self.totals - self.rows.X[:, j] * float(self.w[j])
             for direction in self.directions:
                 if self.spent:
                     return False
-                if (
-                    direction[0] != j
-                    and without[direction[0]] == 0
-                    and self._best_of(without, totals, direction)
-                ):
+                first = direction[0]
+                if first != j and not without[first] and self._best_of(without, totals, direction):
                     return True
         return False
 
     def _best_of(self, w: IntArray, totals: FloatArray, direction: IntArray) -> bool:
         """Move along one direction from w to its best value, if that beats the current card."""
-        shifts = self._shifts(w, direction)
+        lower, upper = self.statement.ranges
+        low = int((lower[direction] - w[direction]).max())
+        high = int((upper[direction] - w[direction]).min())
+        shifts = shifts_within(low, high, -int(w[direction[0]]))
+        shifts = shifts[shifts != 0]
+        candidates = np.repeat(w[None, :], len(shifts), axis=0)
+        candidates[:, direction] += shifts[:, None]
+        allowed = self.statement.allows(candidates)
+        shifts, candidates = shifts[allowed], candidates[allowed]
         if not len(shifts):
             return False
         column = self.rows.X[:, direction].sum(axis=1)
-        trial = totals[:, None] + column[:, None] * shifts[None, :]
-        candidates = _moved(w, direction, shifts.astype(np.int64))
+        trial = totals[:, None] + column[:, None] * shifts.astype(np.float64)
         objectives = self._objectives(trial, candidates)
         k = int(np.argmin(objectives))
-        if objectives[k] >= self.objective - _IMPROVEMENT:
+        if objectives[k] >= self.objective - IMPROVEMENT:
             return False
         self.w, self.totals = candidates[k], trial[:, k]
         self.objective = float(objectives[k])
@@ -141,26 +140,6 @@ class _Search:
         total: FloatArray = losses + penalties
         return total
 
-    def _shifts(self, w: IntArray, direction: IntArray) -> FloatArray:
-        """Nonzero shifts along a direction that keep every coefficient allowed."""
-        low = int((self.lower[direction] - w[direction]).max())
-        high = int((self.upper[direction] - w[direction]).min())
-        if high - low <= _WIDE:
-            shifts = np.arange(low, high + 1)
-        else:
-            near = np.r_[1:11, 15, 20, 30, 50, 100, 1000]
-            shifts = np.unique(np.clip(np.r_[-near, near, -int(w[direction[0]])], low, high))
-        shifts = shifts[shifts != 0]
-        allowed = self.statement.allows(_moved(w, direction, shifts))
-        return np.asarray(shifts[allowed], dtype=np.float64)
-
-
-def _moved(w: IntArray, direction: IntArray, shifts: IntArray) -> IntArray:
-    """w with each of V shifts added along a direction, shape (V, p)."""
-    moved = np.repeat(w[None, :], len(shifts), axis=0)
-    moved[:, direction] += shifts[:, None]
-    return moved
-
 
 def _directions(statement: Statement) -> list[IntArray]:
     """Single columns; inside blocks also all bins from one on (a jump of the total variation)."""
@@ -171,7 +150,5 @@ def _directions(statement: Statement) -> list[IntArray]:
     if any(isinstance(term, BlockTV) for term in statement.penalties):
         for block in statement.design.blocks:
             bins = np.array(block)
-            for start in range(1, len(bins) - 1):
-                if free[bins[start:]].all():
-                    tails.append(bins[start:])
+            tails += [bins[start:] for start in range(1, len(bins) - 1) if free[bins[start:]].all()]
     return [*tails, *singles]
