@@ -126,11 +126,13 @@ def write_reference() -> None:
 
 
 def copy_results() -> None:
-    """The measured tables as the benchmarks wrote them, one page each."""
+    """The measured tables of benchmarks and experiments as they were written, one page each."""
     folder = GENERATED / "measured"
     folder.mkdir(parents=True, exist_ok=True)
     for page in sorted((ROOT / "benchmarks" / "results").glob("*.md")):
         shutil.copy(page, folder / page.name)
+    for page in sorted((ROOT / "experiments").glob("*/*.md")):
+        shutil.copy(page, folder / f"{page.parent.name}_{page.name}")
 
 
 def copy_notebooks() -> None:

@@ -107,14 +107,13 @@ def _refuse_places(asked: argparse.Namespace) -> None:
 
 def shown(frame: DataFrame) -> str:
     """A table as text; a column and its standard deviation (NAME_stdev) stand as one."""
-    columns = {}
+    columns: dict[str, Any] = {}
     for name in frame.columns:
+        spread = frame.get(name + _SPREAD)
         if name.endswith(_SPREAD):
             continue
-        spread = frame.get(name + _SPREAD)
-        if spread is None:
-            columns[name] = frame[name]
-        else:
+        columns[name] = frame[name]
+        if spread is not None:
             pairs = zip(frame[name], spread, strict=True)
             columns[name] = [f"{mean:.3f}±{each:.3f}" for mean, each in pairs]
     return frame.assign(**columns)[list(columns)].to_string(

@@ -12,9 +12,10 @@ import pandas as pd
 
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.study import RunStore, finish_runs
-from milpscore.study.runs import Progress, Results
+from milpscore.study.runs import Progress
 
 Result: TypeAlias = dict[str, Any]
+Results: TypeAlias = dict[int, Result]
 
 
 class Finding(SimpleNamespace):

@@ -27,7 +27,7 @@ _TITLES = {"accuracy": "Accuracy", "auc": "AUC", "seconds": "Seconds for the pat
 
 def toys_figure(found: Finding) -> Figure:
     """The two toys of the slides, run 0: a denoised signal, and a panel a feature."""
-    count = found.drawn["steps"]["feature"].nunique()
+    count = int(found.drawn["steps"]["feature"].nunique())
     figure, every = plt.subplots(
         1, 1 + count, figsize=(5.2 * (1 + count), 4.4), layout="constrained"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -305,7 +305,7 @@ def counts_of(grid: dict[str, FloatArray]) -> dict[str, Any]:
     }
 
 
-def _printed(names: Sequence[str], column: str) -> list[float]:
+def _printed(names: Iterable[str], column: str) -> list[float]:
     """The paper's counts; missing where it has none."""
     at = _COUNTS.index(column)
     return [float(PAPER[name][at]) if name in PAPER else np.nan for name in names]

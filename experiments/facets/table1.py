@@ -144,7 +144,7 @@ def every_learner(asked: FacetsTable1, random_state: int) -> dict[str, Any]:
         return Pipeline([("scale", StandardScaler()), ("model", learner)])
 
     limits = {"time_limit": asked.time_limit, "random_state": random_state}
-    own = {"inner": asked.inner, "grid": asked.grid, "random_state": random_state}
+    own: dict[str, Any] = {"inner": asked.inner, "grid": asked.grid, "random_state": random_state}
     return {
         "convex_rounding": ConvexRoundingClassifier(random_state=random_state, time_limit=60.0),
         "golovin": Golovin(random_state),
@@ -196,6 +196,7 @@ class Golovin(_Linear):
         """Two passes over the rows."""
         statement = slim(np.asarray(X), y, coef_min=-5, coef_max=5).statement
         card = golovin(statement, n_passes=2, random_state=self.random_state).card
+        assert card is not None  # nothing limits the terms
         self.coef_, self.intercept_ = card.coefficients.astype(float), float(card.intercept)
         self.classes_ = np.array([0, 1])
         return self
@@ -257,7 +258,7 @@ def _best(name: Any, summary: pd.DataFrame) -> dict[str, Any]:
     row: dict[str, Any] = {"set": name}
     whole = summary[summary["whole"] == summary["folds"]]
     for key, part in (("best", summary), ("best_integer", whole)):
-        at = part["accuracy"].idxmax() if len(part) else None
-        row[key] = "" if at is None else part.loc[at, "learner"]
-        row[f"{key}_accuracy"] = np.nan if at is None else part.loc[at, "accuracy"]
+        accuracies = part.set_index("learner")["accuracy"]
+        row[key] = accuracies.idxmax() if len(part) else ""
+        row[f"{key}_accuracy"] = accuracies.max()
     return row

@@ -119,9 +119,10 @@ class SlimStrength(OfSets, frozen=True, kw_only=True):
     def draw(self, found: Finding) -> Any:
         """The performance profile, and bounds over time without the solver's own repair."""
         figure = plt.figure(figsize=(13, 11), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, height_ratios=[2, 3])
+        parts: Any = figure.subfigures(2, 1, height_ratios=[2, 3])
+        top, bottom = parts
         plots.performance_profile(performance_profile(found.times.fillna(np.inf)), top.subplots())
-        curves = SimpleNamespace(curves=found.curves["off"], horizon=self.time_limit)
+        curves: Any = SimpleNamespace(curves=found.curves["off"], horizon=self.time_limit)
         plots.bound_curves(curves, bottom)
         return figure
 
@@ -135,14 +136,13 @@ class SlimStrength(OfSets, frozen=True, kw_only=True):
         return replace(design, X=design.X[rows], y=design.y[rows], weight=design.weight[rows])
 
 
-def _plain(table: pd.DataFrame) -> dict[str, list[Any]]:
+def _plain(table: pd.DataFrame) -> dict[Any, Any]:
     """A table as JSON can hold it: columns, None for what is not finite."""
     finite = table.astype(object).where(~table.isin([np.inf, -np.inf]) & table.notna(), None)
-    columns: dict[str, list[Any]] = finite.to_dict("list")
-    return columns
+    return finite.to_dict("list")
 
 
-def _table(columns: dict[str, list[Any]]) -> pd.DataFrame:
+def _table(columns: dict[str, Any]) -> pd.DataFrame:
     """And back; what was not finite is missing."""
     return pd.DataFrame(columns).infer_objects()
 
