@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.plots.drawing import LEGEND, LEGEND_ABOVE, PALETTE, axes, short, spaced, tidy
+from milpscore.plots.drawing import LEGEND, LEGEND_ABOVE, PALETTE, axes, finish, short, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,27 +65,17 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
         total, share, yerr=reach, fmt="none", ecolor="0.55", elinewidth=1.0, capsize=2.0, zorder=2
     )
     ax.scatter(
-        total,
-        share,
-        s=14 + 110 * rows / rows.max(),
-        color=PALETTE[1],
-        edgecolor="white",
-        linewidth=0.6,
-        zorder=3,
-        label="observed share, 95 % interval (area: rows)",
-    )
+        total, share, s=14 + 110 * rows / rows.max(), color=PALETTE[1], edgecolor="white",
+        linewidth=0.6, zorder=3, label="observed share, 95 % interval (area: rows)",
+    )  # fmt: skip
     if len(total) == 1:
         ax.set_xlim(total[0] - 1, total[0] + 1)
     ax.set_ylim(-0.04, 1.04)
     ax.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
     if np.array_equal(total, np.rint(total)):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlabel("total (points)")
-    ax.set_ylabel("positive")
-    ax.set_title(title, loc="left", pad=22)
     ax.legend(ncols=2, **LEGEND_ABOVE)
-    tidy(ax)
-    return ax
+    return finish(ax, title, "total (points)", "positive", pad=22)
 
 
 def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
@@ -136,13 +126,10 @@ def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
                     label=words + (", dominated" if dominated else ""),
                 )  # fmt: skip
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlabel("terms allowed")
-    ax.set_ylabel("objective")
-    name = next(iter(front.results.values())).formulation
-    ax.set_title(f"{spaced(name)}: the best card of every size", loc="left")
     ax.legend(**LEGEND)
-    tidy(ax)
-    return ax
+    name = next(iter(front.results.values())).formulation
+    title = f"{spaced(name)}: the best card of every size"
+    return finish(ax, title, "terms allowed", "objective")
 
 
 def points_over_pool(
@@ -219,15 +206,13 @@ def points_over_pool(
     ax.set_yticks(at, [short(str(label)) for label in shown.index])
     ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     more = len(used) - len(shown)
-    ax.set_xlabel("points; at the right: share of the cards that use it"
-                  + (f"\n{more} more not shown" if more else ""))  # fmt: skip
-    known = "all" if pool.complete else "some of the"
-    ax.set_title(f"Points over {known} {len(pool)} cards within {pool.epsilon:.3g}", loc="left")
     if not len(shown):
         ax.set_xlim(-1, 1)
         ax.text(0.05, 0.0, "no card has points", va="center")
-    tidy(ax)
-    return ax
+    known = "all" if pool.complete else "some of the"
+    title = f"Points over {known} {len(pool)} cards within {pool.epsilon:.3g}"
+    words = "points; at the right: share of the cards that use it"
+    return finish(ax, title, words + (f"\n{more} more not shown" if more else ""), "")
 
 
 def _percent(share: float) -> str:

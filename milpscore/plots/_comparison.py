@@ -18,10 +18,10 @@ from milpscore.plots.drawing import (
     Results,
     axes,
     bound_steps,
+    finish,
     results_of,
     short,
     spaced,
-    tidy,
 )
 
 if TYPE_CHECKING:
@@ -116,15 +116,11 @@ def bounds_over_time(results: Comparison | Results | Result, ax: Axes | None = N
     if not any(drawn):
         raise NotApplicableError("no result has a card or a bound to draw: raise the time limit")
     ax.set_xscale("log")
-    ax.set_xlabel("seconds of solving")
-    ax.set_ylabel("objective")
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    ax.set_title("Best card and proven bound", loc="left")
     ax.legend(
         handles=_legend_of_bounds(known), loc="upper left", bbox_to_anchor=(1.0, 1.0), **LEGEND
     )
-    tidy(ax)
-    return ax
+    return finish(ax, "Best card and proven bound", "seconds of solving", "objective")
 
 
 def _colours(known: Results) -> dict[str, str]:
@@ -231,16 +227,11 @@ def coefficients(
     height = 0.84 / len(values)
     at = np.arange(len(shown), dtype=np.float64)
     for k, (kind, w) in enumerate(values.items()):
+        colour, hatch = _KINDS[kind]
         ax.barh(
-            at + (k - (len(values) - 1) / 2) * height,
-            w[shown],
-            height=height,
-            color=_KINDS[kind][0],
-            hatch=_KINDS[kind][1],
-            edgecolor="white",
-            linewidth=0.4,
-            label=kind,
-        )
+            at + (k - (len(values) - 1) / 2) * height, w[shown], height=height, color=colour,
+            hatch=hatch, edgecolor="white", linewidth=0.4, label=kind,
+        )  # fmt: skip
     for row in at[1:]:
         ax.axhline(row - 0.5, color="0.9", linewidth=0.8, zorder=0)
     ax.axvline(0, color="0.3", linewidth=0.8)
@@ -248,15 +239,13 @@ def coefficients(
     ax.set_yticks(at, [short(labels[j]) for j in shown])
     ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     more = len(used) - len(shown)
-    ax.set_xlabel("coefficient (points)" + (f"\n{more} smaller ones not shown" if more else ""))
-    ax.set_title(f"{spaced(name)}: coefficients", loc="left", pad=34)
     if shown.size:  # above the axes: bars may lie anywhere inside
         ax.legend(ncols=(len(values) + 1) // 2, **LEGEND_ABOVE)
     else:
         ax.set_xlim(-1, 1)
         ax.text(0.05, 0.0, "no column has points", va="center")
-    tidy(ax)
-    return ax
+    words = "coefficient (points)" + (f"\n{more} smaller ones not shown" if more else "")
+    return finish(ax, f"{spaced(name)}: coefficients", words, "", pad=34)
 
 
 def _coefficients_of(known: Results, formulation: str | None) -> tuple[str, dict[str, FloatArray]]:

@@ -10,7 +10,7 @@ import numpy as np
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.terms import ProxPenalty
-from milpscore.plots.drawing import LEGEND, PALETTE, axes, draw_map, short, tidy
+from milpscore.plots.drawing import LEGEND, PALETTE, axes, draw_map, finish, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,13 +78,21 @@ def level_sets(
 
     if not (np.isfinite(limit) and limit > 0):
         raise OptionError(f"limit={limit!r}; use a positive number, say 3")
-    drawn = _drawn_by_default() if penalties is None else dict(penalties)
+    if penalties is None:
+        from milpscore.penalties import EYE, Facets, NaiveCredibility
+
+        known = np.array([1.0, 0.0])
+        penalties = {
+            "Facets": Facets(1.0),
+            "EYE, w1 known": EYE(1.0, expert=known),
+            "naive, w1 known, beta 0.5": NaiveCredibility(1.0, expert=known, beta=0.5),
+        }
     x = np.linspace(-limit, limit, _GRID)
     pairs = np.stack(np.meshgrid(x, x), axis=-1)
     if figure is None:
-        figure = plt.figure(figsize=(3.6 * len(drawn), 3.9), layout="constrained")
-    panels = np.atleast_1d(figure.subplots(1, len(drawn), sharey=True))
-    for panel, (title, penalty) in zip(panels, drawn.items(), strict=True):
+        figure = plt.figure(figsize=(3.6 * len(penalties), 3.9), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(1, len(penalties), sharey=True))
+    for panel, (title, penalty) in zip(panels, penalties.items(), strict=True):
         values = np.apply_along_axis(penalty.value, 2, pairs)
         edge = float(penalty.value(np.array([0.0, limit])))
         edge = min(edge, float(penalty.value(np.array([limit, 0.0]))))
@@ -100,18 +108,6 @@ def level_sets(
         panel.set_xlabel("w1")
     panels[0].set_ylabel("w2")
     return figure
-
-
-def _drawn_by_default() -> dict[str, ProxPenalty]:
-    from milpscore.penalties import EYE, Facets, NaiveCredibility
-
-    known = np.array([1.0, 0.0])
-    made: dict[str, ProxPenalty] = {
-        "Facets": Facets(1.0),
-        "EYE, w1 known": EYE(1.0, expert=known),
-        "naive, w1 known, beta 0.5": NaiveCredibility(1.0, expert=known, beta=0.5),
-    }
-    return made
 
 
 def prox_curves(
@@ -151,8 +147,11 @@ def prox_curves(
     """
     if not (np.isfinite(limit) and limit > 0):
         raise OptionError(f"limit={limit!r}; use a positive number, say 4")
-    drawn = _separable_by_default() if penalties is None else penalties
-    for label, penalty in drawn.items():
+    if penalties is None:
+        from milpscore.penalties import L1, L2, Facets
+
+        penalties = {"Facets": Facets(1.0), "L1": L1(1.0), "L2": L2(1.0)}
+    for label, penalty in penalties.items():
         if not penalty.separable:
             raise NotApplicableError(
                 f"the penalty {label!r} is no sum over coefficients, so it has no curve: draw its "
@@ -163,27 +162,16 @@ def prox_curves(
     for level in range(-int(limit), int(limit) + 1):
         ax.axhline(level, color="0.92", linewidth=0.7, zorder=0)
     ax.plot(x, x, color="0.6", linewidth=0.9, linestyle=":", label="no penalty")
-    for k, (label, penalty) in enumerate(drawn.items()):
+    for k, (label, penalty) in enumerate(penalties.items()):
         ax.plot(
             x, penalty.prox(x, step), label=label,
             color=PALETTE[k % len(PALETTE)], linestyle=_STYLES[k % len(_STYLES)], linewidth=1.8,
         )  # fmt: skip
     ax.set_aspect("equal")
-    ax.set_xlim(-limit, limit)
-    ax.set_ylim(-limit, limit)
-    ax.set_xlabel("x")
-    ax.set_ylabel("prox of the penalty" if step == 1 else f"prox of {step:g} times the penalty")
-    ax.set_title("Proximity operators", loc="left")
+    ax.set(xlim=(-limit, limit), ylim=(-limit, limit))
     ax.legend(loc="upper left", **LEGEND)
-    tidy(ax)
-    return ax
-
-
-def _separable_by_default() -> dict[str, ProxPenalty]:
-    from milpscore.penalties import L1, L2, Facets
-
-    made: dict[str, ProxPenalty] = {"Facets": Facets(1.0), "L1": L1(1.0), "L2": L2(1.0)}
-    return made
+    words = "prox of the penalty" if step == 1 else f"prox of {step:g} times the penalty"
+    return finish(ax, "Proximity operators", "x", words)
 
 
 # --- paths and grids ------------------------------------------------------------------------------
@@ -248,25 +236,17 @@ def regularisation_path(
         style[j] = PALETTE[rank % len(PALETTE)]
         ax.plot(path.lams, w[:, j], color=style[j], linestyle=line, linewidth=1.6, label=labels[j])
     ax.axhline(0, color="0.3", linewidth=0.8, zorder=0)
-    _scale(ax, path.lams)
+    if path.lams[-1] > 0:  # lam = 0 has no logarithm
+        ax.set_xscale("log")
+    if len(path.lams) > 1:
+        ax.set_xlim(path.lams[0], path.lams[-1])
+    ax.margins(y=0.06)
     if unit is not None:
         _draw_levels(ax, w, unit)
     _label_ends(ax, w[-1], leading.tolist(), labels, style)
     rest = len(used) - len(leading)
-    ax.set_xlabel("lam" + (f"\n{rest} smaller columns in grey" if rest else ""))
-    ax.set_ylabel("coefficient")
-    ax.set_title("Regularisation path", loc="left")
-    tidy(ax)
-    return ax
-
-
-def _scale(ax: Axes, lams: FloatArray) -> None:
-    """Weaker penalties to the right; lam = 0 has no logarithm."""
-    if lams[-1] > 0:
-        ax.set_xscale("log")
-    if len(lams) > 1:
-        ax.set_xlim(lams[0], lams[-1])
-    ax.margins(y=0.06)
+    words = "lam" + (f"\n{rest} smaller columns in grey" if rest else "")
+    return finish(ax, "Regularisation path", words, "coefficient")
 
 
 def _draw_levels(ax: Axes, w: FloatArray, unit: float) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError
-from milpscore.plots.drawing import LEGEND, PALETTE, axes as current, spaced, tidy
+from milpscore.plots.drawing import LEGEND, PALETTE, axes as current, finish, spaced, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,8 +84,8 @@ def accuracy_over_terms(table: DataFrame, ax: Axes | None = None) -> Axes:
             terms.to_numpy()[order], mean.to_numpy()[order], yerr=spread.to_numpy()[order],
             marker="o", markersize=4, linewidth=1, capsize=2, label=str(model),
         )  # fmt: skip
-    ax.set_xlabel("terms")
-    ax.set_ylabel("accuracy on held-out rows" if len(held_out) else "accuracy on training rows")
+    words = "accuracy on held-out rows" if len(held_out) else "accuracy on training rows"
+    ax.set(xlabel="terms", ylabel=words)
     ax.legend(**LEGEND)
     return ax
 
@@ -118,23 +118,17 @@ def performance_profile(profile: DataFrame, ax: Axes | None = None) -> Axes:
     end = reach * max(1.05, (reach / float(shares.index[0])) ** 0.05)
     for k, name in enumerate(shares.columns):
         ax.step(
-            np.r_[shares.index.to_numpy(), end],
-            np.r_[shares[name].to_numpy(), shares[name].iloc[-1]],
-            where="post",
-            color=PALETTE[k % len(PALETTE)],
-            linestyle=_STYLES[k // len(PALETTE) % len(_STYLES)],
-            linewidth=1.8,
-            label=spaced(str(name)),
-        )
+            [*shares.index, end], [*shares[name], shares[name].iloc[-1]], where="post",
+            color=PALETTE[k % len(PALETTE)], linestyle=_STYLES[k // len(PALETTE) % len(_STYLES)],
+            linewidth=1.8, label=spaced(str(name)),
+        )  # fmt: skip
     ax.set_xscale("log", base=2 if ratios else 10)
     ax.set_xlim(float(shares.index[0]), end)
     ax.set_ylim(0.0, 1.03)
-    ax.set_xlabel("ratio to the best solver" if ratios else "budget")
-    ax.set_ylabel("share of problems solved")
-    ax.set_title("Performance profile" if ratios else "Data profile", loc="left")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **LEGEND)
-    tidy(ax)
-    return ax
+    title = "Performance profile" if ratios else "Data profile"
+    words = "ratio to the best solver" if ratios else "budget"
+    return finish(ax, title, words, "share of problems solved")
 
 
 def bound_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
@@ -188,16 +182,11 @@ def _draw(ax: Axes, steps: DataFrame, colour: str) -> None:
     """One formulation: two lines with their bands."""
     seconds = steps["seconds"].to_numpy()
     for name, style in (("objective", "-"), ("bound", "--")):
-        line, low, high = (
-            _drawable(steps[name + suffix].to_numpy()) for suffix in ("", "_low", "_high")
-        )
+        # what is not finite leaves a gap in the line
+        part = steps[[name, f"{name}_low", f"{name}_high"]].replace([np.inf, -np.inf], np.nan)
+        line, low, high = part.to_numpy(dtype=float).T
         ax.step(seconds, line, where="post", color=colour, linestyle=style, linewidth=1.6)
         ax.fill_between(seconds, low, high, step="post", color=colour, alpha=0.12, linewidth=0)
-
-
-def _drawable(values: Any) -> Any:
-    """What is not finite leaves a gap in the line."""
-    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _legend(figure: Figure, formulations: list[str]) -> None:

@@ -69,6 +69,14 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def finish(ax: Axes, title: str, x: str, y: str, **style: Any) -> Axes:
+    """The axes with a title on the left and labels, tidied."""
+    ax.set_title(title, loc="left", **style)
+    ax.set(xlabel=x, ylabel=y)
+    tidy(ax)
+    return ax
+
+
 EARLIEST = 1e-3
 """Seconds before which nothing is told apart."""
 
