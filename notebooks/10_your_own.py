@@ -375,6 +375,9 @@ ax.set_title("What a card costs and what it gives", loc="left")
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 
+# %%
+FORMULATIONS.remove("priced_hinge")
+
 # %% [markdown]
 # **What to try.** Give `priced_hinge` a `max_terms`: one constraint on `alpha`, and one argument of
 # the statement, which the re-check reads. Put a lower price on a second column of the same feature

@@ -49,6 +49,10 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
             raise self._error(f"there is a {self.kind} called {name!r} already")
         self._homes[name] = thing
 
+    def remove(self, name: str) -> None:
+        """Take out what was registered under a name; the registry's error where nothing was."""
+        del self._homes[self.name_of(name)]
+
     def name_of(self, name: str) -> str:
         """The name as it was registered.
 

@@ -18,7 +18,6 @@ from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.formulations._constraint_rows import Constraints, refuse_unless_empty_allowed
 from milpscore.formulations._hinge import hinge_intercept
-from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
     MAX_COEFFICIENT,
     IntegerKind,
@@ -34,6 +33,7 @@ from milpscore.formulations.building import (
     refuse_crossed,
     refuse_if_too_large,
 )
+from milpscore.formulations.model import CardModel
 from milpscore.losses import Hinge
 from milpscore.penalties.cards import IntegerFacets
 

@@ -19,7 +19,6 @@ from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.formulations._constraint_rows import Constraints
 from milpscore.formulations._hinge import hinge_intercept
-from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
     DATA,
     LEAST,
@@ -36,6 +35,7 @@ from milpscore.formulations.building import (
     linear,
     refuse_if_too_large,
 )
+from milpscore.formulations.model import CardModel
 from milpscore.losses import Hinge
 from milpscore.penalties import data_driven_weights
 from milpscore.penalties.cards import BlockTV

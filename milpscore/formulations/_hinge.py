@@ -11,7 +11,6 @@ from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.formulations._constraint_rows import Constraints
-from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
     LEAST,
     MOST,
@@ -25,6 +24,7 @@ from milpscore.formulations.building import (
     intercept_rule,
     refuse_if_too_large,
 )
+from milpscore.formulations.model import CardModel
 from milpscore.losses import Hinge
 from milpscore.penalties import L0, L1
 

@@ -17,7 +17,6 @@ from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.formulations._constraint_rows import Constraints, limits_errors, reach_every_cut
-from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
     LEAST,
     MOST,
@@ -31,6 +30,7 @@ from milpscore.formulations.building import (
     intercept_rule,
     refuse_if_too_large,
 )
+from milpscore.formulations.model import CardModel
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.penalties import EYE, L0, L1, L2
 from milpscore.penalties.cards import IntegerFacets, PointPenalty

@@ -17,7 +17,6 @@ from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.formulations._constraint_rows import Constraints
 from milpscore.formulations._hinge import hinge_intercept, weight_range
-from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
     IntegerKind,
     allowed,
@@ -27,6 +26,7 @@ from milpscore.formulations.building import (
     linear,
     refuse_if_too_large,
 )
+from milpscore.formulations.model import CardModel
 from milpscore.losses import Hinge
 
 Weights = Literal["ternary", "binary"]

@@ -18,7 +18,6 @@ from milpscore.core.grid import on_grid
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.formulations._constraint_rows import Constraints
-from milpscore.formulations._model import CardModel
 from milpscore.formulations.building import (
     INTEGRALITY_TOLERANCE,
     LEAST,
@@ -33,6 +32,7 @@ from milpscore.formulations.building import (
     linear,
     refuse_if_too_large,
 )
+from milpscore.formulations.model import CardModel
 from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
 

@@ -1,0 +1,247 @@
+"""A formulation and a constraint of one's own, registered out of the tree, are found everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar
+
+import brute
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from milpscore.certificate import certify, verify_certificate
+from milpscore.cli.app import app
+from milpscore.comparison import compare
+from milpscore.constraints import (
+    CONSTRAINTS,
+    Constraint,
+    apply_constraints,
+    make_constraint,
+    read_constraints,
+)
+from milpscore.constraints.parts import Part, Points
+from milpscore.core.design import Design
+from milpscore.core.errors import FormulationError
+from milpscore.core.program import Program
+from milpscore.core.result import Claim
+from milpscore.core.statement import Statement
+from milpscore.data import make_design
+from milpscore.fitting import fit_card
+from milpscore.formulations import FORMULATIONS, hinge
+from milpscore.formulations.building import allowed, as_design, builder, intercept_rule
+from milpscore.formulations.model import CardModel
+from milpscore.losses import Hinge
+from milpscore.pools import pareto
+from milpscore.solvers import solve
+
+# ------------------------------------------------------------------ what somebody writes
+
+
+@dataclass(frozen=True)
+class Priced:
+    """lam * sum_j price_j |w_j|."""
+
+    lam: float
+    prices: tuple[int, ...]
+    name: ClassVar[str] = "lam"
+
+    def value(self, w: Any) -> float:
+        return self.lam * float(np.abs(w) @ np.array(self.prices))
+
+
+@builder
+def priced_points(
+    X: Any,
+    y: Any = None,
+    *,
+    lam: float = 0.05,
+    prices: Any = 1,
+    coef_min: Any = -2,
+    coef_max: Any = 2,
+    max_terms: int | None = None,
+    constraints: Any = (),
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    positive: Any = None,
+) -> Program:
+    r"""Points that cost what their columns cost.
+
+    .. math::
+
+        \min\ \tfrac1S \sum_i s_i \max(0, 1 - y_i (w \cdot x_i + b)) + \lambda \sum_j v_j |w_j|
+
+    Parameters
+    ----------
+    prices : int, or sequence of length p
+        v, one for each column.
+
+    Notes
+    -----
+    Reference: this test.
+    """
+    design = as_design(
+        X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
+    )
+    ranges = allowed(design, coef_min, coef_max, max_terms=max_terms)
+    smallest, largest = ranges.totals(design.merged.X)
+    every = tuple(np.broadcast_to(prices, design.shape[1]).tolist())
+    statement = Statement(
+        formulation="priced_points",
+        design=design,
+        loss=Hinge(1.0),
+        penalties=(Priced(lam, every),),
+        intercept=intercept_rule("integer", None, -1 - largest.max(), 1 - smallest.min()),
+        constraints=apply_constraints(constraints, design),
+        **vars(ranges),
+    )
+    model = CardModel(statement)
+    m = model.m
+    model.add_points()
+    model.add_terms()
+    weight = model.weight("lam", lam)
+    model.add_sizes()
+    model.add_hinge_loss((smallest, largest))
+    return model.program(weight * sum(every[j] * m.size[j] for j in m.J))
+
+
+@dataclass(frozen=True)
+class AtLeastPoints(Constraint):
+    """At least so many points on a column."""
+
+    kind: ClassVar[str] = "at_least_points"
+    column: str
+    points: int
+
+    @property
+    def sentence(self) -> str:
+        return f"at least {self.points} points for {self.column}"
+
+    def parts(self, design: Design) -> tuple[Part, ...]:
+        return (Points((design.index(self.column),), self.points, None),)
+
+
+# ------------------------------------------------------------------ what finds it
+
+PRICES = (3, 1, 2)
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    FORMULATIONS.register("priced_points", priced_points)
+    CONSTRAINTS.register("AtLeastPoints", AtLeastPoints)
+    yield
+    FORMULATIONS.remove("priced_points")
+    CONSTRAINTS.remove("AtLeastPoints")
+
+
+def table(seed: int = 0) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.integers(0, 3, (24, 3)), columns=["a", "b", "c"])
+    return X, np.where(X["a"] - X["b"] + rng.normal(size=24) > 0, 1, 0)
+
+
+def cheapest(d: Design, at_least: int = -2) -> float:
+    """The optimum by trying every card whose first column has enough points."""
+    return brute.best_card(
+        brute.decimals(d.X),
+        d.y,
+        d.weight,
+        loss=brute.hinge(1.0),
+        values=[range(at_least, 3), range(-2, 3), range(-2, 3)],
+        intercepts=brute.whole_numbers(-12, 12),
+        penalty=lambda w: 0.05 * sum(p * abs(v) for p, v in zip(PRICES, w, strict=True)),
+    ).objective
+
+
+def test_a_name_is_taken_once_and_can_be_given_back() -> None:
+    with pytest.raises(FormulationError, match="there is a formulation called 'priced-points'"):
+        FORMULATIONS.register("priced-points", hinge)
+    FORMULATIONS.remove("priced_points")
+    assert "priced_points" not in FORMULATIONS
+    FORMULATIONS.register("priced_points", f"{__name__}:priced_points")
+    assert FORMULATIONS["priced-points"].__name__ == "priced_points"
+
+
+@pytest.mark.parametrize("at_least", [-2, 1])
+def test_both_hold_against_brute_force(at_least: int) -> None:
+    d = make_design(*table())
+    rules = [] if at_least < 0 else [AtLeastPoints("a", at_least)]
+    program = FORMULATIONS["priced_points"](d, prices=PRICES, constraints=rules)
+    result = solve(program, time_limit=30)
+    assert result.claim is Claim.OPTIMAL
+    assert result.objective == pytest.approx(cheapest(d, at_least), abs=1e-9)
+    assert solve(program.relaxed()).objective <= result.objective + 1e-9
+
+
+def test_the_program_knows_itself() -> None:
+    d = make_design(*table())
+    program = priced_points(d, prices=PRICES)
+    assert program.arguments["prices"] == PRICES
+    assert "lambda" in program.algebra[0]
+    text = priced_points.__doc__ or ""
+    for name in ("X :", "prices :", "coef_min, coef_max :", "constraints :", "Raises"):
+        assert name in text
+    program.set(lam=0.2)
+    again = FORMULATIONS["priced_points"](d, **program.arguments)
+    assert solve(again).objective == pytest.approx(solve(program).objective, abs=1e-9)
+
+
+def test_a_certificate_restates_it() -> None:
+    X, y = table()
+    program, result = fit_card(
+        make_design(X, y), "priced-points", prices=PRICES, constraints=[AtLeastPoints("a", 1)],
+        progress=False, time_limit=30,
+    )  # fmt: skip
+    found = verify_certificate(certify(program, result), X, y)
+    assert found.proved, found.to_text()
+
+
+def test_a_front_and_a_comparison_state_it() -> None:
+    d = make_design(*table())
+    front = pareto(priced_points(d, prices=PRICES), [0, 1, 2], progress=False)
+    assert list(front.results) == [0, 1, 2]
+    assert front.certificate(1).statement["arguments"]["max_terms"] == 1
+    table_of = compare(d, formulations=["priced_points"], time_limit=10)
+    assert "priced_points" in str(table_of)
+
+
+def test_files_name_the_constraint(tmp_path: Path) -> None:
+    rule = AtLeastPoints("a", 2)
+    assert make_constraint(rule.as_mapping()) == rule
+    file = tmp_path / "rules.toml"
+    file.write_text('[[constraints]]\ntype = "at_least_points"\ncolumn = "a"\npoints = 2\n')
+    assert read_constraints(file) == (rule,)
+
+
+def test_the_command_line_lists_and_fits_it(tmp_path: Path) -> None:
+    X, y = table()
+    X.assign(ill=y).to_csv(tmp_path / "table.csv", index=False)
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[constraints]]\ntype = "at_least_points"\ncolumn = "a"\npoints = 1\n')
+    listed = CliRunner().invoke(app, ["list"])
+    assert "priced-points" in listed.output
+    assert "AtLeastPoints" in listed.output
+    fitted = CliRunner().invoke(app, [
+        "fit", str(tmp_path / "table.csv"), "--target", "ill", "--formulation", "priced-points",
+        "--set", "lam=0.05", "--constraints", str(rules),
+    ])  # fmt: skip
+    assert fitted.exit_code == 0, fitted.output
+    assert "optimal" in fitted.output
+    written = tmp_path / "program.lp"
+    done = CliRunner().invoke(app, [
+        "export", str(tmp_path / "table.csv"), str(written), "--target", "ill",
+        "--formulation", "priced-points",
+    ])  # fmt: skip
+    assert done.exit_code == 0, done.output
+
+
+def test_every_card_the_toy_constraint_allows_is_known() -> None:
+    d = make_design(*table())
+    (rule,) = apply_constraints([AtLeastPoints("a", 1)], d)
+    points = np.array(list(product(range(-2, 3), repeat=3)))
+    np.testing.assert_array_equal(rule.allows(points), points[:, 0] >= 1)
