@@ -17,17 +17,14 @@ class InterceptRange(Protocol):
     @property
     def lower(self) -> Fraction:
         """The least intercept."""
-        ...
 
     @property
     def upper(self) -> Fraction:
         """The largest intercept."""
-        ...
 
     @property
     def step(self) -> Fraction | None:
         """Intercepts are multiples of it; None where they are real."""
-        ...
 
 
 class Loss(Protocol):
@@ -36,23 +33,19 @@ class Loss(Protocol):
     @property
     def name(self) -> str:
         """The loss's name in tables and registries."""
-        ...
 
     def exact_rows(
         self, totals: GridTotals, intercept: Fraction, y: IntArray
     ) -> tuple[IntArray, Fraction]:
         """Whole numbers k and a unit u so that row i's loss is exactly ``k[i] * u``."""
-        ...
 
     def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
         """Row losses in floating point, for data on no grid."""
-        ...
 
     def best_intercept(
         self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRange
     ) -> Fraction:
         """The allowed intercept that minimises the weighted loss of these totals."""
-        ...
 
     def best_intercepts(
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRange
@@ -61,7 +54,6 @@ class Loss(Protocol):
 
         ``totals`` has shape (n, V), one card a column; both answers have shape (V,).
         """
-        ...
 
 
 class SmoothLoss(Protocol):
@@ -75,33 +67,26 @@ class SmoothLoss(Protocol):
     @property
     def name(self) -> str:
         """The loss's name in tables and registries."""
-        ...
 
     @property
     def task(self) -> LossTask:
         """What kind of answers it reads."""
-        ...
 
     @property
     def curvature(self) -> float:
         """The largest second derivative; infinite where there is none."""
-        ...
 
     def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
         """Row losses, shape (n,)."""
-        ...
 
     def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Derivative in z, of the shape of z; written to ``out`` where given."""
-        ...
 
     def hessian(self, z: FloatArray, y: FloatArray) -> FloatArray:
         """Second derivative in z (its diagonal, for "multinomial"), of the shape of z."""
-        ...
 
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
         """sup over z of <u, z> - value(z), shape (n,); infinite outside its domain."""
-        ...
 
 
 class Penalty(Protocol):
@@ -113,16 +98,13 @@ class Penalty(Protocol):
     @property
     def name(self) -> str:
         """The argument that carries its weight (``lam``, ``l0_penalty``, ``l1_penalty``)."""
-        ...
 
     @property
     def lam(self) -> float:
         """The weight."""
-        ...
 
     def value(self, w: FloatArray | IntArray) -> float:
         """lam * Omega(w)."""
-        ...
 
 
 class ProxPenalty(Protocol):
@@ -135,43 +117,33 @@ class ProxPenalty(Protocol):
     @property
     def name(self) -> str:
         """The penalty's name in tables."""
-        ...
 
     @property
     def lam(self) -> float:
         """The weight."""
-        ...
 
     @property
     def separable(self) -> bool:
         """Whether the penalty is a sum over the coefficients."""
-        ...
 
     @property
     def is_norm(self) -> bool:
         """Whether Omega is a norm; there is a ``dual_norm`` then."""
-        ...
 
     def value(self, w: FloatArray | IntArray) -> float:
         """lam * Omega(w)."""
-        ...
 
     def prox(self, w: FloatArray, step: float, out: FloatArray | None = None) -> FloatArray:
         """The x that minimises ||x - w||^2 / 2 + step * lam * Omega(x)."""
-        ...
 
     def conjugate(self, z: FloatArray) -> float:
         """sup over w of <z, w> - lam * Omega(w); infinite outside its domain."""
-        ...
 
     def dual_scale(self, z: FloatArray) -> float:
         """The largest t in [0, 1] with ``conjugate(t z)`` finite."""
-        ...
 
     def subdiff_distance(self, w: FloatArray, grad: FloatArray) -> FloatArray | float:
         """Distance of -grad to the subdifferential at w, by coefficient or as one number."""
-        ...
 
     def lambda_max(self, grad0: FloatArray) -> float:
         """The least lam for which w = 0 is optimal, the loss having gradient grad0 there."""
-        ...

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, SizeError
@@ -301,6 +300,8 @@ def row_weights(sample_weight: Any, rows: int) -> FloatArray:
 
 def validated_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     """The table under the names ``fit`` knew it by."""
+    from sklearn.utils.validation import validate_data
+
     frame = as_frame(X, min_rows=1 if reset else 0)
     named: Any = X if hasattr(X, "shape") else frame.to_numpy()
     if isinstance(X, pd.DataFrame):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError
-from milpscore.data.binned import BinnedDesign
+
+if TYPE_CHECKING:
+    from milpscore.data.binned import BinnedDesign
 
 # a product with few of the columns gathers these first
 _SPARSE_SHARE = 0.25
@@ -29,31 +31,24 @@ class Operator(Protocol):
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        ...
 
     def matvec(self, w: FloatArray) -> FloatArray:
         """X w for w of shape (p,) or (p, K)."""
-        ...
 
     def rmatvec(self, r: FloatArray) -> FloatArray:
         """X' r for r of shape (n,) or (n, K)."""
-        ...
 
     def squares(self, weight: FloatArray) -> FloatArray:
         """Diagonal of X' diag(weight) X, shape (p,)."""
-        ...
 
     def gram(self, weight: FloatArray) -> FloatArray:
         """X' diag(weight) X, shape (p, p)."""
-        ...
 
     def columns(self, index: IntArray) -> Operator:
         """Some of the columns; all of them without a copy."""
-        ...
 
     def take(self, rows: IntArray) -> Operator:
         """Some of the rows."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +189,7 @@ def as_operator(X: Any) -> Operator:
     """
     if isinstance(X, DenseOperator | SparseOperator | BinnedOperator):
         return X
-    if isinstance(X, BinnedDesign):
+    if hasattr(X, "n_bins"):  # a BinnedDesign; to import its class would import pandas
         found: Operator = BinnedOperator(X)
     elif hasattr(X, "tocsc"):
         found = _sparse(X)
@@ -218,7 +213,7 @@ def with_ones(X: Any) -> Operator:
     assert isinstance(operator, BinnedOperator)
     binned = operator.X  # a feature of one bin that every row lies in
     codes = np.column_stack([binned.codes, np.zeros(n, dtype=np.uint8)])
-    return BinnedOperator(BinnedDesign(codes, (*binned.n_bins, 1)))
+    return BinnedOperator(type(binned)(codes, (*binned.n_bins, 1)))
 
 
 def _sparse(X: Any) -> Operator:

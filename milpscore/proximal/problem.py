@@ -299,7 +299,7 @@ def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:
             "one of milpscore.penalties, say L1(lam), or derive from one."
         )
     made = PerClass(penalty) if smooth.n_classes else penalty
-    made.prox(np.zeros(smooth.coefficient_shape), 1.0)
+    made.value(np.zeros(smooth.coefficient_shape))
     return made
 
 
