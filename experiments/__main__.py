@@ -79,12 +79,15 @@ def _run(asked: argparse.Namespace) -> int:
 def _settings(asked: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The experiment's name, and its settings from the file and the command line."""
     name, settings = asked.name, {}
-    if name.endswith(".toml"):
-        content = tomllib.loads(Path(name).read_text(encoding="utf-8"))
-        name, settings = content["experiment"], dict(content.get("settings", {}))
-    for each in asked.set:
-        key, _, value = each.partition("=")
-        settings[key] = json.loads(value)
+    try:
+        if name.endswith(".toml"):
+            content = tomllib.loads(Path(name).read_text(encoding="utf-8"))
+            name, settings = content["experiment"], dict(content.get("settings", {}))
+        for each in asked.set:
+            key, _, value = each.partition("=")
+            settings[key] = json.loads(value)
+    except (OSError, ValueError, KeyError) as error:
+        raise OptionError(f"{asked.name} and --set {asked.set}: {error}") from error
     if asked.seed is not None:
         settings["random_state"] = asked.seed
     return EXPERIMENTS.name_of(name), settings

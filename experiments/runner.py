@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -42,6 +43,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     name: ClassVar[str]
     repetitions: ClassVar[int]
     """Draws of the data unless told otherwise."""
+    figure: ClassVar[str] = ""
+    """The "module:function" that draws a finding; empty where there is none."""
     free: ClassVar[frozenset[str]] = frozenset({"data"})
     """Fields no run depends on: a folder that may move, what only the tables are made with."""
 
@@ -64,7 +67,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def draw(self, found: Finding) -> Any:
         """The source's figure of a finding."""
-        raise NotApplicableError(f"{self.name} has no figure: print its tables")
+        if not self.figure:
+            raise NotApplicableError(f"{self.name} has no figure: print its tables")
+        module, _, function = self.figure.partition(":")
+        return getattr(import_module(module), function)(found)
 
     def total(self, repetitions: int) -> int:
         """Runs of so many repetitions."""

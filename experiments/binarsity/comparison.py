@@ -62,6 +62,7 @@ class BinarsityComparison(OfSets, frozen=True, kw_only=True):
 
     name = "binarsity-comparison"
     repetitions = 3
+    figure = "experiments.binarsity.plots:comparison_figure"
 
     def total(self, repetitions: int) -> int:
         """A run a repetition and set."""
@@ -98,12 +99,6 @@ class BinarsityComparison(OfSets, frozen=True, kw_only=True):
             summary=means_of(runs, ["set", "method"], ["accuracy", "auc", "seconds", "jumps"]),
             notes=self.notes(),
         )
-
-    def draw(self, found: Finding) -> Any:
-        """Every measure of every method on every set."""
-        from experiments.binarsity.plots import comparison_figure
-
-        return comparison_figure(found)
 
     @property
     def _names(self) -> tuple[str, ...]:

@@ -68,6 +68,7 @@ class BinarsityToys(Experiment, frozen=True, kw_only=True):
 
     name = "binarsity-toys"
     repetitions = 20
+    figure = "experiments.binarsity.plots:toys_figure"
 
     def __call__(self, run: int) -> Result:
         """One draw of both toys."""
@@ -93,12 +94,6 @@ class BinarsityToys(Experiment, frozen=True, kw_only=True):
             summary=means_of(runs[runs["toy"] == "steps"], ["method"], _OF_STEPS),
             drawn=_drawn(results[0]),
         )
-
-    def draw(self, found: Finding) -> Any:
-        """The recoveries of run 0."""
-        from experiments.binarsity.plots import toys_figure
-
-        return toys_figure(found)
 
     def _signal(self, rng: np.random.Generator) -> Result:
         """One signal, and how near each method comes to it."""

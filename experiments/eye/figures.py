@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -52,6 +52,7 @@ class EyeFigure2(Experiment, frozen=True, kw_only=True):
 
     name = "eye-figure2"
     repetitions = 10
+    figure = "experiments.eye.plots:twins_figure"
 
     def __call__(self, run: int) -> Result:
         """The models of one draw."""
@@ -105,12 +106,6 @@ class EyeFigure2(Experiment, frozen=True, kw_only=True):
         ]
         return Finding(runs=runs, summary=pd.DataFrame(summary))
 
-    def draw(self, found: Finding) -> Any:
-        """Log ratio and accuracy over lam."""
-        from experiments.eye.plots import twins_figure
-
-        return twins_figure(found)
-
 
 def _curve(curve: pd.DataFrame, large: float) -> dict[str, float]:
     """What a curve says."""
@@ -130,6 +125,7 @@ class _Figure4(EyeExperiment, frozen=True, kw_only=True):
     """Symmetric KL by group; tables: ``summary`` (means), ``aucs``, paired ``differences``."""
 
     repetitions = 10
+    figure = "experiments.eye.plots:groups_figure"
     label: ClassVar[str]
     groups: ClassVar[tuple[float, ...]]
 
@@ -160,12 +156,6 @@ class _Figure4(EyeExperiment, frozen=True, kw_only=True):
             summary=means[list(METHODS)].rename_axis(columns=None).reset_index(),
             differences=differences(aucs, ("auc",)),
         )
-
-    def draw(self, found: Finding) -> Any:
-        """One line a method over the groups."""
-        from experiments.eye.plots import groups_figure
-
-        return groups_figure(found)
 
 
 class EyeFigure4a(_Figure4, frozen=True, kw_only=True):

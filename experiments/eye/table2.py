@@ -57,6 +57,7 @@ class EyeTable2(EyeExperiment, frozen=True, kw_only=True):
 
     name = "eye-table2"
     repetitions = 100
+    figure = "experiments.eye.plots:table2_figure"
 
     def drawn(self, seed: np.random.SeedSequence) -> CredibleData:
         """Random groups."""
@@ -70,12 +71,6 @@ class EyeTable2(EyeExperiment, frozen=True, kw_only=True):
             runs=runs, summary=_summary(runs), differences=differences(runs),
             sensitivity=_sensitivity(results),
         )  # fmt: skip
-
-    def draw(self, found: Finding) -> Any:
-        """Both measures of every method beside the printed ones."""
-        from experiments.eye.plots import table2_figure
-
-        return table2_figure(found)
 
 
 def credibility(result: Result, method: str, eps: float) -> FloatArray:

@@ -182,6 +182,7 @@ class FacetsTable2(_OnGrid, frozen=True, kw_only=True):
     sets: tuple[str, ...] = (*PAPER, BUNDLED)
 
     name = "facets-table2"
+    figure = "experiments.facets.plots:table2_figure"
 
     def finding(self, results: Results) -> Finding:
         """The counts of every set."""
@@ -193,12 +194,6 @@ class FacetsTable2(_OnGrid, frozen=True, kw_only=True):
         return Finding(
             runs=runs, summary=summary, readings=_readings(runs), notes=self.explained(summary)
         )
-
-    def draw(self, found: Finding) -> Any:
-        """The counts beside the printed ones."""
-        from experiments.facets.plots import table2_figure
-
-        return table2_figure(found)
 
 
 class FacetsFigure3(_OnGrid, frozen=True, kw_only=True):
@@ -217,6 +212,7 @@ class FacetsFigure3(_OnGrid, frozen=True, kw_only=True):
     data_set: str | None = None
 
     name = "facets-figure3"
+    figure = "experiments.facets.plots:figure3"
     keep = True
 
     @property
@@ -256,12 +252,6 @@ class FacetsFigure3(_OnGrid, frozen=True, kw_only=True):
             coefficients=grids[0, name]["coefficients"],
             features=tuple(column.name for column in _design(self.folder, name).columns),
         )  # fmt: skip
-
-    def draw(self, found: Finding) -> Any:
-        """Two maps and a path."""
-        from experiments.facets.plots import figure3
-
-        return figure3(found)
 
 
 @lru_cache(maxsize=2)

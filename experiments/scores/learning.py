@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,6 +53,7 @@ class ScoreLearning(OfSets, frozen=True, kw_only=True):
 
     name = "score-learning"
     repetitions = 1
+    figure = "experiments.scores.plots:learning_figure"
 
     def total(self, repetitions: int) -> int:
         """A run a set, then a run a repetition, set and fold."""
@@ -127,12 +127,6 @@ class ScoreLearning(OfSets, frozen=True, kw_only=True):
             runs=runs, summary=summary, scores=pd.DataFrame(scores), points=pd.DataFrame(points),
             notes=self.notes(), cards=cards, totals=totals,
         )  # fmt: skip
-
-    def draw(self, found: Finding) -> Any:
-        """How the totals of the classes part."""
-        from experiments.scores.plots import learning_figure
-
-        return learning_figure(found)
 
 
 def _measures(learnt: Learnt, card: Scorecard, totals: FloatArray, y: IntArray) -> Result:

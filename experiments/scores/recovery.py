@@ -69,6 +69,7 @@ class DiaremRecovery(Experiment, frozen=True, kw_only=True):
 
     name = "diarem-recovery"
     repetitions = 10
+    figure = "experiments.scores.plots:recovery_figure"
 
     def total(self, repetitions: int) -> int:
         """A run a repetition and size."""
@@ -129,12 +130,6 @@ class DiaremRecovery(Experiment, frozen=True, kw_only=True):
             cards=cards,
             totals={name: by_total(card.score(X), y) for name, card in cards.items()},
         )
-
-    def draw(self, found: Finding) -> Any:
-        """Totals by class, points beside DiaRem's, and accuracy by size."""
-        from experiments.scores.plots import recovery_figure
-
-        return recovery_figure(found)
 
     @property
     def _ascending(self) -> tuple[int, ...]:

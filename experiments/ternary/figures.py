@@ -70,6 +70,7 @@ class TernaryFigures(Experiment, frozen=True, kw_only=True):
 
     name = "ternary-figures"
     repetitions = 10
+    figure = "experiments.ternary.plots:ternary_figure"
 
     def __post_init__(self) -> None:
         """Order the margins; refuse what no run could use."""
@@ -107,12 +108,6 @@ class TernaryFigures(Experiment, frozen=True, kw_only=True):
             objectives=_wide(runs, "objective"), proofs=_proofs(runs),
             shape=shape_of(runs, weights, gammas), gammas=gammas, weights=weights,
         )  # fmt: skip
-
-    def draw(self, found: Finding) -> Any:
-        """The four figures."""
-        from experiments.ternary.plots import ternary_figure
-
-        return ternary_figure(found)
 
     def _margin(self, design: Design, gamma: float, seed: int) -> Result:
         """All methods at one margin."""
