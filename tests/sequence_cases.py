@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from milpscore.sequence import SequenceData, make_random_crf
+from milpscore.sequence import SequenceData
+from milpscore.sequence.generators import make_random_crf
 
 
 def small_chains(scale: float = 1.0, seed: int = 0) -> tuple[SequenceData, np.ndarray]:

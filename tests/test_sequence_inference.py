@@ -14,13 +14,12 @@ from milpscore.sequence import (
     decoding_errors,
     make_chunking,
     make_letters_to_phonemes,
-    make_random_crf,
     n_best,
-    pair_posteriors,
     posterior_marginals,
-    sample_labels,
     viterbi,
 )
+from milpscore.sequence.generators import make_random_crf, sample_labels
+from milpscore.sequence.inference import pair_posteriors
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0, 400.0])

@@ -13,12 +13,12 @@ from milpscore.sequence import (
     Layout,
     Prepared,
     SequenceData,
-    log_partition,
     make_letters_to_phonemes,
-    make_random_crf,
     negative_log_likelihood,
     value_and_gradient,
 )
+from milpscore.sequence.generators import make_random_crf
+from milpscore.sequence.inference import log_partition
 
 FORMS = ("dense", "sparse", "auto")
 

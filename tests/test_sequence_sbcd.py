@@ -17,14 +17,13 @@ from milpscore.sequence import (
     TrainResult,
     crf_path,
     make_letters_to_phonemes,
-    make_random_crf,
     rho1_max,
-    sample_labels,
     train,
     value_and_gradient,
 )
 from milpscore.sequence.block_kernels import best_shift, derivatives, sweep_blocks
 from milpscore.sequence.blocks import BlockDescent, Blocks
+from milpscore.sequence.generators import make_random_crf, sample_labels
 from milpscore.sequence.training import Objective
 
 PENALTIES = [(0.5, 0.0), (0.3, 0.2), (0.0, 0.5)]

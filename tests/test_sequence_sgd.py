@@ -14,11 +14,11 @@ from milpscore.sequence import (
     TrainResult,
     make_chunking,
     make_letters_to_phonemes,
-    make_random_crf,
     train,
 )
 from milpscore.sequence.coding import Coding
 from milpscore.sequence.epochs import Epochs
+from milpscore.sequence.generators import make_random_crf
 from milpscore.sequence.training import Objective
 
 

@@ -15,13 +15,12 @@ from milpscore.sequence import (
     TRAINERS,
     Prepared,
     TrainOptions,
-    make_random_crf,
     negative_log_likelihood,
     posterior_marginals,
-    sample_labels,
     train,
     value_and_gradient,
 )
+from milpscore.sequence.generators import make_random_crf, sample_labels
 from milpscore.sequence.training import Objective, least_subgradient
 
 PENALTIES = [(0.5, 0.0), (0.3, 0.2), (0.0, 0.5)]

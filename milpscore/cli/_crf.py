@@ -6,7 +6,8 @@ import math
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,12 +26,21 @@ from milpscore.core.errors import DataError, OptionError
 if TYPE_CHECKING:
     from milpscore.sequence import SparseCRF
 
+_TABS = {True: "\t", False: None}
+
 crf_app = typer.Typer(
     name="crf",
     help="Label sequences with a sparse linear-chain CRF.",
     no_args_is_help=True,
 )
 
+
+def _option(panel: str | None, text: str, *names: str, **more: Any) -> Any:
+    """An option with its help, in a panel of the help page."""
+    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
+
+DATA, SOLVE = options.DATA_PANEL, options.SOLVE_PANEL
 Data = Annotated[
     Path,
     typer.Argument(
@@ -46,113 +56,56 @@ Model = Annotated[
         metavar="MODEL", help="Model saved by 'milpscore crf train'.", show_default=False
     ),
 ]
-ModelOut = Annotated[
-    Path,
-    typer.Option(
-        "--model",
-        metavar="FILE",
-        help="Save the model here; a name that ends in .json gives JSON, any other npz.",
-        rich_help_panel=options.OUTPUT_PANEL,
-        show_default=False,
-    ),
-]
-Patterns = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Patterns as in CRF++ and Wapiti; default: unigram and bigram of every column.",
-        rich_help_panel=options.DATA_PANEL,
-    ),
-]
-Dev = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="More labelled sequences, to watch.",
-        rich_help_panel=options.DATA_PANEL,
-    ),
-]
-Tab = Annotated[
-    bool,
-    typer.Option(
-        "--tab",
-        help="One tab parts the columns; tokens may hold blanks.",
-        rich_help_panel=options.DATA_PANEL,
-    ),
-]
-MinCount = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        help="Leave out observations made at fewer positions.",
-        rich_help_panel=options.DATA_PANEL,
-    ),
-]
-Solver = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Trainer: owlqn, lbfgs, sbcd or sgd.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
-Rho1 = Annotated[
-    float,
-    typer.Option(min=0, help="Weight of the L1 norm.", rich_help_panel=options.SOLVE_PANEL),
-]
-Rho2 = Annotated[
-    float,
-    typer.Option(
-        min=0, help="Weight of half the squared L2 norm.", rich_help_panel=options.SOLVE_PANEL
-    ),
-]
-MaxIterations = Annotated[
-    int,
-    typer.Option(min=0, help="Iterations at most.", rich_help_panel=options.SOLVE_PANEL),
-]
-Tol = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        help="Relative distance of 0 to the subdifferential at which to stop.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS", min=0, help="Seconds of training.", rich_help_panel=options.SOLVE_PANEL
-    ),
-]
-Patience = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Stop after so many iterations without fewer errors on --dev.",
-        rich_help_panel=options.SOLVE_PANEL,
-    ),
-]
+Tab = Annotated[bool, _option(DATA, "One tab parts the columns; tokens may hold blanks.", "--tab")]
 Out = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write here instead of to standard output."),
+    Path | None, _option(None, "Write here instead of to standard output.", metavar="FILE")
 ]
 
 
 @crf_app.command("train")
 def train_command(
     data: Data,
-    model: ModelOut,
-    patterns: Patterns = None,
-    dev: Dev = None,
+    model: Annotated[
+        Path,
+        _option(
+            options.OUTPUT_PANEL,
+            "Save the model here; a name that ends in .json gives JSON, any other npz.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ],
+    patterns: Annotated[
+        Path | None,
+        _option(
+            DATA,
+            "Patterns as in CRF++ and Wapiti; default: unigram and bigram of every column.",
+            metavar="FILE",
+        ),
+    ] = None,
+    dev: Annotated[
+        Path | None, _option(DATA, "More labelled sequences, to watch.", metavar="FILE")
+    ] = None,
     tab: Tab = False,
-    min_count: MinCount = 1,
-    solver: Solver = "owlqn",
-    rho1: Rho1 = 0.5,
-    rho2: Rho2 = 1e-5,
-    max_iterations: MaxIterations = 1000,
-    tol: Tol = 1e-4,
-    time_limit: TimeLimit = None,
-    patience: Patience = None,
+    min_count: Annotated[
+        int, _option(DATA, "Leave out observations made at fewer positions.", min=1)
+    ] = 1,
+    solver: Annotated[
+        str, _option(SOLVE, "Trainer: owlqn, lbfgs, sbcd or sgd.", metavar="NAME")
+    ] = "owlqn",
+    rho1: Annotated[float, _option(SOLVE, "Weight of the L1 norm.", min=0)] = 0.5,
+    rho2: Annotated[float, _option(SOLVE, "Weight of half the squared L2 norm.", min=0)] = 1e-5,
+    max_iterations: Annotated[int, _option(SOLVE, "Iterations at most.", min=0)] = 1000,
+    tol: Annotated[
+        float,
+        _option(SOLVE, "Relative distance of 0 to the subdifferential at which to stop.", min=0),
+    ] = 1e-4,
+    time_limit: Annotated[
+        float | None, _option(SOLVE, "Seconds of training.", metavar="SECONDS", min=0)
+    ] = None,
+    patience: Annotated[
+        int | None,
+        _option(SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1),
+    ] = None,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -181,12 +134,14 @@ def train_command(
         random_state=seed,
         verbose=not quiet,
     )
-    separator = _separator(tab)
     with noting_interrupts() as interrupted, _told_warnings(quiet):
         try:
-            X, y = read_sequences(data, separator=separator)
-            held_out = (None, None) if dev is None else read_sequences(dev, separator=separator)
-            estimator.fit(X, y, *held_out)
+            given = [
+                read_sequences(path, separator=_TABS[tab])
+                for path in (data, dev)
+                if path is not None
+            ]
+            estimator.fit(*chain.from_iterable(given))
         except KeyboardInterrupt:
             say("Interrupted before there was a model.")
             raise typer.Exit(INTERRUPTED) from None
@@ -206,14 +161,15 @@ def tag_command(
     out: Out = None,
     tab: Tab = False,
     posterior: Annotated[
-        bool, typer.Option("--posterior", help="Add the probability of each label.")
+        bool, _option(None, "Add the probability of each label.", "--posterior")
     ] = False,
     n_best: Annotated[
         int | None,
-        typer.Option(
+        _option(
+            None,
+            "The K best labellings of each sequence, each after a line '# rank probability'.",
             metavar="K",
             min=1,
-            help="The K best labellings of each sequence, each after a line '# rank probability'.",
         ),
     ] = None,
 ) -> None:
@@ -231,7 +187,10 @@ def tag_command(
         predicted = estimator.predict(X)
         added = [predicted]
         if posterior:
-            added.append(_probabilities(estimator.predict_marginals(X), predicted))
+            each = zip(estimator.predict_marginals(X), predicted, strict=True)
+            added.append(
+                [[f"{at[y]:.6f}" for at, y in zip(some, ys, strict=True)] for some, ys in each]
+            )
         with _stream(out) as stream:
             write_sequences(stream, rows, *added)
         return
@@ -262,7 +221,9 @@ def eval_command(model: Model, data: Data, tab: Tab = False, json: options.Json 
     }
     if json:
         rows = table.to_dict("records")
-        split = {f"{kind}s": [row for row in rows if row["kind"] == kind] for kind in _KINDS}
+        split = {
+            f"{kind}s": [row for row in rows if row["kind"] == kind] for kind in ("label", "span")
+        }
         print_json({**accuracies, "n_sequences": len(y), "n_tokens": sum(map(len, y)), **split})
         return
     from milpscore.cli._tables import output, plain_table
@@ -273,14 +234,11 @@ def eval_command(model: Model, data: Data, tab: Tab = False, json: options.Json 
         console.print(f"{name.replace('_', ' ')}: {value:.2%}")
 
 
-_KINDS = ("label", "span")
-
-
 @crf_app.command("dump")
 def dump_command(
     model: Model,
     top: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the N largest weights.")
+        int | None, _option(None, "Only the N largest weights.", metavar="N", min=1)
     ] = None,
     out: Out = None,
 ) -> None:
@@ -298,13 +256,7 @@ def dump_command(
 
 
 def _loaded(model: Path, data: Path, tab: bool) -> tuple[SparseCRF, Any, Any, Any]:
-    """A model; all rows of a file; their columns without a label; the labels, if there are any.
-
-    Raises
-    ------
-    DataError
-        The file has neither the columns of the model nor one more.
-    """
+    """A model; all rows of a file; their columns without a label; the labels, if there are any."""
     from milpscore.sequence import SparseCRF, read_sequences
 
     estimator = SparseCRF.load(model)
@@ -314,7 +266,7 @@ def _loaded(model: Path, data: Path, tab: bool) -> tuple[SparseCRF, Any, Any, An
             f"{str(model)!r} was trained on named features, which no file of columns has: apply it "
             "in Python"
         )
-    rows, _ = read_sequences(data, labelled=False, separator=_separator(tab))
+    rows, _ = read_sequences(data, labelled=False, separator=_TABS[tab])
     width = len(rows[0][0])
     if width not in (wanted, wanted + 1):
         raise DataError(
@@ -325,14 +277,6 @@ def _loaded(model: Path, data: Path, tab: bool) -> tuple[SparseCRF, Any, Any, An
         return estimator, rows, rows, None
     X = [[row[:-1] for row in sequence] for sequence in rows]
     return estimator, rows, X, [[row[-1] for row in sequence] for sequence in rows]
-
-
-def _probabilities(marginals: Any, predicted: list[list[str]]) -> list[list[str]]:
-    """The probability of each predicted label, as text."""
-    return [
-        [f"{at[label]:.6f}" for at, label in zip(some, labels, strict=True)]
-        for some, labels in zip(marginals, predicted, strict=True)
-    ]
 
 
 def _about(estimator: SparseCRF) -> dict[str, Any]:
@@ -353,36 +297,26 @@ def _about(estimator: SparseCRF) -> dict[str, Any]:
 
 
 def _as_text(about: dict[str, Any]) -> str:
+    """The same in words."""
     lines = [
         f"{about['solver']}: {about['status']} after {about['iterations']} iterations, "
         f"{about['seconds']:.1f} s",
         f"objective {about['objective']:.6g}; {about['n_active']} of {about['n_features']} "
         f"features active, {about['n_labels']} labels",
     ]
-    shown = {
-        key: value
+    shown = [
+        f"{key.replace('_', ' ')} {value:.2%}"
         for key, value in about.items()
         if key.endswith("_error") and not math.isnan(value)
-    }
-    if shown:
-        lines.append(
-            ", ".join(f"{key.replace('_', ' ')} {value:.2%}" for key, value in shown.items())
-        )
-    return "\n".join(lines)
+    ]
+    return "\n".join([*lines, ", ".join(shown)] if shown else lines)
 
 
-def _separator(tab: bool) -> str | None:
-    return "\t" if tab else None
-
-
-@contextmanager
-def _stream(out: Path | None) -> Iterator[Any]:
+def _stream(out: Path | None) -> Any:
     """The file, or standard output."""
     if out is None:
-        yield sys.stdout
-        return
-    with out.open("w", encoding="utf-8", newline="\n") as stream:
-        yield stream
+        return nullcontext(sys.stdout)
+    return out.open("w", encoding="utf-8", newline="\n")
 
 
 @contextmanager

@@ -19,10 +19,10 @@ from milpscore.core.result import Termination
 from milpscore.metrics import integrity
 from milpscore.sequence._data import SequenceData
 from milpscore.sequence._files import load_model, save_model
-from milpscore.sequence._inference import n_best, posterior_marginals, viterbi
 from milpscore.sequence._measures import token_accuracy
 from milpscore.sequence._whole_gradient import check_penalty
 from milpscore.sequence.coding import Coding, Weights, in_sequences
+from milpscore.sequence.inference import n_best, posterior_marginals, viterbi
 from milpscore.sequence.training import TOL, TRAINERS, TraceRow, TrainResult, train
 
 if TYPE_CHECKING:
@@ -51,19 +51,14 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         unigram and bigram of every column, and the plain bigram. Named features need none.
     min_count : int
         Observations made at fewer positions are left out.
-    max_iterations : int
-    tol : float
-        Relative distance of 0 to the subdifferential at which to stop.
-    time_limit : float or None
-        Seconds of training.
+    max_iterations, tol, time_limit, random_state
+        See :class:`TrainOptions`.
     patience : int or None
         Stop when the token errors on the development set were not below the fewest so far at so
         many looks in a row, and keep the model of the fewest; needs ``errors_every`` of 1 or more.
     errors_every : int
         Look at the errors each so many iterations; 0 for the last one only. A look decodes both
         sets.
-    random_state : int, Generator or None
-        For solvers that draw.
     warm_start : bool
         Begin with the weights of the last ``fit`` where there was one; they are carried over by
         the names of observations and labels, so data and patterns may differ.

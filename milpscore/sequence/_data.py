@@ -273,7 +273,8 @@ def observation_sets(ptr: IntArray, ids: IdArray) -> ObservationSets:
     counts = np.diff(ptr)
     ordered = ids[np.lexsort((ids, np.repeat(np.arange(len(counts)), counts)))]
     of_position = np.zeros(len(counts), dtype=np.int64)
-    lengths, members, n_sets = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 1
+    lengths, n_sets = [np.zeros(1, dtype=np.int64)], 1
+    members: list[IdArray] = [np.zeros(0, dtype=np.int32)]
     for size in np.unique(counts[counts > 0]):
         at = np.flatnonzero(counts == size)
         rows = ordered[ptr[at][:, None] + np.arange(size)]

@@ -46,7 +46,7 @@ class Index(NamedTuple):
 class World(NamedTuple):
     """The arrays of a sweep: T positions, N sequences, B blocks, P working parameters, L labels."""
 
-    index: Index
+    held: Index
     positions: Any  # (T,) of POSITION: sets of observations; what the forward vector was divided by
     sequences: Any  # (N,) of SEQUENCE: ahead holds before position ready, behind from opened on
     ahead: Any  # (T, L): forward vectors, of sum 1
@@ -122,12 +122,12 @@ def _forward(block: int, trial: int, world: Any) -> None:
     ``logs[trial]`` gets log Z of each sequence but for what does not depend on the positions from
     the first to the last; the backward vectors there must hold.
     """
-    groups, occurrences = world.index.groups, world.index.occurrences
+    groups, occurrences = world.held.groups, world.held.occurrences
     positions, sequences, ahead = world.positions, world.sequences, world.ahead
     set_ptr, entries, values = world.set_ptr, world.entries, world.values
     L = ahead.shape[1]
-    start = world.index.blocks[block].group
-    for g in range(start, world.index.blocks[block + 1].group):
+    start = world.held.blocks[block].group
+    for g in range(start, world.held.blocks[block + 1].group):
         i = groups[g].sequence
         begin = occurrences[groups[g].occurrence].position
         end = occurrences[groups[g + 1].occurrence - 1].position + 1
@@ -165,11 +165,11 @@ def _forward(block: int, trial: int, world: Any) -> None:
 @inner
 def _backward(block: int, world: Any) -> None:
     """Backward vectors down to the first position of a block in each of its sequences."""
-    groups, occurrences = world.index.groups, world.index.occurrences
+    groups, occurrences = world.held.groups, world.held.occurrences
     positions, sequences, behind = world.positions, world.sequences, world.behind
     set_ptr, entries, values, room = world.set_ptr, world.entries, world.values, world.room
     L = behind.shape[1]
-    for g in range(world.index.blocks[block].group, world.index.blocks[block + 1].group):
+    for g in range(world.held.blocks[block].group, world.held.blocks[block + 1].group):
         i = groups[g].sequence
         begin = occurrences[groups[g].occurrence].position
         for t in range(sequences[i].opened - 1, begin - 1, -1):
@@ -203,7 +203,7 @@ def _leaving(o: int, world: Any) -> float:
     alpha(y') E(y', y) room(y) is then the pair posterior, alpha(y) beta(y) times the answer the
     posterior at the position.
     """
-    t = world.index.occurrences[o].position
+    t = world.held.occurrences[o].position
     weight, after = world.weights[world.positions[t].unigrams], world.behind[t]
     factor = 1.0 / product(world.ahead[t], after)
     share = factor / world.positions[t].scale
@@ -221,7 +221,7 @@ def derivatives(block: int, span: Any, world: Any) -> None:
     """
     _backward(block, world)
     _forward(block, 0, world)
-    index, parameters, room = world.index, world.parameters, world.room
+    index, parameters, room = world.held, world.parameters, world.room
     a, m, b = span
     first, second = world.steps[0], world.steps[1]
     first[: b - a] = 0.0
@@ -257,7 +257,7 @@ def _column_derivatives(block: int, span: Any, world: Any) -> None:
     and that steps of single parameters follow but slowly. The vectors at the block's positions must
     hold. To ``columns[1]`` and ``columns[2]``.
     """
-    index, parameters, room = world.index, world.parameters, world.room
+    index, parameters, room = world.held, world.parameters, world.room
     mass, first, second = world.columns[0], world.columns[1], world.columns[2]
     a, m, b = span
     first[:] = 0.0
@@ -288,7 +288,7 @@ def _column_derivatives(block: int, span: Any, world: Any) -> None:
 @inner
 def _shift(block: int, span: Any, length: float, world: Any) -> bool:
     """Multiply weights and entries by exp(length * move); False where one left its range."""
-    index, weights, values, move = world.index, world.weights, world.values, world.steps[2]
+    index, weights, values, move = world.held, world.weights, world.values, world.steps[2]
     L = weights.shape[1]
     a, m, b = span
     inside = True
@@ -315,8 +315,8 @@ def _shift(block: int, span: Any, length: float, world: Any) -> bool:
 @inner
 def _settle(block: int, moved: bool, world: Any) -> None:
     """Say which vectors hold after a step, or after a search that found none."""
-    groups, occurrences, sequences = world.index.groups, world.index.occurrences, world.sequences
-    for g in range(world.index.blocks[block].group, world.index.blocks[block + 1].group):
+    groups, occurrences, sequences = world.held.groups, world.held.occurrences, world.sequences
+    for g in range(world.held.blocks[block].group, world.held.blocks[block + 1].group):
         i = groups[g].sequence
         last = occurrences[groups[g + 1].occurrence - 1].position
         if moved:
@@ -429,7 +429,7 @@ def _search(block: int, span: Any, slope: float, length: float, world: Any) -> A
     """
     rho1, rho2, move, parameters = world.rho1, world.rho2, world.steps[2], world.parameters
     a, _, b = span
-    n_groups = world.index.blocks[block + 1].group - world.index.blocks[block].group
+    n_groups = world.held.blocks[block + 1].group - world.held.blocks[block].group
     done = 0.0
     for _ in range(_TRIALS):
         inside = _shift(block, span, length - done, world)
@@ -470,7 +470,7 @@ def _step(block: int, kind: int, world: Any) -> float:
     for k in range(span[2] - span[0]):
         world.steps[0, k] -= world.parameters[span[0] + k].count
     # without an occurrence the objective is the penalty alone: no parabola, one step is right
-    unseen = world.index.blocks[block].group == world.index.blocks[block + 1].group
+    unseen = world.held.blocks[block].group == world.held.blocks[block + 1].group
     slope, violation = _direction(span, np.inf if unseen else _FARTHEST, world)
     world.violations[block, kind] = violation
     if not slope < 0.0:
@@ -490,7 +490,7 @@ def sweep_blocks(order: Any, quiet: float, world: Any) -> Any:
     the squared violations met, and by how much the objective fell.
     """
     total, fallen = 0.0, 0.0
-    blocks, ranges = world.index.blocks, world.ranges
+    blocks, ranges = world.held.blocks, world.ranges
     for block in order:
         a, m, b = ranges[block, 0], ranges[block, 1], ranges[block + 1, 0]
         loud = False

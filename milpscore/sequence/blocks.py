@@ -241,7 +241,7 @@ class Working:
             ranges[:-1, 1], ranges[1:, 0], within, parameters["theta"]
         )
         self.world = kernels.World(
-            index=blocks.index,
+            held=blocks.index,
             positions=descent.positions,
             sequences=descent.sequences,
             ahead=descent.ahead,

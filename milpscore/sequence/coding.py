@@ -307,7 +307,7 @@ class Vocabulary:
         positions, ids = _distinct(seen.positions[known], ids[known], max(len(self), 1))
         return pointer(np.bincount(positions, minlength=n_positions)), ids.astype(np.int32)
 
-    def kept(self, mask: npt.NDArray[np.bool_]) -> Vocabulary:
+    def kept(self, mask: Any) -> Vocabulary:
         """These observations alone."""
         return Vocabulary(tuple(compress(self.names, mask.tolist())))
 
@@ -341,7 +341,8 @@ class Coding:
         labels = check_labels(y, tokens.offsets)
         if not labels:
             raise DataError("there is no position to learn from: give sequences that are not empty")
-        n_columns, used = None, ()
+        n_columns: int | None = None
+        used: tuple[Pattern, ...] = ()
         if tokens.features is None:
             n_columns = len(tokens.columns)
             used = resolve_patterns(patterns, n_columns)
@@ -350,13 +351,13 @@ class Coding:
                 "patterns look at columns, but the positions are mappings of named features, which "
                 "are observations already: drop patterns, or give tuples of columns"
             )
-        vocabularies = [Vocabulary.learn(seen, min_count) for seen in observe(used, tokens)]
-        if not any(map(len, vocabularies)):
+        unigrams, bigrams = (Vocabulary.learn(seen, min_count) for seen in observe(used, tokens))
+        if not len(unigrams) + len(bigrams):
             raise DataError(
                 f"no observation is made at {min_count} positions or more: lower min_count, or "
                 "write other patterns"
             )
-        coding = cls(n_columns, used, *vocabularies, tuple(sorted(set(labels))))
+        coding = cls(n_columns, used, unigrams, bigrams, tuple(sorted(set(labels))))
         return coding, coding.data(tokens, labels)
 
     @property

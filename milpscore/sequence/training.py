@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,7 +18,7 @@ from milpscore.core.registry import Registry
 from milpscore.core.result import Termination
 from milpscore.core.terms import ProxPenalty
 from milpscore.sequence._data import Prepared, SequenceData, prepare
-from milpscore.sequence._inference import decoding_errors, value_and_gradient
+from milpscore.sequence.inference import decoding_errors, value_and_gradient
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -307,9 +307,9 @@ class Recorder:
             raise RuntimeError("a trainer must note its start before it answers")
         seconds, row = self.seconds, self.best
         if math.isnan(row.token_error):
-            names = ("token_error", "sequence_error", "dev_token_error", "dev_sequence_error")
-            looked = replace(row, **dict(zip(names, self._errors(self.theta), strict=False)))
-            self.trace[self.trace.index(row)] = looked
+            looked = (row.iteration, row.seconds, row.objective, row.active, row.distance)
+            at = self.trace.index(row)
+            self.trace[at] = TraceRow(*looked, *self._errors(self.theta))
         return TrainResult(
             theta=self.theta,
             objective=row.objective,
@@ -426,8 +426,8 @@ _COMPILED = ("sbcd", "sgd")
 @cache
 def _warm_up(solver: str) -> None:
     """Train two labels at two positions: kernels are compiled, or loaded, before a clock runs."""
-    two = np.array([0, 1, 2])
-    tiny = Prepared(SequenceData(two[[0, 2]], two, [0, 1], two[[0, 0, 1]], [0], 2, 1, 2, [0, 1]))
+    offsets, each, bigrams, none = map(np.array, ([0, 2], [0, 1, 2], [0, 0, 1], [0]))
+    tiny = Prepared(SequenceData(offsets, each, each[:2], bigrams, none, 2, 1, 2, each[:2]))
     objective = Objective(tiny, 0.1, 0.1)
     recorder = Recorder(objective, TrainOptions(max_iterations=1, errors_every=1, tol=0.0))
     TRAINERS[solver](objective, tiny.layout.zeros(), recorder)

@@ -99,26 +99,7 @@ def value_and_gradient(
 def log_partition(
     data: SequenceData | Prepared, theta: FloatArray, form: str = "auto"
 ) -> FloatArray:
-    """Log Z of each sequence; 0 for an empty one.
-
-    Parameters
-    ----------
-    data : SequenceData or Prepared
-    theta : ndarray of shape (n_parameters,)
-    form : {"auto", "dense", "sparse"}
-        See :func:`value_and_gradient`.
-
-    Returns
-    -------
-    ndarray of shape (N,)
-
-    Raises
-    ------
-    DataError
-        theta is of another model.
-    OptionError
-        An unknown form.
-    """
+    """Log Z of each sequence (N,), 0 for an empty one; `form` as in `value_and_gradient`."""
     ready, theta = _checked(data, theta)
     mu, lam = ready.layout.split(theta)
     return np.concatenate([sweep(part, mu, lam, form).log_partition() for part in ready.parts])
@@ -148,25 +129,7 @@ def posterior_marginals(data: SequenceData | Prepared, theta: FloatArray) -> Flo
 
 
 def pair_posteriors(data: SequenceData | Prepared, theta: FloatArray) -> FloatArray:
-    """p(y_{t-1} = y', y_t = y | x) at every position, zero at the first ones.
-
-    8 T L^2 bytes: take a subset of the sequences where that is much.
-
-    Parameters
-    ----------
-    data : SequenceData or Prepared
-    theta : ndarray of shape (n_parameters,)
-
-    Returns
-    -------
-    ndarray of shape (T, L, L)
-        Indexed [t, y', y].
-
-    Raises
-    ------
-    DataError
-        theta is of another model.
-    """
+    """p(y_{t-1} = y', y_t = y | x), shape (T, L, L) [t, y', y], zero at first positions."""
     ready, theta = _checked(data, theta)
     mu, lam = ready.layout.split(theta)
     return np.concatenate([sweep(part, mu, lam, "dense").pairs() for part in ready.parts])
@@ -209,7 +172,9 @@ def viterbi(data: SequenceData | Prepared, theta: FloatArray) -> IdArray:
     DataError
         theta is of another model.
     """
-    return _best(*_checked(data, theta), 1)[0][0]
+    ready, theta = _checked(data, theta)
+    labels, _ = _best(ready, theta, 1)
+    return np.asarray(labels[0])
 
 
 def n_best(data: SequenceData | Prepared, theta: FloatArray, k: int) -> list[list[Labelling]]:
@@ -411,7 +376,7 @@ class Sweep:
         self.back()
         chain, data, rows = self.chain, self.part.data, self.part.schedule.rows
         factor = chain.scale[:, None] / chain.weights[rows["unigrams"]]
-        posterior = np.empty_like(chain.leaving)
+        posterior: FloatArray = np.empty_like(chain.leaving)
         posterior[self.part.schedule.position] = (
             chain.arriving[rows["after"]] * chain.leaving * factor
         )

@@ -10,7 +10,7 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.sequence._data import IdArray, Layout, Prepared, SequenceData, pointer, prepare
-from milpscore.sequence._inference import Sweep, sweep
+from milpscore.sequence.inference import Sweep, sweep
 
 _CHUNKS = ("NP", "VP", "PP", "ADVP", "SBAR", "ADJP", "PRT", "CONJP")
 _TAGS = {
@@ -29,17 +29,9 @@ _CHUNK_SHARES = (0.52, 0.2, 0.18, 0.04, 0.02, 0.02, 0.01, 0.01)
 
 @dataclass(frozen=True, eq=False)
 class GeneratedSequences:
-    """Sequences as a reader would give them, and the model they were drawn from.
+    """Sequences as a reader would give them (columns of each position), and their labels.
 
-    Attributes
-    ----------
-    rows : list of list of list of str
-        Columns of each position of each sequence.
-    labels : list of list of str
-    data : SequenceData or None
-        The same in numbers; None where the sequences come from no CRF.
-    theta : ndarray or None
-        The true parameters.
+    ``data`` are the same in numbers, ``theta`` the true parameters: None without a true CRF.
     """
 
     rows: list[list[list[str]]]
@@ -51,19 +43,7 @@ class GeneratedSequences:
 def sample_labels(
     data: SequenceData | Prepared, theta: FloatArray, *, random_state: Any = None
 ) -> IdArray:
-    """Draw labels from p(y | x): backward filtering, forward sampling, without approximation.
-
-    Parameters
-    ----------
-    data : SequenceData or Prepared
-        Labels it has are not looked at.
-    theta : ndarray of shape (n_parameters,)
-    random_state : int, Generator or None
-
-    Returns
-    -------
-    int32 array of shape (T,)
-    """
+    """Draw labels (T,) from p(y | x): backward filtering, forward sampling, exactly."""
     ready, rng = prepare(data), np.random.default_rng(random_state)
     mu, lam = ready.layout.split(np.ascontiguousarray(theta, dtype=np.float64))
     return np.concatenate([_sampled(sweep(part, mu, lam, "dense"), rng) for part in ready.parts])
@@ -80,30 +60,11 @@ def make_random_crf(
     scale: float = 1.0,
     random_state: Any = None,
 ) -> tuple[SequenceData, FloatArray]:
-    """Make a small CRF with normal parameters and sequences drawn from it.
+    """Make a small CRF with normal parameters (data, theta) and sequences drawn from it.
 
-    A position holds 0, 1 or 2 observations of each kind, so that sets overlap and some are empty.
-
-    Parameters
-    ----------
-    n_sequences, n_labels, n_unigrams, n_bigrams : int
-    mean_length : float
-        Lengths are Poisson: some sequences are empty where it is small.
-    density : float
-        Share of parameters that are not zero.
-    scale : float
-        Their standard deviation.
-    random_state : int, Generator or None
-
-    Returns
-    -------
-    data : SequenceData
-    theta : ndarray of shape (n_parameters,)
-
-    Raises
-    ------
-    OptionError
-        A size below 1, a density outside (0, 1], or a length or scale below 0.
+    A position holds 0, 1 or 2 observations of each kind, so that sets overlap and some are empty;
+    lengths are Poisson, so that sequences are empty where ``mean_length`` is small; ``density`` is
+    the share of parameters that are not zero, ``scale`` their standard deviation.
     """
     _check_sizes(n_sequences=n_sequences, n_labels=n_labels, n_unigrams=n_unigrams)
     _check_density(density)
