@@ -27,7 +27,7 @@ from milpscore.rounding import (
     rounding_bounds,
 )
 
-X, y, planted = make_ternary(random_state=0, return_card=True)
+X, y, planted = make_ternary(random_state=0)
 print(
     X.shape,
     "planted:",

@@ -25,7 +25,7 @@ def decisions(card: Card, X: pd.DataFrame) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_ternary_set(seed: int) -> None:
-    X, y, card = make_ternary(noise=0, random_state=seed, return_card=True)
+    X, y, card = make_ternary(noise=0, random_state=seed)
     assert X.shape == (38, 69)
     assert (X.to_numpy() >= 0).all()
     assert (X.to_numpy() == 0).any()
@@ -73,7 +73,7 @@ def test_the_seed_decides() -> None:
         pd.testing.assert_frame_equal(one[0], same[0])
         pd.testing.assert_series_equal(one[1], same[1])
         assert not one[0].equals(other[0])
-    X, _ = make_ternary(random_state=np.random.default_rng(3))
+    X, *_ = make_ternary(random_state=np.random.default_rng(3))
     pd.testing.assert_frame_equal(X, make_ternary(random_state=3)[0])
 
 

@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 
 from experiments.runner import Finding
 from experiments.scores.data import make_diabetes_cohort
+from experiments.scores.diarem import DIAREM_GROUPS, diarem
 from experiments.scores.fits import FusedLassoOptions, by_total, conditions, learn
 from experiments.scores.learning import ScoreLearning
 from experiments.scores.recovery import DiaremRecovery
@@ -24,7 +25,7 @@ from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, make_planted_score
 from milpscore.formulations import fused_lasso
 from milpscore.metrics import auc
-from milpscore.scorecard import DIAREM_GROUPS, Scorecard, diarem
+from milpscore.scorecard import Scorecard
 from milpscore.solvers import solve
 
 

@@ -64,7 +64,7 @@ def test_the_exact_program_is_the_best_of_all_cards(found: Finding) -> None:
     cards = np.array(list(itertools.product((-1, 0, 1), repeat=6)))
     for run in range(3):
         drawing, _ = np.random.SeedSequence([1, run]).spawn(2)
-        X, y = make_ternary(16, 6, random_state=drawing)
+        X, y, _ = make_ternary(16, 6, random_state=drawing)
         signed = np.where(np.asarray(y) == 1, 1, -1)[:, None] * (X.to_numpy() @ cards.T)
         for gamma in GAMMAS:
             least = np.maximum(0, gamma - signed).mean(axis=0).min() / gamma
@@ -75,7 +75,7 @@ def test_the_exact_program_is_the_best_of_all_cards(found: Finding) -> None:
 
 def test_errors_are_of_the_training_rows(found: Finding) -> None:
     drawing, _ = np.random.SeedSequence([1, 0]).spawn(2)
-    X, y = make_ternary(16, 6, random_state=drawing)
+    X, y, _ = make_ternary(16, 6, random_state=drawing)
     c = found.weights[0, 1, 0].reshape(-1, 2)
     wrong = (X.to_numpy() @ (c[:, 0] - c[:, 1]) >= 0) != (np.asarray(y) == 1)
     assert by_method(found, "error").loc[(0, GAMMAS[1]), "relaxed"] == pytest.approx(wrong.mean())

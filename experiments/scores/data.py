@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.scores.diarem import diarem
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.scorecard import diarem
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import pandas as pd
 from experiments.binarsity.models import PathOptions, binned, choose, matched
 from experiments.runner import Experiment, Finding, Result, Results, means_of
 from experiments.scores.data import make_diabetes_cohort
+from experiments.scores.diarem import diarem
 from experiments.scores.fits import (
     SCORE_METHODS,
     FusedLassoOptions,
@@ -23,7 +24,7 @@ from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner
 from milpscore.metrics import accuracy, auc
-from milpscore.scorecard import Scorecard, diarem
+from milpscore.scorecard import Scorecard
 
 DIAREM = "diarem"
 RECOVERY_METHODS = (*SCORE_METHODS, "binarsity")

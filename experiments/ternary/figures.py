@@ -85,7 +85,7 @@ class TernaryFigures(Experiment, frozen=True, kw_only=True):
     def __call__(self, run: int) -> Result:
         """Every margin on one draw of the data."""
         drawing, rounding = np.random.SeedSequence([self.random_state, run]).spawn(2)
-        X, y = make_ternary(self.n_samples, self.n_features, random_state=drawing)
+        X, y, _ = make_ternary(self.n_samples, self.n_features, random_state=drawing)
         design = make_design(X, y)
         seed = int(rounding.generate_state(1)[0] % 2**31)
         return {

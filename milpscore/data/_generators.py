@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,6 @@ _ZERO_SHARE = 0.3
 _DECIMALS = 100
 
 
-@overload
 def make_ternary(
     n_samples: int = 38,
     n_features: int = 69,
@@ -25,31 +24,7 @@ def make_ternary(
     n_terms: int = 6,
     noise: float = 0.05,
     random_state: Any = None,
-    return_card: Literal[False] = False,
-) -> tuple[pd.DataFrame, pd.Series[Any]]: ...
-
-
-@overload
-def make_ternary(
-    n_samples: int = 38,
-    n_features: int = 69,
-    *,
-    n_terms: int = 6,
-    noise: float = 0.05,
-    random_state: Any = None,
-    return_card: Literal[True],
-) -> tuple[pd.DataFrame, pd.Series[Any], Card]: ...
-
-
-def make_ternary(
-    n_samples: int = 38,
-    n_features: int = 69,
-    *,
-    n_terms: int = 6,
-    noise: float = 0.05,
-    random_state: Any = None,
-    return_card: bool = False,
-) -> tuple[pd.DataFrame, pd.Series[Any]] | tuple[pd.DataFrame, pd.Series[Any], Card]:
+) -> tuple[pd.DataFrame, pd.Series[Any], Card]:
     """Make a set of the shape of the gene-activity data of Chevaleyre et al. (2013), section 6.
 
     The activities are non-negative, skewed, with many zeros, on different scales and written with
@@ -63,17 +38,15 @@ def make_ternary(
     n_terms : int
         Genes that take part in the rule, at most ``n_features``.
     noise : float in [0, 1)
-        Chance that a label is flipped. One row of each class never is, so both classes occur.
+        Probability that a label is flipped. One row of each class never is, so both classes occur.
     random_state : int, Generator or None
-    return_card : bool
-        Whether to return the planted rule too.
 
     Returns
     -------
     X : DataFrame of shape (n_samples, n_features)
     y : Series of 0 and 1, shape (n_samples,)
     card : Card
-        Only with ``return_card``; classifies the labels before the flips without error.
+        The planted rule; it classifies the labels before the flips without error.
 
     Raises
     ------
@@ -96,8 +69,7 @@ def make_ternary(
         threshold = _median_cut(hundredths @ weights)
     y = _flipped(rng, hundredths @ weights >= threshold, noise)
     X = pd.DataFrame(hundredths / _DECIMALS, columns=[f"gene{j}" for j in range(1, n_features + 1)])
-    card = Card(weights, Fraction(-threshold, _DECIMALS))
-    return (X, y, card) if return_card else (X, y)
+    return X, y, Card(weights, Fraction(-threshold, _DECIMALS))
 
 
 def make_planted_score(
@@ -122,7 +94,7 @@ def make_planted_score(
     max_points : int
         Points lie in [-max_points, max_points].
     noise : float in [0, 1)
-        Chance that a label is flipped. One row of each class never is, so both classes occur.
+        Probability that a label is flipped. One row of each class never is, so both classes occur.
     random_state : int, Generator or None
 
     Returns
@@ -163,7 +135,7 @@ def _check_sizes(n_samples: int, n_features: int, n_terms: int, noise: float) ->
     if not 1 <= n_terms <= n_features:
         raise OptionError(f"n_terms={n_terms}; use 1 to n_features={n_features}.")
     if not 0 <= noise < 1:
-        raise OptionError(f"noise={noise}; use a chance in [0, 1).")
+        raise OptionError(f"noise={noise}; use a probability in [0, 1).")
 
 
 def _planted(rng: np.random.Generator, count: int, terms: int, largest: int) -> IntArray:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from milpscore.core.design import Column
 from milpscore.data.columns import bin_columns
-from milpscore.scorecard._card import Scorecard
+from milpscore.scorecard import Scorecard
 
 _CUTS = {"age": (40.0, 50.0, 60.0), "hba1c": (6.5, 7.0, 9.0), "other_drugs": (1.0,)}
 """Where the bins of a numeric variable begin; ages in years, HbA1c in per cent."""
