@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def test_every_experiment_is_found_by_its_name_and_its_settings_are_json(name: s
     assert experiment.name == name
     assert "data" not in experiment.settings()
     json.dumps(experiment.settings(), allow_nan=False)
+    assert pickle.loads(pickle.dumps(experiment)) == experiment  # other processes do its runs
     with pytest.raises(OptionError, match="runs=0"):
         experiment.run(0)
 

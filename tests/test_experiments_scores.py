@@ -186,11 +186,11 @@ def test_scores_are_measured_on_rows_held_out(
         assert len(own) == whole.loc[method, "bins"]
 
 
-def test_scores_resume_and_run_in_parallel(
+def test_scores_resume(
     tmp_path: Path, learning: Finding, tiny: tuple[Path, pd.DataFrame, Any]
 ) -> None:
     file = tmp_path / "scores.sqlite"
-    found = ScoreLearning(data=str(tiny[0]), **SCORES).run(1, out=file, n_jobs=2)
+    found = ScoreLearning(data=str(tiny[0]), **SCORES).run(1, out=file)
     pd.testing.assert_frame_equal(found.runs, learning.runs)
     pd.testing.assert_frame_equal(found.points, learning.points)
     kept = ScoreLearning(data=str(tiny[0]), **SCORES).run(1, out=file)
@@ -233,9 +233,9 @@ def test_a_large_cohort_gives_diarem_back(recovery: Finding) -> None:
     assert rows.loc[(3000, "joint"), "auc"] == pytest.approx(auc(y.to_numpy(), card.score(X)))
 
 
-def test_recovery_resumes_and_runs_in_parallel(tmp_path: Path, recovery: Finding) -> None:
+def test_recovery_resumes(tmp_path: Path, recovery: Finding) -> None:
     file = tmp_path / "recovery.sqlite"
-    found = DiaremRecovery(sizes=(150, 3000), random_state=5).run(1, out=file, n_jobs=2)
+    found = DiaremRecovery(sizes=(150, 3000), random_state=5).run(1, out=file)
     pd.testing.assert_frame_equal(found.runs, recovery.runs)
     pd.testing.assert_frame_equal(found.points, recovery.points)
     with pytest.raises(OptionError, match="random_state=5"):
