@@ -557,7 +557,7 @@ class _Search:
 
     def _points(self, model: Model) -> None:
         """Whole points for one support: many scales, a quadratic model, then the loss."""
-        from milpscore.search.risk_kernels import Whole, descend, judged, model_descents
+        from milpscore.search.risk_kernels import Whole, descend, judge, model_descents
 
         order, w, scale = list(model.order), model.w[:-1], self.score.scale
         choices = self.allowed.take(order)
@@ -578,26 +578,21 @@ class _Search:
             self.score,
         )  # fmt: skip
         nothing = _nearest_indices(choices, np.zeros((1, len(w))))[0]
-        found, best = [], math.inf
-        for index in chosen.values():
-            v = choices.values[np.arange(len(order)), index]
-            square = float(v @ (bend @ v))
-            slope = max(float(v @ pull), 0.0) / square if square > 0.0 else 0.0
-            # a candidate twice as far off the real weights as the best one is given up
-            most = (
-                2.0 * best - model.loss + float(choices.prices[np.arange(len(order)), index].sum())
-            )
-            state = judged(whole, index, slope, float(model.w[-1]), most)
-            found.append((np.array(state), index))
-            best = min(best, state[0])
-        found.sort(key=lambda pair: float(pair[0][0]))
+        found = np.stack(list(chosen.values()))
+        v = choices.values[np.arange(len(order)), found]
+        square = np.einsum("ki,ij,kj->k", v, bend, v)
+        along = np.maximum(v @ pull, 0.0)
+        states = np.full((len(found), 3), math.inf)
+        states[:, 1] = np.divide(along, square, out=np.zeros(len(v)), where=square > 0.0)
+        states[:, 2] = model.w[-1]
+        judge(whole, found, states, model.loss)
         incumbent = self.least
-        for state, index in found[:_DESCENTS]:
-            if 0.5 * (state[0] + model.loss) <= incumbent:
-                descend(whole, index, nothing, state)
-            points = np.zeros(len(self.allowed.choices.counts), dtype=np.int64)
-            points[order] = choices.values[np.arange(len(order)), index].astype(np.int64)
-            self._keep(points, float(state[0]))
+        for k in np.argsort(states[:, 0], kind="stable")[:_DESCENTS]:
+            if 0.5 * (states[k, 0] + model.loss) <= incumbent:
+                descend(whole, found[k], nothing, states[k])
+            points = self._nothing
+            points[order] = choices.values[np.arange(len(order)), found[k]].astype(np.int64)
+            self._keep(points, float(states[k, 0]))
 
     def _keep(self, w: IntArray, objective: float) -> None:
         """Remember points; those the constraints do not allow are no card to beat."""

@@ -519,20 +519,30 @@ def model_descents(bend: Any, pull: Any, choices: Choices, scale: float, indices
 
 
 @compiled
-def judged(
-    whole: Whole, index: Any, slope: float, shift: float, most: float
-) -> tuple[float, float, float]:
-    """Objective, slope and shift of the points at ``index`` (t,); ends early above ``most``."""
+def judge(whole: Whole, indices: Any, states: Any, floor: float) -> None:
+    """Objective, slope and shift of the points at ``indices`` (K, t), in ``states`` (K, 3).
+
+    These hold an objective to beat, and slope and shift to begin with. Points that do not come
+    half as near to the ``floor`` as the best of those before are given up early.
+    """
     size, t = whole.patterns.shape
-    totals, offset, price = np.zeros(size), 0.0, 0.0
-    for j in range(t):
-        v = whole.choices.values[j, index[j]]
-        price += whole.choices.prices[j, index[j]]
-        offset += whole.means[j] * v
+    totals, best = np.empty(size), np.inf
+    for k in range(len(indices)):
+        offset, price = 0.0, 0.0
         for i in range(size):
-            totals[i] += v * whole.patterns[i, j]
-    loss, a, c = fitted_loss(totals, offset, whole.sides, slope, shift, most - price, whole.score)
-    return loss + price, a, c
+            totals[i] = 0.0
+        for j in range(t):
+            v = whole.choices.values[j, indices[k, j]]
+            price += whole.choices.prices[j, indices[k, j]]
+            offset += whole.means[j] * v
+            for i in range(size):
+                totals[i] += v * whole.patterns[i, j]
+        cutoff = min(states[k, 0] - price, 2.0 * best - floor)
+        loss, a, c = fitted_loss(
+            totals, offset, whole.sides, states[k, 1], states[k, 2], cutoff, whole.score
+        )
+        states[k, 0], states[k, 1], states[k, 2] = loss + price, a, c
+        best = min(best, loss + price)
 
 
 @compiled
@@ -543,7 +553,9 @@ def descend(whole: Whole, index: Any, nothing: Any, state: Any) -> None:
     (t,) are the indices of the points closest to 0. Along one column the profiled loss has no
     second valley, so a walk ends at the first rise.
     """
-    t, counts, trial = len(index), whole.choices.counts, np.empty(len(index), np.int64)
+    t, counts = len(index), whole.choices.counts
+    trials, after = np.empty((1, t), np.int64), np.empty((1, 3))
+    trial = trials[0]
     for _ in range(100):
         moved = False
         # first each column up, down and to 0 at once (3 t); then pairs, a sign each (4 t t)
@@ -564,11 +576,14 @@ def descend(whole: Whole, index: Any, nothing: Any, state: Any) -> None:
                 inside = 0 <= trial[i] < counts[i] and 0 <= trial[j] < counts[j]
                 if not inside or trial[i] == index[i]:
                     break
-                objective, slope, shift = judged(whole, trial, state[1], state[2], state[0])
-                better = objective < state[0] - _BETTER
+                for k in range(3):
+                    after[0, k] = state[k]
+                judge(whole, trials, after, 0.0)
+                better = after[0, 0] < state[0] - _BETTER
                 if better:
                     index[i], index[j] = trial[i], trial[j]
-                    state[0], state[1], state[2] = objective, slope, shift
+                    for k in range(3):
+                        state[k] = after[0, k]
                     moved = True
                     better = single
         if not moved:
