@@ -234,7 +234,7 @@ class AllowedPoints:
             _points(low, high, statement.coef_sets.get(j)) for j, (low, high) in enumerate(ends)
         ]
         counts = np.array([len(points) for points in lists], dtype=np.int64)
-        values = np.zeros((len(lists), int(counts.max(initial=1))))
+        values = np.full((len(lists), int(counts.max(initial=1))), np.inf)
         for j, points in enumerate(lists):
             values[j, : len(points)] = points
         inside = np.arange(values.shape[1]) < counts[:, None]
@@ -246,6 +246,12 @@ class AllowedPoints:
         values, _, counts = self.choices
         used: npt.NDArray[np.bool_] = (np.arange(values.shape[1]) < counts[:, None]) & (values != 0)
         return used
+
+    @cached_property
+    def nothing(self) -> IntArray:
+        """Positions of the points closest to 0, shape (p,)."""
+        values = self.choices.values
+        return _nearest_indices(values, np.zeros((1, len(values))))[0]
 
     @property
     def usable(self) -> npt.NDArray[np.bool_]:
@@ -565,7 +571,7 @@ class _Search:
         pull = bend @ w
         # each rounding as it is, and improved in the model
         targets = w * self.allowed.multipliers(order, w)[:, None]
-        indices = np.repeat(_nearest_indices(choices, targets), 2, axis=0)
+        indices = np.repeat(_nearest_indices(choices.values, targets), 2, axis=0)
         values = model_descents(bend, pull, choices, scale, indices)
         # the best distinct ones of the model, judged by the loss
         chosen: dict[bytes, IntArray] = {}
@@ -577,7 +583,6 @@ class _Search:
             model.groups.patterns, model.groups.sides, self.columns.means[order], choices,
             self.score,
         )  # fmt: skip
-        nothing = _nearest_indices(choices, np.zeros((1, len(w))))[0]
         found = np.stack(list(chosen.values()))
         v = choices.values[np.arange(len(order)), found]
         square = np.einsum("ki,ij,kj->k", v, bend, v)
@@ -589,7 +594,7 @@ class _Search:
         incumbent = self.least
         for k in np.argsort(states[:, 0], kind="stable")[:_DESCENTS]:
             if 0.5 * (states[k, 0] + model.loss) <= incumbent:
-                descend(whole, found[k], nothing, states[k])
+                descend(whole, found[k], self.allowed.nothing[order], states[k])
             points = self._nothing
             points[order] = choices.values[np.arange(len(order)), found[k]].astype(np.int64)
             self._keep(points, float(states[k, 0]))
@@ -702,12 +707,10 @@ class _Search:
         return self.finish.objective(w), tuple(w.tolist())
 
 
-def _nearest_indices(choices: Choices, targets: FloatArray) -> IntArray:
-    """Positions of the allowed points closest to targets, shape (M, t)."""
-    values, _, counts = choices
-    meant = np.where(np.arange(values.shape[1]) < counts[:, None], values, np.inf)
-    columns = [np.abs(meant[j] - targets[:, j, None]).argmin(axis=1) for j in range(len(counts))]
-    return np.stack(columns, axis=1)
+def _nearest_indices(values: FloatArray, targets: FloatArray) -> IntArray:
+    """Positions of the values (t, V) closest to targets (M, t); the first of equal ones."""
+    found: IntArray = np.abs(values - targets[:, :, None]).argmin(axis=2)
+    return found
 
 
 def _curvature(model: Model) -> FloatArray:
