@@ -80,7 +80,7 @@ def _listen() -> None:
     """Announce the first compilation of a kernel of ours; what comes from the disk is none."""
     from numba.core import event
 
-    class Listener(event.Listener):  # type: ignore[misc]  # numba has no types
+    class Listener(event.Listener):
         announced = False
 
         def on_start(self, event: Any) -> None:
@@ -94,7 +94,7 @@ def _listen() -> None:
         def on_end(self, event: Any) -> None:
             """Nothing to say."""
 
-    event.register("numba:compile", Listener())
+    event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
 
 
 def is_interrupt(error: BaseException) -> bool:

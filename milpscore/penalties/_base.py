@@ -49,7 +49,7 @@ class Norm(Term, ABC):
     """Base of the penalties lam * Omega with Omega a norm, from its dual norm."""
 
     lam: float
-    is_norm: ClassVar[bool] = True
+    is_norm = True
 
     @abstractmethod
     def dual_norm(self, z: Vector) -> float:
