@@ -3,46 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
-import warnings
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
-@cache
-def has_numba() -> bool:
-    """Whether numba can be used and MILPSCORE_NUMBA is not 0 (which leaves kernels in Python).
-
-    Warns
-    -----
-    RuntimeWarning
-        Where numba is installed but cannot be imported (most often: too old for this NumPy).
-    """
-    if os.environ.get("MILPSCORE_NUMBA", "1") == "0" or find_spec("numba") is None:
-        return False
-    try:
-        import_module("numba")
-    except ImportError as error:
-        warnings.warn(
-            f"numba cannot be imported, the slower paths are taken: {error}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return False
-    return True
-
-
 def compiled(kernel: Kernel) -> Kernel:
     """The kernel compiled by numba at its first call (or by `prepare`), the machine code on disk.
 
-    Importing numba takes half a second, so a module of kernels is imported where it is used, never
-    at the top of another one. Division by zero gives what NumPy gives: the test for it would keep
-    the compiler from vectorising, up to seven times as slow.
+    Importing numba takes a quarter of a second, so a module of kernels is imported where it is
+    used, never at the top of another one. Division by zero gives what NumPy gives: the test for it
+    would keep the compiler from vectorising, up to seven times as slow.
     """
     return _compiled(kernel)
 
@@ -53,9 +26,7 @@ def inner(kernel: Kernel) -> Kernel:
 
 
 def _compiled(kernel: Kernel, **options: bool) -> Kernel:
-    """The kernel by numba with these options; itself without numba."""
-    if not has_numba():
-        return kernel
+    """The kernel by numba with these options."""
     from numba import njit
 
     _listen()
@@ -71,8 +42,7 @@ def prepare(kernel: Any, *example: Any) -> None:
     code is taken from the disk; where there is none yet, a line of the log ``milpscore`` (on
     standard error unless logging is set up) says once in a process that it is being made.
     """
-    if has_numba():
-        kernel.compile(tuple(kernel.typeof_pyval(each) for each in example))
+    kernel.compile(tuple(kernel.typeof_pyval(each) for each in example))
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from milpscore.core.design import FloatArray
-from milpscore.core.jit import compiled
+from milpscore.core.jit import compiled, inner
 
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
@@ -66,7 +66,7 @@ def grid(
             out[i] = np.copysign((k + part) * unit, y[i])
 
 
-@compiled
+@inner
 def least(
     pull: float, bend: float, weight: float, slopes: Any, growth: float, gamma: float
 ) -> float:
@@ -119,7 +119,7 @@ def ramps(
         out[i] = np.copysign(least(abs(y[i]), bend, push, slopes, growth, gamma), y[i])
 
 
-@compiled
+@inner
 def _filled(out: Any, done: Any, dx: float, dy: float) -> Any:
     """Write the level dy / dx of a final segment dx times from ``done`` on; return the next."""
     level = dy / dx

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from milpscore.core.jit import compiled
+from milpscore.core.jit import compiled, inner
 from milpscore.penalties.kernels import least
 
 
-@compiled
+@inner
 def _moved(
     old: float, slope: float, h: float, j: int, weight: Any, ridge: Any, shape: Any
 ) -> float:
