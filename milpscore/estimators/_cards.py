@@ -194,7 +194,8 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         DataError
             The columns are not those of ``fit``, or a value has no stated result.
         """
-        return self.scorecard_.rule.decision(self._totals(X))
+        totals = self._totals(X)  # this looks first whether there is a card
+        return self.scorecard_.rule.decision(totals)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of each row: ``classes_[1]`` iff its total reaches the threshold.
@@ -229,7 +230,8 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         DataError
             The columns are not those of ``fit``, or a value has no stated result.
         """
-        risk = self.scorecard_.risks(self._totals(X))
+        totals = self._totals(X)
+        risk = self.scorecard_.risks(totals)
         return np.column_stack([1.0 - risk, risk])
 
     @available_if(_says_probabilities)  # type: ignore[untyped-decorator]
