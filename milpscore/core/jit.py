@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -72,3 +73,14 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or (
         isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)
     )
+
+
+@contextmanager
+def heeding_interrupts(then: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Leave what is inside at Ctrl-C, do ``then``, and go on: what was found until then stays."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_interrupt(error):
+            raise
+        then()

@@ -15,6 +15,7 @@ import pyomo.environ as pyo
 from milpscore.certificate import Certificate, certify
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError, OptionError, SolverError
+from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, claim_of
 from milpscore.core.statement import Statement
@@ -90,11 +91,8 @@ class Front:
     @property
     def best(self) -> dict[int, Result]:
         """The results with a card that is not dominated."""
-        return {
-            k: result
-            for k, result in self.results.items()
-            if result.card is not None and not self.dominated[k]
-        }
+        dominated = self.dominated
+        return {k: each for k, each in self.results.items() if each.card and not dominated[k]}
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -201,8 +199,6 @@ def pareto(
     OptionError
         For sizes or a time limit that make no sense.
     """
-    from milpscore.core.jit import is_interrupt
-
     _refuse(program)
     sizes = _sizes(program, max_terms)
     if not (is_number(time_limit) and time_limit >= 0):
@@ -211,7 +207,7 @@ def pareto(
     programs: dict[int, Program] = {}
     results: dict[int, Result] = {}
     start: Card | None = None
-    try:
+    with heeding_interrupts():  # between the solves: the sizes that are done stay
         for at, k in enumerate(sizes):
             left = max(0.0, time_limit - (time.perf_counter() - started)) / (len(sizes) - at)
             limited = with_max_terms(program, k)
@@ -223,10 +219,6 @@ def pareto(
             start = result.card or start
             if result.termination is Termination.INTERRUPTED:
                 break
-    except (KeyboardInterrupt, SystemError) as error:
-        # one that came between the solves: the sizes that are done stay
-        if not is_interrupt(error):
-            raise
     done = {k: result for k, result in results.items() if k in programs}
     interrupted = any(r.termination is Termination.INTERRUPTED for r in done.values())
     return Front(
@@ -241,16 +233,7 @@ def pareto(
 def with_max_terms(program: Program, k: int) -> Program:
     """A new program with at most k terms; everything else, what a user added included, stays.
 
-    Parameters
-    ----------
-    program : Program
-        Whose model has points ``w``, or terms ``alpha``.
-    k : int
-        At most the program's own limit: ranges and big-M were derived from that one.
-
-    Returns
-    -------
-    Program
+    k is at most the program's own limit: ranges and big-M were derived from that one.
     """
     model = program.model.clone()
     if model.component("alpha") is None:
@@ -281,12 +264,7 @@ def _count_terms(model: Any, statement: Statement) -> None:
 def _moved_into(program: Program, result: Result) -> Result:
     """A result in the range of intercepts a builder derives from fewer terms.
 
-    What was proved over a wider range holds in it, and it is one that loses no objective.
-
-    Raises
-    ------
-    SolverError
-        Where it does lose some.
+    What was proved over a wider range holds in it; SolverError where it loses some objective.
     """
     card, statement = result.card, program.statement
     if card is None or not statement.violations(card):
@@ -302,12 +280,7 @@ def _moved_into(program: Program, result: Result) -> Result:
 
 
 def _refuse(program: Any) -> None:
-    """Refuse by name what has no number of terms to go through.
-
-    Raises
-    ------
-    NotApplicableError
-    """
+    """Refuse by name what has no number of terms to go through."""
     if not isinstance(program, Program) or program.kind != "exact":
         raise NotApplicableError(
             "a front is made of exact programs of whole points: build one with risk_score(...), "
@@ -364,13 +337,7 @@ def _sharpened(results: Mapping[int, Result]) -> dict[int, Result]:
 
 
 def _raised(result: Result, bound: float, source: str) -> Result:
-    """A result with the bound of more terms.
-
-    Raises
-    ------
-    SolverError
-        Where its card is below that bound.
-    """
+    """A result with the bound of more terms; SolverError where its card is below that bound."""
     if result.card is None:
         return replace(result, dual_bound=bound, bound_source=source)
     if bound > result.objective + CLAIM_TOLERANCE * max(1.0, abs(result.objective)):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -16,7 +15,7 @@ import pandas as pd
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.core.jit import is_interrupt
+from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination
 from milpscore.core.statement import Statement
@@ -175,16 +174,12 @@ class Pool:
         Parameters
         ----------
         by : {"decisions", "scores"}
-            Alike in every answer, or in every score.
+            Alike in every answer, or in every score; OptionError for anything else.
 
         Returns
         -------
         DataFrame
             Rows of :attr:`table`, with their index.
-
-        Raises
-        ------
-        OptionError
         """
         if by not in ("decisions", "scores"):
             raise OptionError(f"by must be 'decisions' or 'scores', got {by!r}")
@@ -285,12 +280,13 @@ def pool(
     _check_options(epsilon, max_cards, time_limit)
     _refuse(program)
     statement = program.statement
-    (zero_one if isinstance(statement.loss, ZeroOne) else risk).prepare_kernels()
+    tree: Any = zero_one if isinstance(statement.loss, ZeroOne) else risk
+    tree.prepare_kernels()
     started = time.perf_counter()
     answer = _INTERRUPTED
     known: Result | None = None
     # after an interrupt outside the searches the verified empty card, and nothing else
-    with _interruptible():
+    with heeding_interrupts():
         known = solve(
             program, "tree", time_limit=time_limit / 2, node_limit=node_limit, progress=progress
         )
@@ -303,12 +299,11 @@ def pool(
     threshold, proved = math.inf, math.inf if done else best.dual_bound
     if best.card is not None:
         if best.termination is not Termination.INTERRUPTED:
-            with _interruptible():
-                answer = _cards_within(
-                    statement,
-                    _threshold(best.objective, epsilon),
-                    max_cards,
-                    Limits(max(0.0, time_limit - (time.perf_counter() - started)), node_limit),
+            with heeding_interrupts():
+                left = max(0.0, time_limit - (time.perf_counter() - started))
+                most = _threshold(best.objective, epsilon)
+                answer = tree.search_all(
+                    statement, Limits(left, node_limit), cutoff=most, most_cards=max_cards
                 )
         # the search for the optimum may know its card, and a bound, where this one ended early
         try:
@@ -331,16 +326,6 @@ def pool(
 
 _INTERRUPTED = Answer(None, math.inf, -math.inf, 0, Termination.INTERRUPTED)
 """Of a search that had no time to begin."""
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Leave what is inside at Ctrl-C: before or after a search, which keeps what it found."""
-    try:
-        yield
-    except (KeyboardInterrupt, SystemError) as error:
-        if not is_interrupt(error):
-            raise
 
 
 def _refuse(program: Any) -> None:
@@ -368,12 +353,6 @@ def _refuse(program: Any) -> None:
             f"a pool is enumerated from the statement, which cannot say that {change}: pass the "
             f"rule as {program.formulation}(..., constraints=[...])"
         )
-
-
-def _cards_within(statement: Statement, cutoff: float, most_cards: int, limits: Limits) -> Answer:
-    """Every card of a statement with an objective of at most ``cutoff``."""
-    tree = zero_one if isinstance(statement.loss, ZeroOne) else risk
-    return tree.search_all(statement, limits, cutoff=cutoff, most_cards=most_cards)
 
 
 def _check_options(epsilon: float, max_cards: int, time_limit: float) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpscore.core.design import IntArray
-from milpscore.core.jit import compiled
+from milpscore.core.jit import compiled, inner
 
 _FAR = 1 << 61
 
@@ -142,7 +142,7 @@ def least_by_sorting(
         errors[at] = negative + (min(best, below) if high > reached else best)
 
 
-@compiled
+@inner
 def sort_places(values: Any, order: Any) -> int:
     """Merge sort of the places of ``values`` (n,); which row of ``order`` (2, n) they end up in."""
     n = len(values)

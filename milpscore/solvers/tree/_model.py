@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from milpscore.core.design import BoolArray, FloatArray, IntArray
-from milpscore.core.jit import compiled
+from milpscore.core.jit import compiled, inner
 
 SWEEPS = 60
 TRIALS = 40
@@ -59,7 +59,7 @@ def new_hulls(m: int, width: int) -> Hulls:
     )
 
 
-@compiled
+@inner
 def lay_hulls(choices: Any, kappa: float, hulls: Any) -> None:
     """Fill ``hulls`` for :class:`Choices` where an undecided nonzero coefficient pays ``kappa``."""
     points, table = choices.points, choices.table
@@ -95,7 +95,7 @@ def lay_hulls(choices: Any, kappa: float, hulls: Any) -> None:
         hulls.last[j] = last
 
 
-@compiled
+@inner
 def descend(gram: Any, grad: Any, w: Any, hulls: Any) -> None:
     """Coordinate descent on grad'd + d'gram d/2 + hulls; moves ``w``, and ``grad`` with it."""
     m = len(w)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,18 +11,32 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import compiled, prepare
+from milpscore.core.jit import compiled, inner, prepare
 from milpscore.solvers.tree.patterns import Patterns
 
 VISITS = 30_000_000
 """Pattern visits between two looks at the clock."""
 
 _CHUNK = 20_000
+"""Supports written in one go."""
+
 _MOST_FLAGS = 1 << 25
 _FLAGS_EACH = 12
 """Indicators of the values of columns that have more each cost more than they save."""
 
 _TABLE = 1 << 20
+
+Bounded = list[tuple[float, tuple[int, ...]]]
+"""Supports: (bound, columns)."""
+
+
+class Prefix(NamedTuple):
+    """Candidates chosen so far, the patterns grouped by them, and what they cost at least."""
+
+    chosen: tuple[int, ...]
+    labels: IntArray
+    groups: int
+    charge: float
 
 
 class Supports:
@@ -36,32 +51,22 @@ class Supports:
     """
 
     def __init__(self, patterns: Patterns) -> None:
-        self.patterns = patterns
+        self.patterns = p = patterns
         self.seen = 0
         self.size = 0
-        self.spare = min(patterns.terms - len(patterns.forced), len(patterns.candidates))
-        self.fixed = patterns.base * patterns.unit + patterns.forced_penalty
-        self.cheapest = np.cumsum(np.sort(patterns.penalty[patterns.candidates]))
+        self.spare = min(p.terms - len(p.forced), len(p.candidates))
+        self.fixed = p.base * p.unit + p.forced_penalty
+        self.cheapest = np.cumsum(np.sort(p.penalty[p.candidates]))
         self._finished = False
-        self._forced_groups()
         self._lay_out_columns()
+        self.forced = Prefix((), np.zeros(len(p.net), dtype=np.int64), 1, 0.0)
+        for j in p.forced.tolist():
+            self.forced = self._refined(self.forced, (), p.codes[j], int(p.cards[j]), 0.0)
+        self._tasks: Iterator[tuple[Prefix, int, int]] = iter(())
         self.floor = self._floor() if self.spare >= 0 else math.inf
 
-    def _forced_groups(self) -> None:
-        """Patterns grouped by the columns every support has."""
-        p = self.patterns
-        self.slots = np.empty((2, 1 << (2 * len(p.net) + 1).bit_length()), np.int64)
-        self.labels = np.zeros((1, len(p.net)), dtype=np.int64)
-        self.groups = np.ones(1, dtype=np.int64)
-        for j in p.forced.tolist():
-            labels = np.zeros_like(self.labels)
-            self.groups[0] = refine(
-                self.labels[0], p.codes[j], int(p.cards[j]), self.slots, labels[0]
-            )
-            self.labels = labels
-
     def _lay_out_columns(self) -> None:
-        """The candidates, and indicators of their values where there are not too many."""
+        """The candidates, indicators of their values where there are not too many, and scratch."""
         p = self.patterns
         columns, m = p.candidates, len(p.net)
         slots = np.r_[0, np.cumsum(p.cards[columns] - 1)].astype(np.int64)
@@ -72,39 +77,49 @@ class Supports:
         for at, j in enumerate(columns.tolist() if width else []):
             codes = np.arange(int(p.cards[j]) - 1)
             flags[:, slots[at] : slots[at + 1]] = p.codes[j][:, None] == codes
-        self.scratch = Scratch(
-            np.zeros((min(_TABLE // max(width, 1), m), width), dtype=p.net.dtype),
-            self.slots,
-            np.zeros(m, np.int64),
-            np.zeros(m, np.int64),
-            np.zeros(len(columns), np.int64),
-        )
         place = {-1: -1, **{int(j): at for at, j in enumerate(columns)}}
         twin = np.array([place[int(p.twin[j])] for j in columns], dtype=np.int64)
         self.columns = Columns(
             p.codes[columns], p.cards[columns], p.penalty[columns], twin, flags, slots, p.net
         )
+        self.scratch = Scratch(
+            np.zeros((min(_TABLE // max(width, 1), m), width), dtype=p.net.dtype),
+            np.empty((2, 1 << (2 * m + 1).bit_length()), np.int64),
+            np.zeros(m, np.int64),
+            np.zeros(m, np.int64),
+            np.zeros(len(columns), np.int64),
+            np.zeros(m, np.int64),
+        )
+        self.weight = int(np.abs(p.net.astype(np.int64)).sum())
+
+    def _refined(
+        self, prefix: Prefix, chosen: tuple[int, ...], codes: Any, cards: int, charge: float
+    ) -> Prefix:
+        """A prefix of one more column."""
+        labels = np.empty_like(prefix.labels)
+        groups = refine(prefix.labels, codes, cards, self.scratch.slots, labels)
+        return Prefix(chosen, labels, groups, charge)
 
     def _floor(self) -> float:
         """Of the supports of this size and above: rows of both classes, and the penalty."""
         return self.fixed + (float(self.cheapest[self.size - 1]) if self.size else 0.0)
 
-    def more(self, limit: float) -> list[tuple[float, tuple[int, ...]]]:
-        """The next supports whose bound is below ``limit``; :meth:`commit` then moves the floor.
-
-        Parameters
-        ----------
-        limit : float
-            Objective to beat.
-
-        Returns
-        -------
-        list of (bound, columns)
-        """
+    def more(self, limit: float) -> Bounded:
+        """The next supports whose bound is below ``limit``; :meth:`commit` then moves the floor."""
         if self.size == 0:
             self._finished = True
             return self._smallest()
-        return self._slice(limit)
+        found: Bounded = []
+        visits = 0
+        while visits <= VISITS and len(found) <= _CHUNK:
+            task = next(self._tasks, None)
+            if task is None:
+                self._finished = True
+                break
+            more, visited = self._below(*task, limit - self.fixed)
+            found += more
+            visits += visited
+        return found
 
     def commit(self) -> None:
         """Say that what :meth:`more` gave is kept: the floor may rise over it."""
@@ -112,52 +127,63 @@ class Supports:
             return
         self._finished = False
         self.size += 1
-        if self.size > self.spare:
-            self.floor = math.inf
-            return
-        self.floor = self._floor()
-        m = len(self.patterns.net)
-        labels, groups = self.labels[:1], self.groups[:1]
-        self.labels = np.zeros((self.size, m), dtype=np.int64)
-        self.groups = np.ones(self.size, dtype=np.int64)
-        self.labels[:1], self.groups[:1] = labels, groups
-        self._chosen = np.full(self.size + 1, -1, dtype=np.int64)
-        self._chosen[-1] = 0
+        self.floor = self._floor() if self.size <= self.spare else math.inf
+        self._tasks = self._all_tasks()
 
-    def _smallest(self) -> list[tuple[float, tuple[int, ...]]]:
+    def _smallest(self) -> Bounded:
         """The support of the forced columns; without any, the card of no points is its only one."""
         self.seen += 1
-        if not len(self.patterns.forced):
-            return []
-        cells = np.zeros(int(self.groups[0]), dtype=np.int64)
-        np.add.at(cells, self.labels[0], self.patterns.net)
-        lost = int(np.abs(self.patterns.net.astype(np.int64)).sum() - np.abs(cells).sum()) // 2
-        bound = self.fixed + lost * self.patterns.unit
-        return [(bound, tuple(self.patterns.forced.tolist()))]
-
-    def _slice(self, limit: float) -> list[tuple[float, tuple[int, ...]]]:
-        """Some supports of the present size."""
         p = self.patterns
-        room = max(_CHUNK, 2 * len(p.candidates))
-        out, bounds = np.zeros((room, self.size), dtype=np.int64), np.zeros(room)
-        finished, written, looked_at = enumerate_supports(
-            self.columns,
-            self._chosen,
-            self.labels,
-            self.groups,
-            self.scratch,
-            Offer(p.unit, limit - self.fixed, out, bounds),
-            VISITS,
+        if not len(p.forced):
+            return []
+        cells = np.zeros(self.forced.groups, dtype=np.int64)
+        np.add.at(cells, self.forced.labels, p.net)
+        lost = (self.weight - int(np.abs(cells).sum())) // 2
+        return [(self.fixed + lost * p.unit, tuple(p.forced.tolist()))]
+
+    def _all_tasks(self) -> Iterator[tuple[Prefix, int, int]]:
+        """(prefix, first, end) as :func:`write_supports` takes them, for this size."""
+        count = len(self.columns.cards)
+        if self.size == 1:
+            yield self.forced, -1, 0
+            return
+        each = len(self.columns.net) * (1 + count // 8)
+        step = max(1, min(VISITS // each, _CHUNK // count))
+        for prefix in self._prefixes(self.size - 2, self.forced):
+            begin = prefix.chosen[-1] + 1 if prefix.chosen else 0
+            for first in range(begin, count - 1, step):
+                yield prefix, first, min(first + step, count - 1)
+
+    def _prefixes(self, more: int, prefix: Prefix) -> Iterator[Prefix]:
+        """The prefixes of ``more`` further candidates, in lexicographic order."""
+        if not more:
+            yield prefix
+            return
+        columns, chosen = self.columns, prefix.chosen
+        for at in range(chosen[-1] + 1 if chosen else 0, len(columns.cards) - more - 1):
+            if columns.twin[at] < 0 or int(columns.twin[at]) in chosen:
+                charge = prefix.charge + float(columns.penalty[at])
+                codes, cards = columns.codes[at], int(columns.cards[at])
+                longer = self._refined(prefix, (*chosen, at), codes, cards, charge)
+                yield from self._prefixes(more - 1, longer)
+
+    def _below(self, prefix: Prefix, first: int, end: int, limit: float) -> tuple[Bounded, int]:
+        """The supports of a task whose bound is below the limit, and the pattern visits it took."""
+        p, count = self.patterns, len(self.columns.cards)
+        present = np.zeros(count, dtype=np.bool_)
+        present[list(prefix.chosen)] = True
+        room = (end - first) * count
+        offer = Offer(p.unit, limit, self.weight, np.empty((room, 2), np.int64), np.empty(room))
+        written, seen, visits = write_supports(
+            *prefix[1:], present, first, end, self.columns, self.scratch, offer
         )
-        self.seen += looked_at
-        self._finished = finished
-        forced = p.forced.tolist()
+        self.seen += seen
+        head = (*p.forced.tolist(), *p.candidates[list(prefix.chosen)].tolist())
+        tails = p.candidates[offer.out[:written, int(self.size == 1) :]].tolist()
         return [
-            (self.fixed + bound, (*forced, *columns))
-            for bound, columns in zip(
-                bounds[:written].tolist(), p.candidates[out[:written]].tolist(), strict=True
-            )
-        ]
+            (self.fixed + bound, (*head, *tail))
+            for bound, tail in zip(offer.bounds[:written].tolist(), tails, strict=True)
+        ], visits
 
 
 class Columns(NamedTuple):
@@ -183,8 +209,8 @@ class Scratch(NamedTuple):
     """What :func:`agree` and :func:`refine` write to.
 
     ``table`` (G, W) weighs the values of up to G groups; ``slots`` (2, a power of two above 2 m) is
-    an open hash table of labels, and of the keys they have; ``cell``, ``weights`` and ``agreed``
-    have an entry for each pattern, cell (or group) and candidate.
+    an open hash table of labels, and of the keys they have; ``cell`` and ``own`` hold the labels of
+    patterns, ``weights`` has an entry a cell (or group), ``agreed`` one a candidate.
     """
 
     table: NDArray[Any]
@@ -192,13 +218,18 @@ class Scratch(NamedTuple):
     cell: IntArray
     weights: IntArray
     agreed: IntArray
+    own: IntArray
 
 
 class Offer(NamedTuple):
-    """Where supports are written whose bound, in units of size ``unit``, is below ``limit``."""
+    """Where pairs of candidates are written whose bound, in units of ``unit``, is below ``limit``.
+
+    ``weight`` is the sum of all |net|.
+    """
 
     unit: float
     limit: float
+    weight: int
     out: IntArray
     bounds: FloatArray
 
@@ -225,7 +256,7 @@ def refine(labels: Any, codes: Any, cards: int, slots: Any, out: Any) -> int:
     return found
 
 
-@compiled
+@inner
 def agree(labels: Any, groups: int, begin: int, columns: Any, scratch: Any) -> int:
     """What patterns agree on in the cells of (label, value of a candidate), for each candidate.
 
@@ -275,89 +306,53 @@ def agree(labels: Any, groups: int, begin: int, columns: Any, scratch: Any) -> i
 
 
 @compiled
-def enumerate_supports(
-    columns: Any, chosen: Any, labels: Any, groups: Any, scratch: Any, offer: Any, budget: int
+def write_supports(
+    labels: Any,
+    groups: int,
+    charge: float,
+    present: Any,
+    first: int,
+    end: int,
+    columns: Any,
+    scratch: Any,
+    offer: Any,
 ) -> Any:
-    """Supports in lexicographic order, from where ``chosen`` stands, as far as the budget goes.
+    """Write the supports of a prefix, a candidate from first..end-1 (-1: none) and a later one.
 
-    Those below the offer's limit are written. The bound is what no classifier of the support's
-    cells avoids, half of (all |net| - the cells' |net|), plus the least penalty.
-
-    Parameters
-    ----------
-    columns : Columns
-    chosen : int array of shape (size + 1,)
-        Positions among the candidates, and last the depth; -1 and depth 0 to begin with.
-    labels, groups : int arrays of shape (size, m), (size,)
-        Row d holds the patterns grouped by the forced columns and the first d chosen ones.
-    scratch : Scratch
-    offer : Offer
-        With room for at least twice as many supports as candidates.
-    budget : int
-        Pattern visits before pausing.
-
-    Returns
-    -------
-    (finished, written, looked at)
+    ``labels``, ``groups`` and ``charge`` are those of the prefix, and ``present`` marks its
+    candidates. The bound is what no classifier of the support's cells avoids, half of (all |net| -
+    the cells' |net|), plus the least penalty. Returns how many are written, how many were looked
+    at, and the pattern visits.
     """
-    size, count, m = len(labels), len(columns.cards), len(columns.net)
-    last = size - 1
-    weight = 0
-    for i in range(m):
-        weight += abs(columns.net[i])
-    codes, cards, penalty, twin = columns.codes, columns.cards, columns.penalty, columns.twin
-    agreed, out, bounds = scratch.agreed, offer.out, offer.bounds
-    written, seen, spent = 0, 0, 0
-    depth = chosen[size]
-    while depth >= 0 and written + count <= len(bounds) and spent <= budget:
-        if depth < last:
-            chosen[depth] += 1
-            at = chosen[depth]
-            if at > count - (size - depth):
-                depth -= 1
-            elif _has_twin(twin[at], chosen, depth):
-                spent += m
-                groups[depth + 1] = refine(
-                    labels[depth], codes[at], cards[at], scratch.slots, labels[depth + 1]
-                )
-                depth += 1
-                chosen[depth] = at
-            continue
-        begin = chosen[last] + 1
-        spent += agree(labels[last], groups[last], begin, columns, scratch)
-        before = 0.0
-        for e in range(last):
-            before += penalty[chosen[e]]
-        for at in range(begin, count):
-            if not _has_twin(twin[at], chosen, last):
-                continue
-            seen += 1
-            bound = ((weight - agreed[at]) // 2) * offer.unit + before + penalty[at]
-            if bound < offer.limit:
-                for e in range(last):
-                    out[written, e] = chosen[e]
-                out[written, last] = at
-                bounds[written] = bound
-                written += 1
-        depth -= 1
-    chosen[size] = depth
-    return depth < 0, written, seen
-
-
-@compiled
-def _has_twin(twin: int, chosen: Any, depth: int) -> bool:
-    """Whether a candidate's twin is among the first ``depth`` chosen ones, or it has none."""
-    present = twin < 0
-    for e in range(depth):
-        present = present or chosen[e] == twin
-    return present
+    twin, penalty, agreed, own = columns.twin, columns.penalty, scratch.agreed, scratch.own
+    written, seen, visits = 0, 0, 0
+    for i in range(len(labels)):
+        own[i] = labels[i]
+    for at in range(first, end):
+        paid = charge
+        if at >= 0:
+            if twin[at] >= 0 and not present[twin[at]]:
+                continue  # its twin is never worse
+            groups = refine(labels, columns.codes[at], columns.cards[at], scratch.slots, own)
+            paid += penalty[at]
+        visits += agree(own, groups, at + 1, columns, scratch)
+        for last in range(at + 1, len(penalty)):
+            if twin[last] < 0 or twin[last] == at or present[twin[last]]:
+                seen += 1
+                bound = ((offer.weight - agreed[last]) // 2) * offer.unit + paid + penalty[last]
+                if bound < offer.limit:
+                    offer.out[written, 0], offer.out[written, 1] = at, last
+                    offer.bounds[written] = bound
+                    written += 1
+    return written, seen, visits
 
 
 def prepare_enumeration(weight: npt.DTypeLike) -> None:
-    """Have :func:`enumerate_supports` ready for net weights of this type."""
+    """Have the kernel ready for net weights of this type."""
     whole, real, net = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, weight)
-    labels, flags = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int8)
-    columns = Columns(np.zeros((1, 1), np.int32), whole, real, whole, flags, whole, net)
-    scratch = Scratch(np.zeros((1, 1), weight), labels, whole, whole, whole)
-    offer = Offer(1.0, 0.0, labels, real)
-    prepare(enumerate_supports, columns, whole, labels, whole, scratch, offer, 0)
+    table, flags, present = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int8), np.zeros(1, "?")
+    codes, wide = np.zeros((1, 1), np.int32), np.zeros((1, 1), weight)
+    columns = Columns(codes, whole, real, whole, flags, whole, net)
+    scratch = Scratch(wide, table, whole, whole, whole, whole)
+    offer = Offer(1.0, 0.0, 0, table, real)
+    prepare(write_supports, whole, 0, 0.0, present, 0, 0, columns, scratch, offer)

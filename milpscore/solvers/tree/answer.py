@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from milpscore.core.card import Card
 from milpscore.core.errors import OptionError
-from milpscore.core.jit import is_interrupt
 from milpscore.core.result import Termination, TracePoint, relative_gap
 from milpscore.solvers.engine import Listener, Progress
 
@@ -121,12 +119,6 @@ class Clock(Progress):
         for each in self.listeners:
             each(point)
 
-    @contextmanager
-    def heeding_interrupts(self) -> Iterator[None]:
-        """Ctrl-C ends what is inside, and the search with it; what was found stays."""
-        try:
-            yield
-        except (KeyboardInterrupt, SystemError) as error:
-            if not is_interrupt(error):
-                raise
-            self.termination = Termination.INTERRUPTED
+    def interrupted(self) -> None:
+        """Take note that the user pressed Ctrl-C."""
+        self.termination = Termination.INTERRUPTED

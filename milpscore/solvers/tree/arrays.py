@@ -38,8 +38,8 @@ def choices_of(statement: Statement) -> list[IntArray]:
             f"the coefficients take {most} values together, above {MOST_POINTS}: narrow the ranges"
         )
     choices = [np.arange(lower[j], upper[j] + 1, dtype=np.int64) for j in range(len(lower))]
-    for j, values in statement.coef_sets.items():
-        choices[j] = np.array(sorted(values), dtype=np.int64)
+    for j, allowed in statement.coef_sets.items():
+        choices[j] = np.array(sorted(allowed), dtype=np.int64)
     for j, values in enumerate(choices):
         if not len(values):
             raise OptionError(f"feature {j} has no value to take: its range or set is empty")

@@ -336,7 +336,8 @@ class _Model:
     def cost(self, w: FloatArray, mu: float) -> tuple[float, float]:
         """(hulls at w, l0 and multiplier in them; the shares of terms used)."""
         if self.omega is None:
-            return hull_cost(w, self.choices.inside, self.hulls)
+            cost, used = hull_cost(w, self.choices.inside, self.hulls)
+            return cost, used
         # the penalty itself is part of the value: only terms are left, and hulls without a penalty
         # run straight to the ends of the range
         choices, at = self.choices, np.arange(len(w))

@@ -13,7 +13,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
-from milpscore.core.jit import prepare
+from milpscore.core.jit import heeding_interrupts, prepare
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Listener
@@ -164,7 +164,10 @@ class Tree:
         """Search until proved, or stopped."""
         self.cards.deadline = self.clock.started + _START * self.limits.time_limit
         # an infinite loss is a fair answer: such a card is never the best
-        with self.clock.heeding_interrupts(), np.errstate(over="ignore", invalid="ignore"):
+        with (
+            heeding_interrupts(self.clock.interrupted),
+            np.errstate(over="ignore", invalid="ignore"),
+        ):
             self.begin()
             self.drain() if jobs == 1 else self._drain_shared(jobs)
         objective, w, b = self.cards.best
@@ -362,7 +365,10 @@ class AllCards(Tree):
 
     def run(self, jobs: int = 1) -> Answer:
         """Search until nothing is left at or below the cutoff, or stopped."""
-        with self.clock.heeding_interrupts(), np.errstate(over="ignore", invalid="ignore"):
+        with (
+            heeding_interrupts(self.clock.interrupted),
+            np.errstate(over="ignore", invalid="ignore"),
+        ):
             self.begin()
             self.drain()
         return Answer(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from milpscore.core.design import IntArray
-from milpscore.core.jit import compiled, prepare
+from milpscore.core.jit import compiled, inner, prepare
 from milpscore.search.zero_one import sort_places
 from milpscore.solvers.tree.patterns import Patterns
 
@@ -289,7 +289,7 @@ def dive(
     return status
 
 
-@compiled
+@inner
 def least_errors(
     levels: Any,
     groups: Any,
@@ -316,7 +316,7 @@ def least_errors(
     return errors
 
 
-@compiled
+@inner
 def shift_curves(
     levels: Any, groups: Any, curves: Any, d: int, weight: int, rules: Any, limit: float
 ) -> Any:
@@ -363,7 +363,7 @@ def shift_curves(
     return total
 
 
-@compiled
+@inner
 def sort_totals(levels: Any, groups: Any, cells: Any, d: int, weight: int, rules: Any) -> Any:
     """The same from the cells' totals, which are sorted: for totals that span too much."""
     here, below = levels[d], levels[d + 1]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.jit import prepare
+from milpscore.core.jit import heeding_interrupts, prepare
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.search.zero_one import least_by_curves, least_errors
@@ -244,7 +244,7 @@ class _Search:
 
     def run(self, random_state: int = 0) -> Answer:
         """Search until proved, or stopped."""
-        with self.clock.heeding_interrupts():
+        with heeding_interrupts(self.clock.interrupted):
             self._look_for_cards(random_state)
             self._report()
             while self._unfinished and not self._stopped():
