@@ -23,8 +23,7 @@ from milpscore.data.folds import Fold, binned_design, folds_of, stratified_split
 from milpscore.fitting import MAX_TERMS
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS
-from milpscore.rounding._savings import savings_table
-from milpscore.rounding.program import round_by_name
+from milpscore.rounding.program import round_by_name, savings_table
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import load, solve

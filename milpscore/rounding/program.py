@@ -1,4 +1,4 @@
-"""From a relaxed program to a verified card: solve the LP, round, re-check, claim."""
+"""From a relaxed program to a verified card: solve, round, re-check; what a start then saves."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from milpscore.core.algebra import integrality_demanded
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
+from milpscore.core.errors import OptionError
 from milpscore.core.program import Program
-from milpscore.core.result import (
-    CLAIM_TOLERANCE,
-    Claim,
-    Result,
-    Termination,
-    claim_of,
-)
+from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.rounding._randomised import nearest, randomised
+from milpscore.rounding._points import nearest, randomised
 from milpscore.rounding._registry import ROUNDINGS, Request, attempt
 from milpscore.rounding.expectations import held_losses, rounding_bounds
 from milpscore.search.points import RoundedCard, nearest_points, repaired
-from milpscore.search.starts import find_start, work_within
+from milpscore.search.starts import find_start, proximal_start, work_within
 from milpscore.solvers import conflict, solve
 from milpscore.solvers.finish import CONFLICT_SECONDS, why_infeasible
-from milpscore.verify import Evaluation, check
+from milpscore.verify import Evaluation, check, evaluate
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _OWN = ("randomised", "nearest", "proximal")
 """What can be asked for by name beside the registered roundings."""
@@ -140,7 +138,8 @@ def round_by_name(
     results: dict[str, Result] = {}
     figures: dict[str, dict[str, Any]] = {}
     for name in names:
-        began, origins, message, figures[name] = time.perf_counter(), {}, "", {}
+        began, message, figures[name] = time.perf_counter(), "", {}
+        origins: dict[str, Iterable[Card]] = {}
         found: RoundedCard | None = None
         if name == "proximal":
             found = find_start(statement, max_work=max_work)
@@ -332,3 +331,118 @@ def _why(program: Program, relaxed: Result) -> str:
 def _joined(*parts: str) -> str:
     """The parts there are, as one message."""
     return "; ".join(part for part in parts if part)
+
+
+def savings_table(
+    programs: Mapping[str, Program], seeds: Sequence[int], time_limit: float, **options: Any
+) -> DataFrame:
+    """:func:`warm_start_savings` of several exact programs by name, one below the other.
+
+    Column ``formulation`` comes first. A program for which no start was found has one row, whose
+    ``warm_start`` says so.
+    """
+    import pandas as pd
+
+    tables = []
+    for name, program in programs.items():
+        table = pd.DataFrame([{"start": "proximal", "warm_start": "none was found"}])
+        if (card := proximal_start(program)) is not None:
+            table = warm_start_savings(
+                program, seeds=seeds, start=card, time_limit=time_limit, **options
+            )
+        table.insert(0, "formulation", name)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def warm_start_savings(
+    program: Program,
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    within: float = 0.01,
+    start: Card | None = None,
+    solver: str = "auto",
+    time_limit: float = 60.0,
+    **options: Any,
+) -> DataFrame:
+    """Solve with and without a proximal start, once a seed, and say when a good card was known.
+
+    A card is good where its objective is at most ``within`` above the best one that either solve
+    of the seed ended with.
+
+    Parameters
+    ----------
+    program : Program
+        An exact program.
+    seeds : sequence of int
+        Seeds of the solver; HiGHS's path through a tree depends much on it.
+    within : float
+        Relative, not negative; where the best objective is 0 only that will do.
+    start : Card, optional
+        By default :func:`proximal_start`'s, found once; its seconds are charged to every solve
+        that uses it.
+    solver, time_limit, **options :
+        As in :func:`milpscore.solvers.solve`, for each of the 2 * len(seeds) solves.
+
+    Returns
+    -------
+    DataFrame
+        Two rows a seed, ``start`` "none" and "proximal" (or "given"), with columns seed, start,
+        warm_start (what the solver made of it), start_objective, first_seconds and first_nodes (to
+        the first good card, the start's own seconds included; NaN where there was none), then
+        solve_seconds, nodes, objective, bound, claim.
+
+    Raises
+    ------
+    OptionError
+        For no seeds, a negative ``within``, or where no start was found and none is given.
+    """
+    import pandas as pd
+
+    if not len(seeds) or not within >= 0:
+        raise OptionError("name at least one seed, and a share within >= 0, say 0.01")
+    began = time.perf_counter()
+    card, origin = (start, "given") if start is not None else (proximal_start(program), "proximal")
+    start_seconds = time.perf_counter() - began if start is None else 0.0
+    if card is None:
+        raise OptionError("no proximal start was found for this program: pass one as start")
+    start_objective = evaluate(program.statement, card).objective
+    rows = []
+    for seed in seeds:
+        common = {"random_state": seed, "time_limit": time_limit, "progress": False, **options}
+        solved = {
+            "none": solve(program, solver, **common),
+            origin: solve(program, solver, warm_start=card, **common),
+        }
+        best = min(result.objective for result in solved.values())
+        good = best + within * abs(best)
+        for name, result in solved.items():
+            given = (math.nan, 0.0) if name == "none" else (start_objective, start_seconds)
+            rows.append({"seed": seed, "start": name} | _first_good(result, good, *given))
+    return pd.DataFrame(rows)
+
+
+def _first_good(
+    result: Result, good: float, start_objective: float, start_seconds: float
+) -> dict[str, Any]:
+    """When and after how many nodes a solve knew a good card; NaN where it never did."""
+    good += 1e-9 * max(1.0, abs(good))
+    first, nodes = math.nan, math.nan
+    known = [point for point in result.trace if point.objective <= good]
+    if result.warm_start == "accepted" and start_objective <= good:
+        first, nodes = start_seconds, 0
+    elif known:
+        first, nodes = start_seconds + known[0].seconds, known[0].nodes
+    elif result.objective <= good:  # found after the last report
+        first, nodes = start_seconds + result.solve_seconds, result.nodes
+    return {
+        "warm_start": result.warm_start,
+        "start_objective": start_objective,
+        "first_seconds": first,
+        "first_nodes": nodes,
+        "solve_seconds": result.solve_seconds,
+        "nodes": result.nodes,
+        "objective": result.objective,
+        "bound": result.dual_bound,
+        "claim": str(result.claim),
+    }

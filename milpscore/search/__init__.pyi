@@ -1,5 +1,8 @@
-from ._climbs import hill_climbing as hill_climbing, local_search as local_search
-from ._descent import coordinate_descent as coordinate_descent
+from ._climbs import (
+    coordinate_descent as coordinate_descent,
+    hill_climbing as hill_climbing,
+    local_search as local_search,
+)
 from ._risk import FastRisk as FastRisk, fast_risk_card as fast_risk_card
 from .points import RoundedCard as RoundedCard
 from .starts import proximal_start as proximal_start, start_card as start_card

@@ -251,12 +251,14 @@ class AllowedPoints:
     def nothing(self) -> IntArray:
         """Positions of the points closest to 0, shape (p,)."""
         values = self.choices.values
-        return _nearest_indices(values, np.zeros((1, len(values))))[0]
+        found: IntArray = _nearest_indices(values, np.zeros((1, len(values))))[0]
+        return found
 
     @property
     def usable(self) -> npt.NDArray[np.bool_]:
         """Columns that may have points other than 0, shape (p,)."""
-        return self._nonzero.any(axis=1)
+        usable: npt.NDArray[np.bool_] = self._nonzero.any(axis=1)
+        return usable
 
     @property
     def forced(self) -> Support:

@@ -17,7 +17,7 @@ from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge, RiskLoss, smooth_loss
 from milpscore.penalties.cards import IntegerFacets
-from milpscore.search._descent import coordinate_descent
+from milpscore.search._climbs import coordinate_descent
 from milpscore.search._risk import fast_risk_card
 from milpscore.search.points import (
     RoundedCard,
@@ -74,7 +74,7 @@ def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
     milpscore.search.proximal_start : the second card alone.
     """
     statement = program.statement
-    cards = []
+    cards: list[Card] = []
     empty = statement.empty_card()
     first: Card | None = empty
     if not evaluate(statement, empty).feasible:
@@ -83,8 +83,7 @@ def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
     if first is not None:
         cards.append(coordinate_descent(statement, first, max_work=max_work / 2))
     proximal = find_start(statement, max_work=max_work / 2)
-    if proximal is not None:
-        cards.append(proximal.card)
+    cards += proximal.cards if proximal is not None else ()
     return min(cards, key=lambda card: evaluate(statement, card).objective, default=None)
 
 

@@ -1,19 +1,20 @@
-"""Rounding to the nearest, and at random: up with probability equal to the fractional part."""
+"""Rounding to the nearest and at random, and points learnt one feature at a time in one card."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.card import Card
-from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import OptionError
-from milpscore.core.statement import Statement
-from milpscore.losses import Hinge
+from milpscore.core.card import Card, GridTotals, card_totals
+from milpscore.core.design import Design, FloatArray, IntArray
+from milpscore.core.errors import FormulationError, OptionError
+from milpscore.core.statement import InterceptRule, Statement
+from milpscore.losses import Hinge, ZeroOne
 from milpscore.rounding.expectations import held_losses, rounding_bounds
 from milpscore.search.points import (
     best_objectives,
@@ -21,15 +22,13 @@ from milpscore.search.points import (
     nearest_points,
     neighbours,
     read_only,
+    seed_of,
 )
 from milpscore.verify import Evaluation, evaluate
 from milpscore.verify.cards import mean_loss
 
 JUDGED = 5
 """So many of the best draws are re-evaluated exactly before one is called the best."""
-
-_CHUNK = 4_000_000
-"""Entries of the matrix of totals made at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +103,7 @@ class Rounding:
 
 
 def nearest(statement: Statement, w: npt.ArrayLike, b: float | None = None) -> Card:
-    """Round every weight to the closest allowed value, without any chance.
+    """Round every weight to the closest allowed value, without drawing.
 
     Parameters
     ----------
@@ -178,7 +177,7 @@ def randomised(
     FormulationError
         For weights of another shape, or not finite.
     OptionError
-        Where ``n_draws`` is no whole number >= 1.
+        Where ``n_draws`` is not a whole number >= 1.
 
     References
     ----------
@@ -200,8 +199,8 @@ def randomised(
     objectives[feasible] = sums[places]
     within = np.isfinite(losses)
     beyond = int(kept_times[~within].sum())
-    points, kept_times, losses = points[within], kept_times[within], losses[within]
-    judged, ordered = _judged(statement, points, losses)
+    kept_times, losses = kept_times[within], losses[within]
+    judged, ordered = _judged(statement, points[within], sums[within])
     held = float("nan")
     if intercept is not None:
         held = _average(held_losses(statement, drawn, intercept), times)
@@ -216,21 +215,20 @@ def randomised(
         n_discarded=int(times[~feasible].sum()) + beyond,
         mean_loss=_average(losses, kept_times),
         held_loss=held,
-        random_state=None if isinstance(random_state, np.random.Generator) else random_state,
+        random_state=seed_of(random_state),
         trace=read_only(objectives[which.ravel()]),
         bounds=rounding_bounds(statement, w, intercept) if hinge and intercept is not None else {},
     )
 
 
 def _judged(
-    statement: Statement, points: IntArray, losses: FloatArray
+    statement: Statement, points: IntArray, objectives: FloatArray
 ) -> tuple[list[tuple[Card, Evaluation]], IntArray]:
     """The best few cards in exact order, and all vectors of points, best first.
 
     The order of the others comes from sums in floating point.
     """
-    penalties = np.array([statement.penalty(w) for w in points])
-    order = np.argsort(losses + penalties, kind="stable")
+    order = np.argsort(objectives, kind="stable")
     cards = [statement.with_best_intercept(points[k]) for k in order[:JUDGED]]
     judged = sorted(
         ((card, evaluate(statement, card)) for card in cards), key=lambda pair: pair[1].objective
@@ -250,3 +248,67 @@ def _distinct(points: IntArray, times: IntArray) -> tuple[IntArray, IntArray, In
 def _average(values: FloatArray, times: IntArray) -> float:
     """Mean over the draws, NaN where there is none."""
     return float(values @ times / times.sum()) if times.sum() else float("nan")
+
+
+def combine(design: Design, cards: Mapping[str, Card]) -> Card:
+    """Sum the points of per-feature cards and cut the totals by the best separator.
+
+    Parameters
+    ----------
+    design : Design
+        The binned data all cards were learnt on.
+    cards : mapping from raw feature to Card
+        Each has p points, those of other features being 0, as the programs of
+        :func:`milpscore.formulations.fused_lasso_by_feature` give them. Their own intercepts are
+        forgotten.
+
+    Returns
+    -------
+    Card
+        Its threshold has the least weighted 0-1 loss of all; one sweep over the sorted totals
+        finds it.
+
+    Raises
+    ------
+    FormulationError
+        For an unknown feature, a card of another length, or points on another feature.
+
+    References
+    ----------
+    Sokolovska, Chevaleyre & Zucker, score learning, steps 3 and 4: sum the scores, then find an
+    optimal separator between the two classes.
+    """
+    points = np.zeros(design.shape[1], dtype=np.int64)
+    for feature, card in cards.items():
+        _require_own_columns(design, feature, card)
+        points += card.coefficients
+    totals = card_totals(design.X, design.step, Card(points, Fraction(0)))
+    threshold_of = totals.unit if isinstance(totals, GridTotals) else Fraction(1)
+    values = totals.counts if isinstance(totals, GridTotals) else totals.values
+    low, high = Fraction(values.min().item()), Fraction(values.max().item())
+    rule = InterceptRule(
+        "grid" if isinstance(totals, GridTotals) else "real",
+        -(high + 1) * threshold_of,
+        -low * threshold_of,
+        totals.unit if isinstance(totals, GridTotals) else None,
+    )
+    b = ZeroOne().best_intercept(totals, design.y, design.weight, rule)
+    return Card(points, b)
+
+
+def _require_own_columns(design: Design, feature: str, card: Card) -> None:
+    """Refuse a card that does not score exactly this feature."""
+    own = np.array([column.feature == feature for column in design.columns])
+    if not own.any():
+        known = sorted({column.feature for column in design.columns})
+        raise FormulationError(f"combine: no feature {feature!r} in the design; there are {known}")
+    if len(card.coefficients) != len(own):
+        raise FormulationError(
+            f"combine: the card of {feature!r} has {len(card.coefficients)} points, the design "
+            f"{len(own)} columns: pass cards learnt on this design"
+        )
+    if np.any(card.coefficients[~own]):
+        raise FormulationError(
+            f"combine: the card of {feature!r} has points on other features; learn it with "
+            f"fused_lasso(design, features=[{feature!r}])"
+        )
