@@ -314,7 +314,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         return self.weights_.table(top)
 
     def dump(self, top: int | None = None) -> Iterator[str]:
-        """The same as lines: observation, label before (# for unigrams), label, weight.
+        """The same as lines, parted by tabs; a # stands for the label before of unigrams.
 
         Parameters
         ----------

@@ -235,7 +235,11 @@ def by_penalty(penalty: ProxPenalty, options: TrainOptions) -> Algorithm:
     check_penalty(penalty)
     if options.rho1 or options.rho2:
         raise OptionError("a penalty stands in the place of rho1 and rho2: set both to 0")
-    return lambda objective, start, recorder: _Fista(objective, penalty, start).run(recorder)
+
+    def fista(objective: Objective, start: FloatArray, recorder: Recorder) -> Termination:
+        return _accelerated(objective, penalty, start, recorder)
+
+    return fista
 
 
 class _Point(NamedTuple):
@@ -246,74 +250,61 @@ class _Point(NamedTuple):
     gradient: FloatArray
 
 
-class _Fista:
-    """Accelerated proximal gradient steps with backtracking and restarts.
+def _accelerated(
+    objective: Objective, penalty: ProxPenalty, start: FloatArray, recorder: Recorder
+) -> Termination:
+    """Accelerated proximal gradient steps with backtracking and restarts (FISTA).
 
     From ``ahead`` = now + momentum, one step goes to prox(ahead - gradient / bend, 1 / bend), where
     the parabola of curvature ``bend`` must lie above the loss.
     """
 
-    def __init__(self, objective: Objective, penalty: ProxPenalty, start: FloatArray) -> None:
-        self.objective, self.penalty = objective, penalty
-        self.now = self.ahead = self._at(start)
-        self.speed = self.bend = 1.0
-        zero = objective.prepared.layout.zeros()
-        gradient = objective.smooth(zero)[1]
-        self.unit = self._rest(zero, gradient) or float(np.linalg.norm(gradient)) or 1.0
+    def at(theta: FloatArray) -> _Point:
+        return _Point(theta, *objective.smooth(theta))
 
-    def run(self, recorder: Recorder) -> Termination:
-        """Step until the recorder says why to stop."""
-        iteration = 0
-        while True:
-            now = self.now
-            value = now.loss + self.penalty.value(now.theta)
-            distance = self._rest(now.theta, now.gradient) / self.unit
-            stop = recorder.note(iteration, now.theta, value, distance)
-            if stop is not None:
-                return stop
-            if not self._step():
-                return Termination.STALLED
-            iteration += 1
-
-    def _at(self, theta: FloatArray) -> _Point:
-        """Loss and gradient at theta."""
-        return _Point(theta, *self.objective.smooth(theta))
-
-    def _rest(self, theta: FloatArray, gradient: FloatArray) -> float:
+    def rest(point: _Point) -> float:
         """Distance of 0 to the subdifferential."""
-        return float(np.linalg.norm(self.penalty.subdiff_distance(theta, gradient)))
+        return float(np.linalg.norm(penalty.subdiff_distance(point.theta, point.gradient)))
 
-    def _step(self) -> bool:
-        """One proximal step; False where nothing moves any more."""
-        old, ahead = self.now, self.ahead
-        new = self._backtrack(ahead)
-        if np.array_equal(new, ahead.theta):
-            if ahead is old:
-                return False
+    zero = at(np.zeros_like(start))
+    unit = rest(zero) or float(np.linalg.norm(zero.gradient)) or 1.0
+    now = ahead = at(start)
+    speed = bend = 1.0
+    iteration = 0
+    while True:
+        value = now.loss + penalty.value(now.theta)
+        stop = recorder.note(iteration, now.theta, value, rest(now) / unit)
+        if stop is not None:
+            return stop
+        new, bend = _backtracked(objective, penalty, ahead, bend)
+        if np.array_equal(new, ahead.theta) and ahead is not now:
             # at rest from a point ahead: look from the point itself
-            self.ahead, self.speed = old, 1.0
-            return self._step()
-        self.now = self._at(new)
+            ahead, speed = now, 1.0
+            new, bend = _backtracked(objective, penalty, ahead, bend)
+        if np.array_equal(new, ahead.theta):
+            return Termination.STALLED
+        old, now = now, at(new)
+        iteration += 1
         if float((ahead.theta - new) @ (new - old.theta)) > 0:
             # the momentum points uphill: forget it, and let the curvature shrink again
-            self.speed, self.ahead = 1.0, self.now
-            self.bend *= _LESS_CURVATURE
-            return True
-        faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self.speed**2))
-        factor = (self.speed - 1.0) / faster
-        self.speed = faster
-        self.ahead = self._at(new + factor * (new - old.theta)) if factor > 0 else self.now
-        return True
+            speed, ahead = 1.0, now
+            bend *= _LESS_CURVATURE
+            continue
+        faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * speed**2))
+        factor, speed = (speed - 1.0) / faster, faster
+        ahead = at(new + factor * (new - old.theta)) if factor > 0 else now
 
-    def _backtrack(self, ahead: _Point) -> FloatArray:
-        """Raise the curvature until the parabola lies above the loss at the new point."""
-        prepared = self.objective.prepared
-        while True:
-            step = 1.0 / self.bend
-            new = self.penalty.prox(ahead.theta - step * ahead.gradient, step)
-            move = new - ahead.theta
-            above = 0.5 * self.bend * float(move @ move) + _ROUNDING * abs(ahead.loss)
-            rise = negative_log_likelihood(prepared, new) - ahead.loss
-            if rise <= float(ahead.gradient @ move) + above or self.bend > _STEEPEST:
-                return new
-            self.bend *= _MORE_CURVATURE
+
+def _backtracked(
+    objective: Objective, penalty: ProxPenalty, ahead: _Point, bend: float
+) -> tuple[FloatArray, float]:
+    """The new point from ``ahead``, the curvature raised until its parabola is above the loss."""
+    while True:
+        step = 1.0 / bend
+        new = penalty.prox(ahead.theta - step * ahead.gradient, step)
+        move = new - ahead.theta
+        above = 0.5 * bend * float(move @ move) + _ROUNDING * abs(ahead.loss)
+        rise = negative_log_likelihood(objective.prepared, new) - ahead.loss
+        if rise <= float(ahead.gradient @ move) + above or bend > _STEEPEST:
+            return new, bend
+        bend *= _MORE_CURVATURE

@@ -137,14 +137,7 @@ def pair_posteriors(data: SequenceData | Prepared, theta: FloatArray) -> FloatAr
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """One labelling of a sequence.
-
-    Attributes
-    ----------
-    labels : int32 array of shape (n,)
-    log_probability : float
-        log p(y | x), at most 0 up to rounding.
-    """
+    """One labelling of a sequence: labels (n,), and log p(y | x), at most 0 up to rounding."""
 
     labels: IdArray
     log_probability: float

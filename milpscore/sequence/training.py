@@ -28,22 +28,10 @@ TOL = 1e-4
 
 @dataclass(frozen=True)
 class TraceRow:
-    """One look at a training; a list of these makes a DataFrame.
+    """One look at a training, errors and callbacks off its clock; a list makes a DataFrame.
 
-    Attributes
-    ----------
-    iteration : int
-    seconds : float
-        Of training; errors and callbacks are off the clock.
-    objective : float
-    active : int
-        Parameters that are not zero.
-    distance : float
-        See :meth:`.Objective.distance`.
-    token_error, sequence_error : float
-        Shares of the training data decoded wrongly; nan where they were not looked at.
-    dev_token_error, dev_sequence_error : float
-        The same on the development data.
+    ``active`` parameters are not zero, ``distance`` is `Objective.distance`; errors are shares of
+    the training and of the development data decoded wrongly, nan where they were not looked at.
     """
 
     iteration: int
@@ -186,15 +174,7 @@ def least_subgradient(theta: FloatArray, gradient: FloatArray, rho1: float) -> F
 class Objective:
     """sum_i -log p(y_i | x_i) + rho1 |theta|_1 + rho2/2 |theta|_2^2 on one data set.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    rho1, rho2 : float
-
-    Attributes
-    ----------
-    evaluations : int
-        Gradients computed so far.
+    ``evaluations`` counts the gradients computed so far.
     """
 
     def __init__(self, prepared: Prepared, rho1: float, rho2: float) -> None:
@@ -212,16 +192,10 @@ class Objective:
         return smooth_value + self.rho1 * float(np.abs(theta).sum())
 
     def distance(self, theta: FloatArray, gradient: FloatArray) -> float:
-        """Relative distance of 0 to the subdifferential at ``theta``.
+        """Relative distance of 0 to the subdifferential, from the gradient of the smooth part.
 
         The norm of its least element, over the same at theta = 0. Where theta = 0 is optimal the
         unit is the norm of the gradient there.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (n_parameters,)
-        gradient : ndarray of shape (n_parameters,)
-            Of the smooth part at ``theta``.
         """
         return self.relative(least_subgradient(theta, gradient, self.rho1))
 
@@ -435,16 +409,10 @@ def _warm_up(solver: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class CrfPath:
-    """CRFs of falling rho1.
+    """CRFs of falling rho1, and a table of them.
 
-    Attributes
-    ----------
-    rho1s : ndarray
-        Descending.
-    results : list of TrainResult
-    table : DataFrame
-        A row each: rho1, objective, active, active_mu, active_lambda, new (active where the row
-        above was not), gone (the reverse), distance, termination, iterations, seconds, token_error.
+    Its columns: rho1, objective, active, active_mu, active_lambda, new (active where the row above
+    was not), gone (the reverse), distance, termination, iterations, seconds, token_error.
     """
 
     rho1s: FloatArray
