@@ -185,3 +185,24 @@ def test_the_distance_has_a_unit_of_its_own():
     _, gradient = objective.smooth(zero)
     assert objective.distance(zero, gradient) == pytest.approx(1.0)
     assert objective.evaluations == 1
+
+
+def test_an_algorithm_of_ones_own_is_trained_by_name(problem, monkeypatch):
+    def descent(objective, start, recorder):
+        theta, iteration = start, 0
+        while True:
+            smooth, gradient = objective.smooth(theta)
+            value = objective.penalised(theta, smooth)
+            stop = recorder.note(iteration, theta, value, objective.distance(theta, gradient))
+            if stop is not None:
+                return stop
+            theta, iteration = theta - 0.01 * gradient, iteration + 1
+
+    monkeypatch.setattr(TRAINERS, "_homes", dict(TRAINERS._homes))
+    TRAINERS.register("descent", descent)
+    result = train(problem, "descent", rho2=1.0, max_iterations=300, tol=1e-3)
+    assert result.converged
+    best = train(problem, rho2=1.0).objective
+    assert result.objective == pytest.approx(best, rel=1e-4)
+    with pytest.raises(OptionError, match="did you mean descent"):
+        train(problem, "decent")

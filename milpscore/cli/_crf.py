@@ -45,8 +45,8 @@ Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA.txt",
-        help="A position a line, columns parted by blanks or tabs, blank lines between sequences, "
-        "the label last; UTF-8.",
+        help="One position per line, columns parted by blanks or tabs, blank lines between "
+        "sequences, the label last; UTF-8.",
         show_default=False,
     ),
 ]

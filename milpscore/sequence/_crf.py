@@ -63,7 +63,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         Begin with the weights of the last ``fit`` where there was one; they are carried over by
         the names of observations and labels, so data and patterns may differ.
     verbose : bool
-        A line an iteration on standard error.
+        Write one line per iteration to standard error.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
     seconds_ : float
         Of training, errors and reading left out.
     trace_ : DataFrame
-        A row an iteration: iteration, seconds, objective, active, distance, token_error,
+        One row per iteration: iteration, seconds, objective, active, distance, token_error,
         sequence_error, dev_token_error, dev_sequence_error.
     best_iteration_ : int or None
         The iteration with the fewest token errors on the development set. ``theta_`` is that of
@@ -348,7 +348,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         Raises
         ------
         DataError
-            The file cannot be read, is no model, is damaged, or was written by a newer milpscore.
+            The file cannot be read, is not a model or damaged, or a newer milpscore wrote it.
         """
         model: SparseCRF = load_model(cls, path)
         return model
@@ -375,7 +375,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
 
 @dataclass
 class Watch:
-    """Prints a line an iteration, and asks to stop where patience runs out."""
+    """Prints one line per iteration, and asks to stop where patience runs out."""
 
     patience: int | None
     verbose: bool

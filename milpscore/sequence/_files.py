@@ -58,8 +58,8 @@ def read_sequences(
     Parameters
     ----------
     path : path
-        Text in UTF-8; a position a line, blank lines between sequences, the same number of columns
-        on every line.
+        Text in UTF-8; one position per line, blank lines between sequences, the same number of
+        columns on every line.
     labelled : bool
         Whether the last column is the label.
     separator : None or a tab
@@ -114,7 +114,7 @@ def _rows(path: str | os.PathLike[str], separator: str | None) -> Sentences:
             )
         sequences[-1].append(row)
     if not width:
-        raise DataError(f"{str(path)!r} holds no sequence: write one position a line")
+        raise DataError(f"{str(path)!r} holds no sequence: write one position on each line")
     return [sequence for sequence in sequences if sequence]
 
 

@@ -192,7 +192,7 @@ def make_chunking(
     Returns
     -------
     GeneratedSequences
-        ``data`` and ``theta`` are None: this is no CRF.
+        ``data`` and ``theta`` are None: these are not drawn from a CRF.
 
     Raises
     ------

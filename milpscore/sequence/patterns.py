@@ -115,7 +115,7 @@ def read_patterns(path: str | os.PathLike[str]) -> tuple[Pattern, ...]:
 
 
 def parse_patterns(lines: str | Iterable[str], source: str = "patterns") -> tuple[Pattern, ...]:
-    """Read patterns, one a line, as in CRF++ and Wapiti.
+    """Read patterns, one on each line, as in CRF++ and Wapiti.
 
     A line begins with ``u`` (unigram), ``b`` (bigram) or ``*`` (both), in either case; then may
     come an identifier; then texts and references. Blank lines, and what follows a ``#`` at the
@@ -133,7 +133,7 @@ def parse_patterns(lines: str | Iterable[str], source: str = "patterns") -> tupl
     Raises
     ------
     DataError
-        A line is no pattern, or there is none; the message names source and line.
+        A line is not a pattern, or there is none; the message names source and line.
     """
     given = lines.split("\n") if isinstance(lines, str) else list(lines)
     found: list[Pattern] = []
