@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from milpscore.core.design import Design
@@ -16,6 +18,12 @@ from milpscore.solvers.options import Options
 
 MAX_TERMS = 5
 """Terms of a card that is fitted for a person, unless asked otherwise: builders set no limit."""
+
+
+def with_few_terms(formulation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A builder's arguments, the terms limited where it takes a limit and none was asked for."""
+    takes = "max_terms" in inspect.signature(FORMULATIONS[formulation]).parameters
+    return {**({"max_terms": MAX_TERMS} if takes else {}), **arguments}
 
 
 def fit_card(

@@ -158,7 +158,7 @@ def test_ramps_are_one_fewer_than_the_points() -> None:
     assert check(program, card).feasible
     ramps = [program.model.ramp[0, i].value for i in (1, 2, 3)]
     assert ramps == [2, 1, 0]
-    assert evaluate(program.statement, card).penalty == pytest.approx(0.1 * (6 + 1))
+    assert evaluate(program.statement, card).penalty == pytest.approx(0.01 * (6 + 1))
 
 
 # ------------------------------------------------------------------ the default range

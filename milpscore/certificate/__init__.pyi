@@ -1,4 +1,4 @@
-from ._certificate import Certificate as Certificate
+from ._certificate import PROOF_SECONDS as PROOF_SECONDS, Certificate as Certificate
 from ._certify import certify as certify
 from ._verify import (
     Part as Part,

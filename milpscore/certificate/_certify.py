@@ -14,6 +14,7 @@ import numpy as np
 from milpscore._version import __version__
 from milpscore.certificate._certificate import (
     MAX_BYTES,
+    PROOF_SECONDS,
     Certificate,
     plain_columns,
     plain_label,
@@ -37,7 +38,7 @@ def certify(
     evidence: EvidenceKind = "auto",
     *,
     source: Mapping[str, Any] | None = None,
-    time_limit: float = 600.0,
+    time_limit: float = PROOF_SECONDS,
     max_bytes: int = MAX_BYTES,
 ) -> Certificate:
     """The certificate of a result: what is claimed, and what proves it without the solver.

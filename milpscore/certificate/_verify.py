@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from milpscore.certificate._certificate import Certificate, plain_label
+from milpscore.certificate._certificate import PROOF_SECONDS, Certificate, plain_label
 from milpscore.certificate.leaves import prove_by_leaves
 from milpscore.certificate.tangents import prove_by_tangents
 from milpscore.core.card import Card
@@ -74,7 +74,7 @@ def verify_certificate(
     *,
     sample_weight: Any = None,
     class_weight: Any = None,
-    time_limit: float = 600.0,
+    time_limit: float = PROOF_SECONDS,
 ) -> Verification:
     """Re-prove a certificate from the data.
 

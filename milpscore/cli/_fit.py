@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from milpscore.core.result import Result
     from milpscore.scorecard import Scorecard
 
-EVIDENCE_SECONDS = 60.0
-"""The evidence of a certificate may take so long, or as long as the solve."""
-
 _PACKAGES = {
     "highspy": "HiGHS, solves LP and MILP",
     "clarabel": "conic solver",
@@ -111,8 +108,7 @@ def fit_command(
         made.save(out)
         say(f"The card was saved in {out}.")
     if certificate is not None and result.card is not None:
-        limit = max(EVIDENCE_SECONDS, solving.time_limit)
-        _save_certificate(certificate, program, result, data.source, limit)
+        _save_certificate(certificate, program, result, data.source)
     if interrupted.is_set() or str(result.termination) == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if result.card is None:
@@ -202,13 +198,11 @@ def _as_text(card: Scorecard, result: Result, seconds: float) -> str:
     return "\n".join([card.to_text(), *said])
 
 
-def _save_certificate(
-    path: Path, program: Program, result: Result, source: dict[str, Any], time_limit: float
-) -> None:
+def _save_certificate(path: Path, program: Program, result: Result, source: dict[str, Any]) -> None:
     """Find the evidence for a bound, and save it with the card."""
     from milpscore.certificate import certify
 
-    made = certify(program, result, source=source, time_limit=time_limit)
+    made = certify(program, result, source=source)
     made.to_json(path)
     kind, reason = made.evidence["kind"], made.evidence.get("reason", "")
     said = f"no evidence ({reason}): the verifier solves again" if kind == "none" else kind

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from milpscore.certificate import PROOF_SECONDS
 from milpscore.cli.common import print_json, require_folder, say
 from milpscore.cli.groups import (
     DATA_PANEL,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from milpscore.scorecard import Scorecard
 
 NOT_PROVED = 1
-PROOF_SECONDS = 600.0
-"""Proving again takes as long as it takes: a limit that only guards against hanging."""
 
 Target = Annotated[
     str | None,

@@ -13,6 +13,7 @@ import typer
 
 from milpscore.cli.common import INTERRUPTED, noting_interrupts
 from milpscore.cli.groups import SOLVE_PANEL, Quiet, option, spelt
+from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -40,21 +41,21 @@ PARTS = (
     Part(
         "slim",
         {**_BOX, "l0_penalty": float(PER_TERM)},
-        0.7,
+        0.4,
         f"fewest errors; points 0 to {MAX_POINTS}, at most {MAX_TERMS} columns, "
         f"{float(PER_TERM)} for each",
     ),
-    Part("hinge", {**_BOX, "margin": 4}, 0.1, "hinge loss with margin 4; the same points"),
+    Part("hinge", {**_BOX, "margin": 4}, 0.2, "hinge loss with margin 4; the same points"),
     Part(
         "sparse_rounding",
         {"max_terms": MAX_TERMS},
-        0.1,
+        0.2,
         f"hinge loss; points -1, 0 or 1, at most {MAX_TERMS} columns",
     ),
     Part(
         "fused_lasso",
         {"lam": 0.01},
-        0.1,
+        0.2,
         "hinge loss on the deciles; neighbouring bins of equal points merge",
         on_deciles=True,
     ),
@@ -65,7 +66,7 @@ def demo_command(
     time_limit: Annotated[
         float,
         option(SOLVE_PANEL, "Seconds of solving, all programs together.", metavar="SECONDS", min=0),
-    ] = 60.0,
+    ] = Options.time_limit,
     quiet: Quiet = False,
 ) -> None:
     """Certify a score on breast-cancer data; no file and no network needed.

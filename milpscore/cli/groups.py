@@ -294,8 +294,9 @@ class CardOptions:
             if key in arguments:
                 raise OptionError(f"{key} is given twice: keep one of the two")
             arguments[key] = value
-        with_few_terms(name, arguments)
-        return arguments | constraints_of(self.constraints)
+        from milpscore.fitting import with_few_terms
+
+        return with_few_terms(name, arguments) | constraints_of(self.constraints)
 
 
 @dataclass(frozen=True)
@@ -319,14 +320,6 @@ class LimitOptions:
         """Those that were asked for."""
         asked = {name: getattr(self, name) for name in ("coef_min", "coef_max", "max_terms")}
         return {name: value for name, value in asked.items() if value is not None}
-
-
-def with_few_terms(formulation: str, arguments: dict[str, Any]) -> None:
-    """Limit the terms, as a card for a person wants it, where nothing else was asked for."""
-    from milpscore.fitting import MAX_TERMS
-
-    if "max_terms" in settable(formulation):
-        arguments.setdefault("max_terms", MAX_TERMS)
 
 
 def formulation_key(name: str) -> str:

@@ -20,13 +20,14 @@ from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of, relative_gap
 from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
-from milpscore.fitting import MAX_TERMS
+from milpscore.fitting import with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding.program import round_by_name, savings_table
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import load, solve
+from milpscore.solvers.options import Options
 from milpscore.verify import evaluate
 
 _TEXTS = ("bound_source", "solver", "termination", "origin", "message", "caveat")
@@ -44,7 +45,7 @@ def compare(
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
-    time_limit: float = 30.0,
+    time_limit: float = Options.time_limit,
     n_draws: int = 100,
     cv: Any = 5,
     random_state: int = 0,
@@ -206,8 +207,7 @@ def _arguments(
     shared = {
         name: {k: v for k, v in common.items() if k in accepted} for name, accepted in known.items()
     }
-    few = {name: {"max_terms": MAX_TERMS} if "max_terms" in known[name] else {} for name in names}
-    return {name: {**few[name], **shared[name], **own.get(name, {})} for name in names}
+    return {name: with_few_terms(name, {**shared[name], **own.get(name, {})}) for name in names}
 
 
 def _no_answer(name: str, message: str) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from typing import Literal, Protocol, TypeAlias
 from milpscore.core.card import FloatTotals, GridTotals, Totals
 from milpscore.core.design import FloatArray, IntArray
 
+LAM = 0.01
+"""The weight of a penalty where none is given, in builders and estimators alike."""
+
 LossTask: TypeAlias = Literal["classification", "regression", "count", "multinomial"]
 
 

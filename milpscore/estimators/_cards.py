@@ -22,11 +22,11 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, NotApplicableError, OptionError, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.core.terms import SmoothLoss
+from milpscore.core.terms import LAM, SmoothLoss
 from milpscore.data import Binner, apply_columns, encode_labels
 from milpscore.data.checking import validated_frame
 from milpscore.data.columns import renamed
-from milpscore.fitting import MAX_TERMS, fit_card
+from milpscore.fitting import MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.losses.registry import link_of
 from milpscore.report import report
@@ -544,7 +544,7 @@ constraints, class_weight :
     formulation = "facets_hinge"
     default_grid: ClassVar = {"lam": (0.003, 0.01, 0.03, 0.1, 0.3)}
 
-    lam: float = 0.1
+    lam: float = LAM
     gamma: float = 1.0
     margin: float = 1.0
     coef_min: PerColumn | None = None
@@ -571,7 +571,7 @@ constraints, class_weight :
     formulation = "fused_lasso"
     default_grid: ClassVar = {"lam": (0.001, 0.003, 0.01, 0.03, 0.1)}
 
-    lam: float = 0.01
+    lam: float = LAM
     margin: float = 1.0
     coef_min: PerColumn = -5
     coef_max: PerColumn = 5
@@ -656,7 +656,8 @@ class FormulationClassifier(_Exact, CardClassifier):
         del given["formulation"]
         if not given["constraints"]:
             del given["constraints"]  # a builder need not take any
-        return {**given, **given.pop("arguments")}
+        arguments = with_few_terms(self.formulation, given.pop("arguments"))
+        return {**given, **arguments}
 
 
 def binary_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

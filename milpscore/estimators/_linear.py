@@ -11,7 +11,7 @@ import pandas as pd
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.core.terms import ProxPenalty, SmoothLoss
+from milpscore.core.terms import LAM, ProxPenalty, SmoothLoss
 from milpscore.data import BinnedDesign, Binner
 from milpscore.data.binned import MAX_BINS, bin_codes
 from milpscore.data.columns import Expert, Unseen, expert_vector
@@ -30,9 +30,6 @@ from milpscore.penalties import (
     data_driven_weights,
 )
 from milpscore.proximal.engine import Algorithm, Maker, as_maker
-
-LAM = 0.01
-"""The penalty's weight unless another one is asked for."""
 
 
 @parameters

@@ -14,6 +14,7 @@ from milpscore.core.conic import Cone, ConicProgram
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError, SizeError
 from milpscore.core.program import Program
+from milpscore.core.terms import LAM
 from milpscore.data.columns import expert_vector
 from milpscore.formulations._conic import ConicData, conic_builder
 from milpscore.formulations._facets_hinge import facets_hinge
@@ -33,9 +34,6 @@ from milpscore.penalties import (
     WeightedTV,
     data_driven_weights,
 )
-
-LAM = 0.1
-"""The weight of a penalty where none is given."""
 
 MAX_RAMPS = 200_000
 """Kinks times columns, beyond which a program of Facets takes minutes and gigabytes."""

@@ -16,6 +16,7 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
+from milpscore.core.terms import LAM
 from milpscore.formulations._constraint_rows import Constraints, refuse_unless_empty_allowed
 from milpscore.formulations._hinge import hinge_intercept
 from milpscore.formulations.building import (
@@ -43,7 +44,7 @@ def facets_hinge(
     X: Any,
     y: Any = None,
     *,
-    lam: float = 0.1,
+    lam: float = LAM,
     gamma: float = 1.0,
     margin: float = 1.0,
     coef_min: PerColumn | None = None,

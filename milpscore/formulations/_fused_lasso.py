@@ -17,6 +17,7 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.statement import Statement
+from milpscore.core.terms import LAM
 from milpscore.formulations._constraint_rows import Constraints
 from milpscore.formulations._hinge import hinge_intercept
 from milpscore.formulations.building import (
@@ -48,7 +49,7 @@ def fused_lasso(
     X: Any,
     y: Any = None,
     *,
-    lam: float = 0.01,
+    lam: float = LAM,
     margin: float = 1.0,
     coef_min: PerColumn = LEAST,
     coef_max: PerColumn = MOST,

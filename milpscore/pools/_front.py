@@ -25,7 +25,7 @@ from milpscore.pools.figures import with_points
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import solve
-from milpscore.solvers.options import is_number, is_whole
+from milpscore.solvers.options import Options, is_number, is_whole
 from milpscore.verify import evaluate
 
 _LIMIT = "at_most_k_terms"
@@ -162,7 +162,7 @@ def pareto(
     max_terms: int | Iterable[int] | None = None,
     *,
     solver: str = "auto",
-    time_limit: float = 60.0,
+    time_limit: float = Options.time_limit,
     progress: bool | None = None,
     **options: Any,
 ) -> Front:

@@ -33,7 +33,7 @@ from milpscore.pools.figures import (
     with_points,
 )
 from milpscore.solvers import solve
-from milpscore.solvers.options import is_number, is_whole
+from milpscore.solvers.options import Options, is_number, is_whole
 from milpscore.solvers.tree import risk, zero_one
 from milpscore.solvers.tree.answer import Answer, Limits
 
@@ -230,7 +230,7 @@ def pool(
     *,
     epsilon: float = 0.01,
     max_cards: int = 10_000,
-    time_limit: float = 60.0,
+    time_limit: float = Options.time_limit,
     node_limit: int | None = None,
     every_intercept: bool = False,
     progress: bool | None = None,

@@ -103,7 +103,7 @@ def path(
     max_iter: int | None = Options.max_iter,
     algorithm: Algorithm = Options.algorithm,
     cv: Any = None,
-    random_state: Any = None,
+    random_state: Any = 0,
     progress: Progress | None = None,
 ) -> ProximalPath:
     """Fit a model for each of many lam, each started from the one before.
@@ -240,7 +240,7 @@ def facets_grid(
     max_iter: int | None = Options.max_iter,
     algorithm: Algorithm = Options.algorithm,
     cv: Any = None,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> FacetsGrid:

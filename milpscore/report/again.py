@@ -8,6 +8,7 @@ from milpscore.certificate import Certificate
 from milpscore.comparison import Comparison, compare
 from milpscore.constraints import make_constraint
 from milpscore.report.subject import card_of, design_of
+from milpscore.solvers.options import Options
 
 
 def compared_again(
@@ -17,7 +18,7 @@ def compared_again(
     *,
     sample_weight: Any = None,
     class_weight: Any = None,
-    time_limit: float = 60.0,
+    time_limit: float = Options.time_limit,
     random_state: int = 0,
     progress: bool | None = None,
 ) -> Comparison:

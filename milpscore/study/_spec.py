@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from milpscore.core.errors import DataError, OptionError
+from milpscore.solvers.options import Options
 from milpscore.study.store import key_of
 
 AtLeast0 = Annotated[int, Meta(ge=0)]
@@ -176,9 +177,9 @@ class FoldSpec(Struct, frozen=True, forbid_unknown_fields=True):
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Of each solve."""
 
-    time_limit: Annotated[float, Meta(ge=0)] = 30.0
-    node_limit: AtLeast0 | None = None
-    threads: AtLeast1 = 1
+    time_limit: Annotated[float, Meta(ge=0)] = Options.time_limit
+    node_limit: AtLeast0 | None = Options.node_limit
+    threads: AtLeast1 = Options.threads
 
 
 class Task(Struct, frozen=True):

@@ -260,12 +260,13 @@ def _card(
 ) -> Fit:  # fmt: skip
     """A card formulation's answer."""
     from milpscore.core.result import Termination
-    from milpscore.fitting import fit_card
+    from milpscore.fitting import fit_card, with_few_terms
     from milpscore.rounding.program import round_by_name
     from milpscore.search import start_card
     from milpscore.search.starts import work_within
     from milpscore.solvers import solve
 
+    arguments = with_few_terms(made.name, arguments)
     solver, n_draws = options.pop("solver", "auto"), options.pop("n_draws", 100)
     options |= {"node_limit": limits.node_limit, "threads": limits.threads}
     within: dict[str, Any] = {"time_limit": limits.time_limit, "random_state": seed}
