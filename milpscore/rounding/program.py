@@ -25,6 +25,7 @@ from milpscore.search.points import RoundedCard, nearest_points, repaired
 from milpscore.search.starts import find_start, proximal_start, work_within
 from milpscore.solvers import conflict, solve
 from milpscore.solvers.finish import CONFLICT_SECONDS, why_infeasible
+from milpscore.solvers.options import Options
 from milpscore.verify import Evaluation, check, evaluate
 
 if TYPE_CHECKING:
@@ -362,7 +363,7 @@ def warm_start_savings(
     within: float = 0.01,
     start: Card | None = None,
     solver: str = "auto",
-    time_limit: float = 60.0,
+    time_limit: float = Options.time_limit,
     **options: Any,
 ) -> DataFrame:
     """Solve with and without a proximal start, once a seed, and say when a good card was known.
