@@ -27,7 +27,6 @@ from milpscore.report.proof import Proof, proof_of
 from milpscore.report.subject import Subject, subject_of
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.renderers import card_sheet
-from milpscore.scorecard.risks import risk_columns
 from milpscore.scorecard.rows import printable
 
 ONE_COLUMN, ONE_PAGE = 16, 34
@@ -154,7 +153,7 @@ def _results(comparison: Comparison | None, result: Result | None) -> Results:
 def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
     """The card as it is printed, and what is proved of it."""
     card = subject.card
-    lines = sum(map(len, card.rows)) + len(risk_columns(card))
+    lines = sum(map(len, card.rows)) + (len(card.risk.edges) + 1 if card.risk else 0)
     size = "" if lines <= ONE_COLUMN else (" dense" if lines <= ONE_PAGE else " long")
     foot = [proof.headline, *([proof.own] if proof.own else [])]
     if card.fingerprint:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,10 @@ from milpscore.scorecard._saving import (
 from milpscore.scorecard._sql import card_sql
 from milpscore.scorecard.renderers import card_html, card_latex, card_markdown, card_text
 from milpscore.scorecard.risks import RiskScale
-from milpscore.scorecard.rows import (
-    Feature,
-    Row,
-    card_features,
-    card_rows,
-    count_terms,
-    merged_bins,
-)
+from milpscore.scorecard.rows import Feature, Row, card_features, card_row, merged_rows
+
+Names: TypeAlias = Sequence[str] | None
+Unseen = Literal["error", "zero"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,14 +179,25 @@ class Scorecard:
             step = Fraction(1)
         return DecisionRule(self.threshold, step)
 
-    @property
+    @cached_property
     def rows(self) -> tuple[tuple[Row, ...], ...]:
-        """The printed rows, one tuple for each used feature."""
-        return card_rows(self.columns, self.points, self.blocks)
+        """The printed rows, one tuple for each used feature.
+
+        The bins of a block are all shown, zeros too, with equal neighbours merged, as in the DiaRem
+        table; of other columns only those with points.
+        """
+        return tuple(
+            (
+                *(row for block in feature.blocks for row in self.merged(block)),
+                *(card_row(self.columns[j], self.points[j])
+                  for j in feature.outside if self.points[j]),
+            )
+            for feature in self.used_features
+        )  # fmt: skip
 
     def merged(self, block: Iterable[int]) -> tuple[Row, ...]:
         """The bins of one block, equal neighbours merged."""
-        return merged_bins(self.columns, self.points, block)
+        return merged_rows(card_row(self.columns[j], self.points[j]) for j in block)
 
     @property
     def coefficients(self) -> dict[str, int]:
@@ -209,8 +216,12 @@ class Scorecard:
 
     @property
     def terms(self) -> int:
-        """Number of raw features whose points are not all equal."""
-        return count_terms(self.columns, self.points, self.blocks)
+        """Number of raw features whose points are not all equal: a constant is no term."""
+        return sum(
+            any(len({self.points[j] for j in block}) > 1 for block in feature.blocks)
+            or any(self.points[j] for j in feature.outside)
+            for feature in self.used_features
+        )
 
     @property
     def bins(self) -> int:
@@ -221,12 +232,7 @@ class Scorecard:
 
     # ---------------------------------------------------------------- applying it
 
-    def score(
-        self,
-        X: Any,
-        feature_names: Sequence[str] | None = None,
-        unseen: Literal["error", "zero"] = "error",
-    ) -> FloatArray:
+    def score(self, X: Any, feature_names: Names = None, unseen: Unseen = "error") -> FloatArray:
         """Totals of rows of raw data.
 
         Parameters
@@ -259,10 +265,7 @@ class Scorecard:
         return self.rule.totals(values, [points[column.name] for column in used])
 
     def decision_function(
-        self,
-        X: Any,
-        feature_names: Sequence[str] | None = None,
-        unseen: Literal["error", "zero"] = "error",
+        self, X: Any, feature_names: Names = None, unseen: Unseen = "error"
     ) -> FloatArray:
         """total - T + step/2: > 0 exactly where the answer is positive, and never 0.
 
@@ -277,10 +280,7 @@ class Scorecard:
         return self.rule.decision(self.score(X, feature_names, unseen))
 
     def predict(
-        self,
-        X: Any,
-        feature_names: Sequence[str] | None = None,
-        unseen: Literal["error", "zero"] = "error",
+        self, X: Any, feature_names: Names = None, unseen: Unseen = "error"
     ) -> npt.NDArray[Any]:
         """The label of each row: positive iff total >= T. Arguments as for :meth:`score`.
 
@@ -357,10 +357,7 @@ class Scorecard:
         return self.risk.risks(totals, self.rule)
 
     def predict_proba(
-        self,
-        X: Any,
-        feature_names: Sequence[str] | None = None,
-        unseen: Literal["error", "zero"] = "error",
+        self, X: Any, feature_names: Names = None, unseen: Unseen = "error"
     ) -> FloatArray:
         """Probabilities of the two labels, see :meth:`risks`. Arguments as for :meth:`score`.
 
@@ -386,12 +383,11 @@ class Scorecard:
         """The card as plain text: table, decision rule, risks where it has them, certificate."""
         return card_text(self)
 
-    def _repr_html_(self) -> str:
-        return card_html(self)
-
     def to_html(self) -> str:
         """The card as an HTML fragment in which everything is escaped."""
         return card_html(self)
+
+    _repr_html_ = to_html
 
     def to_markdown(self) -> str:
         """The card as Markdown text with a pipe table."""

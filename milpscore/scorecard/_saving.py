@@ -67,7 +67,6 @@ SCHEMA_VERSION = 1
 """Raised whenever a reader of the previous layout would misread a card."""
 
 _KIND = "milpscore.scorecard"
-_FRACTIONS = ("unit", "least", "most")
 
 
 def card_to_json(card: Scorecard) -> str:
@@ -81,18 +80,25 @@ def card_to_json(card: Scorecard) -> str:
         "schema_version": SCHEMA_VERSION,
         "title": card.title,
         "classes": list(card.classes),
-        "threshold": str(card.threshold),
-        "step": None if card.step is None else str(card.step),
+        "threshold": card.threshold,
+        "step": card.step,
         "columns": [
-            {**_column_to_json(column), "points": points}
+            {
+                **vars(column),
+                "lower": column.lower if math.isfinite(column.lower) else None,
+                "upper": column.upper if math.isfinite(column.upper) else None,
+                "points": points,
+            }
             for column, points in zip(card.columns, card.points, strict=True)
         ],
-        "blocks": [list(block) for block in card.blocks],
+        "blocks": card.blocks,
         "fingerprint": card.fingerprint,
-        "risk": None if card.risk is None else _risk_to_json(card.risk),
+        "risk": None if card.risk is None else vars(card.risk),
         "certificate": _encoded(card.certificate),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        content, indent=2, ensure_ascii=False, allow_nan=False, default=Fraction.__str__
+    )
 
 
 def card_fields(text: str) -> dict[str, Any]:
@@ -124,7 +130,7 @@ def card_fields(text: str) -> dict[str, Any]:
             "certificate": _decoded(dict(content["certificate"].items())),
             "fingerprint": _text(content["fingerprint"]),
             "title": _text(content["title"]),
-            "risk": _risk_from_json(content.get("risk")),  # older cards have none
+            "risk": _risk_from_json(content["risk"]) if content.get("risk") else None,
         }
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
         raise DataError(
@@ -132,16 +138,8 @@ def card_fields(text: str) -> dict[str, Any]:
         ) from error
 
 
-def _column_to_json(column: Column) -> dict[str, Any]:
-    """One column as a mapping, infinite bounds as None."""
-    content = {field.name: getattr(column, field.name) for field in fields(Column)}
-    for bound in ("lower", "upper"):
-        content[bound] = content[bound] if math.isfinite(content[bound]) else None
-    return content
-
-
 def _column_from_json(content: Mapping[str, Any]) -> Column:
-    """The inverse of :func:`_column_to_json`."""
+    """A column, the ``null`` of an open end read as infinity."""
     known = {field.name: content[field.name] for field in fields(Column)}
     for name in ("name", "feature", *(["category"] if known["kind"] == "category" else [])):
         _text(known[name])
@@ -152,23 +150,9 @@ def _column_from_json(content: Mapping[str, Any]) -> Column:
     return Column(**known)
 
 
-def _risk_to_json(risk: RiskScale) -> dict[str, Any]:
-    """Risks as a mapping, fractions as text."""
-    content = {field.name: getattr(risk, field.name) for field in fields(RiskScale)}
-    for name in _FRACTIONS:
-        content[name] = None if content[name] is None else str(content[name])
-    return {**content, "edges": [str(edge) for edge in risk.edges]}
-
-
-def _risk_from_json(content: Mapping[str, Any] | None) -> RiskScale | None:
-    """The inverse of :func:`_risk_to_json`."""
-    if content is None:
-        return None
-    known = {field.name: content[field.name] for field in fields(RiskScale)}
-    for name in _FRACTIONS:
-        known[name] = None if known[name] is None else Fraction(known[name])
-    known["edges"] = tuple(Fraction(edge) for edge in known["edges"])
-    return RiskScale(**known)
+def _risk_from_json(content: Mapping[str, Any]) -> RiskScale:
+    """Risks; their fractions are text."""
+    return RiskScale(**{field.name: content[field.name] for field in fields(RiskScale)})
 
 
 def _text(value: Any) -> str:

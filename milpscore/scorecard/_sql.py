@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from milpscore.core.card import RELATIVE_ROUNDING
-from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
-from milpscore.scorecard.rows import Feature, exact_number, printable
+from milpscore.scorecard.rows import Feature, Row, card_row, exact_number, printable
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -26,12 +25,19 @@ _BREAK = "\x00"
 _TRUTH = {"True": "('true', '1', 't')", "False": "('false', '0', 'f')"}
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a database writes names and text."""
+_QUOTES = {"ansi": '"', "mysql": "`"}
+"""What stands around names; ``ansi`` is read by SQLite, PostgreSQL, DuckDB and SQL Server too."""
 
-    name: Callable[[str], str]
-    text: Callable[[str], str]
+
+def card_sql(
+    card: Scorecard, table: str | Sequence[str], dialect: str, keys: Sequence[str], unseen: Unseen
+) -> str:
+    """The statement described at :meth:`milpscore.Scorecard.to_sql`."""
+    if dialect not in _QUOTES:
+        raise OptionError(f"unknown SQL dialect {dialect!r}; choose one of {sorted(_QUOTES)}")
+    if unseen not in ("null", "zero"):
+        raise OptionError(f"unseen must be 'null' or 'zero' in SQL, not {unseen!r}")
+    return _Writer(card, dialect, unseen).statement(table, keys)
 
 
 def _doubled(mark: str, text: str) -> str:
@@ -41,61 +47,39 @@ def _doubled(mark: str, text: str) -> str:
     return f"{mark}{text.replace(mark, mark + mark)}{mark}".replace("\n", _BREAK)
 
 
-DIALECTS = {
-    "ansi": Dialect(
-        name=lambda text: _doubled('"', text),
-        text=lambda text: _doubled("'", text),
-    ),
-    "mysql": Dialect(
-        name=lambda text: _doubled("`", text),
-        text=lambda text: _doubled("'", text.replace("\\", "\\\\")),
-    ),
-}
-"""``ansi`` is read by SQLite, PostgreSQL, DuckDB, SQL Server and Snowflake, among others."""
-
-
-def card_sql(
-    card: Scorecard,
-    table: str | Sequence[str],
-    dialect: str,
-    keys: Sequence[str],
-    unseen: Unseen,
-) -> str:
-    """The statement described at :meth:`milpscore.Scorecard.to_sql`."""
-    if dialect not in DIALECTS:
-        raise OptionError(f"unknown SQL dialect {dialect!r}; choose one of {sorted(DIALECTS)}")
-    if unseen not in ("null", "zero"):
-        raise OptionError(f"unseen must be 'null' or 'zero' in SQL, not {unseen!r}")
-    return _Writer(card, DIALECTS[dialect], unseen).statement(table, keys)
-
-
 @dataclass(frozen=True)
 class _Writer:
-    """Writes one card in one dialect."""
+    """Writes one card in one dialect; ``absolute`` adds up the sizes of the summands instead."""
 
     card: Scorecard
-    dialect: Dialect
+    dialect: str
     unseen: Unseen
+    absolute: bool = False
+
+    def name(self, name: str) -> str:
+        """A name of the data or of a result."""
+        return _doubled(_QUOTES[self.dialect], name)
+
+    def text(self, text: str) -> str:
+        """Text as a literal; MySQL reads a backslash as an escape."""
+        return _doubled("'", text.replace("\\", "\\\\") if self.dialect == "mysql" else text)
 
     def statement(self, table: str | Sequence[str], keys: Sequence[str]) -> str:
         """The whole SELECT, with the total computed in a derived table."""
-        name = self.dialect.name
-        parts = [table] if isinstance(table, str) else list(table)
-        place = ".".join(name(part) for part in parts)
+        name = self.name
+        place = ".".join(map(name, [table] if isinstance(table, str) else table))
         taken = {text.casefold() for text in (*keys, *self.card.features)}
-        total = _fresh("total", taken)
-        prediction = _fresh("prediction", taken)
-        size = _fresh("size", taken)
+        total, prediction, size, risk = (
+            name(_fresh(alias, taken)) for alias in ("total", "prediction", "size", "risk")
+        )
         carried = [name(key) for key in keys]
         inner = [f"{name(_SOURCE)}.{key}" for key in carried]
-        inner.append(f"{_indented(self._sum(absolute=False))} AS {name(total)}")
+        inner.append(f"{_indented(self._sum())} AS {total}")
         if self.card.rule.step is None:
-            inner.append(f"{_indented(self._sum(absolute=True))} AS {name(size)}")
-        label = self._prediction(name(total), name(size))
-        outer = [*carried, name(total), f"{_indented(label)} AS {name(prediction)}"]
+            inner.append(f"{_indented(replace(self, absolute=True)._sum())} AS {size}")
+        outer = [*carried, total, f"{_indented(self._prediction(total, size))} AS {prediction}"]
         if self._has_risk():
-            risk = name(_fresh("risk", taken))
-            outer.append(f"{_indented(self._risk(name(total)))} AS {risk}")
+            outer.append(f"{_indented(self._risk(total))} AS {risk}")
         listed = ",\n  ".join
         derived = f"SELECT\n  {listed(inner)}\nFROM {place} AS {name(_SOURCE)}"
         statement = (
@@ -168,58 +152,55 @@ class _Writer:
         """A class label as a literal."""
         if isinstance(label, bool):
             return "TRUE" if label else "FALSE"
-        return self.dialect.text(label) if isinstance(label, str) else _literal(label)
+        return self.text(label) if isinstance(label, str) else _literal(label)
 
-    def _sum(self, absolute: bool) -> str:
+    def _sum(self) -> str:
         """The sum over the features; of absolute values and |T| where ``absolute``."""
-        card = self.card
-        summands = [self._feature(feature, absolute) for feature in card.used_features]
-        if absolute:
-            summands.append(_literal(abs(card.threshold)))
+        summands = [self._feature(feature) for feature in self.card.used_features]
+        if self.absolute:
+            summands.append(_literal(abs(self.card.threshold)))
         return "\n+ ".join(summands) or "0"
 
-    def _feature(self, feature: Feature, absolute: bool) -> str:
+    def _points(self, points: int) -> int:
+        """Points, or their size."""
+        return abs(points) if self.absolute else points
+
+    def _feature(self, feature: Feature) -> str:
         """The points of one feature, with NULL decided first."""
-        card = self.card
-        value = f"{self.dialect.name(_SOURCE)}.{self.dialect.name(feature.name)}"
-        bins = [block for block in feature.blocks if card.columns[block[0]].kind == "interval"]
-        in_bins = {j for block in bins for j in block}
-        parts = [self._bins(value, block, absolute) for block in bins]
-        rest = [j for j in feature.positions if j not in in_bins]
-        categories = [j for j in rest if card.columns[j].kind == "category"]
-        parts += [self._categories(value, categories, absolute)] if categories else []
-        parts += [
-            self._single(value, card.columns[j], self._points(j, absolute), absolute)
-            for j in rest
-            if card.columns[j].kind in ("numeric", "step", "interval") and card.points[j]
-        ]
+        columns, points = self.card.columns, self.card.points
+        value = f"{self.name(_SOURCE)}.{self.name(feature.name)}"
+        bins = [block for block in feature.blocks if columns[block[0]].kind == "interval"]
+        rest = [j for j in feature.positions if not any(j in block for block in bins)]
+        of_kind: dict[str, list[int]] = {}
+        for j in rest:
+            of_kind.setdefault(columns[j].kind, []).append(j)
+        parts = [self._bins(value, self.card.merged(block)) for block in bins]
+        if "category" in of_kind:
+            parts.append(self._categories(value, of_kind["category"]))
+        single = [j for j in rest if columns[j].kind not in ("category", "missing") and points[j]]
+        for row in (card_row(columns[j], points[j]) for j in single):
+            size = f"ABS({value})" if self.absolute else value
+            unit = row.kind == "numeric"
+            parts.append(
+                f"{self._points(row.points)} * {size}" if unit else self._bins(value, (row,))
+            )
         added = "\n  + ".join(_indented(part) for part in parts) or "0"
-        if_null = self._if_null(feature, absolute)
+        # a NULL scores the points for missing values, or nothing, or makes the total NULL
+        missing = [j for j in feature.positions if columns[j].kind == "missing"]
+        foreseen = missing or (self.unseen == "zero" and "numeric" not in of_kind)
+        if_null = sum(self._points(points[j]) for j in missing) if foreseen else "NULL"
         return f"CASE\n  WHEN {value} IS NULL THEN {if_null}\n  ELSE {added}\nEND"
 
-    def _if_null(self, feature: Feature, absolute: bool) -> str:
-        """What a NULL scores: the points for missing values, or nothing, or NULL."""
-        columns = self.card.columns
-        missing = [j for j in feature.positions if columns[j].kind == "missing"]
-        numeric = any(columns[j].kind == "numeric" for j in feature.positions)
-        foreseen = missing or (self.unseen == "zero" and not numeric)
-        return str(sum(self._points(j, absolute) for j in missing)) if foreseen else "NULL"
-
-    def _points(self, j: int, absolute: bool) -> int:
-        """Points of one column, or their size."""
-        return abs(self.card.points[j]) if absolute else self.card.points[j]
-
-    def _bins(self, value: str, block: Iterable[int], absolute: bool) -> str:
-        """One CASE over the merged bins of a block."""
+    def _bins(self, value: str, rows: Sequence[Row]) -> str:
+        """One CASE over the intervals among the rows."""
         branches = [
-            f"WHEN {_between(value, row.lower, row.upper)} "
-            f"THEN {abs(row.points) if absolute else row.points}"
-            for row in self.card.merged(block)
-            if row.kind == "interval"
+            f"WHEN {_between(value, row.lower, row.upper)} THEN {self._points(row.points)}"
+            for row in rows
+            if row.kind in ("interval", "step")
         ]
         return _case(branches, "0")
 
-    def _categories(self, value: str, positions: Sequence[int], absolute: bool) -> str:
+    def _categories(self, value: str, positions: Sequence[int]) -> str:
         """One CASE over the categories, zeros too: a category not listed is unseen."""
         known = [self.card.columns[j].category or "" for j in positions]
         logical = set(known) <= _TRUTH.keys()
@@ -229,16 +210,10 @@ class _Writer:
             test = (
                 f"LOWER(CAST({value} AS CHAR(5))) IN {_TRUTH[category]}"
                 if logical
-                else f"{value} = {self.dialect.text(category)}"
+                else f"{value} = {self.text(category)}"
             )
-            branches.append(f"WHEN {test} THEN {self._points(j, absolute)}")
+            branches.append(f"WHEN {test} THEN {self._points(self.card.points[j])}")
         return _case(branches, "NULL" if self.unseen == "null" else "0")
-
-    def _single(self, value: str, column: Column, points: int, absolute: bool) -> str:
-        """One column that stands alone."""
-        if column.kind == "numeric":
-            return f"{points} * ABS({value})" if absolute else f"{points} * {value}"
-        return _case([f"WHEN {_between(value, column.lower, column.upper)} THEN {points}"], "0")
 
 
 def _between(value: str, lower: float, upper: float) -> str:

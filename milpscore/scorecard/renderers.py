@@ -33,47 +33,35 @@ def _text_table(card: Scorecard) -> list[str]:
         [("" if k else row.feature, row.condition(), row.points_text) for k, row in enumerate(rows)]
         for rows in card.rows
     ]
-    cells = [_HEADER, *(cell for group in groups for cell in group)]
-    widths = [max(_text_width(line[k]) for line in cells) for k in range(3)]
+    columns = zip(_HEADER, *(cells for group in groups for cells in group), strict=True)
+    widths = [max(map(_text_width, column)) for column in columns]
     rule = "-+-".join("-" * width for width in widths)
-    lines = [_text_line(_HEADER, widths)]
+    lines = [_text_line(_HEADER, widths, left=2)]
     for group in groups:
-        lines += [rule, *(_text_line(cell, widths) for cell in group)]
+        lines += [rule, *(_text_line(cells, widths, left=2) for cells in group)]
     return lines if groups else [*lines, rule]
 
 
 def _text_risk_table(card: Scorecard) -> list[str]:
     """The risks of the totals, in bands no wider than a terminal; empty without risks."""
-    found = risk_lines(card)
-    if not found:
-        return []
-    labels, columns = (
-        [line[0] for line in found],
-        list(zip(*(line[1:] for line in found), strict=True)),
-    )
-    head = max(map(len, labels))
+    labels, *columns = zip(*risk_lines(card), strict=True) if card.risk else ((),)
     lines: list[str] = []
     while columns:
-        widths = [max(map(_text_width, column)) for column in columns]
-        taken = head + np.cumsum([width + 3 for width in widths])
-        fits = max(int((taken <= _WIDTH).sum()), 1)
-        for k, label in enumerate(labels):
-            cells = [
-                " " * (width - _text_width(column[k])) + column[k]
-                for column, width in zip(columns[:fits], widths, strict=False)
-            ]
-            lines.append(" | ".join([f"{label:{head}}", *cells]))
-            if not k:
-                lines.append("-+-".join("-" * width for width in (head, *widths[:fits])))
-        lines.append("")
-        columns = columns[fits:]
+        widths = [max(map(_text_width, column)) for column in (labels, *columns)]
+        fits = max(int((np.cumsum(np.add(widths, 3)) - 3 <= _WIDTH).sum()), 2)
+        band = [labels, *columns[: fits - 1]]
+        head, *rest = (_text_line(cells, widths, left=1) for cells in zip(*band, strict=True))
+        lines += [head, "-+-".join("-" * width for width in widths[:fits]), *rest, ""]
+        columns = columns[fits - 1 :]
     return lines
 
 
-def _text_line(cells: tuple[str, str, str], widths: list[int]) -> str:
-    """One line of the table, points flush right."""
-    gaps = [" " * (width - _text_width(cell)) for cell, width in zip(cells, widths, strict=True)]
-    return f"{cells[0]}{gaps[0]} | {cells[1]}{gaps[1]} | {gaps[2]}{cells[2]}"
+def _text_line(cells: Sequence[str], widths: Sequence[int], left: int) -> str:
+    """One line of a table, all but the first ``left`` cells flush right."""
+    gaps = [" " * (width - _text_width(cell)) for cell, width in zip(cells, widths, strict=False)]
+    padded = [f"{cell}{gap}" for cell, gap in zip(cells[:left], gaps, strict=False)]
+    padded += [f"{gap}{cell}" for cell, gap in zip(cells[left:], gaps[left:], strict=True)]
+    return " | ".join(padded)
 
 
 def _text_width(text: str) -> int:
@@ -104,28 +92,19 @@ def card_markdown(card: Scorecard) -> str:
             table.append(f"| {name} | {row.condition(MARKDOWN)} | {row.points_text} |")
     said = "\n".join(f"- {escape_markdown(note)}" for note in notes(card))
     title = escape_markdown(printable(card.title))
-    lines = "\n".join([*table, *_markdown_risk_table(risk_lines(card, MARKDOWN))])
+    if risks := risk_lines(card, MARKDOWN):
+        head, *rest = (f"| {' | '.join(line)} |" for line in risks)
+        table += ["", head, f"|:---|{'---:|' * (len(risks[0]) - 1)}", *rest]
+    lines = "\n".join(table)
     return f"**{title}**\n\n{lines}\n\n**{decision_sentence(card, MARKDOWN)}**\n\n{said}\n"
 
 
-def _markdown_risk_table(lines: Sequence[Sequence[str]]) -> list[str]:
-    """The risks of the totals as a second pipe table, after an empty line; empty without risks."""
-    if not lines:
-        return []
-    head, *rest = (f"| {' | '.join(line)} |" for line in lines)
-    return ["", head, f"|:---|{'---:|' * (len(lines[0]) - 1)}", *rest]
-
-
 _LATEX_SPECIAL = str.maketrans(
-    {
+    {sign: f"\\{sign}" for sign in "{}$&#%_"}
+    # a bracket after a line break would be read as its optional argument
+    | {sign: f"{{{sign}}}" for sign in "[]*"}
+    | {
         "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "$": r"\$",
-        "&": r"\&",
-        "#": r"\#",
-        "%": r"\%",
-        "_": r"\_",
         "^": r"\textasciicircum{}",
         "~": r"\textasciitilde{}",
         "<": r"\textless{}",
@@ -133,10 +112,6 @@ _LATEX_SPECIAL = str.maketrans(
         "|": r"\textbar{}",
         "`": r"\textasciigrave{}",
         '"': r"\textquotedblright{}",
-        # A bracket after a line break would be read as its optional argument.
-        "[": "{[}",
-        "]": "{]}",
-        "*": "{*}",
     }
 )
 
@@ -191,29 +166,22 @@ def card_latex(card: Scorecard) -> str:
 
 def _latex_risk_table(lines: Sequence[Sequence[str]]) -> list[str]:
     """The risks of the totals as a second tabular, in bands that fit a page; empty without them."""
+    columns = np.arange(1, len(lines[0])) if lines else np.arange(0)
     parts: list[str] = []
-    columns = len(lines[0]) - 1 if lines else 0
-    bands = -(-columns // _BAND)
-    for band in np.array_split(np.arange(1, columns + 1), bands) if bands else ():
-        body = [
-            " & ".join([line[0], *(_latex_signed(line[k]) for k in band)]) + r" \\"
+    for band in np.array_split(columns, -(-len(columns) // _BAND) or 1) if lines else ():
+        # the leading hyphen of a number prints as a minus sign
+        head, *rest = (
+            " & ".join([line[0], *(re.sub(r"-(?=\d)", "$-$", line[k]) for k in band)]) + r" \\"
             for line in lines
-        ]
+        )
         parts += [
             r"\medskip",
             rf"\begin{{tabular}}{{l{'r' * len(band)}}}",
-            r"\hline",
-            "\n\\hline\n".join([body[0], "\n".join(body[1:])]),
-            r"\hline",
+            *(r"\hline", head, r"\hline", *rest, r"\hline"),
             r"\end{tabular}",
             "",
         ]
     return parts
-
-
-def _latex_signed(cell: str) -> str:
-    """A cell whose leading hyphens print as minus signs."""
-    return re.sub(r"-(?=\d)", "$-$", cell)
 
 
 def _latex_feature_lines(rows: tuple[Row, ...]) -> str:
@@ -261,10 +229,11 @@ def card_sheet(card: Scorecard, foot: Sequence[str] = ()) -> str:
     negative, positive = (escape(printable(str(label))) for label in card.classes)
     threshold = exact_number(card.threshold)
     said = "".join(f"<p>{escape(sentence)}</p>\n" for sentence in foot)
+    numeric = any(row.kind == "numeric" for rows in card.rows for row in rows)
+    hint = "; “per unit” means points times the value" if numeric else ""
     return (
         '<div class="scroll card-lines" role="region" tabindex="0" aria-label="Points"><table>\n'
-        "<caption>Add up the points of every line that applies"
-        f"{_per_unit_hint(card)}.</caption>\n"
+        f"<caption>Add up the points of every line that applies{hint}.</caption>\n"
         '<thead><tr><th scope="col">Variable</th><th scope="col">Applies if</th>'
         '<th scope="col" class="figure">Points</th><th scope="col" class="box">Yours</th></tr>'
         f"</thead>\n{lines}\n</table></div>\n"
@@ -273,12 +242,6 @@ def card_sheet(card: Scorecard, foot: Sequence[str] = ()) -> str:
         f"otherwise <strong>{negative}</strong>.</p>\n"
         f'{_sheet_risks(card)}<div class="card-foot">\n{said}</div>\n'
     )
-
-
-def _per_unit_hint(card: Scorecard) -> str:
-    """What "per unit" means, where it stands on the card."""
-    numeric = any(row.kind == "numeric" for rows in card.rows for row in rows)
-    return "; “per unit” means points times the value" if numeric else ""
 
 
 def _sheet_risks(card: Scorecard) -> str:
@@ -305,21 +268,19 @@ def _sheet_risks(card: Scorecard) -> str:
 
 def _html_risk_table(card: Scorecard) -> str:
     """The risks of the totals as a table of their own; empty without risks."""
-    lines = risk_lines(card, HTML)
-    if not lines:
+    if not (lines := risk_lines(card, HTML)):
         return ""
-    head, *rest = (_html_risk_line(line, "td" if k else "th") for k, line in enumerate(lines))
+    head, *rest = (
+        f'<tr><th scope="row"{_LEFT}>{label}</th>'
+        + "".join(f"<{kind}{_CELL}>{cell}</{kind}>" for cell in cells)
+        + "</tr>"
+        for kind, (label, *cells) in zip(["th", *["td"] * len(lines)], lines, strict=False)
+    )
     body = "\n".join(rest)
     return (
         f'<table style="margin-top: 1em">\n<thead>{head}</thead>\n'
         f"<tbody>\n{body}\n</tbody>\n</table>\n"
     )
-
-
-def _html_risk_line(line: tuple[str, ...], kind: str) -> str:
-    """A label and cells of one kind as a row."""
-    cells = "".join(f"<{kind}{_CELL}>{cell}</{kind}>" for cell in line[1:])
-    return f'<tr><th scope="row"{_LEFT}>{line[0]}</th>{cells}</tr>'
 
 
 def _html_feature_lines(rows: tuple[Row, ...], form: bool = False) -> list[str]:

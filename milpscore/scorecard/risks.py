@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _TINY = 0.0005
+
+End: TypeAlias = Fraction | None
 
 
 @dataclass(frozen=True)
@@ -120,57 +123,27 @@ class RiskScale:
         return np.searchsorted(edges, np.asarray(totals, dtype=np.float64), side="right")
 
 
-@dataclass(frozen=True)
-class RiskColumn:
-    """One printed column: totals, their risk, and what was observed, as text."""
+def risk_lines(card: Scorecard, style: Style = PLAIN) -> tuple[tuple[str, ...], ...]:
+    """The risk table: lines of a label and a cell for each group; empty for a card without risks.
 
-    totals: str
-    risk: str
-    observed: str
-    rows: str
-
-
-def risk_columns(card: Scorecard, style: Style = PLAIN) -> tuple[RiskColumn, ...]:
-    """The columns of the risk table, escaped for ``style``; empty for a card without risks."""
+    Everything is escaped for ``style``.
+    """
     scale = card.risk
     if scale is None:
         return ()
-    bounds = (None, *scale.edges, None)
-    columns = []
-    for k in range(len(scale.edges) + 1):
-        lower, upper = _closed(scale, bounds[k], bounds[k + 1])
-        share = scale.shares[k] if scale.shares else None
-        columns.append(
-            RiskColumn(
-                totals=_totals_text(scale, lower, upper, style),
-                risk=_risk_text(scale, card.rule, lower, upper, style),
-                observed="-" if share is None else style.escape(f"{share:.1%}"),
-                rows=str(scale.rows[k]) if scale.rows else "-",
-            )
-        )
-    return tuple(columns)
-
-
-def risk_lines(card: Scorecard, style: Style = PLAIN) -> tuple[tuple[str, ...], ...]:
-    """The risk table line by line, each a label and its cells, escaped for ``style``."""
-    columns = risk_columns(card, style)
-    if card.risk is None:
-        return ()
+    groups = [_closed(scale, *ends) for ends in pairwise((None, *scale.edges, None))]
     lines = [
-        ("Total", *(column.totals for column in columns)),
-        ("Risk", *(column.risk for column in columns)),
+        ("Total", *(_totals_text(scale, *group, style) for group in groups)),
+        ("Risk", *(_risk_text(scale, card.rule, *group, style) for group in groups)),
     ]
-    if card.risk.rows:
-        lines += [
-            ("Observed", *(column.observed for column in columns)),
-            ("Rows", *(column.rows for column in columns)),
-        ]
+    if scale.rows:
+        shares = scale.shares or [None] * len(groups)
+        observed = ("-" if each is None else style.escape(f"{each:.1%}") for each in shares)
+        lines += [("Observed", *observed), ("Rows", *map(str, scale.rows))]
     return tuple(lines)
 
 
-def _closed(
-    scale: RiskScale, lower: Fraction | None, upper: Fraction | None
-) -> tuple[Fraction | None, Fraction | None]:
+def _closed(scale: RiskScale, lower: End, upper: End) -> tuple[End, End]:
     """The first and the last total of a group; on no grid the last is its open end."""
     if upper is not None and scale.unit is not None:
         upper -= scale.unit
@@ -182,44 +155,30 @@ def _closed(
     return lower, upper
 
 
-def _totals_text(
-    scale: RiskScale, lower: Fraction | None, upper: Fraction | None, style: Style
-) -> str:
+def _totals_text(scale: RiskScale, lower: End, upper: End, style: Style) -> str:
     """The totals of a group in signs."""
-    low, high = (None if end is None else number(float(end)) for end in (lower, upper))
-    if low is None and high is None:
-        return "any"
-    if low is None:
-        return f"{style.less if scale.unit is None else style.at_most} {high}"
-    if high is None:
+    low, high = ("" if end is None else number(float(end)) for end in (lower, upper))
+    less = f"{style.less} " if scale.unit is None else ""
+    if not low:
+        return f"{less or style.at_most + ' '}{high}" if high else "any"
+    if not high:
         return f"{style.at_least} {low}"
-    if lower == upper:
-        return low
-    return f"{low} to {style.less} {high}" if scale.unit is None else f"{low} to {high}"
+    return low if lower == upper else f"{low} to {less}{high}"
 
 
-def _risk_text(
-    scale: RiskScale,
-    rule: DecisionRule,
-    lower: Fraction | None,
-    upper: Fraction | None,
-    style: Style,
-) -> str:
+def _risk_text(scale: RiskScale, rule: DecisionRule, lower: End, upper: End, style: Style) -> str:
     """The risks of a group: one figure, two ends, or an open end."""
-    if lower is None and upper is None:
+    ends = np.array([float(end) for end in (lower, upper) if end is not None])
+    risks = scale.risks(ends, rule).tolist()
+    shown = [_percent(risk, style) for risk in risks]
+    if not shown:
         return "any"
-    if lower is None or upper is None:
-        risk = _risk_of(scale, rule, upper if lower is None else lower)
-        if risk < _TINY or risk >= 1 - _TINY:  # its figure says "less" or "more" by itself
-            return _percent(risk, style)
-        return f"{style.at_most if lower is None else style.at_least} {_percent(risk, style)}"
-    low, high = (_percent(_risk_of(scale, rule, end), style) for end in (lower, upper))
+    if len(shown) == 1:
+        # the figure of next to nothing, or to everything, says "less" or "more" by itself
+        sign = style.at_most if lower is None else style.at_least
+        return f"{sign} {shown[0]}" if _TINY <= risks[0] < 1 - _TINY else shown[0]
+    low, high = shown
     return low if low == high else f"{low.removesuffix(style.escape('%'))} to {high}"
-
-
-def _risk_of(scale: RiskScale, rule: DecisionRule, total: Fraction | None) -> float:
-    """The risk of one total; of none, where there is none."""
-    return math.nan if total is None else float(scale.risks(np.array([float(total)]), rule)[0])
 
 
 def _percent(risk: float, style: Style) -> str:
@@ -246,8 +205,7 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
     are cut off at a risk of 1 %; where they still are, they are put into at most
     :data:`MAX_RANGES` groups of equal width, with the threshold as an edge.
     """
-    link = link_of(loss)
-    if link is None or not isinstance(loss, RiskLoss):
+    if (link := link_of(loss)) is None or not isinstance(loss, RiskLoss):
         return None
     least, most = attainable(card)
     scale = RiskScale(link, loss.scale, unit=_unit(card), least=least, most=most)
@@ -272,26 +230,20 @@ def _counting(card: Scorecard) -> list[Any]:
 
 def _feature_ends(card: Scorecard, feature: Feature) -> tuple[int, int]:
     """The least and the most points of one raw feature of indicators."""
-    low = high = 0
-    for block in feature.blocks:  # exactly one bin of a block applies
-        low += min(card.points[j] for j in block)
-        high += max(card.points[j] for j in block)
     steps = [j for j in feature.outside if card.columns[j].kind == "step"]
-    reached = np.cumsum(
-        [card.points[j] for j in sorted(steps, key=lambda j: card.columns[j].lower)]
-    )
+    ascending = sorted(steps, key=lambda j: card.columns[j].lower)
+    reached = accumulate(card.points[j] for j in ascending)
     others = [card.points[j] for j in feature.outside if j not in steps]
-    choices = [0, *others, *reached.astype(int).tolist()]
-    return low + min(choices), high + max(choices)
+    # exactly one bin of a block applies
+    choices = [[card.points[j] for j in block] for block in feature.blocks]
+    choices.append([0, *others, *reached])
+    return sum(map(min, choices)), sum(map(max, choices))
 
 
 def _unit(card: Scorecard) -> Fraction | None:
     """What totals are multiples of: the grid of the used columns times the points' divisor."""
-    counting = _counting(card)
-    if all(column.is_indicator for column in counting):
-        step: Fraction | None = Fraction(1)
-    else:
-        step = card.rule.step
+    whole = all(column.is_indicator for column in _counting(card))
+    step = Fraction(1) if whole else card.rule.step
     return None if step is None else step * (math.gcd(*card.points) or 1)
 
 

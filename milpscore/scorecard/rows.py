@@ -53,22 +53,20 @@ class Row:
         """The condition in words and signs, escaped for ``style``."""
         if self.kind == "category":
             return f"= {style.escape(self.category)}"
-        if self.kind in ("interval", "step"):
-            return _interval_text(self.lower, self.upper, style)
-        return "per unit" if self.kind == "numeric" else "missing"
+        if self.kind in ("numeric", "missing"):
+            return "per unit" if self.kind == "numeric" else "missing"
+        # closed on the left; infinite ends are left out
+        parts = [] if math.isinf(self.upper) else [f"{style.less} {number(self.upper)}"]
+        if math.isfinite(self.lower):
+            parts.insert(
+                0, number(self.lower) if parts else f"{style.at_least} {number(self.lower)}"
+            )
+        return " to ".join(parts) or "any value"
 
     @property
     def points_text(self) -> str:
         """The points; those of steps carry a sign, because they add up."""
         return f"{self.points:+d}" if self.kind == "step" else str(self.points)
-
-
-def _interval_text(lower: float, upper: float, style: Style) -> str:
-    """An interval closed on the left, its infinite ends left out."""
-    parts = [] if math.isinf(upper) else [f"{style.less} {number(upper)}"]
-    if math.isfinite(lower):
-        parts.insert(0, number(lower) if parts else f"{style.at_least} {number(lower)}")
-    return " to ".join(parts) or "any value"
 
 
 def number(value: float) -> str:
@@ -102,71 +100,32 @@ def card_features(
     for block in blocks:
         if block and all(columns[j].kind not in ("numeric", "step") for j in block):
             bins.setdefault(columns[block[0]].feature, []).append(tuple(block))
+    for feature, found in bins.items():
+        if len(found) == 1:  # the bin of missing values belongs to the only block
+            missing = [j for j in members[feature] if columns[j].kind == "missing"]
+            found[0] += tuple(j for j in missing if j not in found[0])
     return tuple(
-        Feature(name, tuple(positions), _completed(columns, positions, bins.get(name, [])))
+        Feature(name, tuple(positions), tuple(bins.get(name, ())))
         for name, positions in members.items()
     )
 
 
-def _completed(
-    columns: Sequence[Column], positions: Sequence[int], blocks: Sequence[tuple[int, ...]]
-) -> tuple[tuple[int, ...], ...]:
-    """The blocks, with the bin of missing values put into the only one."""
-    if len(blocks) != 1:
-        return tuple(blocks)
-    missing = [j for j in positions if columns[j].kind == "missing" and j not in blocks[0]]
-    return ((*blocks[0], *missing),)
-
-
-def card_rows(
-    columns: Sequence[Column], points: Sequence[int], blocks: Sequence[Sequence[int]]
-) -> tuple[tuple[Row, ...], ...]:
-    """The rows to print, one tuple for each raw feature, in the order of the columns.
-
-    A feature none of whose columns has points is left out. The bins of a block are all shown,
-    zeros too, with equal neighbours merged, as in the DiaRem table; of other columns only those
-    with points.
-    """
-    tables = []
-    for feature in card_features(columns, blocks):
-        if any(points[j] for j in feature.positions):
-            rows = [row for block in feature.blocks for row in merged_bins(columns, points, block)]
-            rows += [_row(columns[j], points[j]) for j in feature.outside if points[j]]
-            tables.append(tuple(rows))
-    return tuple(tables)
-
-
-def merged_bins(
-    columns: Sequence[Column], points: Sequence[int], block: Iterable[int]
-) -> tuple[Row, ...]:
-    """The bins of a block: intervals in order, equal neighbours merged, then the other bins."""
-    rows = [_row(columns[j], points[j]) for j in block]
+def merged_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Bins to print: intervals in order, equal neighbours merged, then the other bins."""
     merged: list[Row] = []
-    for row in sorted((row for row in rows if row.kind == "interval"), key=lambda row: row.lower):
+    others: list[Row] = []
+    for row in sorted(rows, key=lambda row: row.lower):
         last = merged[-1] if merged else None
-        if last and last.points == row.points and last.upper == row.lower:
+        if row.kind != "interval":
+            others.append(row)
+        elif last and last.points == row.points and last.upper == row.lower:
             merged[-1] = replace(last, upper=row.upper)
         else:
             merged.append(row)
-    return (*merged, *(row for row in rows if row.kind != "interval"))
+    return (*merged, *others)
 
 
-def count_terms(
-    columns: Sequence[Column], points: Sequence[int], blocks: Sequence[Sequence[int]]
-) -> int:
-    """Number of raw features that change the total.
-
-    A feature counts where the points of a block of its bins are not all equal (equal ones are a
-    constant), or where a column outside every block has points.
-    """
-    return sum(
-        any(len({points[j] for j in block}) > 1 for block in feature.blocks)
-        or any(points[j] for j in feature.outside)
-        for feature in card_features(columns, blocks)
-    )
-
-
-def _row(column: Column, points: int) -> Row:
+def card_row(column: Column, points: int) -> Row:
     """One design column as a row."""
     return Row(
         feature=printable(column.feature),
