@@ -379,7 +379,7 @@ def test_a_gap_not_reached_is_stated(table: pd.DataFrame, labels: Any) -> None:
         (PenalisedClassifier("eye"), r"needs expert; pass an instance, .*EYE\(lam=..., expert"),
         (PenalisedClassifier("no"), "no penalty 'no'; there are"),
         (PenalisedClassifier(Box(0.0, 1.0), lam=0.1), "no lam to vary"),
-        (PenalisedClassifier(3), "no penalty with a prox"),
+        (PenalisedClassifier(3), "not a penalty with a prox"),
         (PenalisedClassifier(loss="squared"), "a classifier takes logistic"),
         (PenalisedRegressor(loss="logistic"), "a regressor takes squared"),
         (PenalisedClassifier(loss="hinge"), "has no derivative"),

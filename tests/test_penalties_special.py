@@ -272,7 +272,7 @@ def test_sparse_hull_is_the_hull() -> None:
         (lambda: Box(1, 0), "lower <= upper"),
         (lambda: Box([0, 0], [1, 1, 1]), "differ in length"),
         (lambda: Box(np.nan, 0), "number"),
-        (lambda: Box([0, 0], 1).value(np.ones(3)), "2 bounds"),
+        (lambda: Box([0, 0], 1).value(np.ones(3)), "2 ends"),
         (lambda: SparseHull(-1), "max_terms"),
         (lambda: SparseHull(2.5), "max_terms"),  # type: ignore[arg-type]
         (lambda: SparseHull(2, weights="unary"), "ternary"),  # type: ignore[arg-type]

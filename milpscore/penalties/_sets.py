@@ -85,8 +85,8 @@ class Box(Term):
         for side in (np.asarray(self.lower), np.asarray(self.upper)):
             if side.ndim == 1 and len(side) != np.shape(w)[0]:
                 raise OptionError(
-                    f"the box has {len(side)} bounds, the coefficients shape {np.shape(w)}: give "
-                    "one bound a feature, or one number"
+                    f"the box has {len(side)} ends, the coefficients shape {np.shape(w)}: give "
+                    "one for each feature, or one number"
                 )
             shaped.append(np.broadcast_to(per_feature(side, w) if side.ndim else side, np.shape(w)))
         return shaped[0], shaped[1]

@@ -48,22 +48,14 @@ def grid(
     per_unit, per_bend = 1.0 / unit, 1.0 / bend
     # a whole quotient must not be cut to the number below it
     per_pitch = (1.0 + 2 * _ROUNDING) / pitch
-    if bend == 1.0:  # the threshold may come after the cut (eq. 12), which spares a test
-        for i in range(y.size):
-            size = abs(y[i]) * per_unit
-            k = np.floor(size * per_pitch)
-            part = size - k * pitch - push
-            part = part if part > _ROUNDING * size else 0.0
-            out[i] = np.copysign((k + part) * unit, y[i])
-    else:
-        for i in range(y.size):
-            size = abs(y[i]) * per_unit
-            above = max(size - push, 0.0)
-            k = np.floor(above * per_pitch)
-            part = above - k * pitch
-            part = part * per_bend if part > _ROUNDING * size else 0.0
-            part = part if part < 1.0 - _ROUNDING * size else 1.0
-            out[i] = np.copysign((k + part) * unit, y[i])
+    for i in range(y.size):
+        size = abs(y[i]) * per_unit
+        above = max(size - push, 0.0)
+        k = np.floor(above * per_pitch)
+        part = above - k * pitch
+        part = part * per_bend if part > _ROUNDING * size else 0.0
+        part = part if part < 1.0 - _ROUNDING * size else 1.0
+        out[i] = np.copysign((k + part) * unit, y[i])
 
 
 @inner

@@ -12,6 +12,7 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.terms import ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
+from milpscore.penalties import Facets
 from milpscore.proximal.duality import ProximalResult
 from milpscore.proximal.engine import (
     Algorithm,
@@ -290,7 +291,7 @@ def facets_grid(
     points = np.linspace(0.0, 23.0, _check_size("n_alpha", n_alpha))
     rows = _axis("alphas", alphas, top * 10.0 ** ((points - _NULL_AT) * _PER_POINT))
     columns = _axis("gammas", gammas, np.geomspace(0.02, 2.0, _check_size("n_gamma", n_gamma)))
-    work = _Work(penalty or _facets, rows, options)
+    work = _Work(penalty or Facets, rows, options)
     folds = _across_folds(X, y, smooth, sample_weight, cv, random_state)
     results = _all_columns(smooth, work, columns, n_jobs, progress)
     cells = [
@@ -320,14 +321,6 @@ class _Work:
     penalty: Callable[[float, float], ProxPenalty]
     alphas: FloatArray
     options: Options
-
-
-def _facets(lam: float, gamma: float) -> ProxPenalty:
-    """The penalty of the grid unless another is given; by name, so that processes can take it."""
-    from milpscore.penalties import Facets
-
-    made: ProxPenalty = Facets(lam, gamma)
-    return made
 
 
 def _all_columns(

@@ -235,7 +235,7 @@ def _dense(X: Any) -> DenseOperator:
         values = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"X is no table of numbers ({error}); bin or encode text first (Binner, make_design)."
+            f"X is not a table of numbers ({error}); bin or encode text first: Binner, make_design."
         ) from error
     if values.ndim != 2:
         raise DataError(f"X has {values.ndim} dimension(s); two are needed, rows and columns.")

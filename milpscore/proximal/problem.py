@@ -295,8 +295,8 @@ def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:
     lacking = [name for name in _NEEDED if not hasattr(penalty, name)]
     if lacking:
         raise OptionError(
-            f"{penalty!r} is no penalty with a prox and a gap (it lacks {', '.join(lacking)}); use "
-            "one of milpscore.penalties, say L1(lam), or derive from one."
+            f"{penalty!r} is not a penalty with a prox and a gap (it lacks {', '.join(lacking)});"
+            " use one of milpscore.penalties, say L1(lam), or derive from one."
         )
     made = PerClass(penalty) if smooth.n_classes else penalty
     made.value(np.zeros(smooth.coefficient_shape))
