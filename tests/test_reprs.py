@@ -5,13 +5,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from milpscore.core.html import algebra_in
 from milpscore.formulations import (
     CONIC_FORMULATIONS,
     FORMULATIONS,
     risk_score,
     slim,
 )
+from milpscore.formulations.building import algebra_in
 from milpscore.solvers import solve
 
 RNG = np.random.default_rng(0)

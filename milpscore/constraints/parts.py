@@ -353,4 +353,4 @@ class AppliedConstraint:
 
 def _all(masks: list[BoolArray], size: int) -> BoolArray:
     """Where every mask of a size holds."""
-    return np.logical_and.reduce([np.ones(size, dtype=bool), *masks])
+    return np.asarray(np.logical_and.reduce([np.ones(size, dtype=bool), *masks]))

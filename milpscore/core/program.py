@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError
+from milpscore.core.html import summary_box
 from milpscore.core.statement import Statement
 
 Kind = Literal["exact", "relaxed"]
@@ -86,9 +88,19 @@ class Program:
     algebra: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
-        from milpscore.core.html import program_html
-
-        return program_html(self)
+        """Kind, shape, size, and the algebra as a notebook's MathJax reads it."""
+        (rows, columns), size = self.statement.shape, self.size
+        figures = {
+            "data": f"{rows:,} rows, {columns:,} columns",
+            "program": f"{size.rows:,} rows, {size.columns:,} columns, {size.integers:,} of them "
+            f"integer, {size.nonzeros:,} nonzeros",
+            "changed by hand": self.added_by_user() or "nothing",
+        }
+        formulas = "\n".join(
+            f"<div>$$\\begin{{aligned}}\n{escape(formula)}\n\\end{{aligned}}$$</div>"
+            for formula in self.algebra
+        )
+        return summary_box(f"{self.formulation}, {self.kind}", figures, [formulas])
 
     def __repr__(self) -> str:
         """Name, kind and shape; the data stay out."""

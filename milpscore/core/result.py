@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import FloatArray
 from milpscore.core.grid import as_fraction
+from milpscore.core.html import summary_box
 
 ResultKind = Literal["exact", "relaxed", "rounded"]
 
@@ -184,9 +186,20 @@ class Result:
         )
 
     def _repr_html_(self) -> str:
-        from milpscore.core.html import result_html
-
-        return result_html(self)
+        """The figures as a small table, the claim in words below."""
+        figures = {
+            "claim": str(self.claim),
+            "objective": f"{self.objective:.6g} = loss {self.loss:.6g} + penalty "
+            f"{self.penalty:.6g}",
+            "bound": f"{self.dual_bound:.6g} ({self.bound_source})",
+            "gap": f"{self.gap:.2%}",
+            "terms": f"{self.terms}",
+            "solver": f"{self.solver} {self.solver_version}".strip(),
+            "stopped": f"{self.termination}, {self.solve_seconds:.2f} s, {self.nodes:,} nodes",
+        }
+        words = (self.claim.sentence, self.termination.sentence, self.message, self.caveat)
+        said = [f"<p>{escape(sentence)}</p>" for sentence in words if sentence]
+        return summary_box(f"{self.formulation}, {self.kind}", figures, said)
 
     @property
     def gap(self) -> float:

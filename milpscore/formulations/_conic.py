@@ -269,7 +269,9 @@ def conic_builder(
         build.__signature__ = signature  # type: ignore[attr-defined]
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(build, attribute, getattr(penalty_of, attribute))
-        return cast(ConicBuilder, builder(build, COMMON))
+        settable = ", ".join(f"{name}=" for name in own if name not in ("data", *fixed))
+        answer = f"ConicProgram\n    ``program.set({settable})`` changes these in place."
+        return cast(ConicBuilder, builder(build, {**COMMON, "return": answer}))
 
     return decorate
 

@@ -86,11 +86,6 @@ def elastic_net(data: ConicData, *, lam: float = LAM, l1_ratio: float) -> Elasti
     l1_ratio : float
         In [0, 1]: 1 is the lasso, 0 ridge.
 
-    Returns
-    -------
-    ConicProgram
-        ``program.set(lam=, l1_ratio=)`` changes both in place.
-
     Notes
     -----
     Reference: Wang, Oh, Wang & Wiens, "Learning credible models" (2018), Table 1, whose beta is
@@ -113,11 +108,6 @@ def weighted_l1(data: ConicData, *, weights: Any, lam: float = LAM) -> WeightedL
         \min\ \tfrac1S \sum_i s_i\, \ell(y_i, w \cdot x_i + b) + \lambda \sum_j v_j |w_j|
 
     with v the ``weights``; lam v is one Parameter, ``lam_weights``.
-
-    Returns
-    -------
-    ConicProgram
-        ``program.set(lam=, weights=)`` changes both in place.
 
     Notes
     -----
@@ -147,11 +137,6 @@ def weighted_l2(data: ConicData, *, weights: Any, lam: float = LAM) -> WeightedL
 
     with v the ``weights``, inside the square as in the source: a weight of 2 counts four times.
     The Parameter ``root_weights`` is the root of lam / 2 times v.
-
-    Returns
-    -------
-    ConicProgram
-        ``program.set(lam=, weights=)`` changes both in place.
 
     Notes
     -----
@@ -194,11 +179,6 @@ def naive_credibility(
     ----------
     beta : float
         In [0, 1].
-
-    Returns
-    -------
-    ConicProgram
-        ``program.set(lam=, beta=, expert=)`` changes all three in place.
 
     Notes
     -----
@@ -245,11 +225,6 @@ def eye(data: ConicData, *, expert: Any, lam: float = LAM) -> EYE:
     ----------
     lam : float
         Weight of the penalty on the mean loss; the paper's n lambda belongs to a sum.
-
-    Returns
-    -------
-    ConicProgram
-        ``program.set(lam=, expert=)`` changes both in place.
 
     Notes
     -----
@@ -474,11 +449,6 @@ def strongly_convex_facets(
     ----------
     eps : float
         In (0, 1]; 0 would be Facets.
-
-    Returns
-    -------
-    ConicProgram
-        ``program.set(lam=, eps=, gamma=)`` changes all three in place.
 
     Notes
     -----

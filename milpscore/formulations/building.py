@@ -22,7 +22,6 @@ from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, SizeError
-from milpscore.core.html import algebra_in
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 
@@ -364,12 +363,27 @@ def _documented(doc: str | None, signature: inspect.Signature, common: Mapping[s
     errors = "DataError, FormulationError, OptionError, SizeError"
     ordered = {
         "Parameters": parameters,
-        "Returns": sections.pop("Returns", "Program"),
+        "Returns": sections.pop("Returns", common.get("return", "Program")),
         "Raises": sections.pop("Raises", errors),
         **sections,
     }
     shown = [f"{name}\n{'-' * len(name)}\n{text.strip()}" for name, text in ordered.items()]
     return "\n\n".join([head.rstrip(), *shown]) + "\n"
+
+
+def algebra_in(docstring: str | None) -> tuple[str, ...]:
+    """The displayed formulas of a docstring, as LaTeX."""
+    blocks: list[list[str]] = []
+    inside = False
+    for line in inspect.cleandoc(docstring or "").splitlines():
+        if line.startswith(".. math::"):
+            blocks.append([])
+            inside = True
+        elif inside and line.strip() and not line.startswith(" "):
+            inside = False
+        elif inside:
+            blocks[-1].append(line.strip())
+    return tuple("\n".join(block).strip() for block in blocks)
 
 
 P = ParamSpec("P")
