@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from milpscore.cli import _path as module
 from milpscore.cli.app import app
-from milpscore.cli.penalty import SPELT_PENALTIES
+from milpscore.cli.penalty import loss_names, penalty_names
 from milpscore.losses import smooth_loss
 from milpscore.penalties import PENALTIES, Facets
 from milpscore.proximal import path
@@ -101,7 +100,7 @@ def test_the_report_is_the_path_of_the_library(data: Path) -> None:
     assert found["classes"] == ["no", "yes"]
 
 
-@pytest.mark.parametrize("penalty", SPELT_PENALTIES)
+@pytest.mark.parametrize("penalty", penalty_names())
 def test_every_penalty_makes_a_path(data: Path, penalty: str) -> None:
     found = report(data, "--penalty", penalty, "--n-lams", 3, *NEEDS.get(penalty, []))
     assert found["penalty"] == penalty.replace("-", "_")
@@ -115,13 +114,13 @@ def test_every_penalty_makes_a_path(data: Path, penalty: str) -> None:
 
 
 def test_every_penalty_with_a_weight_is_offered() -> None:
-    assert {name.replace("-", "_") for name in SPELT_PENALTIES} | {"box", "sparse_hull"} == set(
+    assert {name.replace("-", "_") for name in penalty_names()} | {"box", "sparse_hull"} == set(
         PENALTIES
     )
 
 
 def test_every_loss_offered_is_for_two_classes(data: Path) -> None:
-    for name in module.LOSSES:
+    for name in loss_names():
         assert smooth_loss(name).task == "classification"
     assert report(data, "--penalty", "l1", "--loss", "squared-hinge", "--n-lams", 2)["loss"] == (
         "squared_hinge"

@@ -7,6 +7,7 @@ import itertools
 import pickle
 import warnings
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from milpscore.certificate import verify_certificate
 from milpscore.core.errors import (
     DataError,
     FormulationError,
@@ -343,6 +345,24 @@ def test_pickled_and_cloned(estimator: CardClassifier, planted: Any) -> None:
     assert again.result_.claim is model.result_.claim
     assert not hasattr(clone(model), "scorecard_")
     assert clone(model).fit(*planted).scorecard_.points == model.scorecard_.points
+
+
+@each
+def test_certified_and_reported_also_after_a_pickle(
+    estimator: CardClassifier, planted: Any, tmp_path: Path
+) -> None:
+    model = fitted(estimator, planted)
+    loaded = pickle.loads(pickle.dumps(model))
+    for one in (model, loaded):
+        made = one.certificate(source={"target": "y"})
+        assert made.objective == pytest.approx(model.result_.objective, abs=1e-12)
+        assert made.statement["formulation"] == estimator.formulation
+        page = one.report(tmp_path / "page.html")
+        assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+        assert str(model.result_.claim) in page
+    assert loaded.program_.arguments.keys() == model.program_.arguments.keys()
+    found = verify_certificate(loaded.certificate(), *planted, time_limit=30)
+    assert not [part for part in found.parts if part.status == "refuted"]
 
 
 @each

@@ -1,7 +1,9 @@
-"""A formulation and a constraint of one's own, registered out of the tree, are found everywhere."""
+"""What somebody registers out of the tree is found by every door."""
 
 from __future__ import annotations
 
+import json
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -28,16 +30,21 @@ from milpscore.constraints.parts import Part, Points
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
-from milpscore.core.result import Claim
+from milpscore.core.result import Claim, Termination
 from milpscore.core.statement import Statement
 from milpscore.data import make_design
+from milpscore.estimators import FormulationClassifier, PenalisedClassifier, SlimClassifier
 from milpscore.fitting import fit_card
 from milpscore.formulations import FORMULATIONS, hinge
 from milpscore.formulations.building import allowed, as_design, builder, intercept_rule
 from milpscore.formulations.model import CardModel
-from milpscore.losses import Hinge
+from milpscore.losses import LINKS, LOSSES, Hinge, Logistic
+from milpscore.penalties import L1, PENALTIES
+from milpscore.penalties.ramps import Ramps, Separable
 from milpscore.pools import pareto
-from milpscore.solvers import solve
+from milpscore.proximal import path
+from milpscore.solvers import SOLVERS, Outcome, Solver, solve
+from milpscore.verify import evaluate
 
 # ------------------------------------------------------------------ what somebody writes
 
@@ -125,18 +132,91 @@ class AtLeastPoints(Constraint):
         return (Points((design.index(self.column),), self.points, None),)
 
 
+@dataclass(frozen=True)
+class Halved(Separable):
+    """lam/2 sum_j |w_j|."""
+
+    lam: float
+    name: ClassVar[str] = "halved"
+
+    def form(self, lam: float) -> Ramps:
+        return Ramps(lam / 2, 0.0, np.ones(1))
+
+
+class Steep(Logistic):
+    """log(1 + exp(-2 y z)): the logistic loss of twice the score."""
+
+    name: ClassVar[str] = "steep"
+    curvature: ClassVar[float] = 1.0
+
+    def value(self, z: Any, y: Any) -> Any:
+        return super().value(2.0 * z, y)
+
+    def gradient(self, z: Any, y: Any, out: Any = None) -> Any:
+        return np.multiply(2.0, super().gradient(2.0 * z, y), out=out)
+
+    def hessian(self, z: Any, y: Any) -> Any:
+        return 4.0 * super().hessian(2.0 * z, y)
+
+    def conjugate(self, u: Any, y: Any) -> Any:
+        return super().conjugate(u / 2.0, y)
+
+
+def steep_link(z: Any) -> Any:
+    """The probability of the class +1 that the loss stands for."""
+    return LINKS["logistic"](2.0 * z)
+
+
+class BruteForce(Solver):
+    """Every card."""
+
+    def solve(self, task: Any) -> Outcome:
+        statement = task.program.statement
+        ranges = zip(*statement.ranges, strict=True)
+        points = product(*(range(low, high + 1) for low, high in ranges))
+        cards = [statement.with_best_intercept(np.array(w)) for w in points]
+        cards = [card for card in cards if not statement.violations(card)]
+        costs = [evaluate(statement, card).objective for card in cards]
+        best = int(np.argmin(costs))
+        return Outcome(Termination.COMPLETED, card=cards[best], dual_bound=costs[best])
+
+
 # ------------------------------------------------------------------ what finds it
 
 PRICES = (3, 1, 2)
 
 
+OWN: tuple[tuple[Any, str, Any], ...] = (
+    (FORMULATIONS, "priced_points", priced_points),
+    (CONSTRAINTS, "AtLeastPoints", AtLeastPoints),
+    (PENALTIES, "halved", Halved),
+    (LOSSES, "steep", Steep),
+    (LINKS, "steep", steep_link),
+    (SOLVERS, "brute_force", BruteForce),
+)
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    FORMULATIONS.register("priced_points", priced_points)
-    CONSTRAINTS.register("AtLeastPoints", AtLeastPoints)
+    for registry, name, thing in OWN:
+        registry.register(name, thing)
     yield
-    FORMULATIONS.remove("priced_points")
-    CONSTRAINTS.remove("AtLeastPoints")
+    for registry, name, _ in OWN:
+        registry.remove(name)
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> str:
+    X, y = table()
+    X.assign(ill=y).to_csv(tmp_path / "table.csv", index=False)
+    return str(tmp_path / "table.csv")
+
+
+def told(*arguments: Any) -> str:
+    """What a command prints."""
+    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
 def table(seed: int = 0) -> tuple[pd.DataFrame, Any]:
@@ -218,26 +298,73 @@ def test_files_name_the_constraint(tmp_path: Path) -> None:
     assert read_constraints(file) == (rule,)
 
 
-def test_the_command_line_lists_and_fits_it(tmp_path: Path) -> None:
-    X, y = table()
-    X.assign(ill=y).to_csv(tmp_path / "table.csv", index=False)
+def test_the_command_line_lists_everything() -> None:
+    listed = told("list")
+    for name in ("priced-points", "AtLeastPoints", "halved", "steep", "brute_force"):
+        assert name in listed
+
+
+def test_the_command_line_fits_and_exports_it(csv: str, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[constraints]]\ntype = "at_least_points"\ncolumn = "a"\npoints = 1\n')
-    listed = CliRunner().invoke(app, ["list"])
-    assert "priced-points" in listed.output
-    assert "AtLeastPoints" in listed.output
-    fitted = CliRunner().invoke(app, [
-        "fit", str(tmp_path / "table.csv"), "--target", "ill", "--formulation", "priced-points",
-        "--set", "lam=0.05", "--constraints", str(rules),
-    ])  # fmt: skip
-    assert fitted.exit_code == 0, fitted.output
-    assert "optimal" in fitted.output
-    written = tmp_path / "program.lp"
-    done = CliRunner().invoke(app, [
-        "export", str(tmp_path / "table.csv"), str(written), "--target", "ill",
-        "--formulation", "priced-points",
-    ])  # fmt: skip
-    assert done.exit_code == 0, done.output
+    asked = ("--target", "ill", "--formulation", "priced-points")
+    fitted = told("fit", csv, *asked, "--set", "lam=0.05", "--constraints", rules)
+    assert "optimal" in fitted
+    assert "brute_force" in told("fit", csv, *asked, "--solver", "brute-force")
+    told("export", csv, tmp_path / "program.lp", *asked)
+    assert (tmp_path / "program.lp").stat().st_size > 0
+    assert "priced-points" in told("compare", csv, "--target", "ill", "--formulations",
+                                   "priced_points", "--cv", 0)  # fmt: skip
+
+
+def test_an_estimator_keeps_certifies_and_reports_it(tmp_path: Path) -> None:
+    X, y = table()
+    given = {"prices": PRICES, "constraints": [AtLeastPoints("a", 1)]}
+    model = FormulationClassifier(formulation="priced_points", arguments=given).fit(X, y)
+    assert model.result_.objective == pytest.approx(cheapest(make_design(X, y), 1), abs=1e-9)
+    again = pickle.loads(pickle.dumps(model))
+    for each in (model, again):
+        assert verify_certificate(each.certificate(), X, y).proved
+        assert each.report(tmp_path / "page.html") == (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_solver_is_one_name_more_by_every_door() -> None:
+    X, y = table()
+    small: dict[str, Any] = {"coef_min": -1, "coef_max": 1}
+    by = SlimClassifier(solver="Brute-Force", **small).fit(X, y)
+    usual = SlimClassifier(**small).fit(X, y)
+    assert by.result_.solver == "brute_force"
+    assert by.result_.objective == pytest.approx(usual.result_.objective, abs=1e-9)
+    rows = compare(make_design(X, y), formulations=["slim"], cv=None, solver="highs", **small)
+    assert rows.results["slim", "exact"].objective == pytest.approx(by.result_.objective, abs=1e-9)
+
+
+def test_a_penalty_is_one_name_more_by_every_door(csv: str) -> None:
+    X, y = table()
+    mine = PenalisedClassifier("halved", lam=0.04).fit(X, y)
+    usual = PenalisedClassifier("l1", lam=0.02).fit(X, y)
+    np.testing.assert_allclose(mine.coef_, usual.coef_, atol=1e-4)
+    lams = [0.1, 0.02]
+    found = path(X.to_numpy(float), 2 * y - 1, penalty=Halved, lams=lams)
+    same = path(X.to_numpy(float), 2 * y - 1, penalty=L1, lams=[lam / 2 for lam in lams])
+    np.testing.assert_allclose(found.coefficients, same.coefficients, atol=1e-4)
+    asked = ("path", csv, "--target", "ill", "--lams", "0.1,0.02", "--json", "--penalty")
+    printed = json.loads(told(*asked, "halved"))
+    assert printed["penalty"] == "halved"
+    np.testing.assert_allclose(printed["coefficients"], found.coefficients, atol=1e-4)
+
+
+def test_a_loss_is_one_name_more_by_every_door(csv: str) -> None:
+    X, y = table()
+    mine = PenalisedClassifier(lam=0.04, loss="steep").fit(X, y)
+    usual = PenalisedClassifier(lam=0.02).fit(X, y)
+    assert mine.result_.gap <= 1e-6
+    np.testing.assert_allclose(2.0 * mine.coef_, usual.coef_, atol=5e-3)
+    np.testing.assert_allclose(mine.predict_proba(X), usual.predict_proba(X), atol=5e-3)
+    printed = json.loads(told("path", csv, "--target", "ill", "--penalty", "l1", "--loss", "steep",
+                              "--n-lams", 3, "--json"))  # fmt: skip
+    assert printed["loss"] == "steep"
+    assert printed["worst_gap"] <= 1e-6
 
 
 def test_every_card_the_toy_constraint_allows_is_known() -> None:

@@ -35,6 +35,7 @@ from milpscore.cli.groups import (
     settable,
     spelt,
 )
+from milpscore.cli.penalty import loss_names, penalty_names
 from milpscore.constraints import CONSTRAINTS
 from milpscore.formulations import FORMULATIONS
 
@@ -247,7 +248,7 @@ def export_command(
 
 
 def list_command() -> None:
-    """List formulations, their arguments, and the versions of the solvers."""
+    """List everything that is called by name, and the versions of the solvers."""
     from milpscore.solvers import SOLVERS
 
     typer.echo("Formulations (--formulation NAME; the arguments are the keys of --set)")
@@ -255,9 +256,14 @@ def list_command() -> None:
         description = (inspect.getdoc(FORMULATIONS[name]) or "").partition("\n")[0]
         typer.echo(f"\n  {spelt(name)}\n      {description}")
         typer.echo(_folded(f"arguments: {', '.join(settable(name))}"))
-    kinds = ", ".join(CONSTRAINTS)
-    typer.echo(f"\nConstraints (--constraints FILE, see docs/constraints.md)\n{_folded(kinds)}")
-    typer.echo(f"\nSolvers: {', '.join(SOLVERS)}\n")
+    for heading, names in (
+        ("Constraints (--constraints FILE, see docs/constraints.md)", CONSTRAINTS),
+        ("Penalties (path --penalty NAME)", penalty_names()),
+        ("Losses (path --loss NAME)", loss_names()),
+        ("Solvers (--solver NAME)", SOLVERS),
+    ):
+        typer.echo(f"\n{heading}\n{_folded(', '.join(names))}")
+    typer.echo()
     for package, role in _PACKAGES.items():
         typer.echo(f"  {package:9} {_version(package):14} {role}")
 

@@ -30,10 +30,10 @@ from milpscore.cli.groups import (
 )
 from milpscore.cli.penalty import (
     GRID_PENALTIES,
-    LOSSES,
-    SPELT_PENALTIES,
     loss_key,
+    loss_names,
     penalty_maker,
+    penalty_names,
 )
 from milpscore.core.errors import OptionError
 from milpscore.solvers.options import Options
@@ -50,11 +50,11 @@ Found: TypeAlias = "ProximalPath | FacetsGrid"
 def path_command(
     data: DataOptions,
     penalty: Annotated[
-        str, option(MODEL_PANEL, f"One of {', '.join(SPELT_PENALTIES)}.", metavar="NAME")
+        str, option(MODEL_PANEL, f"One of {', '.join(penalty_names())}.", metavar="NAME")
     ],
     output: OutputOptions,
     loss: Annotated[
-        str, option(MODEL_PANEL, f"One of {', '.join(LOSSES)}.", metavar="NAME")
+        str, option(MODEL_PANEL, f"One of {', '.join(loss_names())}.", metavar="NAME")
     ] = "logistic",
     gamma: Annotated[
         float | None,

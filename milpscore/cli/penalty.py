@@ -9,22 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from milpscore.cli.groups import parse_setting, spelt
 from milpscore.core.errors import DataError, OptionError
-from milpscore.losses.registry import EXACT_ONLY, LOSSES as ALL_LOSSES
+from milpscore.losses.registry import EXACT_ONLY, LOSSES
 from milpscore.penalties import PENALTIES
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
     from milpscore.core.terms import ProxPenalty
 
-SPELT_PENALTIES = [spelt(name) for name in PENALTIES if name not in {"box", "sparse_hull"}]
-"""Those with a weight lam; the others are sets, and a set makes no path."""
-
-LOSSES = [
-    spelt(name)
-    for name in ALL_LOSSES
-    if name not in EXACT_ONLY | {"multinomial", "poisson", "squared"}
-]
-"""The smooth losses of two classes."""
+_NO_PATH = {"box", "sparse_hull"}
+_NOT_FOR_TWO_CLASSES = EXACT_ONLY | {"multinomial", "poisson", "squared"}
 
 GRID_PENALTIES = ("facets", "scf")
 """Those with a unit gamma and a first slope of lam / gamma."""
@@ -32,11 +25,22 @@ GRID_PENALTIES = ("facets", "scf")
 _BY_OPTION = {"gamma": "--gamma", "expert": "--expert-features", "blocks": "--bins"}
 
 
+def penalty_names() -> list[str]:
+    """Penalties with a weight lam; the others are sets, and a set makes no path."""
+    return [spelt(name) for name in PENALTIES if name not in _NO_PATH]
+
+
+def loss_names() -> list[str]:
+    """The smooth losses of two classes."""
+    return [spelt(name) for name in LOSSES if name not in _NOT_FOR_TWO_CLASSES]
+
+
 def loss_key(name: str) -> str:
     """The registry's name of a loss as it was typed."""
-    if spelt(name) not in LOSSES:
-        raise OptionError(f"there is no --loss {name!r} for two classes; use {', '.join(LOSSES)}")
-    return name.replace("-", "_")
+    known = loss_names()
+    if spelt(name) not in known:
+        raise OptionError(f"there is no --loss {name!r} for two classes; use {', '.join(known)}")
+    return LOSSES.name_of(name)
 
 
 def penalty_maker(
@@ -77,11 +81,11 @@ def penalty_maker(
 
 def _class_of(name: str) -> type[Any]:
     """The penalty's class."""
-    if spelt(name) not in SPELT_PENALTIES:
-        close = get_close_matches(spelt(name), SPELT_PENALTIES, n=1)
+    known = penalty_names()
+    if spelt(name) not in known:
+        close = get_close_matches(spelt(name), known, n=1)
         hint = f"did you mean {close[0]}? " if close else ""
-        known = ", ".join(SPELT_PENALTIES)
-        raise OptionError(f"there is no --penalty {name!r}; {hint}there are {known}")
+        raise OptionError(f"there is no --penalty {name!r}; {hint}there are {', '.join(known)}")
     return PENALTIES[name]
 
 

@@ -28,7 +28,7 @@ from milpscore.data.checking import validated_frame
 from milpscore.data.columns import renamed
 from milpscore.fitting import MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
-from milpscore.losses.registry import link_of
+from milpscore.losses.registry import LINKS, link_of
 from milpscore.report import report
 from milpscore.scorecard import Scorecard, calibration_table, certified_card
 from milpscore.solvers.options import Options
@@ -42,13 +42,14 @@ _SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads")
 parameters = dataclass(kw_only=True, eq=False, repr=False)
 
 
-def _says_probabilities(estimator: Any) -> bool:
-    """Whether the loss is a likelihood of the two classes."""
+def says_probabilities(estimator: Any) -> bool:
+    """Whether the loss is a likelihood of the classes."""
     loss = getattr(estimator, "loss", None)
-    if loss is None or link_of(loss) is None:
+    name = getattr(loss, "name", loss)
+    if link_of(loss) is None and name != "multinomial":
         raise NotApplicableError(
-            f"the loss {getattr(loss, 'name', loss)!r} is no likelihood of two classes and gives "
-            "no probabilities: fit a risk score with loss='logistic' or 'probit'"
+            f"the loss {name!r} is no likelihood of the classes and gives no probabilities: use "
+            f"one of {', '.join(LINKS)}"
         )
     return True
 
@@ -211,7 +212,7 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
-    @available_if(_says_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """The risk of each row's total, and one minus it; risk scores only.
 
@@ -234,7 +235,7 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         risk = self.scorecard_.risks(totals)
         return np.column_stack([1.0 - risk, risk])
 
-    @available_if(_says_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of :meth:`predict_proba`, shape (n, 2); -inf where a risk rounds to 0 or 1."""
         with np.errstate(divide="ignore"):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
@@ -26,8 +27,9 @@ from milpscore.data import Binner, apply_columns, encode_labels
 from milpscore.data.checking import row_weights, validated_frame
 from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_names, renamed
 from milpscore.data.labels import class_weights
-from milpscore.estimators._cards import binary_labels
+from milpscore.estimators._cards import binary_labels, says_probabilities
 from milpscore.losses import LINKS, smooth_loss
+from milpscore.losses.registry import link_of
 from milpscore.proximal import ProximalPath, ProximalResult, fit_proximal, path
 from milpscore.proximal.engine import Algorithm, Maker
 
@@ -352,19 +354,6 @@ def _plain(frame: pd.DataFrame) -> bool:
     return all(isinstance(d, np.dtype) and d.kind in "iuf" for d in frame.dtypes.unique())
 
 
-_WITH_CHANCES = ("logistic", "multinomial", "probit")
-
-
-def has_chances(model: Any) -> bool:
-    """Whether the loss is the likelihood of a model of the classes."""
-    name = getattr(model.loss, "name", model.loss)
-    if str(name).replace("-", "_") not in _WITH_CHANCES:
-        raise AttributeError(
-            f"the loss {name!r} states no probabilities; use one of {', '.join(_WITH_CHANCES)}"
-        )
-    return True
-
-
 class PenalisedClassifierBase(ClassifierMixin, PenalisedModel):
     """Base of the classifiers: two classes, or any number with ``loss="multinomial"``.
 
@@ -416,7 +405,7 @@ class PenalisedClassifierBase(ClassifierMixin, PenalisedModel):
         chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(np.intp)
         return np.asarray(self.classes_[chosen])
 
-    @available_if(has_chances)  # type: ignore[untyped-decorator]
+    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities; for the losses logistic, probit and multinomial only.
 
@@ -430,13 +419,11 @@ class PenalisedClassifierBase(ClassifierMixin, PenalisedModel):
         """
         scores = self.decision_function(X)
         if scores.ndim == 2:
-            chance = np.exp(scores - scores.max(axis=1, keepdims=True))
-            return np.asarray(chance / chance.sum(axis=1, keepdims=True))
-        loss = smooth_loss(self.loss).name
-        positive = LINKS[loss if loss in LINKS else "logistic"]
+            return np.asarray(softmax(scores, axis=1))
+        positive = LINKS[str(link_of(self.loss))]
         return np.column_stack([positive(-scores), positive(scores)])
 
-    @available_if(has_chances)  # type: ignore[untyped-decorator]
+    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of :meth:`predict_proba`, shape (n, K)."""
         return np.asarray(np.log(self.predict_proba(X)))
