@@ -1,10 +1,12 @@
-"""Imports run downwards only: the contract of pyproject.toml holds, and it can fail."""
+"""Imports run downwards only, and a room is entered by its doors; both checks can fail."""
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,50 @@ def test_the_contract_refuses(files: dict[str, str], tmp_path: Path) -> None:
     done = lint_imports(house(tmp_path, files))
     assert done.returncode == 1
     assert "Imports run downwards only" in done.stdout
+
+
+def through_windows(root: Path) -> Iterator[str]:
+    """Imports of a room's private modules from outside it, below a folder."""
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).parts
+        own = parts[1].removesuffix(".py") if parts[0] == "milpscore" and len(parts) > 1 else None
+        if ".venv" in parts or "build" in parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = [f"{node.module or ''}.{each.name}" for each in node.names]
+            elif isinstance(node, ast.Import):
+                names = [each.name for each in node.names]
+            else:
+                continue
+            for name in names:
+                package, _, rest = name.partition(".")
+                room, _, inside = rest.partition(".")
+                private = any(each.startswith("_") for each in inside.split(".")[:-1])
+                if package == "milpscore" and private and room != own:
+                    yield f"{path.relative_to(root)}:{node.lineno} {name}"
+
+
+def test_rooms_are_entered_by_their_doors() -> None:
+    assert not list(through_windows(ROOT))
+
+
+def test_a_window_is_seen(tmp_path: Path) -> None:
+    house(
+        tmp_path,
+        {
+            "data/_inner.py": "from milpscore.data._other import f\n",
+            "solvers/a.py": "from milpscore.data._inner import g\nimport milpscore.data.open\n",
+        },
+    )
+    assert list(through_windows(tmp_path)) == ["milpscore/solvers/a.py:1 milpscore.data._inner.g"]
+
+
+def test_files_can_be_read_at_a_sitting() -> None:
+    long = [
+        str(path.relative_to(ROOT))
+        for folder in ("milpscore", "experiments", "tests", "benchmarks")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if len(path.read_text(encoding="utf-8").splitlines()) > 800
+    ]
+    assert not long
