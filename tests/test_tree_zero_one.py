@@ -61,8 +61,8 @@ class Problem:
 
     @property
     def threshold_range(self) -> tuple[int, int]:
-        sizes = [int(np.abs(self.choices(j)).max(initial=0)) for j in range(self.X.shape[1])]
-        most = int((np.abs(self.X).max(axis=0, initial=0) * np.array(sizes, dtype=int)).sum()) + 3
+        sizes = np.maximum(*(np.abs(end) for end in with_sets(self)))
+        most = int((np.abs(self.X).max(axis=0, initial=0) * sizes).sum()) + 3
         return (
             -most if self.t_lower is None else self.t_lower,
             most if self.t_upper is None else self.t_upper,
