@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from milpscore.certificate import Certificate, certify
 from milpscore.constraints import Constraint
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, NotApplicableError, OptionError, SolverError
@@ -29,9 +28,11 @@ from milpscore.data.columns import renamed
 from milpscore.fitting import MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.losses.registry import LINKS, link_of
-from milpscore.report import report
 from milpscore.scorecard import Scorecard, calibration_table, certified_card
 from milpscore.solvers.options import Options
+
+if TYPE_CHECKING:
+    from milpscore.certificate import Certificate
 
 PerColumn: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Intercept = Literal["zero", "integer", "real"]
@@ -280,6 +281,8 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         -------
         Certificate
         """
+        from milpscore.certificate import certify
+
         return certify(self.program_, self.result_, **options)
 
     def report(self, path: str | Path | None = None, **options: Any) -> str:
@@ -297,6 +300,8 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         str
             The page.
         """
+        from milpscore.report import report
+
         statement = self.program_.statement
         given = {"statement": statement, "result": self.result_, **options}
         return report(self.scorecard_, statement.design, path=path, **given)
