@@ -265,10 +265,10 @@ CASES: dict[str, list[Case]] = {
     ],
 }
 FLAT = [(name, k) for name, cases in CASES.items() for k in range(len(cases))]
-FAST = {"risk_score": 2}
+FAST = {"risk_score": 1}
 """Seeds that are tried at once; the others, up to twelve, belong to the slow tests."""
 SEEDED = [
-    pytest.param(name, k, seed, marks=[] if seed < FAST.get(name, 5) else pytest.mark.slow)
+    pytest.param(name, k, seed, marks=[] if seed < FAST.get(name, 4) else pytest.mark.slow)
     for name, k in FLAT
     for seed in SEEDS
 ]

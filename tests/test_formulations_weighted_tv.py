@@ -83,7 +83,9 @@ def test_the_solver_s_gap_is_below_the_least_jump() -> None:
 
 
 @pytest.mark.parametrize("how", ["array", "data"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 12))]
+)
 def test_optimum_equals_enumeration(seed: int, how: str) -> None:
     d, v = weighted(seed)
     lam, given = (0.05, v.tolist()) if how == "array" else (0.3, "data")

@@ -173,17 +173,7 @@ class DecisionRule:
         return float(self.step / 2)
 
     def totals(self, X: npt.ArrayLike, points: npt.ArrayLike) -> FloatArray:
-        """Totals w.x of the rows of X, put back on the grid where rounding left it.
-
-        Parameters
-        ----------
-        X : array of shape (n, p)
-        points : array of shape (p,)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Totals w.x of the rows of X, put back on the grid where rounding left it."""
         values = np.asarray(X, dtype=np.float64)
         weights = np.asarray(points, dtype=np.float64)
         raw = values @ weights
@@ -204,14 +194,6 @@ class DecisionRule:
 
         On the grid it is total - T + step/2. Off the grid a total between T - step/2 and T gets
         half its (negative) distance to T instead, which keeps both the sign and the order.
-
-        Parameters
-        ----------
-        totals : ndarray of shape (n,), from :meth:`totals`
-
-        Returns
-        -------
-        ndarray of shape (n,)
         """
         distance = np.asarray(totals, dtype=np.float64) - float(self.threshold)
         shifted = distance + self.offset

@@ -27,20 +27,16 @@ class RowLoss(Protocol):
     @property
     def name(self) -> str:
         """The loss's name in tables and registries."""
-        ...
 
     @property
     def task(self) -> LossTask:
         """What kind of answers it reads."""
-        ...
 
     def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
         """Row losses, shape (n,)."""
-        ...
 
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
         """sup over z of <u, z> - value(z), shape (n,); infinite outside its domain."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,29 +24,23 @@ class Requirement(Protocol):
     @property
     def name(self) -> str:
         """What messages call it; no two of a statement share one."""
-        ...
 
     @property
     def key(self) -> str:
         """The component of the model's block ``rules`` that holds its rows."""
-        ...
 
     @property
     def limits_answers(self) -> bool:
         """Whether the intercept matters to it, as it does to a limit on errors."""
-        ...
 
     def violation(self, statement: Statement, card: Card) -> str:
         """A sentence where the card breaks it, from exact totals of the raw rows; else empty."""
-        ...
 
     def allows(self, points: IntArray) -> BoolArray:
         """Which rows of ``points``, shape (V, p), meet whatever needs no intercept; shape (V,)."""
-        ...
 
     def allows_answers(self, positive: BoolArray) -> BoolArray:
         """Which columns of answers to merged rows, shape (m, V), keep to the limits on errors."""
-        ...
 
     def allows_cuts(self, place: IntArray, cuts: int) -> BoolArray:
         """Which of the ways to cut sorted totals keep to the limits on errors; shape (cuts,).
@@ -54,26 +48,21 @@ class Requirement(Protocol):
         ``place``, shape (n,), holds each raw row's position among the distinct totals; cut k
         answers positive from the k-th of them on.
         """
-        ...
 
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
         """Whether a card with points on ``included`` and none on ``excluded`` may meet it.
 
         A column whose points are still free, 0 among them, belongs to neither.
         """
-        ...
 
     def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
         """The ranges of all points, shape (p,), cut down to what it allows one by one."""
-        ...
 
     def excess(self, points: IntArray) -> FloatArray:
         """How far rows of points, shape (V, p), are from meeting it: 0 where they do."""
-        ...
 
     def as_mapping(self) -> dict[str, Any]:
         """What it demands, as the entry of a file of constraints."""
-        ...
 
 
 InterceptKind = Literal["zero", "integer", "real", "grid"]
