@@ -176,7 +176,7 @@ def report_command(
     """
     from milpscore.certificate import verify_certificate
     from milpscore.report import report
-    from milpscore.report.again import compared_again
+    from milpscore.report.subject import compared_again
 
     require_folder(out)
     given = _card_or_certificate(card)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from os import PathLike
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -45,20 +45,10 @@ def read_frame(source: Source) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         return as_frame(source)
     try:
-        header = pd.read_csv(
-            source, sep="\0", header=None, nrows=1, dtype=str, encoding="utf-8-sig", quoting=3
-        )
-        first = str(header.iloc[0, 0])
+        line: dict[str, Any] = {"header": None, "nrows": 1, "dtype": str, "encoding": "utf-8-sig"}
+        first = str(pd.read_csv(source, sep="\0", quoting=3, **line).iloc[0, 0])
         separator = max(",;\t", key=first.count)
-        names = pd.read_csv(
-            source,
-            sep=separator,
-            header=None,
-            nrows=1,
-            dtype=str,
-            keep_default_na=False,
-            encoding="utf-8-sig",
-        )
+        names = pd.read_csv(source, sep=separator, keep_default_na=False, **line)
         with warnings.catch_warnings():
             # pandas drops surplus fields with a warning, or takes the first ones as row names.
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -88,28 +78,6 @@ def read_frame(source: Source) -> pd.DataFrame:
     return as_frame(with_names(frame, names.iloc[0].tolist()))
 
 
-@overload
-def read_table(
-    source: Source,
-    target: str,
-    *,
-    positive: Any = None,
-    missing: Missing = "error",
-    weights: None = None,
-) -> tuple[pd.DataFrame, pd.Series[Any]]: ...
-
-
-@overload
-def read_table(
-    source: Source,
-    target: str,
-    *,
-    positive: Any = None,
-    missing: Missing = "error",
-    weights: str,
-) -> tuple[pd.DataFrame, pd.Series[Any], pd.Series[Any]]: ...
-
-
 def read_table(
     source: Source,
     target: str,
@@ -117,7 +85,7 @@ def read_table(
     positive: Any = None,
     missing: Missing = "error",
     weights: str | None = None,
-) -> tuple[pd.DataFrame, pd.Series[Any]] | tuple[pd.DataFrame, pd.Series[Any], pd.Series[Any]]:
+) -> tuple[pd.DataFrame, *tuple[pd.Series[Any], ...]]:
     """Read a table and split it into features and labels.
 
     Parameters

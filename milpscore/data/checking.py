@@ -20,8 +20,13 @@ RawKind = Literal["numeric", "boolean", "text", "category"]
 MAX_CELLS = 50_000_000
 """Cells of a dense matrix (400 MB) beyond which no design is built."""
 
-_NUMBERS = frozenset({"integer", "floating", "mixed-integer-float", "decimal"})
-_TEXTS = frozenset({"string", "mixed-integer", "mixed"})
+_KINDS: dict[str, RawKind] = {
+    "categorical": "category",
+    "boolean": "boolean",
+    **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal", "empty"), "numeric"),
+    **dict.fromkeys(("string", "mixed-integer", "mixed"), "text"),
+}
+"""What pandas infers of a column's values -> how they are used."""
 
 
 def listing(names: Iterable[Any], limit: int = 5) -> str:
@@ -52,13 +57,15 @@ def as_frame(
     if X is None:
         raise DataError("X is None; pass a table with one row per sample and one column a feature.")
     frame = X if isinstance(X, pd.DataFrame) else _from_array(X, feature_names)
-    names = _texts(frame.columns)
-    if only is None:
-        _check_names(names)
-    else:
-        kept = _positions(names, only)
-        frame = frame.iloc[:, kept]
-        names = [names[j] for j in kept]
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise DataError(
+            "the columns of X have names on several levels; flatten them first, for example"
+            " X.columns = X.columns.map('_'.join)."
+        )
+    names = ["" if pd.isna(name) else str(name).strip() for name in frame.columns]
+    kept = _positions(names, only)
+    if only is not None:
+        frame, names = frame.iloc[:, kept], [names[j] for j in kept]
     if only is None and frame.shape[1] == 0:
         raise DataError(
             f"X has 0 feature(s) (shape=({len(frame)}, 0)) while a minimum of 1 is required."
@@ -93,18 +100,13 @@ def _from_array(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:
             " pass one name for each column, in order."
         )
     names = feature_names if feature_names is not None else default_names(array.shape[1])
-    frame = pd.DataFrame(array, columns=_index(names), copy=False)
+    frame = with_names(pd.DataFrame(array, copy=False), names)
     return frame.infer_objects() if array.dtype == object else frame
-
-
-def _index(names: Sequence[Any]) -> pd.Index[Any]:
-    index: pd.Index[Any] = pd.Index(list(names), dtype="object")
-    return index
 
 
 def with_names(frame: pd.DataFrame, names: Sequence[Any]) -> pd.DataFrame:
     """The same values under other column names."""
-    return frame.set_axis(_index(names), axis=1)
+    return frame.set_axis(pd.Index(list(names), dtype=object), axis=1)
 
 
 def default_names(count: int) -> list[str]:
@@ -112,34 +114,16 @@ def default_names(count: int) -> list[str]:
     return [f"x{j}" for j in range(count)]
 
 
-def _texts(names: pd.Index[Any]) -> list[str]:
-    """Column names as text; nameless ones become ''."""
-    if isinstance(names, pd.MultiIndex):
-        raise DataError(
-            "the columns of X have names on several levels; flatten them first, for example"
-            " X.columns = X.columns.map('_'.join)."
-        )
-    return ["" if pd.isna(name) else str(name).strip() for name in names]
-
-
-def _check_names(names: Sequence[str]) -> None:
-    nameless = [position for position, name in enumerate(names, start=1) if not name]
-    if nameless:
+def _positions(names: Sequence[str], wanted: Collection[str] | None) -> list[int]:
+    """Where the wanted columns stand, by default all; they must be there, named, and once."""
+    counts = Counter(names)
+    if wanted is None and counts[""]:
+        nameless = [position for position, name in enumerate(names, start=1) if not name]
         raise DataError(
             f"column number {listing(nameless)} has no name. If it is a row index, drop it (pandas"
             " writes it unless to_csv(index=False)); otherwise give it a name."
         )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise DataError(
-            f"column name(s) used more than once: {listing(twice)} (blanks at either end do not"
-            " count). Rename or drop the copies."
-        )
-
-
-def _positions(names: Sequence[str], wanted: Collection[str]) -> list[int]:
-    """Where the wanted columns stand; an error naming those that are absent or ambiguous."""
-    counts = Counter(names)
+    wanted = counts if wanted is None else wanted
     absent = [name for name in wanted if not counts[name]]
     if absent:
         raise DataError(
@@ -149,7 +133,8 @@ def _positions(names: Sequence[str], wanted: Collection[str]) -> list[int]:
     twice = [name for name in wanted if counts[name] > 1]
     if twice:
         raise DataError(
-            f"column name(s) used more than once: {listing(twice)}. Rename or drop the copies."
+            f"column name(s) used more than once: {listing(twice)} (blanks at either end do not"
+            " count). Rename or drop the copies."
         )
     place = {name: j for j, name in enumerate(names)}
     return [place[name] for name in wanted]
@@ -166,28 +151,18 @@ def check_size(rows: int, cols: int, what: str) -> None:
 
 def raw_kind(series: pd.Series[Any]) -> RawKind:
     """Tell numbers, booleans, text and categoricals apart; refuse everything else."""
-    dtype: Any = series.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        return "category"
-    if pd.api.types.is_complex_dtype(dtype):
+    inferred = pd.api.types.infer_dtype(series, skipna=True)
+    if inferred in _KINDS:
+        return _KINDS[inferred]
+    if inferred == "complex":
         raise DataError(
             f"column {series.name!r} holds complex numbers. Complex data not supported:"
             " split it into real columns."
         )
-    if pd.api.types.is_bool_dtype(dtype):
-        return "boolean"
-    if pd.api.types.is_numeric_dtype(dtype):
-        return "numeric"
-    inferred = pd.api.types.infer_dtype(series, skipna=True)
-    if inferred in _NUMBERS or inferred == "empty":
-        return "numeric"
-    if inferred == "boolean":
-        return "boolean"
-    if inferred in _TEXTS:
-        return "text"
     raise DataError(
-        f"column {series.name!r} holds {inferred} values ({dtype}), which are neither numbers nor"
-        " text. Convert it first (a date, for example, into days since a fixed day), or drop it."
+        f"column {series.name!r} holds {inferred} values ({series.dtype}), which are neither"
+        " numbers nor text. Convert it first (a date, for example, into days since a fixed day), or"
+        " drop it."
     )
 
 
@@ -310,4 +285,4 @@ def validated_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     if reset:
         return frame
     names = getattr(estimator, "feature_names_in_", default_names(estimator.n_features_in_))
-    return frame.set_axis(pd.Index(list(names), dtype=object), axis=1)
+    return with_names(frame, names)

@@ -176,27 +176,19 @@ def _fill(
         )
     if "category" in kinds:
         _fill_categories(values, series, columns, places, unseen)
-    elif kinds != {"missing"}:
-        _fill_numbers(values, series, columns, places)
-    absent = series.isna().to_numpy()
-    for j in places:
-        if columns[j].kind == "missing":
-            values[:, j] = absent
-    foreseen = "missing" in kinds or (unseen == "zero" and "numeric" not in kinds)
-    return 0 if foreseen else int(absent.sum())
-
-
-def _fill_numbers(
-    values: FloatArray, series: pd.Series[Any], columns: Sequence[Column], places: Sequence[int]
-) -> None:
-    numbers = to_numbers(series)
+    numbers = np.empty(0) if kinds <= {"category", "missing"} else to_numbers(series)
+    absent = np.isnan(numbers) if numbers.size else series.isna().to_numpy()
     for j in places:
         column = columns[j]
-        if column.kind == "numeric":
-            values[:, j] = np.where(np.isnan(numbers), 0.0, numbers)
-        elif column.kind in {"interval", "step"}:
-            # A step's upper bound is infinite; a missing value compares false with everything.
+        if column.kind == "missing":
+            values[:, j] = absent
+        elif column.kind == "numeric":
+            values[:, j] = np.where(absent, 0.0, numbers)
+        elif column.kind != "category":
+            # a step's upper bound is infinite; a missing value compares false with everything
             values[:, j] = (numbers >= column.lower) & (numbers < column.upper)
+    foreseen = "missing" in kinds or (unseen == "zero" and "numeric" not in kinds)
+    return 0 if foreseen else int(absent.sum())
 
 
 def _fill_categories(

@@ -44,6 +44,8 @@ class Chart:
 
 def roc_chart(roc: Roc, cuts: Cuts) -> Chart:
     """The curve with its band; the mark stands at the card's threshold."""
+    from matplotlib.ticker import PercentFormatter
+
     figure, ax = _axes()
     false, true = 1 - cuts.specificity, cuts.sensitivity
     ax.plot([0, 1], [0, 1], color="0.55", linewidth=1, linestyle=":")
@@ -57,7 +59,8 @@ def roc_chart(roc: Roc, cuts: Cuts) -> Chart:
     ax.text(0.98, 0.04, f"area {area}", ha="right")
     ax.set_xlabel("1 \u2212 specificity")
     ax.set_ylabel("sensitivity")
-    _in_per_cent(ax, "both")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(xmax=1.0))
     said = (
         "Sensitivity against one minus specificity over all thresholds. The area below the curve "
         f"is {roc.area:.3f}, 95 % interval {roc.area_lower:.3f} to {roc.area_upper:.3f}. At the "
@@ -69,6 +72,8 @@ def roc_chart(roc: Roc, cuts: Cuts) -> Chart:
 
 def totals_chart(subject: Subject, found: Histogram, cuts: Cuts) -> Chart:
     """Positive rows upwards, negative rows downwards, the threshold between them."""
+    from matplotlib.ticker import MaxNLocator
+
     negative, positive = (printable(str(label)) for label in subject.card.classes)
     figure, ax = _axes()
     width, middle = found.right - found.left, (found.left + found.right) / 2
@@ -85,7 +90,8 @@ def totals_chart(subject: Subject, found: Histogram, cuts: Cuts) -> Chart:
     ax.text(0.01, 0.03, f"\u2193 {_short(negative)}", va="bottom", transform=ax.transAxes)
     ax.set_xlabel("total (points)")
     ax.set_ylabel("rows")
-    _whole_ticks(ax, "both")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):.0f}")
     said = (
         f"Rows at each total: {positive} upwards, {negative} downwards. The card's threshold is "
@@ -194,22 +200,6 @@ def _cut_places(subject: Subject, found: Histogram, cuts: Cuts) -> FloatArray:
     distinct = np.unique(subject.totals[subject.counted])
     ends = np.r_[found.left[0], (distinct[1:] + distinct[:-1]) / 2, found.right[-1]]
     return np.asarray(ends[np.searchsorted(distinct, cuts.thresholds)])
-
-
-def _in_per_cent(ax: Axes, which: str) -> None:
-    """Ticks of shares."""
-    from matplotlib.ticker import PercentFormatter
-
-    for axis in (ax.xaxis, ax.yaxis) if which == "both" else (ax.yaxis,):
-        axis.set_major_formatter(PercentFormatter(xmax=1.0))
-
-
-def _whole_ticks(ax: Axes, which: str) -> None:
-    """Ticks at whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    for axis in (ax.xaxis, ax.yaxis) if which == "both" else (ax.yaxis,):
-        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
 
 
 def _short(text: str, length: int = 40) -> str:

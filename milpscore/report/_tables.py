@@ -31,28 +31,19 @@ _KINDS = {
 _MOST_ROWS = 200
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
-    """Cells of printable text; the first ``words`` columns hold words, the others figures."""
+    """Cells made printable; the first ``words`` columns hold words, the others figures."""
 
     caption: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    heads: Iterable[str]
+    rows: Iterable[Iterable[str]]
     words: int = 1
     marked: int | None = None  # the row that is the card's own
 
-
-def table(
-    caption: str,
-    heads: Iterable[str],
-    rows: Iterable[Iterable[str]],
-    *,
-    words: int = 1,
-    marked: int | None = None,
-) -> Table:
-    """The table with every text made printable."""
-    cells = [[printable(cell) for cell in row] for row in rows]
-    return Table(printable(caption), [*map(printable, heads)], cells, words, marked)
+    def __post_init__(self) -> None:
+        self.caption, self.heads = printable(self.caption), [*map(printable, self.heads)]
+        self.rows = [[*map(printable, row)] for row in self.rows]
 
 
 def signed(text: str) -> str:
@@ -63,7 +54,7 @@ def signed(text: str) -> str:
 def verification_table(verification: Verification) -> Table:
     """What each part of a certificate came to."""
     rows = [(part.name, str(part.status), part.sentence) for part in verification.parts]
-    return table("The certificate, part by part", ("Part", "Status", "Why"), rows, words=3)
+    return Table("The certificate, part by part", ("Part", "Status", "Why"), rows, words=3)
 
 
 def threshold_label(subject: Subject, cuts: Cuts, k: int) -> str:
@@ -88,7 +79,7 @@ def thresholds_table(subject: Subject, cuts: Cuts) -> Table:
     note = f"; {cuts.left_out} totals between these are left out" if cuts.left_out else ""
     heads = ("Positive from", "True positive", "False positive", "False negative",
              "True negative", "Sensitivity", "Specificity", "Error")  # fmt: skip
-    return table(f"What other thresholds would answer{note}", heads, rows, marked=cuts.own)
+    return Table(f"What other thresholds would answer{note}", heads, rows, marked=cuts.own)
 
 
 def shares_table(subject: Subject, found: DataFrame) -> Table:
@@ -105,7 +96,7 @@ def shares_table(subject: Subject, found: DataFrame) -> Table:
         for row in found.to_dict("records")
     ]
     heads = ["Total", *(["Stated risk"] if stated else []), "Observed", "95 % interval", "Rows"]
-    return table("Observed share by total", heads, rows)
+    return Table("Observed share by total", heads, rows)
 
 
 def comparison_table(frame: DataFrame) -> tuple[Table, list[str]]:
@@ -123,7 +114,7 @@ def comparison_table(frame: DataFrame) -> tuple[Table, list[str]]:
     rows = [_comparison_row(row, held_out) for row in records]
     heads = ["Program", "Kind", "Claim", "Objective", "Bound", "Gap", "Terms", "Right",
              *(["Right, held out"] if held_out else []), "Seconds"]  # fmt: skip
-    made = table("Exact programs, their relaxations, and rounded cards", heads, rows, words=3)
+    made = Table("Exact programs, their relaxations, and rounded cards", heads, rows, words=3)
     return made, [
         f"{row['formulation']}: {row['message']}"
         for row in records
@@ -170,7 +161,7 @@ def pool_table(pool: Any) -> Table:
     ][:_MOST_ROWS]
     unused = len(ranges) - len(used)
     note = f"; {unused} columns have points in none" if unused else ""
-    return table(f"Ranges over the pool{note}", ["Column", *wanted.values()], rows)
+    return Table(f"Ranges over the pool{note}", ["Column", *wanted.values()], rows)
 
 
 def checks_table(checks: Checks, subject: Subject) -> Table:
@@ -194,7 +185,7 @@ def checks_table(checks: Checks, subject: Subject) -> Table:
         ("Constant columns", _names(checks.constant)),
         ("Missing values", _missing(checks)),
     ]
-    return table("Data checks", ("Check", "Found"), rows, words=2)
+    return Table("Data checks", ("Check", "Found"), rows, words=2)
 
 
 def _share(checks: Checks, subject: Subject) -> str:

@@ -13,6 +13,7 @@ from pandas import DataFrame
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.report.subject import Subject
 from milpscore.scorecard import calibration_table
+from milpscore.scorecard.risks import round_up
 
 MOST_CUTS = 400
 """So many thresholds are listed at most."""
@@ -118,16 +119,19 @@ def roc_of(subject: Subject, random_state: int = 0, draws: int = DRAWS) -> Roc:
     totals, weight = subject.totals[counted], subject.design.weight[counted]
     hit = subject.positive[counted]
     distinct, where = np.unique(-totals, return_inverse=True)  # the highest total comes first
-    masses = [_mass(where, weight, side, len(distinct)) for side in (~hit, hit)]
-    false, true = (_rates(mass[None])[0] for mass in masses)
+    count = len(distinct)
+    false, true = (
+        _rates(np.bincount(where, weights=weight * side, minlength=count)[None])[0]
+        for side in (~hit, hit)
+    )
     band = np.empty((draws, len(_GRID)))
     areas = np.empty(draws)
-    step = max(1, _CELLS // max(len(distinct), len(totals)))
+    step = max(1, _CELLS // max(count, len(totals)))
     for first in range(0, draws, step):
         part = slice(first, min(first + step, draws))
         size = part.stop - part.start
         drawn = [
-            _rates(_resampled(where, weight, side, len(distinct), size, random))
+            _rates(_resampled(where[side], weight[side], count, size, random))
             for side in (~hit, hit)
         ]
         areas[part] = _area(*drawn)
@@ -138,23 +142,15 @@ def roc_of(subject: Subject, random_state: int = 0, draws: int = DRAWS) -> Roc:
     return Roc(false, true, _GRID, lower, upper, area, float(low), float(high), draws)
 
 
-def _mass(
-    where: npt.NDArray[np.intp], weight: FloatArray, side: npt.NDArray[np.bool_], count: int
-) -> FloatArray:
-    """Weight of one class at each total."""
-    return np.bincount(where, weights=weight * side, minlength=count).astype(np.float64)
-
-
 def _resampled(
     where: npt.NDArray[np.intp],
     weight: FloatArray,
-    side: npt.NDArray[np.bool_],
     count: int,
     size: int,
     random: np.random.Generator,
 ) -> FloatArray:
-    """Weight of one class at each total in ``size`` bootstrap samples, shape (size, count)."""
-    pairs = np.stack([where[side].astype(np.float64), weight[side]])
+    """Weight of some rows at each total in ``size`` bootstrap samples, shape (size, count)."""
+    pairs = np.stack([where.astype(np.float64), weight])
     groups, rows = np.unique(pairs, axis=1, return_counts=True)
     drawn = random.multinomial(int(rows.sum()), rows / rows.sum(), size=size) * groups[1]
     place = groups[0].astype(np.intp)
@@ -187,7 +183,7 @@ def histogram_of(subject: Subject, most: int = 40) -> Histogram:
     span = float(distinct[-1] - distinct[0])
     cut = float(subject.card.threshold)
     if span / width > most:
-        width = _round_up(span / most)
+        width = float(round_up(span / most))
         # the threshold is the end of a bin, so that none straddles it
         first = cut + np.floor((distinct[0] - cut) / width) * width
     else:
@@ -197,12 +193,6 @@ def histogram_of(subject: Subject, most: int = 40) -> Histogram:
     left = first + width * np.arange(count)
     rows = [np.bincount(place[side], minlength=count).astype(np.int64) for side in (~hit, hit)]
     return Histogram(left, left + width, *rows)
-
-
-def _round_up(width: float) -> float:
-    """The next 1, 2 or 5 times a power of ten."""
-    power = 10.0 ** np.floor(np.log10(width))
-    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= width * (1 - 1e-9)))
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from milpscore.certificate import Verification
 from milpscore.core.design import FloatArray
 from milpscore.core.grid import common_step
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
+from milpscore.data.checking import listing
 from milpscore.report._tables import signed
 from milpscore.report.subject import Subject
-from milpscore.scorecard.rows import number, printable, rounded_down
+from milpscore.scorecard.rows import finite, number, printable, rounded_down
 from milpscore.verify import evaluate
 
 Standing = Literal["optimal", "gap", "feasible", "none", "other data", "contradicted"]
@@ -32,17 +33,12 @@ class Proof:
     standing: Standing
     headline: str
     own: str = ""
-    sentences: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()  # what stands below the headline, after ``own``
 
     @property
     def warns(self) -> bool:
         """Whether nothing is claimed because something speaks against it."""
         return self.standing in ("other data", "contradicted")
-
-    @property
-    def below(self) -> tuple[str, ...]:
-        """What stands below the headline."""
-        return (*([self.own] if self.own else []), *self.sentences)
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ def proof_of(subject: Subject, verification: Verification | None = None) -> Proo
             "The certificate is not to be believed: nothing is claimed for this card.",
             sentences=(f"Why: {against}.",),
         )
-    objective, bound = float(record["objective"]), _finite(record.get("bound"))
+    objective, bound = float(record["objective"]), finite(record.get("bound"))
     claim = str(claim_of(True, objective, -math.inf if bound is None else bound, trivial=0.0))
     rest = _rest(subject, verification, bound)
     if claim == "feasible" or bound is None:
@@ -104,7 +100,12 @@ def proof_of(subject: Subject, verification: Verification | None = None) -> Proo
         return Proof("optimal", headline, own, (*more, *rest))
     headline = f"{proved[0]}: so much is proved, and no more."
     more = [f"{each}: proved too." for each in proved[1:]]
-    return Proof("gap", headline, own, (*more, _open(objective, bound), *rest))
+    distance = (
+        "Whether a better card exists is not known: with its penalty this card has a loss of "
+        f"{objective:.6g}, and the bound is {rounded_down(bound)} (gap "
+        f"{relative_gap(objective, bound):.1%})."
+    )
+    return Proof("gap", headline, own, (*more, distance, *rest))
 
 
 # ---------------------------------------------------------------- what speaks against it
@@ -117,7 +118,8 @@ def _other_data(subject: Subject) -> Proof:
         head = "These are not known to be the data the card was certified on"
         why = "The card does not name the data it was certified on."
     elif subject.absent:
-        why = f"These data lack columns the card was made from: {_listing(subject.absent)}."
+        absent = listing(map(printable, subject.absent))
+        why = f"These data lack columns the card was made from: {absent}."
     else:
         why = "The fingerprint of these data is not the one on the card."
     return Proof(
@@ -135,7 +137,7 @@ def _contradiction(subject: Subject, verification: Verification | None) -> str:
     for part in verification.parts if verification else ():
         if part.status == "refuted":
             return f"{part.name}: {part.sentence}"
-    figures = {name: _finite(record.get(name)) for name in ("objective", "loss", "penalty")}
+    figures = {name: finite(record.get(name)) for name in ("objective", "loss", "penalty")}
     if any(value is None or value < 0 for value in figures.values()):
         return "it states no objective, loss or penalty"
     objective, loss, penalty = (float(value or 0.0) for value in figures.values())
@@ -145,14 +147,9 @@ def _contradiction(subject: Subject, verification: Verification | None) -> str:
     ):
         if not abs(said - true) <= _AGREE * max(1.0, abs(true)):
             return f"the {name} it records is {said:.9g}, on these data it is {true:.9g}"
-    bound = _finite(record.get("bound"))
+    bound = finite(record.get("bound"))
     if bound is not None and bound > objective + CLAIM_TOLERANCE * max(1.0, abs(objective)):
         return f"its bound {bound:.9g} lies above the card's own objective {objective:.9g}"
-    return _not_allowed(subject)
-
-
-def _not_allowed(subject: Subject) -> str:
-    """Which demand of the statement the card breaks; empty where it breaks none."""
     broken = () if subject.statement is None else subject.statement.violations(subject.card.card)
     return f"the statement does not allow the card ({broken[0]})" if broken else ""
 
@@ -201,15 +198,6 @@ def _objective_proved(subject: Subject, bound: float) -> str:
     return f"No card {_kind(subject)} has {what} below {rounded_down(bound)} on these data"
 
 
-def _open(objective: float, bound: float) -> str:
-    """How far a bound is from the card."""
-    return (
-        f"Whether a better card exists is not known: with its penalty this card has a loss of "
-        f"{objective:.6g}, and the bound is {rounded_down(bound)} (gap "
-        f"{relative_gap(objective, bound):.1%})."
-    )
-
-
 def _kind(subject: Subject) -> str:
     """Which cards a bound speaks of, as the words after "No card"."""
     allowed = subject.allowed
@@ -218,7 +206,8 @@ def _kind(subject: Subject) -> str:
         return f"that the program {formulation!r} allowed (its limits are not in the card's file)"
     parts = []
     if allowed.get("max_terms") is not None:
-        limit, single = int(allowed["max_terms"]), _single_columns(subject)
+        limit, card = int(allowed["max_terms"]), subject.card
+        single = len(card.features) == len(card.columns)  # a feature is a column
         word = ("term" if single else "column") + ("" if limit == 1 else "s")
         parts.append(f"at most {limit} {word}{'' if single else ' with points'}")
     low, high = int(allowed["coef_min"]), int(allowed["coef_max"])
@@ -231,11 +220,6 @@ def _kind(subject: Subject) -> str:
     return "with " + (
         " and ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])} and {parts[-1]}"
     )
-
-
-def _single_columns(subject: Subject) -> bool:
-    """Whether every raw feature is one design column."""
-    return len(subject.card.features) == len(subject.card.columns)
 
 
 def _this_card(subject: Subject) -> str:
@@ -290,16 +274,3 @@ def _loss_name(subject: Subject) -> str:
     if record.get("loss_name"):
         return str(record["loss_name"])
     return "zero_one" if record.get("formulation") == "slim" else ""
-
-
-def _listing(names: tuple[str, ...], most: int = 5) -> str:
-    """A few names, and how many more."""
-    shown = ", ".join(repr(printable(name)) for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _finite(value: Any) -> float | None:
-    """The value as a finite float, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)

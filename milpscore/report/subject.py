@@ -13,14 +13,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.certificate import Certificate
-from milpscore.core.design import Column, Design, FloatArray
+from milpscore.comparison import Comparison, compare
+from milpscore.constraints import make_constraint
+from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.data import apply_columns, make_design
+from milpscore.data.checking import missing_counts
 from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import allowed_cards
 from milpscore.scorecard.risks import risk_scale
+from milpscore.solvers.options import Options
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +114,10 @@ def subject_of(
         card=card,
         design=design,
         totals=totals,
-        absent=tuple(dict.fromkeys(_without(card, kept))),
+        absent=tuple(dict.fromkeys(c.feature for j, c in enumerate(card.columns) if j not in kept)),
         statement=statement,
         broken="" if proof is None else _broken(proof),
-        missing=_missing(X),
+        missing=missing_counts(X) if isinstance(X, pd.DataFrame) else None,
     )
 
 
@@ -191,20 +195,14 @@ def _require_same_data(card: Scorecard, statement: Statement) -> None:
         )
 
 
-def _kept(card: Scorecard, X: Any) -> list[int]:
+def _kept(card: Scorecard, X: Any) -> Sequence[int]:
     """Positions of the columns whose raw feature the data have, or whose points need it."""
-    everything = list(range(len(card.columns)))
+    everything = range(len(card.columns))
     if not isinstance(X, pd.DataFrame):
         return everything
     known = {str(name).strip() for name in X.columns}
     used = {column.feature for column in card.used_columns}
     return [j for j in everything if card.columns[j].feature in known | used]
-
-
-def _without(card: Scorecard, kept: list[int]) -> list[str]:
-    """Features of the columns that are not kept."""
-    rest = set(range(len(card.columns))) - set(kept)
-    return [card.columns[j].feature for j in sorted(rest)]
 
 
 def design_of(
@@ -224,8 +222,9 @@ def design_of(
         if y is None:
             raise DataError("a report needs the labels: give y beside X, or a Design")
         place = {j: k for k, j in enumerate(kept)}
+        names = list(dict.fromkeys(column.feature for column in columns))
         design = make_design(
-            apply_columns(columns, X, feature_names=_names(columns)),
+            apply_columns(columns, X, feature_names=names),
             y,
             sample_weight=sample_weight,
             class_weight=class_weight,
@@ -241,14 +240,30 @@ def design_of(
     return design
 
 
-def _names(columns: tuple[Column, ...]) -> list[str]:
-    """Names for an array's columns: the features in the order in which they first appear."""
-    return list(dict.fromkeys(column.feature for column in columns))
-
-
-def _missing(X: Any) -> Mapping[str, int] | None:
-    """Missing values by column of a table."""
-    if not isinstance(X, pd.DataFrame):
-        return None
-    counts = X.isna().sum()
-    return {str(name): int(count) for name, count in counts.items() if count}
+def compared_again(
+    proof: Certificate,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    time_limit: float = Options.time_limit,
+    random_state: int = 0,
+    progress: bool | None = None,
+) -> Comparison:
+    """What :func:`milpscore.compare` answers for the program a certificate states."""
+    name = str(proof.statement["formulation"])
+    arguments = dict(proof.statement["arguments"])
+    if "constraints" in arguments:
+        arguments["constraints"] = [make_constraint(each) for each in arguments["constraints"]]
+    card = card_of(proof)
+    design = design_of(card, range(len(card.columns)), X, y, sample_weight, class_weight)
+    return compare(
+        design,
+        formulations=[name],
+        arguments={name: arguments},
+        time_limit=time_limit,
+        cv=None,
+        random_state=random_state,
+        progress=progress,
+    )

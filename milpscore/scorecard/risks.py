@@ -288,13 +288,17 @@ def _trimmed(card: Scorecard, scale: RiskScale, low: float, high: float) -> tupl
     return near, max(min(high, cut + reach), near)
 
 
+def round_up(width: float) -> Fraction:
+    """The next 1, 2 or 5 times a power of ten."""
+    power = Fraction(10) ** math.floor(math.log10(width))
+    return next(power * k for k in (1, 2, 5, 10) if float(power * k) >= width * (1 - 1e-9))
+
+
 def _even_edges(card: Scorecard, low: float, high: float) -> tuple[Fraction, ...]:
     """Edges at round distances from the threshold, for totals on no grid."""
     if not high > low:
         return (card.threshold,)
-    wide = (high - low) / (MAX_RANGES - 2)
-    power = Fraction(10) ** math.floor(math.log10(wide))
-    width = next(power * k for k in (1, 2, 5, 10) if float(power * k) >= wide * (1 - 1e-9))
+    width = round_up((high - low) / (MAX_RANGES - 2))
     cut = round(card.threshold / (width / 10)) * (width / 10)
     start = cut + math.ceil((Fraction(low) - cut) / width) * width
     count = math.floor((Fraction(high) - start) / width) + 1

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from milpscore.core.design import Column, ColumnKind
@@ -201,7 +202,7 @@ def _claim(certificate: Mapping[str, Any]) -> str:
     claim = printable(str(certificate.get("claim", "none")))
     verified = certificate.get("verified")
     checked = "" if verified is None else f" ({'' if verified else 'not '}re-checked on the data)"
-    bound = _finite(certificate.get("bound"))
+    bound = finite(certificate.get("bound"))
     if bound is None or claim in ("feasible", "none"):
         return f"Claim: {claim}{checked}; nothing is proved about better cards."
     name = certificate.get("loss_name")
@@ -214,23 +215,23 @@ def _claim(certificate: Mapping[str, Any]) -> str:
 
 def _objective(certificate: Mapping[str, Any]) -> str:
     """The card's own objective, its parts, and its distance to the bound."""
-    objective = _finite(certificate.get("objective"))
+    objective = finite(certificate.get("objective"))
     if objective is None:
         return ""
-    parts = [_finite(certificate.get(name)) for name in ("loss", "penalty")]
+    parts = [finite(certificate.get(name)) for name in ("loss", "penalty")]
     split = ""
     if None not in parts:
         name = certificate.get("loss_name")
         loss = f"mean {printable(str(name))} loss" if name else "loss"
         split = f" = {loss} {parts[0]:.{_DIGITS}g} + penalty {parts[1]:.{_DIGITS}g}"
-    bound = _finite(certificate.get("bound"))
+    bound = finite(certificate.get("bound"))
     distance = "" if bound is None else f"; gap {max(gap(objective, bound), 0.0):.2%}"
     return f"Objective: {objective:.{_DIGITS}g}{split}{distance}."
 
 
 def _errors(certificate: Mapping[str, Any]) -> str:
     """Training errors, where they were recorded; of a risk score what its points gain."""
-    without = _finite(certificate.get("loss_without_points"))
+    without = finite(certificate.get("loss_without_points"))
     if certificate.get("loss_name"):
         return "" if without is None else f"Without points the loss would be {without:.{_DIGITS}g}."
     errors, rows = certificate.get("errors"), certificate.get("n_rows")
@@ -248,9 +249,9 @@ def _kind(certificate: Mapping[str, Any]) -> str:
     return " ".join(said)
 
 
-def _finite(value: Any) -> float | None:
+def finite(value: Any) -> float | None:
     """The value as a finite float, or None."""
-    if value is None or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         return None
     return float(value)
 
