@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from milpscore.core.errors import NotApplicableError, SizeError
 from milpscore.core.registry import Registry
@@ -38,21 +39,43 @@ class Request:
 
 RequestRounding: TypeAlias = "Callable[[Statement, Request], RoundedCard]"
 
-_HERE = "milpscore.rounding._registry"
 
-ROUNDINGS: Registry[RequestRounding] = Registry(
-    "rounding",
-    {
-        "derandomised": f"{_HERE}:derandomised_row",
-        "local_search": f"{_HERE}:local_search_row",
-        "hill_climbing": f"{_HERE}:hill_climbing_row",
-        "golovin": f"{_HERE}:golovin_row",
-        "rounded_logistic": f"{_HERE}:logistic_row",
-        "rounded_lasso": f"{_HERE}:lasso_row",
-        "rounded_ridge": f"{_HERE}:ridge_row",
-    },
-)
+@dataclass(frozen=True)
+class _Row:
+    """The function at ``home``, told these parts of a request and these arguments."""
+
+    home: str
+    told: tuple[str, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, statement: Statement, request: Request) -> RoundedCard:
+        module, _, name = self.home.partition(":")
+        told = {part: getattr(request, part) for part in self.told}
+        found: RoundedCard = getattr(import_module(module), name)(
+            statement, **told, **self.arguments
+        )
+        return found
+
+
+_BEST = {"intercept": "best"}
+_REGRESSION = "milpscore.rounding.regressions:rounded_regression"
+
+ROUNDINGS: Registry[RequestRounding] = Registry("rounding", {})
 """From name to a function of a Statement and a Request; each can be a row of a comparison."""
+
+for _name, _row in {
+    "derandomised": _Row(
+        "milpscore.rounding.expectations:derandomised", ("w", "b"), {"estimator": "auto"}
+    ),
+    # these know no relaxation: they begin with no weights, or learn their own
+    "local_search": _Row("milpscore.search:local_search", ("max_work",), _BEST),
+    "hill_climbing": _Row("milpscore.search:hill_climbing", ("random_state", "max_work"), _BEST),
+    "golovin": _Row("milpscore.rounding.regressions:golovin", ("random_state",)),
+    "rounded_logistic": _Row(_REGRESSION, (), {"kind": "logistic"}),
+    "rounded_lasso": _Row(_REGRESSION, (), {"kind": "lasso"}),
+    "rounded_ridge": _Row(_REGRESSION, (), {"kind": "ridge"}),
+}.items():
+    ROUNDINGS.register(_name, _row)
 
 
 def attempt(
@@ -64,61 +87,3 @@ def attempt(
     except (NotApplicableError, SizeError) as error:
         return None, str(error)
     return found, found.refusal
-
-
-def derandomised_row(statement: Statement, request: Request) -> RoundedCard:
-    """By the pessimistic estimator where the loss is the hinge, else by the exact one."""
-    from milpscore.losses import Hinge
-    from milpscore.rounding.expectations import derandomised
-
-    hinge = isinstance(statement.loss, Hinge)
-    return derandomised(
-        statement, request.w, request.b, estimator="pessimistic" if hinge else "exact"
-    )
-
-
-def local_search_row(statement: Statement, request: Request) -> RoundedCard:
-    """It starts from no weights and knows no LP, like all that follow."""
-    from milpscore.search import local_search
-
-    return local_search(statement, intercept="best", max_work=request.max_work)
-
-
-def hill_climbing_row(statement: Statement, request: Request) -> RoundedCard:
-    """Ten climbs, each card with its best intercept."""
-    from milpscore.search import hill_climbing
-
-    return hill_climbing(
-        statement,
-        intercept="best",
-        random_state=request.random_state,
-        max_work=request.max_work,
-    )
-
-
-def golovin_row(statement: Statement, request: Request) -> RoundedCard:
-    """Online learning on a coarse grid."""
-    from milpscore.rounding.regressions import golovin
-
-    return golovin(statement, random_state=request.random_state)
-
-
-def logistic_row(statement: Statement, request: Request) -> RoundedCard:
-    """A rounded logistic regression."""
-    from milpscore.rounding.regressions import rounded_regression
-
-    return rounded_regression(statement, "logistic")
-
-
-def lasso_row(statement: Statement, request: Request) -> RoundedCard:
-    """A rounded lasso."""
-    from milpscore.rounding.regressions import rounded_regression
-
-    return rounded_regression(statement, "lasso")
-
-
-def ridge_row(statement: Statement, request: Request) -> RoundedCard:
-    """A rounded ridge regression."""
-    from milpscore.rounding.regressions import rounded_regression
-
-    return rounded_regression(statement, "ridge")

@@ -25,7 +25,7 @@ from milpscore.search.points import (
 MAX_CELLS = 2_000_000
 """Most probabilities a table may hold: merged rows times totals a row can take."""
 
-Estimator: TypeAlias = Literal["pessimistic", "exact"]
+Estimator: TypeAlias = Literal["pessimistic", "exact", "auto"]
 Order: TypeAlias = Literal["uncertain", "given"]
 
 
@@ -286,7 +286,8 @@ def derandomised(
         Real weights, say those of a relaxed result.
     b : float
         Their intercept, held.
-    estimator : {"pessimistic", "exact"}
+    estimator : {"pessimistic", "exact", "auto"}
+        "auto" is the pessimistic one under the hinge loss, else the exact one.
     order : {"uncertain", "given"}
         Columns by falling f(1-f) times the mean square of the change they make, or as they stand.
 
@@ -321,6 +322,8 @@ def derandomised(
             f"estimator={estimator!r}, order={order!r}: use one of "
             f"{', '.join(get_args(Estimator))} and of {', '.join(get_args(Order))}"
         )
+    if estimator == "auto":
+        estimator = "pessimistic" if isinstance(statement.loss, Hinge) else "exact"
     fixing: _Pessimistic | _Exact
     if estimator == "pessimistic":
         fixing = _Pessimistic(statement, w, b)

@@ -257,7 +257,7 @@ class AllowedPoints:
     @property
     def usable(self) -> npt.NDArray[np.bool_]:
         """Columns that may have points other than 0, shape (p,)."""
-        usable: npt.NDArray[np.bool_] = self._nonzero.any(axis=1)
+        usable: npt.NDArray[np.bool_] = np.asarray(self._nonzero.any(axis=1))
         return usable
 
     @property

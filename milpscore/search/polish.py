@@ -26,25 +26,13 @@ Point = tuple[FloatArray, float]
 
 
 def polished(program: ConicProgram, w: FloatArray, b: float, zero_tol: float) -> Point:
-    """The point with its negligible coefficients at exactly 0, or exactly on the grid of gamma.
+    """(w, b), w of shape (p,), with negligible coefficients at exactly 0 or on gamma's grid.
 
     A few proximal steps where nothing was added (they leave exact zeros and exact multiples of
     gamma, and never raise the objective); then every coefficient that cannot move a score by more
     than ``zero_tol`` of the largest one is set to 0, or to the nearest multiple of gamma. Whatever
-    breaks an added constraint or costs more than 1e-9 is not taken.
-
-    Parameters
-    ----------
-    program : ConicProgram
-        Its model holds the values of the solve.
-    w : ndarray of shape (p,)
-    b : float
-    zero_tol : float
-
-    Returns
-    -------
-    (w, b)
-        The values are loaded into the model too.
+    breaks an added constraint or costs more than 1e-9 is not taken. The model, which holds the
+    values of the solve, is loaded with the point.
     """
     statement = program.statement
     base = statement.penalty.prox(w, 0.0), b  # into the penalty's domain: sums of 0 and the like
