@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.base import ClassifierMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from milpscore.constraints import Constraint
-from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import DataError, NotApplicableError, OptionError, SolverError
+from milpscore.core.design import Column, FloatArray, IntArray
+from milpscore.core.errors import DataError, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.terms import LAM, SmoothLoss
-from milpscore.data import Binner, apply_columns, encode_labels
+from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import validated_frame
-from milpscore.data.columns import renamed
+from milpscore.estimators._base import OnDesign, Probabilities, binary_labels, parameters, seed_of
 from milpscore.fitting import MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
-from milpscore.losses.registry import LINKS, link_of
 from milpscore.scorecard import Scorecard, calibration_table, certified_card
 from milpscore.solvers.options import Options
 
@@ -39,23 +36,8 @@ Intercept = Literal["zero", "integer", "real"]
 
 _SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads")
 
-# keyword-only parameters, compared and shown by scikit-learn's own rules
-parameters = dataclass(kw_only=True, eq=False, repr=False)
 
-
-def says_probabilities(estimator: Any) -> bool:
-    """Whether the loss is a likelihood of the classes."""
-    loss = getattr(estimator, "loss", None)
-    name = getattr(loss, "name", loss)
-    if link_of(loss) is None and name != "multinomial":
-        raise NotApplicableError(
-            f"the loss {name!r} is no likelihood of the classes and gives no probabilities: use "
-            f"one of {', '.join(LINKS)}"
-        )
-    return True
-
-
-class CardClassifier(ClassifierMixin, BaseEstimator):
+class CardClassifier(Probabilities, ClassifierMixin, OnDesign):
     """Base of the estimators: binary labels, integer points, a certificate.
 
     A subclass names its ``formulation``; its parameters are those of the builder, by the builder's
@@ -159,7 +141,7 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         """
         frame = validated_frame(self, X, reset=True)
         labels, self.classes_ = binary_labels(y)
-        self.binner_ = self._fresh_binner()
+        self.binner_ = self._binner() or self._default_binner()
         design = self.binner_.fit_design(
             frame,
             labels,
@@ -213,52 +195,10 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
-    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The risk of each row's total, and one minus it; risk scores only.
-
-        Parameters
-        ----------
-        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            In the order of ``classes_``; the second is above 1/2 exactly where the answer is
-            positive, a tie by one float.
-
-        Raises
-        ------
-        DataError
-            The columns are not those of ``fit``, or a value has no stated result.
-        """
-        totals = self._totals(X)
-        risk = self.scorecard_.risks(totals)
+    def _probabilities(self, X: Any) -> FloatArray:
+        """One minus the risk of each row's total, and the risk, shape (n, 2)."""
+        risk = self.scorecard_.risks(self._totals(X))
         return np.column_stack([1.0 - risk, risk])
-
-    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of :meth:`predict_proba`, shape (n, 2); -inf where a risk rounds to 0 or 1."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of the design columns, in the order of ``coef_``.
-
-        Parameters
-        ----------
-        input_features : array of str, shape (q,), optional
-            Names of the features where ``fit`` was given none.
-
-        Returns
-        -------
-        ndarray of object, shape (p,)
-        """
-        check_is_fitted(self)
-        given = map(str, _check_feature_names_in(self, input_features))
-        names = dict(zip(self.binner_.feature_names_in_, given, strict=True))
-        columns = self.binner_.columns_
-        return np.array([renamed(c, names[c.feature]).name for c in columns], dtype=object)
 
     @property
     def program_(self) -> Program:
@@ -317,20 +257,8 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         values = apply_columns(self.binner_.columns_, frame, unseen=self.binner_.unseen)
         return self.scorecard_.score_design(values)
 
-    def _fresh_binner(self) -> Binner:
-        """An unfitted binner."""
-        if self.binner is None:
-            return self._default_binner()
-        if not isinstance(self.binner, Binner):
-            raise OptionError(
-                f"binner must be a milpscore.data.Binner or None, got {self.binner!r}"
-            )
-        fresh: Binner = clone(self.binner)
-        return fresh
-
-    def _default_binner(self) -> Binner:
-        """What ``binner=None`` stands for."""
-        return Binner(n_bins=None)
+    def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
+        return self.binner_.columns_, list(self.binner_.feature_names_in_)
 
     def _arguments(self) -> dict[str, Any]:
         """Arguments of :func:`milpscore.fitting.fit_card`, the builder's own among them."""
@@ -338,7 +266,7 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         del given["binner"], given["class_weight"]
         given["options"] = {name: given.pop(name) for name in _SOLVER_OPTIONS if name in given}
         given["progress"] = bool(given.pop("verbose"))
-        given["random_state"] = _seed(given["random_state"])
+        given["random_state"] = seed_of(given["random_state"])
         if "use_start" in given:
             given["warm_start"] = given.pop("use_start")
         return given
@@ -349,11 +277,9 @@ class CardClassifier(ClassifierMixin, BaseEstimator):
         return {**state, "_program": None} if "_program" in state else state
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only; what input is welcome is the binner's to say."""
+        """Two classes only."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        binner = self.binner if isinstance(self.binner, Binner) else self._default_binner()
-        tags.input_tags = binner.__sklearn_tags__().input_tags
         return tags
 
 
@@ -664,25 +590,3 @@ class FormulationClassifier(_Exact, CardClassifier):
             del given["constraints"]  # a builder need not take any
         arguments = with_few_terms(self.formulation, given.pop("arguments"))
         return {**given, **arguments}
-
-
-def binary_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The labels as a vector, shape (n,), and the two distinct ones in order, shape (2,)."""
-    labels: Any = None if y is None else column_or_1d(y, warn=True)
-    if labels is not None and labels.dtype == object:
-        # Whole numbers kept as objects are no labels to scikit-learn's splitters.
-        labels = pd.Series(labels, dtype=object).infer_objects().to_numpy()
-    encode_labels(labels)
-    try:
-        classes = np.unique(labels)
-    except TypeError as error:
-        raise DataError(f"the two labels cannot be ordered ({error}): use one type") from error
-    check_classification_targets(labels)
-    return labels, classes
-
-
-def _seed(random_state: Any) -> int:
-    """An integer seed from whatever scikit-learn calls a random state."""
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))

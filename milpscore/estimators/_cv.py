@@ -25,7 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.data.checking import row_weights, validated_frame
-from milpscore.estimators._cards import CardClassifier, binary_labels
+from milpscore.estimators._base import binary_labels
+from milpscore.estimators._cards import CardClassifier
 from milpscore.estimators._penalised import PenalisedModel, warn_of_gaps
 from milpscore.proximal import ProximalPath, ProximalResult
 
@@ -34,15 +35,19 @@ _COPIED = ("scorecard_", "result_", "classes_", "coef_", "intercept_", "n_iter_"
            "feature_names_in_")  # fmt: skip
 
 
-def _delegate(name: str) -> Any:
-    """Available where the estimator has the method."""
+def _delegated(name: str) -> Any:
+    """A method of the chosen estimator, there where it has one."""
 
-    def check(search: Any) -> bool:
-        inner = getattr(search, "best_estimator_", search.estimator)
-        getattr(inner, name)
+    def there(search: Any) -> bool:
+        getattr(getattr(search, "best_estimator_", search.estimator), name)
         return True
 
-    return available_if(check)
+    def method(self: Any, X: Any) -> npt.NDArray[Any]:
+        check_is_fitted(self)
+        return np.asarray(getattr(self.best_estimator_, name)(X))
+
+    method.__name__, method.__doc__ = name, f"As the estimator's ``{name}``, of the one chosen."
+    return available_if(there)(method)
 
 
 class _Searched(MetaEstimatorMixin, BaseEstimator):
@@ -163,25 +168,10 @@ class OneStandardErrorCV(_Searched):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
-    @_delegate("predict")
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """As the estimator's ``predict``, of ``best_estimator_``."""
-        return np.asarray(self._best().predict(X))
-
-    @_delegate("decision_function")
-    def decision_function(self, X: Any) -> FloatArray:
-        """As the estimator's ``decision_function``, of ``best_estimator_``."""
-        return np.asarray(self._best().decision_function(X))
-
-    @_delegate("predict_proba")
-    def predict_proba(self, X: Any) -> FloatArray:
-        """As the estimator's ``predict_proba``, of ``best_estimator_``."""
-        return np.asarray(self._best().predict_proba(X))
-
-    @_delegate("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of :meth:`predict_proba`, shape (n, K)."""
-        return np.asarray(self._best().predict_log_proba(X))
+    predict = _delegated("predict")
+    decision_function = _delegated("decision_function")
+    predict_proba = _delegated("predict_proba")
+    predict_log_proba = _delegated("predict_log_proba")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of a classifier, R^2 of a regressor, of ``best_estimator_``."""
@@ -337,16 +327,7 @@ def one_standard_error(cv_results: Mapping[str, Any]) -> int:
 
 
 def score_floor(scores: FloatArray) -> float:
-    """The best mean score less its standard error over the folds.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (folds, candidates)
-
-    Returns
-    -------
-    float
-    """
+    """The best mean score less its standard error; scores of shape (folds, candidates)."""
     mean = scores.mean(axis=0)
     best = int(np.argmax(mean))
     error = scores[:, best].std(ddof=1) / math.sqrt(len(scores))

@@ -15,7 +15,7 @@ from milpscore.core.terms import LAM, ProxPenalty, SmoothLoss
 from milpscore.data import BinnedDesign, Binner
 from milpscore.data.binned import MAX_BINS, bin_codes
 from milpscore.data.columns import Expert, Unseen, expert_vector
-from milpscore.estimators._cards import parameters
+from milpscore.estimators._base import parameters
 from milpscore.estimators._penalised import (
     PenalisedClassifierBase,
     PenalisedModel,

@@ -13,21 +13,20 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.terms import ProxPenalty, SmoothLoss
-from milpscore.data import Binner, apply_columns, encode_labels
+from milpscore.data import apply_columns, encode_labels
 from milpscore.data.checking import row_weights, validated_frame
-from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_names, renamed
+from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_names
 from milpscore.data.labels import class_weights
-from milpscore.estimators._cards import binary_labels, says_probabilities
+from milpscore.estimators._base import OnDesign, Probabilities, binary_labels
 from milpscore.losses import LINKS, smooth_loss
 from milpscore.losses.registry import link_of
 from milpscore.proximal import ProximalPath, ProximalResult, fit_proximal, path
@@ -49,7 +48,7 @@ class Problem:
         return {"X": self.design, "y": self.answers, "sample_weight": self.weight}
 
 
-class PenalisedModel(BaseEstimator):
+class PenalisedModel(OnDesign):
     """Base of the penalised linear estimators: mean loss plus penalty, solved to a stated gap.
 
     A subclass says in ``_maker`` what penalty its parameters mean; it lists these in ``__init__``,
@@ -138,23 +137,6 @@ class PenalisedModel(BaseEstimator):
         warn_of_gaps(type(self).__name__, [result], self.tol)
         return self
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of the design columns, in the order of ``coef_``.
-
-        Parameters
-        ----------
-        input_features : array of str, shape (q,), optional
-            Names of the features where ``fit`` was given none.
-
-        Returns
-        -------
-        ndarray of object, shape (p,)
-        """
-        check_is_fitted(self)
-        given = map(str, _check_feature_names_in(self, input_features))
-        names = dict(zip(self._features, given, strict=True))
-        return np.array([renamed(c, names[c.feature]).name for c in self.columns_], dtype=object)
-
     def complexity(self) -> int:
         """The number of nonzero coefficients."""
         return int(np.count_nonzero(self.coef_))
@@ -207,23 +189,7 @@ class PenalisedModel(BaseEstimator):
         raise TypeError(f"{type(self).__name__} must define _maker")  # pragma: no cover
 
     def checked_answers(self, y: Any) -> npt.NDArray[Any]:
-        """``y`` as a vector that ``fit`` can use.
-
-        Parameters
-        ----------
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Raises
-        ------
-        DataError, ValueError
-            It cannot be used.
-        OptionError
-            The loss is not one for such answers.
-        """
+        """``y`` as a vector that ``fit`` can use, shape (n,)."""
         raise TypeError(f"{type(self).__name__} must define checked_answers")  # pragma: no cover
 
     def _encode(self, y: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -257,15 +223,8 @@ class PenalisedModel(BaseEstimator):
             "algorithm": self.algorithm,
         }
 
-    def _binner(self) -> Binner | None:
-        """An unfitted binner, or None for the columns as they are."""
-        given = getattr(self, "binner", None)
-        if given is None:
-            return None
-        if not isinstance(given, Binner):
-            raise OptionError(f"binner must be a milpscore.data.Binner or None, got {given!r}")
-        fresh: Binner = clone(given)
-        return fresh
+    def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
+        return self.columns_, self._features
 
     def _learn(self, X: Any, sample_weight: Any) -> Any:
         """Settle the design columns and return the design of the rows of X."""
@@ -309,26 +268,9 @@ class PenalisedModel(BaseEstimator):
         product = design.matvec(w) if hasattr(design, "matvec") else design @ w
         return np.asarray(product + self.result_.intercept)
 
-    def __sklearn_tags__(self) -> Any:
-        """What input is welcome is the binner's to say."""
-        tags = super().__sklearn_tags__()
-        given = getattr(self, "binner", None)
-        # without a binner numbers stay as they are, as under one that bins none
-        binner = given if isinstance(given, Binner) else Binner(n_bins=None)
-        tags.input_tags = binner.__sklearn_tags__().input_tags
-        return tags
-
 
 def warn_of_gaps(name: str, results: Sequence[ProximalResult], tol: float) -> None:
-    """One ConvergenceWarning for all fits whose duality gap is above ``tol``.
-
-    Parameters
-    ----------
-    name : str
-        Of the estimator.
-    results : sequence of ProximalResult
-    tol : float
-    """
+    """One ConvergenceWarning for all fits whose duality gap is above ``tol``."""
     short = [result for result in results if not result.gap <= tol]
     if not short:
         return
@@ -354,7 +296,7 @@ def _plain(frame: pd.DataFrame) -> bool:
     return all(isinstance(d, np.dtype) and d.kind in "iuf" for d in frame.dtypes.unique())
 
 
-class PenalisedClassifierBase(ClassifierMixin, PenalisedModel):
+class PenalisedClassifierBase(Probabilities, ClassifierMixin, PenalisedModel):
     """Base of the classifiers: two classes, or any number with ``loss="multinomial"``.
 
     Parameters
@@ -405,28 +347,13 @@ class PenalisedClassifierBase(ClassifierMixin, PenalisedModel):
         chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(np.intp)
         return np.asarray(self.classes_[chosen])
 
-    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities; for the losses logistic, probit and multinomial only.
-
-        Parameters
-        ----------
-        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-        """
+    def _probabilities(self, X: Any) -> FloatArray:
+        """Of the loss's own model; two classes of the multinomial one are logistic."""
         scores = self.decision_function(X)
         if scores.ndim == 2:
             return np.asarray(softmax(scores, axis=1))
-        positive = LINKS[str(link_of(self.loss))]
+        positive = LINKS[link_of(self.loss) or "logistic"]
         return np.column_stack([positive(-scores), positive(scores)])
-
-    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of :meth:`predict_proba`, shape (n, K)."""
-        return np.asarray(np.log(self.predict_proba(X)))
 
     def checked_answers(self, y: Any) -> npt.NDArray[Any]:
         """The labels as a vector; see :meth:`PenalisedModel.checked_answers`."""

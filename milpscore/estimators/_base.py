@@ -1,0 +1,143 @@
+"""What all estimators share: a binner, names of design columns, labels, probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from milpscore.core.design import Column, FloatArray
+from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.data import Binner, encode_labels
+from milpscore.data.columns import renamed
+from milpscore.losses import LINKS
+from milpscore.losses.registry import link_of
+
+# keyword-only parameters, compared and shown by scikit-learn's own rules
+parameters = dataclass(kw_only=True, eq=False, repr=False)
+
+
+class OnDesign(BaseEstimator):
+    """An estimator that reads design columns, as a binner of its own or none makes them."""
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the design columns, in the order of ``coef_``.
+
+        Parameters
+        ----------
+        input_features : array of str, shape (q,), optional
+            Names of the features where ``fit`` was given none.
+
+        Returns
+        -------
+        ndarray of object, shape (p,)
+        """
+        check_is_fitted(self)
+        columns, features = self._named_columns()
+        given = map(str, _check_feature_names_in(self, input_features))
+        names = dict(zip(features, given, strict=True))
+        return np.array([renamed(c, names[c.feature]).name for c in columns], dtype=object)
+
+    def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
+        """The design columns, and the features they read, in order."""
+        raise TypeError(f"{type(self).__name__} must define _named_columns")  # pragma: no cover
+
+    def _binner(self) -> Binner | None:
+        """An unfitted binner of its own, or None."""
+        given = getattr(self, "binner", None)
+        if given is None:
+            return None
+        if not isinstance(given, Binner):
+            raise OptionError(f"binner must be a milpscore.data.Binner or None, got {given!r}")
+        fresh: Binner = clone(given)
+        return fresh
+
+    def _default_binner(self) -> Binner:
+        """What ``binner=None`` stands for: numbers stay as they are, as under one that bins none."""
+        return Binner(n_bins=None)
+
+    def __sklearn_tags__(self) -> Any:
+        """What input is welcome is the binner's to say."""
+        tags = super().__sklearn_tags__()
+        given = getattr(self, "binner", None)
+        binner = given if isinstance(given, Binner) else self._default_binner()
+        tags.input_tags = binner.__sklearn_tags__().input_tags
+        return tags
+
+
+def says_probabilities(estimator: Any) -> bool:
+    """Whether the loss is a likelihood of the classes."""
+    loss = getattr(estimator, "loss", None)
+    name = getattr(loss, "name", loss)
+    if link_of(loss) is None and name != "multinomial":
+        raise NotApplicableError(
+            f"the loss {name!r} is no likelihood of the classes and gives no probabilities: use "
+            f"one of {', '.join(LINKS)}"
+        )
+    return True
+
+
+class Probabilities:
+    """Probabilities of the classes, where the loss is a likelihood of them."""
+
+    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class, where the loss is a likelihood; a card's is its risk.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of ``classes_``. Of two classes the second is above 1/2 exactly where the
+            answer is positive, a card's tie by one float.
+
+        Raises
+        ------
+        DataError
+            The columns are not those of ``fit``, or a value has no stated result.
+        """
+        return self._probabilities(X)
+
+    @available_if(says_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of :meth:`predict_proba`, shape (n, K); -inf where one rounds to 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._probabilities(X)))
+
+    def _probabilities(self, X: Any) -> FloatArray:
+        """Probabilities of shape (n, K)."""
+        raise TypeError(f"{type(self).__name__} must define it")  # pragma: no cover
+
+
+def binary_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The labels as a vector, shape (n,), and the two distinct ones in order, shape (2,)."""
+    labels: Any = None if y is None else column_or_1d(y, warn=True)
+    if labels is not None and labels.dtype == object:
+        # Whole numbers kept as objects are no labels to scikit-learn's splitters.
+        labels = pd.Series(labels, dtype=object).infer_objects().to_numpy()
+    encode_labels(labels)
+    try:
+        classes = np.unique(labels)
+    except TypeError as error:
+        raise DataError(f"the two labels cannot be ordered ({error}): use one type") from error
+    check_classification_targets(labels)
+    return labels, classes
+
+
+def seed_of(random_state: Any) -> int:
+    """An integer seed from whatever scikit-learn calls a random state."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
