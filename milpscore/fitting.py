@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from milpscore.core.design import Design
+from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.formulations import FORMULATIONS
@@ -24,6 +26,14 @@ def with_few_terms(formulation: str, arguments: Mapping[str, Any]) -> dict[str, 
     """A builder's arguments, the terms limited where it takes a limit and none was asked for."""
     takes = "max_terms" in inspect.signature(FORMULATIONS[formulation]).parameters
     return {**({"max_terms": MAX_TERMS} if takes else {}), **arguments}
+
+
+def require_known(argument: str, known: Sequence[str], refusal: str) -> None:
+    """Raise FormulationError for an argument that is not known, naming the nearest."""
+    if argument not in known:
+        close = get_close_matches(argument, known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise FormulationError(f"{refusal} {argument!r}; {hint}known are {', '.join(known)}")
 
 
 def fit_card(

@@ -273,10 +273,10 @@ def test_bad_data_is_one_line(data: Path, tmp_path: Path) -> None:
         (["--formulation", "convex-rounding", "--max-terms", "3"], "takes no --max-terms"),
         (["--formulation", "sparse-rounding", "--coef-min", "0"], "takes no --coef-min"),
         (["--formulation", "fused-lasso", "--max-terms", "3"], "takes no --max-terms"),
-        (["--formulation", "fused-lasso"], "add --bins N or --thresholds FILE"),
+        (["--formulation", "fused-lasso"], "--bins N / --thresholds FILE"),
         (
             ["--formulation", "fused-lasso", "--bins", "3", "--encoding", "cumulative"],
-            "drop --encoding cumulative",
+            "one-hot bins",
         ),
         (["--encoding", "onehot"], "add --bins N"),
         (["--coef-min", "3", "--coef-max", "2"], "coef_min 3 is larger than coef_max 2"),

@@ -181,7 +181,7 @@ def test_models_that_stop_early_are_told(data: Path, monkeypatch: pytest.MonkeyP
     ("arguments", "words"),
     [
         (["--penalty", "facet"], "did you mean facets?"),
-        (["--penalty", "box"], "no --penalty 'box'"),
+        (["--penalty", "box"], "box is a set"),
         (["--penalty", "l1", "--loss", "hinge"], "use logistic"),
         (["--penalty", "l1", "--gamma", 1], "takes no --gamma"),
         (["--penalty", "l1", "--expert-features", "age"], "takes no --expert-features"),

@@ -32,14 +32,12 @@ from milpscore.cli.groups import (
     Plot,
     Seed,
     constraints_of,
-    formulation_key,
     option,
-    parse_setting,
-    require_known,
-    settable,
+    setting,
     spelt,
 )
 from milpscore.core.errors import OptionError
+from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
@@ -129,7 +127,7 @@ def compare_command(
     """
     from milpscore.comparison import compare
 
-    names = [formulation_key(name.strip()) for name in formulations.split(",") if name.strip()]
+    names = [FORMULATIONS.name_of(name.strip()) for name in formulations.split(",") if name.strip()]
     common, own = _arguments(names, settings, limits)
     common |= constraints_of(constraints)
     require_drawable(plot)
@@ -172,23 +170,17 @@ def _arguments(
     names: Sequence[str], settings: Sequence[str] | None, limits: LimitOptions
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Arguments for every formulation that has them, and those of single ones."""
-    everywhere = list(dict.fromkeys(key for name in names for key in settable(name)))
     common: dict[str, Any] = dict(limits.given)
     own: dict[str, dict[str, Any]] = {}
-    for text in settings or ():
-        key, value = parse_setting(text)
+    for key, value in map(setting, settings or ()):
         owner, dot, argument = key.rpartition(".")
-        name = formulation_key(owner) if dot else ""
+        name = FORMULATIONS.name_of(owner) if dot else ""
         if dot and name not in names:
             raise OptionError(f"--set {key}: {owner} is not among --formulations")
-        if dot:
-            require_known(argument, settable(name), f"{spelt(name)} has no argument")
         place = own.setdefault(name, {}) if dot else common
         if argument in place:
             raise OptionError(f"{key} is given twice: keep one of the two")
         place[argument] = value
-    for key in common:
-        require_known(key, everywhere, f"none of {', '.join(map(spelt, names))} takes")
     return common, own
 
 

@@ -91,7 +91,7 @@ def fit_command(
     arguments = card.arguments(limits)
     require_folder(out)
     require_folder(certificate)
-    design = data.design(card.name)
+    design = data.design()
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
         program, result = _solved(design, card.name, arguments, solving, heuristic, output)
@@ -228,7 +228,7 @@ def export_command(
     """Write a program as an LP or MPS file, without solving it."""
     arguments = card.arguments(limits)
     require_folder(model)
-    design = data.design(card.name)
+    design = data.design()
     program = FORMULATIONS[card.name](design, **arguments)
     if relaxed is not None:
         program = program.relaxed() if relaxed else program.exact()

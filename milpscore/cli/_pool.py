@@ -120,7 +120,7 @@ def pool_command(
     _refuse_mixed(pareto, of_pool, certificates)
     require_folder(out)
     require_drawable(plot)
-    design = data.design(card.name)
+    design = data.design()
     tell_warnings(design, output.quiet)
     if pareto and limits.max_terms is None and "max_terms" in settable(card.name):
         arguments["max_terms"] = design.shape[1]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from milpscore.core.errors import FormulationError, OptionError
+from milpscore.core.errors import OptionError
 from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.options import Options
 
@@ -222,14 +221,9 @@ class DataOptions:
         }
         return Table(X, y, binner, given)
 
-    def design(self, formulation: str | None = None) -> Design:
-        """The design, refused in the command line's own words where a formulation needs bins."""
-        design = self.read().design()
-        if formulation != "fused_lasso" or design.blocks:
-            return design
-        if self.encoding is Encoding.cumulative:
-            raise FormulationError("fused-lasso needs one-hot bins: drop --encoding cumulative")
-        raise FormulationError("fused-lasso needs bins: add --bins N or --thresholds FILE")
+    def design(self) -> Design:
+        """The design of the whole table."""
+        return self.read().design()
 
     @property
     def source(self) -> dict[str, Any]:
@@ -277,26 +271,22 @@ class CardOptions:
     @property
     def name(self) -> str:
         """The registry's name of the formulation."""
-        return formulation_key(self.formulation)
+        return FORMULATIONS.name_of(self.formulation)
 
     def arguments(self, limits: LimitOptions) -> dict[str, Any]:
         """The builder's arguments from the options and ``--set``."""
-        name, known = self.name, settable(self.name)
+        from milpscore.fitting import require_known, with_few_terms
+
+        name, known = spelt(self.name), settable(self.name)
         arguments: dict[str, Any] = dict(limits.given)
         for each in arguments:
-            if each not in known:
-                raise FormulationError(
-                    f"{spelt(name)} takes no --{spelt(each)}; it takes {', '.join(known)}"
-                )
-        for text in self.settings or ():
-            key, value = parse_setting(text)
-            require_known(key, known, f"{spelt(name)} has no argument")
+            require_known(each, known, f"{name} takes no --{spelt(each)}:")
+        for key, value in map(setting, self.settings or ()):
+            require_known(key, known, f"{name} has no argument")
             if key in arguments:
                 raise OptionError(f"{key} is given twice: keep one of the two")
             arguments[key] = value
-        from milpscore.fitting import with_few_terms
-
-        return with_few_terms(name, arguments) | constraints_of(self.constraints)
+        return with_few_terms(self.name, arguments) | constraints_of(self.constraints)
 
 
 @dataclass(frozen=True)
@@ -322,30 +312,24 @@ class LimitOptions:
         return {name: value for name, value in asked.items() if value is not None}
 
 
-def formulation_key(name: str) -> str:
-    """The registry's name of a formulation as it was typed."""
-    if name in FORMULATIONS:
-        return FORMULATIONS.name_of(name)
-    close = get_close_matches(name.replace("-", "_"), FORMULATIONS, n=1)
-    hint = f"did you mean {spelt(close[0])}? " if close else ""
-    known = ", ".join(map(spelt, FORMULATIONS))
-    raise FormulationError(f"there is no formulation {name!r}; {hint}there are {known}")
-
-
 def settable(formulation: str) -> tuple[str, ...]:
     """Arguments of a builder that describe the card rather than the data."""
     names = inspect.signature(FORMULATIONS[formulation]).parameters
     return tuple(name for name in names if name not in ("X", "y", *_OPTION_OF))
 
 
-def require_known(key: str, known: Sequence[str], refusal: str) -> None:
-    """Refuse an argument that is not known, naming the nearest, or the option that is its place."""
-    if key in _OPTION_OF:
-        raise OptionError(f"--set {key}: use {_OPTION_OF[key]} instead")
-    if key not in known:
-        close = get_close_matches(key, known, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise FormulationError(f"{refusal} {key!r}; {hint}known are {', '.join(known)}")
+def setting(text: str) -> tuple[str, Any]:
+    """Key and value of one ``--set``; a value that is no JSON is the text itself."""
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise OptionError(f"--set {text!r}: write key=value, for example --set margin=2")
+    if (name := key.rpartition(".")[2]) in _OPTION_OF:
+        raise OptionError(f"--set {key}: use {_OPTION_OF[name]} instead")
+    try:
+        return key, json.loads(value, parse_constant=_refuse)
+    except ValueError:
+        return key, value.strip()
 
 
 def constraints_of(path: Path | None) -> dict[str, Any]:
@@ -355,18 +339,6 @@ def constraints_of(path: Path | None) -> dict[str, Any]:
     from milpscore.constraints import read_constraints
 
     return {"constraints": read_constraints(path)}
-
-
-def parse_setting(text: str) -> tuple[str, Any]:
-    """Key and value of one ``--set``; a value that is no JSON is the text itself."""
-    key, equals, value = text.partition("=")
-    key = key.strip()
-    if not equals or not key:
-        raise OptionError(f"--set {text!r}: write key=value, for example --set margin=2")
-    try:
-        return key, json.loads(value, parse_constant=_refuse)
-    except ValueError:
-        return key, value.strip()
 
 
 def _refuse(constant: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from milpscore.cli.groups import parse_setting, spelt
+from milpscore.cli.groups import setting, spelt
 from milpscore.core.errors import DataError, OptionError
 from milpscore.losses.registry import EXACT_ONLY, LOSSES
 from milpscore.penalties import PENALTIES
@@ -37,10 +37,11 @@ def loss_names() -> list[str]:
 
 def loss_key(name: str) -> str:
     """The registry's name of a loss as it was typed."""
-    known = loss_names()
-    if spelt(name) not in known:
-        raise OptionError(f"there is no --loss {name!r} for two classes; use {', '.join(known)}")
-    return LOSSES.name_of(name)
+    if (found := LOSSES.name_of(name)) in _NOT_FOR_TWO_CLASSES:
+        raise OptionError(
+            f"the loss {found} is not smooth or not of two classes; use {', '.join(loss_names())}"
+        )
+    return found
 
 
 def penalty_maker(
@@ -56,8 +57,7 @@ def penalty_maker(
     made = _class_of(name)
     known = tuple(inspect.signature(made).parameters)[1:]
     given: dict[str, Any] = {}
-    for text in settings or ():
-        key, value = parse_setting(text)
+    for key, value in map(setting, settings or ()):
         if key in given:
             raise OptionError(f"{key} is given twice: keep one of the two")
         if key in _BY_OPTION or key == "lam":
@@ -81,12 +81,10 @@ def penalty_maker(
 
 def _class_of(name: str) -> type[Any]:
     """The penalty's class."""
-    known = penalty_names()
-    if spelt(name) not in known:
-        close = get_close_matches(spelt(name), known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise OptionError(f"there is no --penalty {name!r}; {hint}there are {', '.join(known)}")
-    return PENALTIES[name]
+    if (found := PENALTIES.name_of(name)) in _NO_PATH:
+        raise OptionError(f"{spelt(found)} is a set without a weight lam, and makes no path")
+    made: type[Any] = PENALTIES[found]
+    return made
 
 
 def _known_columns(design: Design, expert: str) -> list[float]:

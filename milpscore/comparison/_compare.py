@@ -20,7 +20,7 @@ from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of, relative_gap
 from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
-from milpscore.fitting import with_few_terms
+from milpscore.fitting import require_known, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding.program import round_by_name, savings_table
@@ -189,25 +189,24 @@ def _arguments(
     if not names:
         raise FormulationError(f"name at least one formulation of {sorted(FORMULATIONS)}")
     own = {name.replace("-", "_"): dict(values) for name, values in given.items()}
-    for name in own:
-        if name not in names:
-            raise FormulationError(f"arguments for {name!r}, which is not among {list(names)}")
+    if strange := [name for name in own if name not in names]:
+        raise FormulationError(f"arguments for {strange[0]!r}, which is not among {list(names)}")
     known = {
-        name: set(inspect.signature(FORMULATIONS[name]).parameters) - set(_DATA) for name in names
+        name: [
+            each for each in inspect.signature(FORMULATIONS[name]).parameters if each not in _DATA
+        ]
+        for name in names
     }
+    every = dict.fromkeys(argument for accepted in known.values() for argument in accepted)
     for argument in common:
-        if not any(argument in accepted for accepted in known.values()):
-            raise FormulationError(f"no formulation of {list(names)} has an argument {argument!r}")
-    for name, values in own.items():
-        for argument in values:
-            if argument not in known[name]:
-                raise FormulationError(
-                    f"{name} has no argument {argument!r}; it has {sorted(known[name])}"
-                )
-    shared = {
-        name: {k: v for k, v in common.items() if k in accepted} for name, accepted in known.items()
-    }
-    return {name: with_few_terms(name, {**shared[name], **own.get(name, {})}) for name in names}
+        require_known(argument, list(every), f"none of {', '.join(names)} takes")
+    chosen = {}
+    for name, accepted in known.items():
+        for argument in own.get(name, {}):
+            require_known(argument, accepted, f"{name} has no argument")
+        shared = {k: v for k, v in common.items() if k in accepted}
+        chosen[name] = with_few_terms(name, {**shared, **own.get(name, {})})
+    return chosen
 
 
 def _no_answer(name: str, message: str) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class OnDesign(BaseEstimator):
         return fresh
 
     def _default_binner(self) -> Binner:
-        """What ``binner=None`` stands for: numbers stay as they are, as under one that bins none."""
+        """What ``binner=None`` stands for: numbers stay as they are, as if none were binned."""
         return Binner(n_bins=None)
 
     def __sklearn_tags__(self) -> Any:
@@ -108,17 +108,18 @@ class Probabilities:
         DataError
             The columns are not those of ``fit``, or a value has no stated result.
         """
+        check_is_fitted(self)
         return self._probabilities(X)
 
     @available_if(says_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of :meth:`predict_proba`, shape (n, K); -inf where one rounds to 0."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self._probabilities(X)))
+            return np.asarray(np.log(self.predict_proba(X)))
 
     def _probabilities(self, X: Any) -> FloatArray:
-        """Probabilities of shape (n, K)."""
-        raise TypeError(f"{type(self).__name__} must define it")  # pragma: no cover
+        """Probabilities of shape (n, K), of a fitted estimator."""
+        raise TypeError(f"{type(self).__name__} must define _probabilities")  # pragma: no cover
 
 
 def binary_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
