@@ -1,7 +1,9 @@
-from ._certificate import PROOF_SECONDS as PROOF_SECONDS, Certificate as Certificate
+from ._certificate import Certificate as Certificate
 from ._certify import certify as certify
 from ._verify import (
     Part as Part,
     Verification as Verification,
     verify_certificate as verify_certificate,
 )
+
+PROOF_SECONDS: float

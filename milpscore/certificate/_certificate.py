@@ -16,9 +16,6 @@ from milpscore.core.card import Card
 from milpscore.core.design import Column, ColumnKind
 from milpscore.core.errors import DataError, FormulationError
 
-PROOF_SECONDS = 600.0
-"""Growing evidence, and proving again, take as long as they take: this guards against hanging."""
-
 VERSION = 1
 """Raised whenever a verifier of the previous layout would misread a certificate."""
 

@@ -12,9 +12,9 @@ from typing import Any, Literal
 import numpy as np
 
 from milpscore._version import __version__
+from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate._certificate import (
     MAX_BYTES,
-    PROOF_SECONDS,
     Certificate,
     plain_columns,
     plain_label,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from milpscore.certificate._certificate import PROOF_SECONDS, Certificate, plain_label
+from milpscore.certificate import PROOF_SECONDS
+from milpscore.certificate._certificate import Certificate, plain_label
 from milpscore.certificate.leaves import prove_by_leaves
 from milpscore.certificate.tangents import prove_by_tangents
 from milpscore.core.card import Card
