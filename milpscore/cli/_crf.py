@@ -35,11 +35,6 @@ crf_app = typer.Typer(
 )
 
 
-def _option(panel: str | None, text: str, *names: str, **more: Any) -> Any:
-    """An option with its help, in a panel of the help page."""
-    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
-
-
 DATA, SOLVE = options.DATA_PANEL, options.SOLVE_PANEL
 Data = Annotated[
     Path,
@@ -56,9 +51,11 @@ Model = Annotated[
         metavar="MODEL", help="Model saved by 'milpscore crf train'.", show_default=False
     ),
 ]
-Tab = Annotated[bool, _option(DATA, "One tab parts the columns; tokens may hold blanks.", "--tab")]
+Tab = Annotated[
+    bool, options.option(DATA, "One tab parts the columns; tokens may hold blanks.", "--tab")
+]
 Out = Annotated[
-    Path | None, _option(None, "Write here instead of to standard output.", metavar="FILE")
+    Path | None, options.option(None, "Write here instead of to standard output.", metavar="FILE")
 ]
 
 
@@ -67,7 +64,7 @@ def train_command(
     data: Data,
     model: Annotated[
         Path,
-        _option(
+        options.option(
             options.OUTPUT_PANEL,
             "Save the model here; a name that ends in .json gives JSON, any other npz.",
             metavar="FILE",
@@ -76,35 +73,41 @@ def train_command(
     ],
     patterns: Annotated[
         Path | None,
-        _option(
+        options.option(
             DATA,
             "Patterns as in CRF++ and Wapiti; default: unigram and bigram of every column.",
             metavar="FILE",
         ),
     ] = None,
     dev: Annotated[
-        Path | None, _option(DATA, "More labelled sequences, to watch.", metavar="FILE")
+        Path | None, options.option(DATA, "More labelled sequences, to watch.", metavar="FILE")
     ] = None,
     tab: Tab = False,
     min_count: Annotated[
-        int, _option(DATA, "Leave out observations made at fewer positions.", min=1)
+        int, options.option(DATA, "Leave out observations made at fewer positions.", min=1)
     ] = 1,
     solver: Annotated[
-        str, _option(SOLVE, "Trainer: owlqn, lbfgs, sbcd or sgd.", metavar="NAME")
+        str, options.option(SOLVE, "Trainer: owlqn, lbfgs, sbcd or sgd.", metavar="NAME")
     ] = "owlqn",
-    rho1: Annotated[float, _option(SOLVE, "Weight of the L1 norm.", min=0)] = 0.5,
-    rho2: Annotated[float, _option(SOLVE, "Weight of half the squared L2 norm.", min=0)] = 1e-5,
-    max_iterations: Annotated[int, _option(SOLVE, "Iterations at most.", min=0)] = 1000,
+    rho1: Annotated[float, options.option(SOLVE, "Weight of the L1 norm.", min=0)] = 0.5,
+    rho2: Annotated[
+        float, options.option(SOLVE, "Weight of half the squared L2 norm.", min=0)
+    ] = 1e-5,
+    max_iterations: Annotated[int, options.option(SOLVE, "Iterations at most.", min=0)] = 1000,
     tol: Annotated[
         float,
-        _option(SOLVE, "Relative distance of 0 to the subdifferential at which to stop.", min=0),
+        options.option(
+            SOLVE, "Relative distance of 0 to the subdifferential at which to stop.", min=0
+        ),
     ] = 1e-4,
     time_limit: Annotated[
-        float | None, _option(SOLVE, "Seconds of training.", metavar="SECONDS", min=0)
+        float | None, options.option(SOLVE, "Seconds of training.", metavar="SECONDS", min=0)
     ] = None,
     patience: Annotated[
         int | None,
-        _option(SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1),
+        options.option(
+            SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1
+        ),
     ] = None,
     seed: options.Seed = 0,
     json: options.Json = False,
@@ -161,11 +164,11 @@ def tag_command(
     out: Out = None,
     tab: Tab = False,
     posterior: Annotated[
-        bool, _option(None, "Add the probability of each label.", "--posterior")
+        bool, options.option(None, "Add the probability of each label.", "--posterior")
     ] = False,
     n_best: Annotated[
         int | None,
-        _option(
+        options.option(
             None,
             "The K best labellings of each sequence, each after a line '# rank probability'.",
             metavar="K",
@@ -238,7 +241,7 @@ def eval_command(model: Model, data: Data, tab: Tab = False, json: options.Json 
 def dump_command(
     model: Model,
     top: Annotated[
-        int | None, _option(None, "Only the N largest weights.", metavar="N", min=1)
+        int | None, options.option(None, "Only the N largest weights.", metavar="N", min=1)
     ] = None,
     out: Out = None,
 ) -> None:
