@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import tomllib
 from pathlib import Path
@@ -117,11 +118,17 @@ def shown(frame: DataFrame) -> str:
             continue
         columns[name] = frame[name]
         if spread is not None:
-            pairs = zip(frame[name], spread, strict=True)
-            columns[name] = [f"{mean:.3f}±{each:.3f}" for mean, each in pairs]
+            columns[name] = [_cell(*pair) for pair in zip(frame[name], spread, strict=True)]
     return frame.assign(**columns)[list(columns)].to_string(
         index=False, na_rep="-", float_format="{:.4g}".format
     )
+
+
+def _cell(mean: float, spread: float) -> str:
+    """A number with its standard deviation, where there are any."""
+    if math.isnan(spread):
+        return "-" if math.isnan(mean) else f"{mean:.4g}"
+    return f"{mean:.3f}±{spread:.3f}"
 
 
 if __name__ == "__main__":

@@ -23,11 +23,11 @@ class Finding(SimpleNamespace):
     """What the runs say: tables, ``runs`` with a row a run, and what only a figure needs."""
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables that a person reads: all but the single runs."""
+        """The tables that a person reads: all but the single runs, and those without rows."""
         return {
             name: table
             for name, table in vars(self).items()
-            if isinstance(table, pd.DataFrame) and name != "runs"
+            if isinstance(table, pd.DataFrame) and name != "runs" and len(table)
         }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
 mpl.use("Agg")
@@ -16,7 +17,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from experiments import EXPERIMENTS
-from experiments.__main__ import main
+from experiments.__main__ import main, shown
 from experiments.eye.figures import EyeFigure2
 from experiments.eye.table2 import EyeTable2
 from milpscore.core.errors import OptionError
@@ -121,3 +122,9 @@ def test_ctrl_c_ends_with_its_code(
     out, err = capsys.readouterr()
     assert ("goes on from there" if keep else "nothing is kept") in err
     assert out == ""
+
+
+def test_a_mean_and_its_spread_are_one_cell() -> None:
+    nan = float("nan")
+    table = pd.DataFrame({"a": [0.5, 0.25, nan], "a_stdev": [0.125, nan, nan], "n": [1, 2, 3]})
+    assert shown(table).split() == ["a", "n", "0.500±0.125", "1", "0.25", "2", "-", "3"]

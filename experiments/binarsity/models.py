@@ -31,13 +31,8 @@ _ROWS = 1 << 16
 class PathOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the paths go.
 
-    Attributes
-    ----------
-    n_lams, ratio :
-        Penalty weights, and the smallest as a share of lambda_max; the ridge goes from 1 to 1e-6.
-    tol : float
-        Relative duality gap of every model.
-    max_iter : int
+    ``ratio`` is the smallest lam as a share of lambda_max (the ridge goes from 1 to 1e-6), ``tol``
+    the relative duality gap of every model.
     """
 
     n_lams: int = 20

@@ -20,18 +20,10 @@ TENTHS = tuple(i / 10 for i in range(10))
 
 @dataclass(frozen=True, eq=False)
 class CredibleData:
-    """Features, labels, and what an expert says of the features.
+    """Features (n, p), labels 0/1 (n,), and what an expert says of the features.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, p)
-    y : ndarray of 0 and 1, shape (n,)
-    expert : ndarray of 0 and 1, shape (p,)
-        The paper's r: 1 marks a feature the expert knows to matter.
-    groups : tuple of int arrays
-        Positions of the features of each correlated group.
-    theta : ndarray of shape (p,)
-        The true coefficients; the true intercept is 0.
+    ``expert`` (p,) is the paper's r: 1 marks a feature the expert knows to matter. ``groups`` holds
+    the positions of each correlated group, ``theta`` (p,) the true coefficients; no intercept.
     """
 
     X: FloatArray

@@ -29,15 +29,7 @@ def symmetric_kl(w_group: npt.ArrayLike, r_group: npt.ArrayLike, *, eps: float =
     does: it forgives a weight on a feature that should have none, and may even be negative.
 
     Where the marks are all zero the weights should be sparse, and the least divergence from any
-    one-hot vector is returned.
-
-    Parameters
-    ----------
-    w_group : array of shape (m,)
-        Coefficients of one group of correlated features.
-    r_group : array of shape (m,)
-        Marks in [0, 1].
-    eps : float
+    one-hot vector is returned. Weights and marks in [0, 1] are those of one group, shape (m,).
     """
     if not (eps >= 0 and np.isfinite(eps)):
         raise OptionError(f"eps={eps!r}; use a number from 0 on, say {EPS}.")
@@ -119,14 +111,8 @@ def bootstrap_auc(
 ) -> FloatArray:
     """AUCs of many models on the same bootstrap samples of the rows, shape (n_bootstrap, M).
 
-    A sample without one of the classes has no AUC and is drawn again.
-
-    Parameters
-    ----------
-    y : array of shape (n,)
-        Classes; positive where > 0.
-    scores : array of shape (n, M), or (n,) for one model
-        Decision values, a column a model; equal scores count one half.
+    A sample without one of the classes has no AUC and is drawn again. Rows are positive where
+    y > 0; scores have the shape (n, M), a column a model; equal scores count one half.
     """
     positive = np.asarray(y, dtype=np.float64) > 0
     columns = _columns(scores, len(positive))
@@ -157,18 +143,8 @@ def sparsest_accurate(
     one with the largest Gini coefficient is chosen; of equal ones the one with the higher mean AUC,
     then the first. Sec. 4.1, criterion (ii); the paper does not name its test.
 
-    Parameters
-    ----------
-    y, scores, n_bootstrap, random_state :
-        Of the validation rows, as for :func:`bootstrap_auc`.
-    coefficients : array of shape (M, p)
-    level : float in (0, 1)
-
-    Returns
-    -------
-    chosen : int
-    kept : ndarray of bool, shape (M,)
-        The models that are not significantly worse than the best.
+    Scores (n, M) are those of the validation rows, coefficients have the shape (M, p). The answer
+    is the chosen model, and which ones (M,) are not significantly worse than the best.
     """
     if not 0 < level < 1 or level * (1 + n_bootstrap) <= 1:
         raise OptionError(

@@ -26,23 +26,12 @@ METHODS = ("eye", "weighted_l1", "weighted_l2", "l1", "elastic_net", "owl")
 class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the runs of an experiment share.
 
-    Attributes
-    ----------
-    train, validation : float
-        Shares of the rows, in their order; the rest is for the test.
-    n_lams, ratio :
-        Penalty weights of a path, in geometric progression, and the last as a share of the first,
-        the least that makes the model null.
-    ridge_lams : pair of float
-        First and last of them for the weighted ridge, which no lam makes null.
-    unknown_weights : tuple of float
-        Weights of the unknown features in the weighted lasso and ridge; known ones have 1.
-    l1_ratios : tuple of float
-        Of the elastic net.
-    tol : float
-        Relative duality gap at which a model is done.
-    n_bootstrap, level :
-        As for :func:`experiments.eye.measures.sparsest_accurate`.
+    ``train`` and ``validation`` are shares of the rows, in their order; the rest is for the test. A
+    path has ``n_lams`` weights in geometric progression, the last ``ratio`` times the first, the
+    least that makes the model null; the weighted ridge, which no lam makes null, has its own ends,
+    ``ridge_lams``. ``unknown_weights`` are those of the unknown features in the weighted lasso and
+    ridge, known ones having 1; ``l1_ratios`` are of the elastic net; a model is done at the
+    relative duality gap ``tol``. The rest is for :func:`sparsest_accurate`.
     """
 
     train: float = 0.5

@@ -37,18 +37,10 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 class RivalCard:
     """A rival's answer: its probability is 1 / (1 + exp(-(slope * total + shift))).
 
-    Attributes
-    ----------
-    rival, version : str
-    points : ndarray of shape (p,)
-        As it gave them, whole or not; empty where there is an error.
-    slope, shift : float
-    times : tuple of (CPU seconds, seconds)
-        Of each fit; the first one also loads and compiles.
-    note : str
-        What the rival warned of: another model in the place of the one asked for, say.
-    error : str
-        Why there is no card; empty where there is one.
+    ``points`` (p,) are as it gave them, whole or not, empty where there is an error; ``times`` are
+    (CPU seconds, seconds) of each fit, the first of which also loads and compiles; ``note`` is what
+    it warned of (another model in the place of the one asked for, say), ``error`` why there is no
+    card.
     """
 
     rival: str

@@ -34,14 +34,7 @@ def make_diabetes_cohort(
     falls with the total as published, somewhat faster at the upper end (7 % in the group 13-17,
     where 11 to 33 % are published). The table is in the slides (after Still et al., Lancet Diabetes
     Endocrinol. 2, 2014); the patients are not: no data are public.
-
-    Parameters
-    ----------
-    n_samples : int
-        At least 2; one row of each class at least.
-    slope, midpoint : float
-        Log odds a point, > 0; the total at which both outcomes are equally likely.
-    random_state : int, Generator or None
+    Each class has a row at least.
     """
     if n_samples < 2:
         raise OptionError(f"n_samples={n_samples}; use at least 2, one a class.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from milpscore.core.design import Column
@@ -18,87 +17,44 @@ _POINTS = {"age": (0, 1, 2, 3), "hba1c": (0, 2, 4, 6), "other_drugs": (0, 3), "i
 _SEPARATOR = 7
 """From this total on remission is the less likely answer."""
 
-_INSULIN = ("no", "yes")
-
-
-@dataclass(frozen=True)
-class RemissionGroup:
-    """The share of patients in remission that was published for a range of totals.
-
-    Attributes
-    ----------
-    low, high : int
-        The range, both ends included.
-    least, most : float
-        Of the share, over the published cohorts.
-    """
-
-    low: int
-    high: int
-    least: float
-    most: float
-
-
 DIAREM_GROUPS = (
-    RemissionGroup(0, 2, 0.88, 0.99),
-    RemissionGroup(3, 7, 0.64, 0.88),
-    RemissionGroup(8, 12, 0.23, 0.49),
-    RemissionGroup(13, 17, 0.11, 0.33),
-    RemissionGroup(18, 22, 0.02, 0.16),
+    (range(3), 0.88, 0.99),
+    (range(3, 8), 0.64, 0.88),
+    (range(8, 13), 0.23, 0.49),
+    (range(13, 18), 0.11, 0.33),
+    (range(18, 23), 0.02, 0.16),
 )
-"""The five groups of Still et al. (2014)."""
+"""Totals, and the least and the greatest share in remission over the published cohorts."""
 
 
 def diarem() -> Scorecard:
     """The DiaRem score: age, HbA1c, insulin and other drugs before gastric bypass surgery.
 
     Totals go from 0 to 22, and a high one means that remission is unlikely: the card answers "no
-    remission" from 7 points on. :data:`DIAREM_GROUPS` has the published share of remissions of
-    each range of totals. It is a published table to compare with and not fitted to any data here;
-    nothing is claimed or proved of it.
+    remission" from 7 points on. It is a published table to compare with and not fitted to any data
+    here; nothing is claimed or proved of it. Columns: age (years), hba1c (per cent), insulin ("no"
+    or "yes") and other_drugs (how many diabetes drugs besides insulin and metformin).
 
-    Returns
-    -------
-    Scorecard
-        Of the columns age (years), hba1c (per cent), insulin ("no" or "yes") and other_drugs (how
-        many diabetes drugs besides insulin and metformin: sulfonylureas, insulin-sensitising
-        agents).
-
-    Notes
-    -----
     The table gives HbA1c to one decimal ("6.5 - 6.9") and ages in years ("40-49"): here a bin goes
     up to where the next begins. The slides print ">60" and "> 9", which leaves out an age of 60 and
     an HbA1c of 9; as published they belong to the last bin. The separator 7 is the slides'; the
-    publication divides totals into groups (0-2, 3-7, ...) instead.
+    publication divides totals into groups instead, :data:`DIAREM_GROUPS`.
 
     References
     ----------
     Still et al., "Preoperative prediction of type 2 diabetes remission after Roux-en-Y gastric
     bypass surgery: a retrospective cohort study", Lancet Diabetes Endocrinol. 2 (2014), 38-45; as
     printed by Sokolovska, Chevaleyre & Zucker, score learning.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> patient = pd.DataFrame(
-    ...     {"age": [52], "hba1c": [7.2], "insulin": ["no"], "other_drugs": [1]}
-    ... )
-    >>> diarem().score(patient)
-    array([9.])
-    >>> diarem().predict(patient)
-    array(['no remission'], dtype='<U12')
     """
     columns: list[Column] = []
-    points: list[int] = []
     blocks = []
-    for name, worth in _POINTS.items():
+    for name in _POINTS:
         made = _columns(name)
         blocks.append(tuple(range(len(columns), len(columns) + len(made))))
         columns += made
-        points += worth
     return Scorecard(
         columns=tuple(columns),
-        points=tuple(points),
+        points=tuple(worth for each in _POINTS.values() for worth in each),
         threshold=Fraction(_SEPARATOR),
         blocks=tuple(blocks),
         classes=("remission", "no remission"),
@@ -110,4 +66,6 @@ def _columns(name: str) -> list[Column]:
     """The bins of a variable, in the order of its points."""
     if name in _CUTS:
         return bin_columns(name, list(_CUTS[name]))
-    return [Column(f"{name} = {answer}", name, "category", category=answer) for answer in _INSULIN]
+    return [
+        Column(f"{name} = {answer}", name, "category", category=answer) for answer in ("no", "yes")
+    ]

@@ -26,16 +26,8 @@ SCORE_METHODS = ("by_feature", "joint")
 class FusedLassoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is asked of every program.
 
-    Attributes
-    ----------
-    lam : float
-        Price of a jump by one point, beside the mean hinge loss: the slides' lambda / n.
-    margin : float
-        1 in the slides.
-    most_points : int
-        Points lie in 0, ..., most_points.
-    node_limit, time_limit :
-        Of each program; what seconds cut off is not the same on every machine.
+    ``lam`` is the price of a jump by one point, beside the mean hinge loss: the slides' lambda / n;
+    points lie in 0, ..., ``most_points``. What seconds cut off is not the same on every machine.
     """
 
     lam: float = 0.01

@@ -111,7 +111,7 @@ class SlimStrength(OfSets, frozen=True, kw_only=True):
             profile=profile.rename_axis("program").reset_index(),
             integrals=pd.concat(integrals).rename_axis("program").reset_index(),
             checks=_checks(runs),
-            times=times,
+            times=times.fillna(np.inf).to_dict(),
             curves=curves,
             notes=self.notes(),
         )
@@ -121,7 +121,7 @@ class SlimStrength(OfSets, frozen=True, kw_only=True):
         figure = plt.figure(figsize=(13, 11), layout="constrained")
         parts: Any = figure.subfigures(2, 1, height_ratios=[2, 3])
         top, bottom = parts
-        plots.performance_profile(performance_profile(found.times.fillna(np.inf)), top.subplots())
+        plots.performance_profile(performance_profile(found.times), top.subplots())
         curves: Any = SimpleNamespace(curves=found.curves["off"], horizon=self.time_limit)
         plots.bound_curves(curves, bottom)
         return figure

@@ -122,18 +122,8 @@ def slim_strength(
     ``cuts`` False forbids those at all other nodes, and ``lp_bound`` is the bound without any. No
     run has a warm start.
 
-    Parameters
-    ----------
-    X, y :
-        Of :func:`slim`.
-    strengths : sequence of str
-    switches : sequence of (presolve, cuts)
-    seeds : sequence of int
-        Each permutes the rows and is HiGHS's random_seed; 0 leaves the rows as they are.
-    time_limit, node_limit :
-        Of each solve.
-    **arguments :
-        Of :func:`slim`.
+    Each of the seeds permutes the rows and is HiGHS's random_seed; 0 leaves the rows as they are.
+    The limits are of each solve, X, y and the arguments those of :func:`slim`.
 
     Returns
     -------
