@@ -262,10 +262,12 @@ class Binner(TransformerMixin, BaseEstimator):
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise OptionError(f"{name}={getattr(self, name)!r}; use one of {allowed}.")
-        if self.n_bins is not None and not _whole(self.n_bins, 2):
-            raise OptionError(f"n_bins={self.n_bins!r}; use a whole number of at least 2, or None.")
-        if not _whole(self.max_distinct, 0):
-            raise OptionError(f"max_distinct={self.max_distinct!r}; use a whole number >= 0.")
+        numbers = (("n_bins", 2, "of at least 2, or None"), ("max_distinct", 0, ">= 0"))
+        for name, least, words in numbers:
+            value = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if not ((whole and value >= least) or (value is None and name == "n_bins")):
+                raise OptionError(f"{name}={value!r}; use a whole number {words}.")
 
     def _checked_thresholds(self, frame: pd.DataFrame) -> dict[str, list[float]]:
         cuts = check_thresholds(self.thresholds or {})
@@ -325,9 +327,3 @@ class Binner(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
-
-
-def _whole(value: Any, least: int) -> bool:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        return False
-    return int(value) >= least

@@ -77,9 +77,12 @@ def make_design(
         values = apply_columns(columns, frame)
         remarks = [text for name in frame.columns if (text := odd_text(frame[name]))]
     else:
-        values = _given_values(frame, columns)
-        remarks = []
+        values, remarks = _given_values(frame, columns), []
     names = [column.name for column in columns]
+    constant = np.flatnonzero(values.min(axis=0) == values.max(axis=0)).tolist()
+    if constant:
+        named = listing(names[j] for j in constant)
+        remarks.append(f"constant column(s), of no use to a score: {named}")
     return Design(
         X=values,
         y=y_signed,
@@ -87,7 +90,7 @@ def make_design(
         columns=tuple(columns),
         blocks=_checked_blocks(blocks or (), len(names)),
         classes=classes,
-        warnings=(*remarks, *_constant(values, names), *_duplicates(values, names)),
+        warnings=(*remarks, *_duplicates(values, names)),
     )
 
 
@@ -124,15 +127,6 @@ def _checked_blocks(blocks: Sequence[Sequence[int]], count: int) -> tuple[tuple[
     if any(not block for block in checked):
         raise DataError("a block is empty; leave it out.")
     return checked
-
-
-def _constant(values: FloatArray, names: Sequence[str]) -> list[str]:
-    constant = np.flatnonzero(values.min(axis=0) == values.max(axis=0))
-    if not constant.size:
-        return []
-    return [
-        f"constant column(s), of no use to a score: {listing(names[j] for j in constant.tolist())}"
-    ]
 
 
 def _duplicates(values: FloatArray, names: Sequence[str]) -> list[str]:

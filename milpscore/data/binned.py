@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -152,12 +152,7 @@ class BinnedDesign:
         -------
         ndarray of shape (n,) or (n, K)
         """
-        values = np.asarray(w, dtype=np.float64)
-        if values.shape[:1] != (self.shape[1],):
-            raise DataError(f"w must have {self.shape[1]} rows, not the shape {values.shape}.")
-        if values.ndim == 2:
-            return np.stack([self._gather(column) for column in values.T], axis=1)
-        return self._gather(values)
+        return _by_column(self._gather, w, "w", self.shape[1])
 
     def rmatvec(self, r: npt.ArrayLike) -> FloatArray:
         """X' r.
@@ -170,12 +165,7 @@ class BinnedDesign:
         -------
         ndarray of shape (P,) or (P, K)
         """
-        values = np.asarray(r, dtype=np.float64)
-        if values.shape[:1] != (self.shape[0],):
-            raise DataError(f"r must have {self.shape[0]} rows, not the shape {values.shape}.")
-        if values.ndim == 2:
-            return np.stack([self._count(column) for column in values.T], axis=1)
-        return self._count(values)
+        return _by_column(self._count, r, "r", self.shape[0])
 
     def column_norms(self, weight: npt.ArrayLike | None = None) -> FloatArray:
         """Square root of the (weighted) number of ones in each column, shape (P,)."""
@@ -247,6 +237,18 @@ class BinnedDesign:
                 counts = np.bincount(codes[:, f], weights=part, minlength=bins + 1)
                 table[slot : slot + bins + 1] += counts
         return np.asarray(table[self._places])
+
+
+def _by_column(
+    product: Callable[[FloatArray], FloatArray], given: Any, name: str, rows: int
+) -> FloatArray:
+    """A product of a vector, shape (rows,), or of each column of a matrix, shape (rows, K)."""
+    values = np.asarray(given, dtype=np.float64)
+    if values.shape[:1] != (rows,):
+        raise DataError(f"{name} must have {rows} rows, not the shape {values.shape}.")
+    if values.ndim == 2:
+        return np.stack([product(column) for column in values.T], axis=1)
+    return product(values)
 
 
 def _checked(codes: Any) -> Codes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.plots.drawing import LEGEND, LEGEND_ABOVE, PALETTE, axes, finish, short, spaced
+from milpscore.plots.drawing import LEGEND, LEGEND_ABOVE, PALETTE, axes, finish, name_rows, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,8 +165,6 @@ def points_over_pool(
     NotApplicableError
         For a pool without cards.
     """
-    from matplotlib.ticker import MaxNLocator
-
     if by not in ("column", "feature"):
         raise OptionError(f"by must be 'column' or 'feature', got {by!r}")
     if max_columns < 1:
@@ -198,17 +196,11 @@ def points_over_pool(
         ax.legend(
             loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, borderpad=0.0, **LEGEND
         )  # fmt: skip
-    ax.axvline(0, color="0.3", linewidth=0.8, zorder=0)
-    low, high = shown["min_points"].min(), shown["max_points"].max()
     if len(shown):
+        low, high = shown["min_points"].min(), shown["max_points"].max()
         ax.set_xlim(min(low, 0) - 0.5, max(high, 0) + 0.5)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_yticks(at, [short(str(label)) for label in shown.index])
-    ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
+    name_rows(ax, [*map(str, shown.index)], "no card has points")
     more = len(used) - len(shown)
-    if not len(shown):
-        ax.set_xlim(-1, 1)
-        ax.text(0.05, 0.0, "no card has points", va="center")
     known = "all" if pool.complete else "some of the"
     title = f"Points over {known} {len(pool)} cards within {pool.epsilon:.3g}"
     words = "points; at the right: share of the cards that use it"

@@ -19,8 +19,9 @@ from milpscore.plots.drawing import (
     axes,
     bound_steps,
     finish,
+    legend_of_lines,
+    name_rows,
     results_of,
-    short,
     spaced,
 )
 
@@ -165,8 +166,7 @@ def _legend_of_bounds(known: Results) -> list[Any]:
         exact = known.get((name, "exact"))
         claim = "" if exact is None else f" ({exact.claim})"
         entries.append(entry(spaced(name) + claim, color=colour, linewidth=4))
-    entries.append(entry("best card", linewidth=2.0, marker="o", markersize=5))
-    entries.append(entry("proven bound", linewidth=1.6, linestyle="--"))
+    entries += legend_of_lines(linewidth=2.0, marker="o", markersize=5)
     kinds = {kind for _, kind in known}
     if "relaxed" in kinds:
         entries.append(entry("LP bound", linewidth=1.2, linestyle=":"))
@@ -212,8 +212,6 @@ def coefficients(
     NotApplicableError
         Where the formulation is not among the results, or has no coefficients.
     """
-    from matplotlib.ticker import MaxNLocator
-
     known = results_of(results)
     if names is None:
         names = getattr(results, "names", None)
@@ -234,16 +232,10 @@ def coefficients(
         )  # fmt: skip
     for row in at[1:]:
         ax.axhline(row - 0.5, color="0.9", linewidth=0.8, zorder=0)
-    ax.axvline(0, color="0.3", linewidth=0.8)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_yticks(at, [short(labels[j]) for j in shown])
-    ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
+    name_rows(ax, [labels[j] for j in shown], "no column has points")
     more = len(used) - len(shown)
     if shown.size:  # above the axes: bars may lie anywhere inside
         ax.legend(ncols=(len(values) + 1) // 2, **LEGEND_ABOVE)
-    else:
-        ax.set_xlim(-1, 1)
-        ax.text(0.05, 0.0, "no column has points", va="center")
     words = "coefficient (points)" + (f"\n{more} smaller ones not shown" if more else "")
     return finish(ax, f"{spaced(name)}: coefficients", words, "", pad=34)
 

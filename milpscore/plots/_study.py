@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError
-from milpscore.plots.drawing import LEGEND, PALETTE, axes as current, finish, spaced, tidy
+from milpscore.plots.drawing import (
+    LEGEND,
+    PALETTE,
+    axes as current,
+    finish,
+    legend_of_lines,
+    spaced,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -196,8 +204,5 @@ def _legend(figure: Figure, formulations: list[str]) -> None:
         Line2D([], [], color=PALETTE[k % len(PALETTE)], linewidth=4, label=spaced(name))
         for k, name in enumerate(formulations)
     ]
-    entries += [
-        Line2D([], [], color="0.35", linewidth=1.6, label="best card"),
-        Line2D([], [], color="0.35", linewidth=1.6, linestyle="--", label="proven bound"),
-    ]
+    entries += legend_of_lines()
     figure.legend(handles=entries, loc="outside lower center", ncols=6, **LEGEND)

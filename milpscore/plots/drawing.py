@@ -69,6 +69,29 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def name_rows(ax: Axes, labels: list[str], empty: str) -> None:
+    """Whole points across and a label for each row, the first on top; ``empty`` without rows."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.axvline(0, color="0.3", linewidth=0.8, zorder=0)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_yticks(range(len(labels)), [short(label) for label in labels])
+    ax.set_ylim(max(len(labels), 1) - 0.5, -0.5)
+    if not labels:
+        ax.set_xlim(-1, 1)
+        ax.text(0.05, 0.0, empty, va="center")
+
+
+def legend_of_lines(**more: Any) -> list[Any]:
+    """The entries that name what a line is, whatever its colour; ``more`` styles the first."""
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], color="0.35", label="best card", **{"linewidth": 1.6, **more}),
+        Line2D([], [], color="0.35", label="proven bound", linewidth=1.6, linestyle="--"),
+    ]
+
+
 def finish(ax: Axes, title: str, x: str, y: str, **style: Any) -> Axes:
     """The axes with a title on the left and labels, tidied."""
     ax.set_title(title, loc="left", **style)
@@ -98,11 +121,7 @@ def _so_far(values: list[float], better: Any) -> FloatArray:
 
 
 def draw_map(
-    ax: Axes,
-    x: FloatArray,
-    y: FloatArray,
-    values: Any,
-    ends: tuple[float | None, float | None],
+    ax: Axes, x: FloatArray, y: FloatArray, values: Any, ends: tuple[float | None, float | None]
 ) -> Any:
     """Cells of masked values (y, x) over two logarithmic axes, the masked ones (null models) grey.
 
@@ -127,5 +146,4 @@ def log_edges(centres: FloatArray) -> FloatArray:
     if len(logs) == 1:
         return np.asarray(np.exp([logs[0] - 0.5, logs[0] + 0.5]))
     middle = (logs[1:] + logs[:-1]) / 2
-    inner = np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]])
-    return np.asarray(np.exp(inner))
+    return np.asarray(np.exp(np.r_[2 * logs[0] - middle[0], middle, 2 * logs[-1] - middle[-1]]))

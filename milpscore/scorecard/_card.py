@@ -26,7 +26,7 @@ from milpscore.scorecard._saving import (
 from milpscore.scorecard._sql import card_sql
 from milpscore.scorecard.renderers import card_html, card_latex, card_markdown, card_text
 from milpscore.scorecard.risks import RiskScale
-from milpscore.scorecard.rows import Feature, Row, card_features, card_row, merged_rows
+from milpscore.scorecard.rows import Feature, Row, card_features, card_row, merged_rows, settle
 
 Names: TypeAlias = Sequence[str] | None
 Unseen = Literal["error", "zero"]
@@ -97,17 +97,10 @@ class Scorecard:
             raise DataError(f"the step of the data must be positive, not {step}")
         if not isinstance(self.certificate, Mapping):
             raise DataError("the certificate is a mapping from names to values; pass a dict")
-        values = {
-            "columns": columns,
-            "points": points,
-            "threshold": as_fraction(self.threshold),
-            "blocks": blocks,
-            "classes": classes,
-            "step": step,
-            "certificate": plain_value(self.certificate),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        settle(
+            self, columns=columns, points=points, threshold=as_fraction(self.threshold),
+            blocks=blocks, classes=classes, step=step, certificate=plain_value(self.certificate),
+        )  # fmt: skip
 
     @classmethod
     def from_card(
@@ -138,16 +131,9 @@ class Scorecard:
             If the card has another number of coefficients than the design has columns.
         """
         return cls(
-            columns=design.columns,
-            points=tuple(card.coefficients.tolist()),
-            threshold=card.threshold,
-            blocks=design.blocks,
-            classes=design.classes,
-            step=design.step,
-            certificate={} if certificate is None else certificate,
-            fingerprint=design.fingerprint,
-            title=title,
-        )
+            design.columns, tuple(card.coefficients.tolist()), card.threshold, design.blocks,
+            design.classes, design.step, certificate or {}, design.fingerprint, title,
+        )  # fmt: skip
 
     # ---------------------------------------------------------------- what the card consists of
 

@@ -60,18 +60,16 @@ def certified_card(
         "errors": int(wrong[counted].sum()),
         "n_rows": int(counted.sum()),
     }
-    if statement is not None:
-        certificate["allowed"] = allowed_cards(statement)
-    if statement is not None and statement.constraints:
-        certificate["constraints"] = [each.as_mapping() for each in statement.constraints]
-    if statement is None or not isinstance(statement.loss, RiskLoss):
+    if statement is None:
         return replace(card, certificate=certificate)
-    certificate |= {
-        "loss_name": statement.loss.name,
-        "loss_without_points": mean_loss(statement, statement.empty_card())[0],
-    }
-    scale = risk_scale(card, design, statement.loss)
-    return replace(card, certificate=certificate, risk=scale)
+    certificate["allowed"] = allowed_cards(statement)
+    if statement.constraints:
+        certificate["constraints"] = [each.as_mapping() for each in statement.constraints]
+    if isinstance(statement.loss, RiskLoss):
+        certificate["loss_name"] = statement.loss.name
+        certificate["loss_without_points"] = mean_loss(statement, statement.empty_card())[0]
+    risk = risk_scale(card, design, statement.loss)
+    return replace(card, certificate=certificate, risk=risk)
 
 
 def allowed_cards(statement: Statement) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from milpscore.core.grid import as_fraction
 from milpscore.data.checking import row_weights
 from milpscore.losses import LINKS, RiskLoss
 from milpscore.losses.registry import link_of
-from milpscore.scorecard.rows import PLAIN, Feature, Style, number
+from milpscore.scorecard.rows import PLAIN, Feature, Style, number, settle
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -68,17 +68,15 @@ class RiskScale:
     shares: tuple[float | None, ...] = ()
 
     def __post_init__(self) -> None:
-        values = {
-            "scale": float(self.scale),
-            "edges": tuple(as_fraction(edge) for edge in self.edges),
-            "unit": None if self.unit is None else as_fraction(self.unit),
-            "least": None if self.least is None else as_fraction(self.least),
-            "most": None if self.most is None else as_fraction(self.most),
-            "rows": tuple(int(count) for count in self.rows),
-            "shares": tuple(None if share is None else float(share) for share in self.shares),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        exact = {name: getattr(self, name) for name in ("unit", "least", "most")}
+        settle(
+            self,
+            scale=float(self.scale),
+            edges=tuple(map(as_fraction, self.edges)),
+            rows=tuple(map(int, self.rows)),
+            shares=tuple(None if share is None else float(share) for share in self.shares),
+            **{name: None if end is None else as_fraction(end) for name, end in exact.items()},
+        )
         if self.link not in LINKS:
             raise DataError(f"unknown link {self.link!r} of a risk; there are {sorted(LINKS)}")
         if not (math.isfinite(self.scale) and self.scale > 0):

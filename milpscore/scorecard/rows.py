@@ -70,6 +70,12 @@ class Row:
         return f"{self.points:+d}" if self.kind == "step" else str(self.points)
 
 
+def settle(record: Any, **values: Any) -> None:
+    """Set the checked fields of a frozen record while it is made."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+
+
 def number(value: float) -> str:
     """A number for people: at most twelve significant digits, no trailing zeros."""
     return f"{value:.12g}"
