@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import pandas as pd
 
@@ -78,6 +78,18 @@ def read_frame(source: Source) -> pd.DataFrame:
     return as_frame(with_names(frame, names.iloc[0].tolist()))
 
 
+@overload
+def read_table(
+    source: Source, target: str, *, positive: Any = ..., missing: Missing = ..., weights: None = ...
+) -> tuple[pd.DataFrame, pd.Series[Any]]: ...
+
+
+@overload
+def read_table(
+    source: Source, target: str, *, positive: Any = ..., missing: Missing = ..., weights: str
+) -> tuple[pd.DataFrame, pd.Series[Any], pd.Series[Any]]: ...
+
+
 def read_table(
     source: Source,
     target: str,
@@ -85,7 +97,7 @@ def read_table(
     positive: Any = None,
     missing: Missing = "error",
     weights: str | None = None,
-) -> tuple[pd.DataFrame, *tuple[pd.Series[Any], ...]]:
+) -> tuple[Any, ...]:
     """Read a table and split it into features and labels.
 
     Parameters

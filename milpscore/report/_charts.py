@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BLUE, ORANGE = PALETTE[:2]
 _INK = "#1a1a1a"
 # text stays text, which a screen reader reads, and equal figures are equal bytes
-_STYLE: Mapping[str, Any] = {"svg.fonttype": "none", "svg.hashsalt": "milpscore", "font.size": 9}
+_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "milpscore", "font.size": 9}
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _axes() -> tuple[Figure, Axes]:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(dict(_STYLE)):
+    with rc_context(_STYLE):
         figure = Figure(figsize=(5.4, 3.3), layout="constrained")
         return figure, figure.subplots()
 
@@ -170,7 +170,7 @@ def _chart(
     for ax in figure.axes:
         tidy(ax)
     text = io.StringIO()
-    with rc_context(dict(_STYLE)):
+    with rc_context(_STYLE):
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date")))
     svg = text.getvalue()
     size = re.search(r'viewBox="([^"]+)"', svg)
@@ -191,7 +191,7 @@ def _moves(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, cuts: Cuts) -> FloatArr
     """How far the mark goes from the card's cut to each cut, in points; SVG counts downwards."""
     ax.figure.draw_without_rendering()  # type: ignore[union-attr]
     pixels = ax.transData.transform(np.column_stack([x, y]))
-    points = (pixels - pixels[cuts.own]) * 72 / ax.figure.dpi  # type: ignore[union-attr]
+    points = (pixels - pixels[cuts.own]) * 72 / ax.figure.dpi
     return np.asarray(points * [1, -1])
 
 

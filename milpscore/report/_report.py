@@ -110,7 +110,7 @@ def report(
         certificate=certificate,
         statement=statement,
     )
-    page = _template().render(
+    page: str = _template().render(
         version=__version__,
         dash=tables.DASH,
         subject=subject,

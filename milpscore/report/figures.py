@@ -120,10 +120,8 @@ def roc_of(subject: Subject, random_state: int = 0, draws: int = DRAWS) -> Roc:
     hit = subject.positive[counted]
     distinct, where = np.unique(-totals, return_inverse=True)  # the highest total comes first
     count = len(distinct)
-    false, true = (
-        _rates(np.bincount(where, weights=weight * side, minlength=count)[None])[0]
-        for side in (~hit, hit)
-    )
+    masses = [np.bincount(where, weights=weight * side, minlength=count) for side in (~hit, hit)]
+    false, true = (_rates(mass[None].astype(np.float64))[0] for mass in masses)
     band = np.empty((draws, len(_GRID)))
     areas = np.empty(draws)
     step = max(1, _CELLS // max(count, len(totals)))

@@ -19,11 +19,7 @@ from milpscore.verify.cards import mean_loss
 
 
 def certified_card(
-    design: Design,
-    result: Result,
-    title: str = "Scorecard",
-    *,
-    statement: Statement | None = None,
+    design: Design, result: Result, title: str = "Scorecard", *, statement: Statement | None = None
 ) -> Scorecard:
     """The scorecard of a result, training errors counted as the printed card answers.
 
