@@ -6,12 +6,14 @@ import re
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from milpscore.cli.common import (
     INTERRUPTED,
+    Tell,
     counting,
     print_json,
     require_drawable,
@@ -158,7 +160,8 @@ def path_command(
     found: Found
     try:
         with counting("fitting", "models", output.quiet or not sys.stderr.isatty()) as tell:
-            common["progress"] = tell and (lambda done, total: tell(done, 0, total))
+            if tell is not None:
+                common["progress"] = partial(_told, tell)
             if shape is None:
                 from milpscore.proximal import path
 
@@ -181,6 +184,11 @@ def path_command(
     _tell_unfinished(found.table, tol)
     if plot is not None:
         save_figure(_figure(found, design, gamma), plot)
+
+
+def _told(tell: Tell, done: int, total: int) -> None:
+    """A path counts models that are done; none of them fails."""
+    tell(done, 0, total)
 
 
 def _grid_shape(text: str, penalty: str, gamma: float | None, lams: str | None) -> tuple[int, int]:

@@ -186,11 +186,10 @@ def _print(found: Pool | Front, as_json: bool) -> None:
     """Print a pool or a front."""
     from milpscore.pools import Pool
 
-    is_pool = isinstance(found, Pool)
-    if as_json:
-        print_json(_pool_report(found) if is_pool else _front_report(found))
+    if isinstance(found, Pool):
+        print_json(_pool_report(found)) if as_json else _print_pool(found)
     else:
-        (_print_pool if is_pool else _print_front)(found)  # type: ignore[operator]
+        print_json(_front_report(found)) if as_json else _print_front(found)
 
 
 def _save(found: Pool | Front, out: Path | None, plot: Path | None) -> None:

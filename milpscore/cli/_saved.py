@@ -256,7 +256,7 @@ def _data(
     data: Path,
     target: str | None,
     *,
-    missing: str,
+    missing: Any,
     weights_column: str | None = None,
     class_weight: str | None = None,
 ) -> tuple[Any, Any, dict[str, Any]]:
@@ -269,7 +269,7 @@ def _data(
             "neither card nor certificate names the column of the labels: add --target COL"
         )
     weights = weights_column or known.get("weights_column")
-    X, y, *rest = read_table(data, column, missing=missing, weights=weights)  # type: ignore[call-overload]
+    X, y, *rest = read_table(data, column, missing=missing, weights=weights)
     return (
         X,
         y,

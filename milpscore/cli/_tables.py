@@ -54,11 +54,11 @@ def output() -> Console:
 
 
 def table(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[Any, Any]],
     columns: Mapping[str, Column],
     *,
     title: str | None = None,
-    green: Callable[[Mapping[str, Any]], bool] = lambda row: False,
+    green: Callable[[Mapping[Any, Any]], bool] = lambda row: False,
     section: str | None = None,
     gap: int = 1,
 ) -> Table:

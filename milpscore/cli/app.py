@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -89,7 +90,7 @@ def milpscore(
         typer.echo(context.get_help())
 
 
-for name, command in {
+_COMMANDS: dict[str, Callable[..., None]] = {
     "fit": fit_command,
     "compare": compare_command,
     "path": path_command,
@@ -100,7 +101,8 @@ for name, command in {
     "report": report_command,
     "list": list_command,
     "demo": demo_command,
-}.items():
+}
+for name, command in _COMMANDS.items():
     app.command(name)(grouped(command))
 app.add_typer(study_app, name="study")
 app.add_typer(crf_app, name="crf")

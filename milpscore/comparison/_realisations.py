@@ -95,7 +95,8 @@ def compare_realisations(
     table = pd.DataFrame(_with_differences(rows), columns=list(REALISATION_COLUMNS))
     counts = ("terms", "rows", "columns", "integers", "nonzeros")
     table = table.astype(dict.fromkeys(counts, "Int64"))
-    return Comparison(table, results, program.statement.design.names)
+    design = program.statement.design
+    return Comparison(table, results, () if design is None else design.names)
 
 
 def _integer_and_linear(

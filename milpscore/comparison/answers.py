@@ -71,7 +71,7 @@ class Comparison:
         return self._leading().to_string()
 
     def _repr_html_(self) -> str:
-        return str(self._leading().to_html(float_format="%.6g"))
+        return str(self._leading().to_html(float_format="{:.6g}".format))
 
     def _leading(self) -> pd.DataFrame:
         """The columns one reads first, as far as the table has them."""

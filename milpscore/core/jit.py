@@ -31,7 +31,8 @@ def _compiled(kernel: Kernel, **options: bool) -> Kernel:
     from numba import njit
 
     _listen()
-    compile_kernel: Any = njit(cache=True, nogil=True, error_model="numpy", **options)
+    settings: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", **options}
+    compile_kernel: Any = njit(**settings)
     fast: Kernel = compile_kernel(kernel)
     return fast
 
