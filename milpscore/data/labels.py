@@ -120,12 +120,9 @@ def _positive_label(labels: list[Any], positive: Any) -> int:
 
 def _find(wanted: Any, labels: Sequence[Any]) -> int | None:
     """Position of a label given as itself (1 and True are one label) or as text."""
-    for k, label in enumerate(labels):
-        if bool(label == wanted):
-            return k
-    texts = [category_text(label) for label in labels]
-    text = category_text(wanted)
-    return texts.index(text) if texts.count(text) == 1 else None
+    texts, text = [category_text(label) for label in labels], category_text(wanted)
+    same = next((k for k, label in enumerate(labels) if bool(label == wanted)), None)
+    return texts.index(text) if same is None and texts.count(text) == 1 else same
 
 
 def class_weights(
@@ -136,9 +133,8 @@ def class_weights(
 ) -> FloatArray:
     """Multiply class weights into sample weights."""
     totals = np.array([weight[y < 0].sum(), weight[y > 0].sum()])
-    if class_weight is None:
-        factors = np.ones(2)
-    elif isinstance(class_weight, str):
+    factors = np.ones(2)
+    if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise DataError(
                 f"class_weight={class_weight!r} is unknown; use None, 'balanced', or a dict"
@@ -146,7 +142,7 @@ def class_weights(
             )
         _check_weighted(totals, classes)
         factors = totals.sum() / (2 * totals)
-    else:
+    elif class_weight is not None:
         factors = _factors(class_weight, classes)
     _check_weighted(totals * factors, classes)
     weighted: FloatArray = weight * np.where(y > 0, factors[1], factors[0])
@@ -162,14 +158,13 @@ def _factors(class_weight: Mapping[Any, float], classes: tuple[Any, Any]) -> Flo
         if place is None:
             raise DataError(f"class_weight names {label!r}; the labels are {list(classes)}.")
         try:
-            factor = float(value)
+            factors[place] = value
         except (TypeError, ValueError) as error:
             raise DataError(f"class_weight of {label!r} is {value!r}; use a number.") from error
-        if not np.isfinite(factor) or factor < 0:
+        if not np.isfinite(factors[place]) or factors[place] < 0:
             raise DataError(
                 f"class_weight of {label!r} is {value!r}; use a finite number that is not negative."
             )
-        factors[place] = factor
     return factors
 
 

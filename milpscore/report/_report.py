@@ -110,6 +110,7 @@ def report(
         certificate=certificate,
         statement=statement,
     )
+    results = {} if comparison is None else comparison.results
     page: str = _template().render(
         version=__version__,
         dash=tables.DASH,
@@ -117,7 +118,7 @@ def report(
         **_card_part(subject, proof_of(subject, verification)),
         parts=None if verification is None else tables.verification_table(verification),
         **_figures_part(subject, random_state),
-        **_comparison_part(comparison, _results(comparison, result)),
+        **_comparison_part(comparison, results if result is None else results_of(result)),
         pool=None if pool is None else _pool_part(pool),
         **_data_part(subject),
     )
@@ -141,13 +142,6 @@ def _template() -> Any:
     texts = {name: (folder / file).read_text(encoding="utf-8")
              for name, file in (("style", "page.css"), ("script", "page.js"))}  # fmt: skip
     return world.get_template("page.html", globals=texts)
-
-
-def _results(comparison: Comparison | None, result: Result | None) -> Results:
-    """The solves whose progress can be drawn."""
-    if result is not None:
-        return results_of(result)
-    return {} if comparison is None else comparison.results
 
 
 def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:

@@ -26,6 +26,8 @@ from milpscore.scorecard.certified import allowed_cards
 from milpscore.scorecard.risks import risk_scale
 from milpscore.solvers.options import Options
 
+_CHANGED = "the certificate's file was changed after it was written: its digest differs"
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -36,7 +38,7 @@ class Subject:
     totals: FloatArray
     absent: tuple[str, ...]
     statement: Statement | None
-    broken: str
+    broken: str  # why the certificate's file cannot be believed; empty where it can
     missing: Mapping[str, int] | None
 
     @property
@@ -108,15 +110,19 @@ def subject_of(
             card = _with_risks(replace(card, step=design.step), proof, design)
         if statement is None and design.fingerprint == card.fingerprint:
             statement = restate(proof.statement, design).statement
-    if statement is not None:
-        _require_same_data(card, statement)
+    if statement is not None and statement.design.fingerprint != card.fingerprint:
+        raise DataError(
+            "the statement speaks of other data than the card: give that of the program the card "
+            "was found with"
+        )
+    intact = proof is None or proof.content_digest() == proof.digest
     return Subject(
         card=card,
         design=design,
         totals=totals,
         absent=tuple(dict.fromkeys(c.feature for j, c in enumerate(card.columns) if j not in kept)),
         statement=statement,
-        broken="" if proof is None else _broken(proof),
+        broken="" if intact else _CHANGED,
         missing=missing_counts(X) if isinstance(X, pd.DataFrame) else None,
     )
 
@@ -160,13 +166,6 @@ def _record(proof: Certificate, card: Scorecard) -> dict[str, Any]:
     }
 
 
-def _broken(proof: Certificate) -> str:
-    """Why a certificate's file cannot be believed; empty where it is as it was written."""
-    if proof.content_digest() == proof.digest:
-        return ""
-    return "the certificate's file was changed after it was written: its digest differs"
-
-
 def _require_same_card(card: Scorecard, proof: Certificate) -> None:
     same = card.card == proof.points and [c.name for c in card.columns] == [
         c.name for c in proof.columns
@@ -185,14 +184,6 @@ def _with_risks(card: Scorecard, proof: Certificate, design: Design) -> Scorecar
     if scale is not None and design.fingerprint != card.fingerprint:
         scale = replace(scale, rows=(), shares=())  # these are not its training rows
     return replace(card, risk=scale)
-
-
-def _require_same_data(card: Scorecard, statement: Statement) -> None:
-    if statement.design.fingerprint != card.fingerprint:
-        raise DataError(
-            "the statement speaks of other data than the card: give that of the program the card "
-            "was found with"
-        )
 
 
 def _kept(card: Scorecard, X: Any) -> Sequence[int]:
