@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,17 +20,17 @@ from milpscore.cli.common import (
     say,
 )
 from milpscore.cli.groups import (
+    MIP_GAP,
     MODEL_PANEL,
     NAMES,
+    NODE_LIMIT,
     OUTPUT_PANEL,
+    PLOT,
+    SEED,
     SOLVE_PANEL,
     DataOptions,
     LimitOptions,
-    MipGap,
-    NodeLimit,
     OutputOptions,
-    Plot,
-    Seed,
     constraints_of,
     option,
     setting,
@@ -45,80 +45,65 @@ if TYPE_CHECKING:
 
 
 def compare_command(
+    *,
     data: DataOptions,
     limits: LimitOptions,
     output: OutputOptions,
-    formulations: Annotated[
-        str,
-        option(
-            MODEL_PANEL, f"Formulations to compare, of {', '.join(NAMES)}.", metavar="NAME,NAME"
-        ),
-    ] = "slim,hinge",
-    settings: Annotated[
-        list[str] | None,
-        option(
-            MODEL_PANEL,
-            "An argument of every formulation that has it (l0_penalty=0.01), or of one "
-            "(hinge.margin=2); the value is read as JSON; may be repeated.",
-            "--set",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    constraints: Annotated[
-        Path | None,
-        option(MODEL_PANEL, "Operational constraints, as for 'milpscore fit'.", metavar="FILE"),
-    ] = None,
-    time_limit: Annotated[
-        float,
-        option(
-            SOLVE_PANEL,
-            "Seconds of solving for the whole table, shared by the formulations; half of it goes "
-            "to cross-validation.",
-            metavar="SECONDS",
-            min=0,
-        ),
-    ] = Options.time_limit,
-    cv: Annotated[
-        int,
-        option(SOLVE_PANEL, "Folds of the cross-validation; 0 for none.", metavar="N", min=0),
-    ] = 5,
-    draws: Annotated[
-        int,
-        option(
-            SOLVE_PANEL,
-            "Draws of the randomised rounding; the best one counts.",
-            metavar="N",
-            min=1,
-        ),
-    ] = 100,
-    proximal: Annotated[
-        bool,
-        option(
-            SOLVE_PANEL,
-            "Add the card rounded from a proximal path to each formulation.",
-            "--proximal",
-        ),
-    ] = False,
-    roundings: Annotated[
-        str,
-        option(
-            SOLVE_PANEL,
-            "More roundings, a row each: derandomised, local_search, hill_climbing, golovin, ...",
-            metavar="LIST",
-        ),
-    ] = "",
-    mip_gap: MipGap = Options.mip_gap,
-    node_limit: NodeLimit = Options.node_limit,
-    seed: Seed = Options.random_state,
-    plot: Plot = None,
-    report: Annotated[
-        Path | None,
-        option(
-            OUTPUT_PANEL,
-            "Write an HTML page: the card of the first formulation, its proof, and the table.",
-            metavar="FILE",
-        ),
-    ] = None,
+    formulations: str = option(
+        MODEL_PANEL,
+        f"Formulations to compare, of {', '.join(NAMES)}.",
+        metavar="NAME,NAME",
+        default="slim,hinge",
+    ),
+    settings: list[str] | None = option(
+        MODEL_PANEL,
+        "An argument of every formulation that has it (l0_penalty=0.01), or of one "
+        "(hinge.margin=2); the value is read as JSON; may be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+    ),
+    constraints: Path | None = option(
+        MODEL_PANEL, "Operational constraints, as for 'milpscore fit'.", metavar="FILE"
+    ),
+    time_limit: float = option(
+        SOLVE_PANEL,
+        "Seconds of solving for the whole table, shared by the formulations; half of it goes "
+        "to cross-validation.",
+        metavar="SECONDS",
+        min=0,
+        default=Options.time_limit,
+    ),
+    cv: int = option(
+        SOLVE_PANEL, "Folds of the cross-validation; 0 for none.", metavar="N", min=0, default=5
+    ),
+    draws: int = option(
+        SOLVE_PANEL,
+        "Draws of the randomised rounding; the best one counts.",
+        metavar="N",
+        min=1,
+        default=100,
+    ),
+    proximal: bool = option(
+        SOLVE_PANEL,
+        "Add the card rounded from a proximal path to each formulation.",
+        "--proximal",
+        default=False,
+    ),
+    roundings: str = option(
+        SOLVE_PANEL,
+        "More roundings, a row each: derandomised, local_search, hill_climbing, golovin, ...",
+        metavar="LIST",
+        default="",
+    ),
+    mip_gap: float = MIP_GAP,
+    node_limit: int | None = NODE_LIMIT,
+    seed: int = SEED,
+    plot: Path | None = PLOT,
+    report: Path | None = option(
+        OUTPUT_PANEL,
+        "Write an HTML page: the card of the first formulation, its proof, and the table.",
+        metavar="FILE",
+    ),
 ) -> None:
     """Set exact programs beside their LP relaxations and rounded cards.
 

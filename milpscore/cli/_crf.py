@@ -9,18 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from milpscore.cli import groups as options
-from milpscore.cli.common import (
-    INTERRUPTED,
-    noting_interrupts,
-    print_json,
-    require_folder,
-    say,
-)
+from milpscore.cli.common import INTERRUPTED, noting_interrupts, print_json, require_folder, say
 from milpscore.core.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -29,89 +23,71 @@ if TYPE_CHECKING:
 _TABS = {True: "\t", False: None}
 
 crf_app = typer.Typer(
-    name="crf",
-    help="Label sequences with a sparse linear-chain CRF.",
-    no_args_is_help=True,
+    name="crf", help="Label sequences with a sparse linear-chain CRF.", no_args_is_help=True
 )
 
 
 DATA, SOLVE = options.DATA_PANEL, options.SOLVE_PANEL
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA.txt",
-        help="One position per line, columns parted by blanks or tabs, blank lines between "
-        "sequences, the label last; UTF-8.",
-        show_default=False,
-    ),
-]
-Model = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL", help="Model saved by 'milpscore crf train'.", show_default=False
-    ),
-]
-Tab = Annotated[
-    bool, options.option(DATA, "One tab parts the columns; tokens may hold blanks.", "--tab")
-]
-Out = Annotated[
-    Path | None, options.option(None, "Write here instead of to standard output.", metavar="FILE")
-]
+DATA_TXT = options.argument(
+    "DATA.txt",
+    "One position per line, columns parted by blanks or tabs, blank lines between sequences, the "
+    "label last; UTF-8.",
+)
+MODEL = options.argument("MODEL", "Model saved by 'milpscore crf train'.")
+TAB = options.option(
+    DATA, "One tab parts the columns; tokens may hold blanks.", "--tab", default=False
+)
+OUT = options.option(
+    None, "Write here instead of to standard output.", metavar="FILE", default=None
+)
 
 
 @crf_app.command("train")
+@options.grouped
 def train_command(
-    data: Data,
-    model: Annotated[
-        Path,
-        options.option(
-            options.OUTPUT_PANEL,
-            "Save the model here; a name that ends in .json gives JSON, any other npz.",
-            metavar="FILE",
-            show_default=False,
-        ),
-    ],
-    patterns: Annotated[
-        Path | None,
-        options.option(
-            DATA,
-            "Patterns as in CRF++ and Wapiti; default: unigram and bigram of every column.",
-            metavar="FILE",
-        ),
-    ] = None,
-    dev: Annotated[
-        Path | None, options.option(DATA, "More labelled sequences, to watch.", metavar="FILE")
-    ] = None,
-    tab: Tab = False,
-    min_count: Annotated[
-        int, options.option(DATA, "Leave out observations made at fewer positions.", min=1)
-    ] = 1,
-    solver: Annotated[
-        str, options.option(SOLVE, "Trainer: owlqn, lbfgs, sbcd or sgd.", metavar="NAME")
-    ] = "owlqn",
-    rho1: Annotated[float, options.option(SOLVE, "Weight of the L1 norm.", min=0)] = 0.5,
-    rho2: Annotated[
-        float, options.option(SOLVE, "Weight of half the squared L2 norm.", min=0)
-    ] = 1e-5,
-    max_iterations: Annotated[int, options.option(SOLVE, "Iterations at most.", min=0)] = 1000,
-    tol: Annotated[
-        float,
-        options.option(
-            SOLVE, "Relative distance of 0 to the subdifferential at which to stop.", min=0
-        ),
-    ] = 1e-4,
-    time_limit: Annotated[
-        float | None, options.option(SOLVE, "Seconds of training.", metavar="SECONDS", min=0)
-    ] = None,
-    patience: Annotated[
-        int | None,
-        options.option(
-            SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1
-        ),
-    ] = None,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    data: Path = DATA_TXT,
+    model: Path = options.option(
+        options.OUTPUT_PANEL,
+        "Save the model here; a name that ends in .json gives JSON, any other npz.",
+        metavar="FILE",
+        show_default=False,
+        default=...,
+    ),
+    patterns: Path | None = options.option(
+        DATA,
+        "Patterns as in CRF++ and Wapiti; default: unigram and bigram of every column.",
+        metavar="FILE",
+        default=None,
+    ),
+    dev: Path | None = options.option(
+        DATA, "More labelled sequences, to watch.", metavar="FILE", default=None
+    ),
+    tab: bool = TAB,
+    min_count: int = options.option(
+        DATA, "Leave out observations made at fewer positions.", min=1, default=1
+    ),
+    solver: str = options.option(
+        SOLVE, "Trainer: owlqn, lbfgs, sbcd or sgd.", metavar="NAME", default="owlqn"
+    ),
+    rho1: float = options.option(SOLVE, "Weight of the L1 norm.", min=0, default=0.5),
+    rho2: float = options.option(SOLVE, "Weight of half the squared L2 norm.", min=0, default=1e-5),
+    max_iterations: int = options.option(SOLVE, "Iterations at most.", min=0, default=1000),
+    tol: float = options.option(
+        SOLVE,
+        "Relative distance of 0 to the subdifferential at which to stop.",
+        min=0,
+        default=1e-4,
+    ),
+    time_limit: float | None = options.option(
+        SOLVE, "Seconds of training.", metavar="SECONDS", min=0, default=None
+    ),
+    patience: int | None = options.option(
+        SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1, default=None
+    ),
+    seed: int = options.SEED,
+    json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Learn a model from labelled sequences.
 
@@ -158,23 +134,23 @@ def train_command(
 
 
 @crf_app.command("tag")
+@options.grouped
 def tag_command(
-    model: Model,
-    data: Data,
-    out: Out = None,
-    tab: Tab = False,
-    posterior: Annotated[
-        bool, options.option(None, "Add the probability of each label.", "--posterior")
-    ] = False,
-    n_best: Annotated[
-        int | None,
-        options.option(
-            None,
-            "The K best labellings of each sequence, each after a line '# rank probability'.",
-            metavar="K",
-            min=1,
-        ),
-    ] = None,
+    *,
+    model: Path = MODEL,
+    data: Path = DATA_TXT,
+    out: Path | None = OUT,
+    tab: bool = TAB,
+    posterior: bool = options.option(
+        None, "Add the probability of each label.", "--posterior", default=False
+    ),
+    n_best: int | None = options.option(
+        None,
+        "The K best labellings of each sequence, each after a line '# rank probability'.",
+        metavar="K",
+        min=1,
+        default=None,
+    ),
 ) -> None:
     """Label sequences: all columns of the file, and the predicted label at the right.
 
@@ -206,7 +182,10 @@ def tag_command(
 
 
 @crf_app.command("eval")
-def eval_command(model: Model, data: Data, tab: Tab = False, json: options.Json = False) -> None:
+@options.grouped
+def eval_command(
+    *, model: Path = MODEL, data: Path = DATA_TXT, tab: bool = TAB, json: bool = options.JSON
+) -> None:
     """Compare the labels of a file with the predicted ones."""
     from milpscore.sequence import report, sequence_accuracy, token_accuracy
 
@@ -238,12 +217,14 @@ def eval_command(model: Model, data: Data, tab: Tab = False, json: options.Json 
 
 
 @crf_app.command("dump")
+@options.grouped
 def dump_command(
-    model: Model,
-    top: Annotated[
-        int | None, options.option(None, "Only the N largest weights.", metavar="N", min=1)
-    ] = None,
-    out: Out = None,
+    *,
+    model: Path = MODEL,
+    top: int | None = options.option(
+        None, "Only the N largest weights.", metavar="N", min=1, default=None
+    ),
+    out: Path | None = OUT,
 ) -> None:
     """Print the active features by falling |weight|.
 

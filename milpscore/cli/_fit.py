@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -55,32 +55,27 @@ _PACKAGES = {
 
 
 def fit_command(
+    *,
     data: DataOptions,
     card: CardOptions,
     limits: LimitOptions,
     solving: SolveOptions,
     output: OutputOptions,
-    heuristic: Annotated[
-        bool,
-        option(
-            SOLVE_PANEL,
-            "Fast mode: no solver runs, nothing is proved; the card is the best of a search of "
-            "seconds or less, re-checked. Not for rounded formulations.",
-            "--heuristic",
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        option(OUTPUT_PANEL, "Save the card as JSON, for 'milpscore predict'.", metavar="FILE"),
-    ] = None,
-    certificate: Annotated[
-        Path | None,
-        option(
-            OUTPUT_PANEL,
-            "Save card, statement, bound and the evidence for it, for 'milpscore verify'.",
-            metavar="FILE",
-        ),
-    ] = None,
+    heuristic: bool = option(
+        SOLVE_PANEL,
+        "Fast mode: no solver runs, nothing is proved; the card is the best of a search of "
+        "seconds or less, re-checked. Not for rounded formulations.",
+        "--heuristic",
+        default=False,
+    ),
+    out: Path | None = option(
+        OUTPUT_PANEL, "Save the card as JSON, for 'milpscore predict'.", metavar="FILE"
+    ),
+    certificate: Path | None = option(
+        OUTPUT_PANEL,
+        "Save card, statement, bound and the evidence for it, for 'milpscore verify'.",
+        metavar="FILE",
+    ),
 ) -> None:
     """Learn a card from a CSV file, and certify it.
 
@@ -211,19 +206,17 @@ def _save_certificate(path: Path, program: Program, result: Result, source: dict
 
 
 def export_command(
+    *,
     data: DataOptions,
-    model: Annotated[Path, argument("MODEL", "File to write; ends in .mps or .lp.")],
+    model: Path = argument("MODEL", "File to write; ends in .mps or .lp."),
     card: CardOptions,
     limits: LimitOptions,
     output: QuietOption,
-    relaxed: Annotated[
-        bool | None,
-        option(
-            MODEL_PANEL,
-            "Without or with integrality; by default as the formulation is stated.",
-            "--relaxed/--exact",
-        ),
-    ] = None,
+    relaxed: bool | None = option(
+        MODEL_PANEL,
+        "Without or with integrality; by default as the formulation is stated.",
+        "--relaxed/--exact",
+    ),
 ) -> None:
     """Write a program as an LP or MPS file, without solving it."""
     arguments = card.arguments(limits)

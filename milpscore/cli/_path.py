@@ -7,7 +7,8 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
@@ -23,22 +24,15 @@ from milpscore.cli.common import (
 )
 from milpscore.cli.groups import (
     MODEL_PANEL,
+    PLOT,
+    SEED,
     SOLVE_PANEL,
     DataOptions,
     OutputOptions,
-    Plot,
-    Seed,
     option,
 )
-from milpscore.cli.penalty import (
-    GRID_PENALTIES,
-    loss_key,
-    loss_names,
-    penalty_maker,
-    penalty_names,
-)
+from milpscore.cli.penalty import GRID_PENALTIES, loss_key, loss_names, penalty_maker, penalty_names
 from milpscore.core.errors import OptionError
-from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,84 +44,65 @@ Found: TypeAlias = "ProximalPath | FacetsGrid"
 
 
 def path_command(
+    *,
     data: DataOptions,
-    penalty: Annotated[
-        str, option(MODEL_PANEL, f"One of {', '.join(penalty_names())}.", metavar="NAME")
-    ],
+    penalty: str = option(
+        MODEL_PANEL, f"One of {', '.join(penalty_names())}.", metavar="NAME", default=...
+    ),
     output: OutputOptions,
-    loss: Annotated[
-        str, option(MODEL_PANEL, f"One of {', '.join(loss_names())}.", metavar="NAME")
-    ] = "logistic",
-    gamma: Annotated[
-        float | None,
-        option(
-            MODEL_PANEL,
-            "Unit of the coefficients for the Facets penalties (default 1).",
-            metavar="UNIT",
-        ),
-    ] = None,
-    expert_features: Annotated[
-        str | None,
-        option(
-            MODEL_PANEL,
-            "Features an expert knows to matter, for eye and naive-credibility.",
-            metavar="A,B,C",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        option(
-            MODEL_PANEL,
-            "Any other argument of the penalty, its value read as JSON (eps=0.05, l1_ratio=0.5, "
-            "alpha=\\[1,2,2]); may be repeated.",
-            "--set",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    n_lams: Annotated[int, option(SOLVE_PANEL, "Models on the path.", metavar="N", min=1)] = 30,
-    ratio: Annotated[
-        float,
-        option(
-            SOLVE_PANEL,
-            "The last lam as a share of the first, where the model is just null.",
-            metavar="SHARE",
-        ),
-    ] = 0.01,
-    lams: Annotated[
-        str | None,
-        option(
-            SOLVE_PANEL,
-            "The lams themselves (l2 and weighted-l2 need them: no lam makes those null).",
-            metavar="L,L,L",
-        ),
-    ] = None,
-    grid: Annotated[
-        str | None,
-        option(
-            SOLVE_PANEL,
-            "A grid in place of a path: A values of lam/gamma times C of gamma, say 24x100; for "
-            f"{' and '.join(GRID_PENALTIES)}.",
-            metavar="AxC",
-        ),
-    ] = None,
-    tol: Annotated[
-        float,
-        option(SOLVE_PANEL, "Relative duality gap at which a model is done.", metavar="GAP"),
-    ] = 1e-6,
-    cv: Annotated[
-        int,
-        option(
-            SOLVE_PANEL,
-            "Folds of a cross-validation, cut points held fixed; 0 for none.",
-            metavar="N",
-            min=0,
-        ),
-    ] = 0,
-    jobs: Annotated[
-        int, option(SOLVE_PANEL, "Processes for a grid; -1 for all cores.", metavar="N")
-    ] = 1,
-    seed: Seed = Options.random_state,
-    plot: Plot = None,
+    loss: str = option(
+        MODEL_PANEL, f"One of {', '.join(loss_names())}.", metavar="NAME", default="logistic"
+    ),
+    gamma: float | None = option(
+        MODEL_PANEL,
+        "Unit of the coefficients for the Facets penalties (default 1).",
+        metavar="UNIT",
+    ),
+    expert_features: str | None = option(
+        MODEL_PANEL,
+        "Features an expert knows to matter, for eye and naive-credibility.",
+        metavar="A,B,C",
+    ),
+    settings: list[str] | None = option(
+        MODEL_PANEL,
+        "Any other argument of the penalty, its value read as JSON (eps=0.05, l1_ratio=0.5, "
+        "alpha=\\[1,2,2]); may be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+    ),
+    n_lams: int = option(SOLVE_PANEL, "Models on the path.", metavar="N", min=1, default=30),
+    ratio: float = option(
+        SOLVE_PANEL,
+        "The last lam as a share of the first, where the model is just null.",
+        metavar="SHARE",
+        default=0.01,
+    ),
+    lams: str | None = option(
+        SOLVE_PANEL,
+        "The lams themselves (l2 and weighted-l2 need them: no lam makes those null).",
+        metavar="L,L,L",
+    ),
+    grid: str | None = option(
+        SOLVE_PANEL,
+        "A grid in place of a path: A values of lam/gamma times C of gamma, say 24x100; for "
+        f"{' and '.join(GRID_PENALTIES)}.",
+        metavar="AxC",
+    ),
+    tol: float = option(
+        SOLVE_PANEL, "Relative duality gap at which a model is done.", metavar="GAP", default=1e-6
+    ),
+    cv: int = option(
+        SOLVE_PANEL,
+        "Folds of a cross-validation, cut points held fixed; 0 for none.",
+        metavar="N",
+        min=0,
+        default=0,
+    ),
+    jobs: int = option(
+        SOLVE_PANEL, "Processes for a grid; -1 for all cores.", metavar="N", default=1
+    ),
+    seed: int = SEED,
+    plot: Path | None = PLOT,
 ) -> None:
     """Fit penalised linear models over many penalty weights.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -23,20 +23,19 @@ from milpscore.cli.common import (
 from milpscore.cli.groups import (
     MODEL_PANEL,
     NAMES,
+    NODE_LIMIT,
     OUTPUT_PANEL,
+    PLOT,
     SOLVE_PANEL,
+    TIME_LIMIT,
     CardOptions,
     DataOptions,
     LimitOptions,
-    NodeLimit,
     OutputOptions,
-    Plot,
-    TimeLimit,
     option,
     settable,
 )
 from milpscore.core.errors import DataError, OptionError
-from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
     from milpscore.core.card import Card
@@ -50,64 +49,51 @@ _SHOWN = 10
 class PoolCard(CardOptions):
     """A pool is of risk scores unless another formulation is named."""
 
-    formulation: Annotated[
-        str, option(MODEL_PANEL, f"One of {', '.join(NAMES)}.", metavar="NAME")
-    ] = "risk-score"
+    formulation: str = option(
+        MODEL_PANEL, f"One of {', '.join(NAMES)}.", metavar="NAME", default="risk-score"
+    )
 
 
 def pool_command(
+    *,
     data: DataOptions,
     card: PoolCard,
     limits: LimitOptions,
     output: OutputOptions,
-    epsilon: Annotated[
-        float | None,
-        option(
-            MODEL_PANEL,
-            "Cards may be worse than the best one by this share of its objective (default 0.01).",
-            metavar="SHARE",
-        ),
-    ] = None,
-    every_intercept: Annotated[
-        bool,
-        option(
-            MODEL_PANEL,
-            "Keep points once for each intercept that is good enough, not with the best one only.",
-            "--every-intercept",
-        ),
-    ] = False,
-    pareto: Annotated[
-        bool,
-        option(
-            MODEL_PANEL,
-            "In place of a pool the best card for every number of terms up to --max-terms.",
-            "--pareto",
-        ),
-    ] = False,
-    max_cards: Annotated[
-        int | None,
-        option(SOLVE_PANEL, "Stop at so many cards (default 10000).", metavar="N", min=1),
-    ] = None,
-    time_limit: TimeLimit = Options.time_limit,
-    node_limit: NodeLimit = Options.node_limit,
-    out: Annotated[
-        Path | None,
-        option(
-            OUTPUT_PANEL,
-            "Save all cards as CSV, one row each: figures, then the points of every column.",
-            metavar="FILE",
-        ),
-    ] = None,
-    certificates: Annotated[
-        Path | None,
-        option(
-            OUTPUT_PANEL,
-            "With --pareto: save a certificate of every size that is not dominated, for "
-            "'milpscore verify'.",
-            metavar="FOLDER",
-        ),
-    ] = None,
-    plot: Plot = None,
+    epsilon: float | None = option(
+        MODEL_PANEL,
+        "Cards may be worse than the best one by this share of its objective (default 0.01).",
+        metavar="SHARE",
+    ),
+    every_intercept: bool = option(
+        MODEL_PANEL,
+        "Keep points once for each intercept that is good enough, not with the best one only.",
+        "--every-intercept",
+        default=False,
+    ),
+    pareto: bool = option(
+        MODEL_PANEL,
+        "In place of a pool the best card for every number of terms up to --max-terms.",
+        "--pareto",
+        default=False,
+    ),
+    max_cards: int | None = option(
+        SOLVE_PANEL, "Stop at so many cards (default 10000).", metavar="N", min=1
+    ),
+    time_limit: float = TIME_LIMIT,
+    node_limit: int | None = NODE_LIMIT,
+    out: Path | None = option(
+        OUTPUT_PANEL,
+        "Save all cards as CSV, one row each: figures, then the points of every column.",
+        metavar="FILE",
+    ),
+    certificates: Path | None = option(
+        OUTPUT_PANEL,
+        "With --pareto: save a certificate of every size that is not dominated, for "
+        "'milpscore verify'.",
+        metavar="FOLDER",
+    ),
+    plot: Path | None = PLOT,
 ) -> None:
     """Find every card that is nearly as good as the best one.
 

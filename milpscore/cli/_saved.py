@@ -7,22 +7,23 @@ import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from milpscore.certificate import PROOF_SECONDS
 from milpscore.cli.common import print_json, require_folder, say
 from milpscore.cli.groups import (
+    CLASS_WEIGHT,
+    DATA_FILE,
     DATA_PANEL,
+    JSON,
     OUTPUT_PANEL,
+    SEED,
     SOLVE_PANEL,
-    ClassWeightOption,
-    DataFile,
-    Json,
+    WEIGHTS_COLUMN,
+    ClassWeight,
     QuietOption,
-    Seed,
-    WeightsColumn,
     argument,
     option,
 )
@@ -35,10 +36,7 @@ if TYPE_CHECKING:
 
 NOT_PROVED = 1
 
-Target = Annotated[
-    str | None,
-    option(DATA_PANEL, "Column with the labels; default: the certificate's.", metavar="COL"),
-]
+TARGET = option(DATA_PANEL, "Column with the labels; default: the certificate's.", metavar="COL")
 
 
 class Unseen(StrEnum):
@@ -49,20 +47,18 @@ class Unseen(StrEnum):
 
 
 def predict_command(
-    card: Annotated[Path, argument("CARD.json", "Card saved by 'milpscore fit --out'.")],
-    data: DataFile,
-    out: Annotated[
-        Path | None,
-        option(OUTPUT_PANEL, "Write the CSV here instead of to standard output.", metavar="FILE"),
-    ] = None,
-    scores: Annotated[bool, option(OUTPUT_PANEL, "Add the column 'total'.", "--scores")] = False,
-    unseen: Annotated[
-        Unseen,
-        option(
-            DATA_PANEL,
-            "A category or missing value the card does not foresee: an error, or no points.",
-        ),
-    ] = Unseen.error,
+    *,
+    card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
+    data: Path = DATA_FILE,
+    out: Path | None = option(
+        OUTPUT_PANEL, "Write the CSV here instead of to standard output.", metavar="FILE"
+    ),
+    scores: bool = option(OUTPUT_PANEL, "Add the column 'total'.", "--scores", default=False),
+    unseen: Unseen = option(
+        DATA_PANEL,
+        "A category or missing value the card does not foresee: an error, or no points.",
+        default=Unseen.error,
+    ),
 ) -> None:
     """Apply a saved card to a CSV file; the answers are CSV, one line a row.
 
@@ -88,17 +84,20 @@ def predict_command(
 
 
 def verify_command(
-    certificate: Annotated[
-        Path,
-        argument("CERTIFICATE.json", "Certificate saved by 'milpscore fit --certificate'."),
-    ],
-    data: DataFile,
-    target: Target = None,
-    time_limit: Annotated[
-        float,
-        option(SOLVE_PANEL, "Seconds for solving anything again.", metavar="SECONDS", min=0),
-    ] = PROOF_SECONDS,
-    json: Json = False,
+    *,
+    certificate: Path = argument(
+        "CERTIFICATE.json", "Certificate saved by 'milpscore fit --certificate'."
+    ),
+    data: Path = DATA_FILE,
+    target: str | None = TARGET,
+    time_limit: float = option(
+        SOLVE_PANEL,
+        "Seconds for solving anything again.",
+        metavar="SECONDS",
+        min=0,
+        default=PROOF_SECONDS,
+    ),
+    json: bool = JSON,
 ) -> None:
     """Re-prove a certificate: card, objective and bound, part by part.
 
@@ -121,50 +120,44 @@ def verify_command(
 
 
 def report_command(
-    card: Annotated[
-        Path,
-        argument(
-            "CARD.json",
-            "Card saved by 'milpscore fit --out', or certificate saved by 'milpscore fit "
-            "--certificate'.",
-        ),
-    ],
-    data: DataFile,
+    *,
+    card: Path = argument(
+        "CARD.json",
+        "Card saved by 'milpscore fit --out', or certificate saved by 'milpscore fit "
+        "--certificate'.",
+    ),
+    data: Path = DATA_FILE,
     output: QuietOption,
-    target: Target = None,
-    certificate: Annotated[
-        Path | None,
-        option(
-            DATA_PANEL,
-            "Certificate of the card: it tells which cards the bound speaks of.",
-            metavar="FILE",
-        ),
-    ] = None,
-    weights_column: WeightsColumn = None,
-    class_weight: ClassWeightOption = None,
-    compare: Annotated[
-        bool,
-        option(
-            SOLVE_PANEL,
-            "Solve the certificate's program again beside its LP and rounded cards, and show all.",
-            "--compare",
-        ),
-    ] = False,
-    verify: Annotated[
-        bool,
-        option(
-            SOLVE_PANEL,
-            "Prove the certificate again, as 'milpscore verify' does, and show what came of it.",
-            "--verify",
-        ),
-    ] = False,
-    time_limit: Annotated[
-        float,
-        option(SOLVE_PANEL, "Seconds for --compare, and for --verify.", metavar="SECONDS", min=0),
-    ] = Options.time_limit,
-    seed: Seed = Options.random_state,
-    out: Annotated[Path, option(OUTPUT_PANEL, "The page to write.", metavar="FILE")] = Path(
-        "report.html"
+    target: str | None = TARGET,
+    certificate: Path | None = option(
+        DATA_PANEL,
+        "Certificate of the card: it tells which cards the bound speaks of.",
+        metavar="FILE",
+    ),
+    weights_column: str | None = WEIGHTS_COLUMN,
+    class_weight: ClassWeight | None = CLASS_WEIGHT,
+    compare: bool = option(
+        SOLVE_PANEL,
+        "Solve the certificate's program again beside its LP and rounded cards, and show all.",
+        "--compare",
+        default=False,
+    ),
+    verify: bool = option(
+        SOLVE_PANEL,
+        "Prove the certificate again, as 'milpscore verify' does, and show what came of it.",
+        "--verify",
+        default=False,
+    ),
+    time_limit: float = option(
+        SOLVE_PANEL,
+        "Seconds for --compare, and for --verify.",
+        metavar="SECONDS",
+        min=0,
+        default=Options.time_limit,
+    ),
+    seed: int = SEED,
+    out: Path = option(
+        OUTPUT_PANEL, "The page to write.", metavar="FILE", default=Path("report.html")
     ),
 ) -> None:
     """Write one self-contained HTML page: the card, its proof, its figures.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from milpscore.cli import groups as options
 from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
@@ -19,6 +18,7 @@ from milpscore.cli.common import (
     save_figure,
     say,
 )
+from milpscore.cli.groups import JSON, OUTPUT_PANEL, QUIET, SOLVE_PANEL, argument, grouped, option
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -28,16 +28,7 @@ _SHOWN = 5
 """Errors that status prints."""
 
 
-def _option(metavar: str, help: str, *names: str, panel: str = options.OUTPUT_PANEL) -> Any:
-    """An option in a panel; its default is told where it says something."""
-    return typer.Option(
-        *names, metavar=metavar, help=help, rich_help_panel=panel, show_default="csv" in metavar
-    )
-
-
-Results = Annotated[
-    Path, typer.Argument(metavar="RESULTS.sqlite", help="A file of results.", show_default=False)
-]
+RESULTS = argument("RESULTS.sqlite", "A file of results.")
 
 study_app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -52,37 +43,27 @@ def study_command() -> None:
 
 
 @study_app.command("run")
+@grouped
 def run_command(
-    file: Annotated[
-        Path, typer.Argument(metavar="STUDY.toml", help="What to solve.", show_default=False)
-    ],
-    out: Annotated[
-        Path,
-        _option(
-            "RESULTS.sqlite",
-            "Each finished solve is committed to this file; solves it holds are not done again.",
-        ),
-    ],
-    jobs: Annotated[
-        int, _option("N", "Processes; -1 for all cores.", panel=options.SOLVE_PANEL)
-    ] = 1,
-    dask: Annotated[
-        str | None,
-        _option(
-            "tcp://HOST:PORT", "Solve on the workers of this Dask scheduler instead.",
-            panel=options.SOLVE_PANEL,
-        ),
-    ] = None,
-    retry_failed: Annotated[
-        bool,
-        typer.Option(
-            "--retry-failed",
-            help="Do the failed solves again.",
-            rich_help_panel=options.SOLVE_PANEL,
-        ),
-    ] = False,
-    quiet: options.Quiet = False,
-) -> None:  # fmt: skip
+    *,
+    file: Path = argument("STUDY.toml", "What to solve."),
+    out: Path = option(
+        OUTPUT_PANEL,
+        "Each finished solve is committed to this file; solves it holds are not done again.",
+        metavar="RESULTS.sqlite",
+        default=...,
+    ),
+    jobs: int = option(SOLVE_PANEL, "Processes; -1 for all cores.", metavar="N", default=1),
+    dask: str | None = option(
+        SOLVE_PANEL,
+        "Solve on the workers of this Dask scheduler instead.",
+        metavar="tcp://HOST:PORT",
+    ),
+    retry_failed: bool = option(
+        SOLVE_PANEL, "Do the failed solves again.", "--retry-failed", default=False
+    ),
+    quiet: bool = QUIET,
+) -> None:
     """Do the solves of a study that the file of results lacks.
 
     Exit codes: 0 all is done, 1 some solves failed, 2 bad input,
@@ -110,7 +91,8 @@ def run_command(
 
 
 @study_app.command("status")
-def status_command(results: Results, json: options.Json = False) -> None:
+@grouped
+def status_command(*, results: Path = RESULTS, json: bool = JSON) -> None:
     """Say how far a study is; also while it runs."""
     from milpscore.study import read_study
 
@@ -130,10 +112,12 @@ def status_command(results: Results, json: options.Json = False) -> None:
 
 
 @study_app.command("export")
+@grouped
 def export_command(
-    results: Results,
-    out: Annotated[Path, _option("FILE", "The file to write.", "--out")],
-    format: Annotated[str, _option("csv|parquet", "The format.")] = "csv",
+    *,
+    results: Path = RESULTS,
+    out: Path = option(OUTPUT_PANEL, "The file to write.", "--out", metavar="FILE", default=...),
+    format: str = option(OUTPUT_PANEL, "The format.", metavar="csv|parquet", default="csv"),
 ) -> None:
     """Write one row a solve as CSV or Parquet."""
     require_folder(out)
@@ -144,9 +128,13 @@ def export_command(
 
 
 @study_app.command("plot")
+@grouped
 def plot_command(
-    results: Results,
-    out: Annotated[Path, _option("FILE", "The figure to write (png, pdf or svg).", "--out")],
+    *,
+    results: Path = RESULTS,
+    out: Path = option(
+        OUTPUT_PANEL, "The figure to write (png, pdf or svg).", "--out", metavar="FILE", default=...
+    ),
 ) -> None:
     """Draw what came of a study: accuracy over terms."""
     require_drawable(out)

@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from milpscore.cli.common import INTERRUPTED, noting_interrupts
-from milpscore.cli.groups import SOLVE_PANEL, Quiet, option, spelt
+from milpscore.cli.groups import QUIET, SOLVE_PANEL, option, spelt
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
@@ -63,11 +63,15 @@ PARTS = (
 
 
 def demo_command(
-    time_limit: Annotated[
-        float,
-        option(SOLVE_PANEL, "Seconds of solving, all programs together.", metavar="SECONDS", min=0),
-    ] = Options.time_limit,
-    quiet: Quiet = False,
+    *,
+    time_limit: float = option(
+        SOLVE_PANEL,
+        "Seconds of solving, all programs together.",
+        metavar="SECONDS",
+        min=0,
+        default=Options.time_limit,
+    ),
+    quiet: bool = QUIET,
 ) -> None:
     """Certify a score on breast-cancer data; no file and no network needed.
 

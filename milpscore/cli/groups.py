@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -58,14 +58,22 @@ def spelt(name: str) -> str:
     return name.replace("_", "-")
 
 
-def option(panel: str, help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
+@dataclass(frozen=True)
+class Asked:
+    """A parameter of a command: its default (``...``: there is none), and what Typer is told."""
+
+    default: Any
+    told: Any
+
+
+def option(panel: str | None, help: str, *names: str, default: Any = None, **more: Any) -> Any:
     """An option under the heading of its panel."""
-    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **more)
+    return Asked(default, typer.Option(*names, help=help, rich_help_panel=panel, **more))
 
 
 def argument(metavar: str, help: str) -> Any:
     """A positional argument."""
-    return typer.Argument(metavar=metavar, help=help, show_default=False)
+    return Asked(..., typer.Argument(metavar=metavar, help=help, show_default=False))
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -73,20 +81,22 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     Typer reads the signature made here; the command itself gets the dataclasses.
     """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {}
-    spelt_out: list[inspect.Parameter] = []
+    hints = get_type_hints(command)
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    signature: list[inspect.Parameter] = []
     for name, own in inspect.signature(command).parameters.items():
-        if not is_dataclass(hints[name]):
-            spelt_out.append(own.replace(annotation=hints[name], kind=own.KEYWORD_ONLY))
-            continue
-        groups[name] = hints[name]
-        types = get_type_hints(hints[name], include_extras=True)
-        for field in fields(groups[name]):
-            default = own.empty if field.default is MISSING else field.default
-            spelt_out.append(
+        types = get_type_hints(groups[name]) if name in groups else hints
+        asked = fields(groups[name]) if name in groups else (own,)
+        for each in asked:
+            default, kind = each.default, types[each.name]
+            if isinstance(default, Asked):
+                default, kind = default.default, Annotated[kind, default.told]
+            signature.append(
                 inspect.Parameter(
-                    field.name, own.KEYWORD_ONLY, default=default, annotation=types[field.name]
+                    each.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if default is ... else default,
+                    annotation=kind,
                 )
             )
 
@@ -98,26 +108,18 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         command(**made, **given)
 
     called.__doc__, called.__name__ = command.__doc__, command.__name__
-    called.__signature__ = inspect.Signature(spelt_out)  # type: ignore[attr-defined]
-    called.__annotations__ = {each.name: each.annotation for each in spelt_out}
+    called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in signature}
     return called
 
 
 # ---------------------------------------------------------------- the table
 
-DataFile = Annotated[
-    Path,
-    argument("DATA.csv", "CSV file with a header line; commas, semicolons or tabs; UTF-8."),
-]
-WeightsColumn = Annotated[
-    str | None,
-    option(
-        DATA_PANEL, "Column with the weights of the rows; it is then no feature.", metavar="COL"
-    ),
-]
-ClassWeightOption = Annotated[
-    ClassWeight | None, option(DATA_PANEL, "Let both classes weigh the same in total.")
-]
+DATA_FILE = argument("DATA.csv", "CSV file with a header line; commas, semicolons or tabs; UTF-8.")
+WEIGHTS_COLUMN = option(
+    DATA_PANEL, "Column with the weights of the rows; it is then no feature.", metavar="COL"
+)
+CLASS_WEIGHT = option(DATA_PANEL, "Let both classes weigh the same in total.")
 
 
 @dataclass(frozen=True)
@@ -143,52 +145,40 @@ class Table:
 class DataOptions:
     """The table, its labels, and how its columns are binned."""
 
-    data: DataFile
-    target: Annotated[
-        str,
-        option(DATA_PANEL, "Column with the two labels.", metavar="COL", show_default=False),
-    ]
-    positive: Annotated[
-        str | None,
-        option(
-            DATA_PANEL,
-            "Label to score; by default 1, True, or the last of the two in order.",
-            metavar="VALUE",
-        ),
-    ] = None
-    bins: Annotated[
-        int | None,
-        option(
-            DATA_PANEL,
-            "Cut numeric columns into about N bins at quantiles (between all values where there "
-            "are ten or fewer).",
-            metavar="N",
-            min=2,
-        ),
-    ] = None
-    thresholds: Annotated[
-        Path | None,
-        option(
-            DATA_PANEL,
-            'Cut points by column: JSON {"Age": \\[30, 45]}, or CSV with the header '
-            "feature,threshold. Other columns follow --bins, or stay as they are.",
-            metavar="FILE",
-        ),
-    ] = None
-    encoding: Annotated[
-        Encoding | None,
-        option(
-            DATA_PANEL,
-            "Bins as one column each (onehot, the default), or a column 'Age >= 40' for each cut "
-            "(cumulative).",
-        ),
-    ] = None
-    missing: Annotated[
-        Missing,
-        option(DATA_PANEL, "Refuse missing values, or give them a column of their own."),
-    ] = Missing.error
-    weights_column: WeightsColumn = None
-    class_weight: ClassWeightOption = None
+    data: Path = DATA_FILE
+    target: str = option(
+        DATA_PANEL, "Column with the two labels.", metavar="COL", show_default=False, default=...
+    )
+    positive: str | None = option(
+        DATA_PANEL,
+        "Label to score; by default 1, True, or the last of the two in order.",
+        metavar="VALUE",
+    )
+    bins: int | None = option(
+        DATA_PANEL,
+        "Cut numeric columns into about N bins at quantiles (between all values where there "
+        "are ten or fewer).",
+        metavar="N",
+        min=2,
+    )
+    thresholds: Path | None = option(
+        DATA_PANEL,
+        'Cut points by column: JSON {"Age": \\[30, 45]}, or CSV with the header '
+        "feature,threshold. Other columns follow --bins, or stay as they are.",
+        metavar="FILE",
+    )
+    encoding: Encoding | None = option(
+        DATA_PANEL,
+        "Bins as one column each (onehot, the default), or a column 'Age >= 40' for each cut "
+        "(cumulative).",
+    )
+    missing: Missing = option(
+        DATA_PANEL,
+        "Refuse missing values, or give them a column of their own.",
+        default=Missing.error,
+    )
+    weights_column: str | None = WEIGHTS_COLUMN
+    class_weight: ClassWeight | None = CLASS_WEIGHT
 
     def read(self) -> Table:
         """The table; columns are used as they are unless bins or thresholds are asked for."""
@@ -245,28 +235,22 @@ NAMES = [spelt(name) for name in FORMULATIONS]
 class CardOptions:
     """The formulation, and what its card must be like."""
 
-    formulation: Annotated[
-        str, option(MODEL_PANEL, f"One of {', '.join(NAMES)}.", metavar="NAME")
-    ] = "slim"
-    settings: Annotated[
-        list[str] | None,
-        option(
-            MODEL_PANEL,
-            "Any other argument of the formulation, its value read as JSON (say l0_penalty=0.01 "
-            "or intercept=real); may be repeated. 'milpscore list' shows the keys.",
-            "--set",
-            metavar="KEY=VALUE",
-        ),
-    ] = None
-    constraints: Annotated[
-        Path | None,
-        option(
-            MODEL_PANEL,
-            "Operational constraints, TOML or YAML: signs, ranges, how many of a group, order "
-            "along bins, limits on errors and totals.",
-            metavar="FILE",
-        ),
-    ] = None
+    formulation: str = option(
+        MODEL_PANEL, f"One of {', '.join(NAMES)}.", metavar="NAME", default="slim"
+    )
+    settings: list[str] | None = option(
+        MODEL_PANEL,
+        "Any other argument of the formulation, its value read as JSON (say l0_penalty=0.01 "
+        "or intercept=real); may be repeated. 'milpscore list' shows the keys.",
+        "--set",
+        metavar="KEY=VALUE",
+    )
+    constraints: Path | None = option(
+        MODEL_PANEL,
+        "Operational constraints, TOML or YAML: signs, ranges, how many of a group, order "
+        "along bins, limits on errors and totals.",
+        metavar="FILE",
+    )
 
     @property
     def name(self) -> str:
@@ -293,17 +277,13 @@ class CardOptions:
 class LimitOptions:
     """Limits of the points, which most formulations have."""
 
-    coef_min: Annotated[int | None, option(MODEL_PANEL, "Least points of a column.")] = None
-    coef_max: Annotated[int | None, option(MODEL_PANEL, "Most points of a column.")] = None
-    max_terms: Annotated[
-        int | None,
-        option(
-            MODEL_PANEL,
-            "At most so many columns with points; 5 unless given, --set max_terms=null for no "
-            "limit.",
-            min=0,
-        ),
-    ] = None
+    coef_min: int | None = option(MODEL_PANEL, "Least points of a column.")
+    coef_max: int | None = option(MODEL_PANEL, "Most points of a column.")
+    max_terms: int | None = option(
+        MODEL_PANEL,
+        "At most so many columns with points; 5 unless given, --set max_terms=null for no limit.",
+        min=0,
+    )
 
     @property
     def given(self) -> dict[str, int]:
@@ -348,45 +328,50 @@ def _refuse(constant: str) -> Any:
 
 # ---------------------------------------------------------------- the solve, and what is written
 
-TimeLimit = Annotated[float, option(SOLVE_PANEL, "Seconds of solving.", metavar="SECONDS", min=0)]
-MipGap = Annotated[
-    float, option(SOLVE_PANEL, "Relative gap at which to stop; 0 asks for a proof.", min=0)
-]
-NodeLimit = Annotated[
-    int | None,
-    option(
-        SOLVE_PANEL,
-        "Branch-and-bound nodes at which to stop; unlike seconds, the same on every machine.",
-        min=0,
-    ),
-]
-Seed = Annotated[int, option(SOLVE_PANEL, "Seed of the solver and of every random choice.", min=0)]
-Plot = Annotated[
-    Path | None,
-    option(OUTPUT_PANEL, "Draw a figure of it (png, pdf or svg).", metavar="FILE"),
-]
+TIME_LIMIT = option(
+    SOLVE_PANEL, "Seconds of solving.", metavar="SECONDS", min=0, default=Options.time_limit
+)
+MIP_GAP = option(
+    SOLVE_PANEL,
+    "Relative gap at which to stop; 0 asks for a proof.",
+    min=0,
+    default=Options.mip_gap,
+)
+NODE_LIMIT = option(
+    SOLVE_PANEL,
+    "Branch-and-bound nodes at which to stop; unlike seconds, the same on every machine.",
+    min=0,
+    default=Options.node_limit,
+)
+SEED = option(
+    SOLVE_PANEL,
+    "Seed of the solver and of every random choice.",
+    min=0,
+    default=Options.random_state,
+)
+PLOT = option(OUTPUT_PANEL, "Draw a figure of it (png, pdf or svg).", metavar="FILE")
 
 
 @dataclass(frozen=True)
 class SolveOptions:
     """Which solver runs, and for how long."""
 
-    solver: Annotated[
-        str,
-        option(
-            SOLVE_PANEL,
-            "auto, or one that 'milpscore list' names; the answer is checked the same.",
-            metavar="NAME",
-        ),
-    ] = "auto"
-    time_limit: TimeLimit = Options.time_limit
-    mip_gap: MipGap = Options.mip_gap
-    node_limit: NodeLimit = Options.node_limit
-    threads: Annotated[
-        int,
-        option(SOLVE_PANEL, "Cores; runs with more than one are not reproducible.", min=1),
-    ] = Options.threads
-    seed: Seed = Options.random_state
+    solver: str = option(
+        SOLVE_PANEL,
+        "auto, or one that 'milpscore list' names; the answer is checked the same.",
+        metavar="NAME",
+        default="auto",
+    )
+    time_limit: float = TIME_LIMIT
+    mip_gap: float = MIP_GAP
+    node_limit: int | None = NODE_LIMIT
+    threads: int = option(
+        SOLVE_PANEL,
+        "Cores; runs with more than one are not reproducible.",
+        min=1,
+        default=Options.threads,
+    )
+    seed: int = SEED
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -394,22 +379,20 @@ class SolveOptions:
         return {"mip_gap": self.mip_gap, "node_limit": self.node_limit, "threads": self.threads}
 
 
-Quiet = Annotated[bool, option(OUTPUT_PANEL, "No progress and no warnings.", "--quiet", "-q")]
-Json = Annotated[
-    bool,
-    option(
-        OUTPUT_PANEL,
-        "One JSON object on standard output, everything else on standard error.",
-        "--json",
-    ),
-]
+QUIET = option(OUTPUT_PANEL, "No progress and no warnings.", "--quiet", "-q", default=False)
+JSON = option(
+    OUTPUT_PANEL,
+    "One JSON object on standard output, everything else on standard error.",
+    "--json",
+    default=False,
+)
 
 
 @dataclass(frozen=True)
 class QuietOption:
     """Silence."""
 
-    quiet: Quiet = False
+    quiet: bool = QUIET
 
     @property
     def progress(self) -> bool | None:
@@ -421,4 +404,4 @@ class QuietOption:
 class OutputOptions(QuietOption):
     """How the answer is written."""
 
-    json: Json = False
+    json: bool = JSON
