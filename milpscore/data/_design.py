@@ -70,7 +70,8 @@ def make_design(
             f"X has {len(frame)} rows but y has {len(y_signed)} labels;"
             " inconsistent numbers of samples. Pass one label for each row."
         )
-    weight = class_weights(class_weight, y_signed, row_weights(sample_weight, len(frame)), classes)
+    codes, weight = (y_signed > 0).astype(np.int64), row_weights(sample_weight, len(frame))
+    weight = class_weights(class_weight, codes, weight, classes)
     if columns is None:
         columns = raw_columns(frame)
         refuse_equal_names(columns)

@@ -127,13 +127,13 @@ def _find(wanted: Any, labels: Sequence[Any]) -> int | None:
 
 def class_weights(
     class_weight: Mapping[Any, float] | str | None,
-    y: IntArray,
+    codes: IntArray,
     weight: FloatArray,
-    classes: tuple[Any, Any],
+    classes: Sequence[Any],
 ) -> FloatArray:
-    """Multiply class weights into sample weights."""
-    totals = np.array([weight[y < 0].sum(), weight[y > 0].sum()])
-    factors = np.ones(2)
+    """Multiply class weights into sample weights; a code is a place in ``classes``."""
+    totals = np.array([weight[codes == k].sum() for k in range(len(classes))])
+    factors = np.ones(len(classes))
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise DataError(
@@ -141,18 +141,18 @@ def class_weights(
                 " from label to weight."
             )
         _check_weighted(totals, classes)
-        factors = totals.sum() / (2 * totals)
+        factors = totals.sum() / (len(classes) * totals)
     elif class_weight is not None:
         factors = _factors(class_weight, classes)
     _check_weighted(totals * factors, classes)
-    weighted: FloatArray = weight * np.where(y > 0, factors[1], factors[0])
+    weighted: FloatArray = weight * factors[codes]
     return weighted
 
 
-def _factors(class_weight: Mapping[Any, float], classes: tuple[Any, Any]) -> FloatArray:
+def _factors(class_weight: Mapping[Any, float], classes: Sequence[Any]) -> FloatArray:
     if not isinstance(class_weight, Mapping):
         raise DataError("class_weight must be None, 'balanced', or a dict from label to weight.")
-    factors = np.ones(2)
+    factors = np.ones(len(classes))
     for label, value in class_weight.items():
         place = _find(label, classes)
         if place is None:
@@ -168,7 +168,7 @@ def _factors(class_weight: Mapping[Any, float], classes: tuple[Any, Any]) -> Flo
     return factors
 
 
-def _check_weighted(totals: FloatArray, classes: tuple[Any, Any]) -> None:
+def _check_weighted(totals: FloatArray, classes: Sequence[Any]) -> None:
     for total, label in zip(totals, classes, strict=True):
         if not total > 0:
             raise DataError(

@@ -122,18 +122,21 @@ class Probabilities:
         raise TypeError(f"{type(self).__name__} must define _probabilities")  # pragma: no cover
 
 
-def binary_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The labels as a vector, shape (n,), and the two distinct ones in order, shape (2,)."""
+def class_labels(y: Any, *, two: bool = True) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The labels as a vector, shape (n,), and the distinct ones in order: two, or at least two."""
     labels: Any = None if y is None else column_or_1d(y, warn=True)
     if labels is not None and labels.dtype == object:
         # Whole numbers kept as objects are no labels to scikit-learn's splitters.
         labels = pd.Series(labels, dtype=object).infer_objects().to_numpy()
-    encode_labels(labels)
+    if two or labels is None:
+        encode_labels(labels)
     try:
         classes = np.unique(labels)
     except TypeError as error:
-        raise DataError(f"the two labels cannot be ordered ({error}): use one type") from error
+        raise DataError(f"the labels cannot be ordered ({error}): use one type") from error
     check_classification_targets(labels)
+    if len(classes) < 2:
+        raise DataError(f"y has {len(labels)} row(s) and 1 class(es); a classifier needs two.")
     return labels, classes
 
 

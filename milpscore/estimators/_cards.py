@@ -22,7 +22,7 @@ from milpscore.core.result import Result
 from milpscore.core.terms import LAM, SmoothLoss
 from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import validated_frame
-from milpscore.estimators._base import OnDesign, Probabilities, binary_labels, parameters, seed_of
+from milpscore.estimators._base import OnDesign, Probabilities, class_labels, parameters, seed_of
 from milpscore.fitting import MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.scorecard import Scorecard, calibration_table, certified_card
@@ -140,7 +140,7 @@ class CardClassifier(Probabilities, ClassifierMixin, OnDesign):
             No card meets every requirement, or none was found.
         """
         frame = validated_frame(self, X, reset=True)
-        labels, self.classes_ = binary_labels(y)
+        labels, self.classes_ = class_labels(y)
         self.binner_ = self._binner() or self._default_binner()
         design = self.binner_.fit_design(
             frame,

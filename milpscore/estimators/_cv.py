@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.data.checking import row_weights, validated_frame
-from milpscore.estimators._base import binary_labels
+from milpscore.estimators._base import class_labels
 from milpscore.estimators._cards import CardClassifier
 from milpscore.estimators._penalised import PenalisedModel, warn_of_gaps
 from milpscore.proximal import ProximalPath, ProximalResult
@@ -191,7 +191,7 @@ class OneStandardErrorCV(_Searched):
     def _fit_grid(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Every candidate of the grid on every fold."""
         frame = validated_frame(self, X, reset=True)
-        labels, _ = binary_labels(y)
+        labels, _ = class_labels(y)
         weighted = sample_weight is not None
         # Only routed weights reach the scores as well as the fits.
         with config_context(enable_metadata_routing=True) if weighted else nullcontext():

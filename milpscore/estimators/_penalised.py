@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,17 +16,16 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.terms import ProxPenalty, SmoothLoss
-from milpscore.data import apply_columns, encode_labels
+from milpscore.data import apply_columns
 from milpscore.data.checking import row_weights, validated_frame
 from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_names
 from milpscore.data.labels import class_weights
-from milpscore.estimators._base import OnDesign, Probabilities, binary_labels
+from milpscore.estimators._base import OnDesign, Probabilities, class_labels
 from milpscore.losses import LINKS, smooth_loss
 from milpscore.losses.registry import link_of
 from milpscore.proximal import ProximalPath, ProximalResult, fit_proximal, path
@@ -358,24 +357,20 @@ class PenalisedClassifierBase(Probabilities, ClassifierMixin, PenalisedModel):
     def checked_answers(self, y: Any) -> npt.NDArray[Any]:
         """The labels as a vector; see :meth:`PenalisedModel.checked_answers`."""
         loss = smooth_loss(self.loss)
-        if loss.task == "multinomial":
-            return _labels(y)
-        if loss.task != "classification":
+        if loss.task not in {"classification", "multinomial"}:
             raise OptionError(
                 f"the loss {loss.name!r} is one of {loss.task}; a classifier takes logistic,"
                 " squared_hinge, smoothed_hinge, probit or multinomial."
             )
-        return binary_labels(y)[0]
+        return class_labels(y, two=loss.task == "classification")[0]
 
     def _encode(self, y: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         labels = self.checked_answers(y)
         _match(labels, weight)
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        if smooth_loss(self.loss).task == "multinomial":
-            weight = _class_weighted(self.class_weight, codes, weight, self.classes_)
-            return codes.astype(np.float64), weight
-        signs, classes = encode_labels(labels, positive=self.classes_[1])
-        return signs.astype(np.float64), class_weights(self.class_weight, signs, weight, classes)
+        weight = class_weights(self.class_weight, codes, weight, self.classes_.tolist())
+        multinomial = smooth_loss(self.loss).task == "multinomial"
+        return (codes if multinomial else 2 * codes - 1).astype(np.float64), weight
 
     def _take(self, result: ProximalResult) -> None:
         super()._take(result)
@@ -457,50 +452,3 @@ def _match(answers: npt.NDArray[Any], weight: FloatArray) -> None:
             f"X has {len(weight)} rows but y has {len(answers)} entries; inconsistent numbers of"
             " samples. Pass one answer for each row."
         )
-
-
-def _labels(y: Any) -> npt.NDArray[Any]:
-    """Labels of two classes or more."""
-    if y is None:
-        raise DataError(
-            "a classification requires y to be passed, but the target y is None. Pass one label a"
-            " row."
-        )
-    labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
-    check_classification_targets(labels)
-    try:
-        count = len(np.unique(labels))
-    except TypeError as error:
-        raise DataError(f"the labels cannot be ordered ({error}): use one type.") from error
-    if count < 2:
-        raise DataError(
-            f"y has {len(labels)} row(s) and {count} class(es); a classifier needs two."
-        )
-    return labels
-
-
-def _class_weighted(
-    class_weight: Mapping[Any, float] | str | None,
-    codes: npt.NDArray[np.intp],
-    weight: FloatArray,
-    classes: npt.NDArray[Any],
-) -> FloatArray:
-    """Class weights of K classes multiplied into sample weights."""
-    if class_weight is None:
-        return weight
-    totals = np.bincount(codes, weights=weight, minlength=len(classes))
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise DataError(
-                f"class_weight={class_weight!r} is unknown; use None, 'balanced', or a dict from"
-                " label to weight."
-            )
-        if not totals.all():
-            raise DataError(f"class {classes[totals.argmin()]!r} has no row of positive weight.")
-        return np.asarray(weight * (totals.sum() / (len(classes) * totals))[codes])
-    factors = dict.fromkeys(classes.tolist(), 1.0)
-    unknown = [label for label in class_weight if label not in factors]
-    if unknown:
-        raise DataError(f"class_weight names {unknown[0]!r}; the labels are {list(factors)}.")
-    factors |= {label: float(value) for label, value in class_weight.items()}
-    return np.asarray(weight * np.array([factors[label] for label in classes.tolist()])[codes])
