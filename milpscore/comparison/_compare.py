@@ -13,7 +13,15 @@ import numpy as np
 import pandas as pd
 
 from milpscore import metrics
-from milpscore.comparison.answers import COLUMNS, KINDS, PROXIMAL, PROXIMAL_COLUMNS, Comparison
+from milpscore.comparison.answers import (
+    COLUMNS,
+    KINDS,
+    PROXIMAL,
+    PROXIMAL_COLUMNS,
+    Comparison,
+    figures_of,
+    no_answer,
+)
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, OptionError
@@ -143,13 +151,13 @@ def compare(
     programs: dict[str, Program] = {}
     for name in names:
         if run.interrupted:
-            rows.append(_no_answer(name, "not run: interrupted"))
+            rows.append(no_answer("not run: interrupted", formulation=name, kind="exact"))
             continue
         try:
             program = exact_program(name, design, chosen[name])
         except FormulationError as error:
             refusals.append(error)
-            rows.append(_no_answer(name, f"not stated: {error}"))
+            rows.append(no_answer(f"not stated: {error}", formulation=name, kind="exact"))
             continue
         programs[name] = program
         family = solve_family(program, run, seconds.whole)
@@ -209,39 +217,18 @@ def _arguments(
     return chosen
 
 
-def _no_answer(name: str, message: str) -> dict[str, Any]:
-    """The one row of a formulation that was not solved."""
-    return {
-        "formulation": name,
-        "kind": "exact",
-        "claim": "none",
-        "verified": False,
-        "message": message,
-    }
-
-
 def _row(name: str, kind: str, family: Family, design: Design) -> dict[str, Any]:
     """One row of the table, cross-validation left out."""
-    result = family.results[kind]
-    figures = result.summary()
-    row = {key: figures[key] for key in COLUMNS if key in figures}
-    row |= {"formulation": name, "kind": kind, **family.size, **family.rounding.get(kind, {})}
-    for part in ("build_seconds", "load_seconds", "solve_seconds"):
-        row[part] = getattr(result, part)
+    result, bound = family.results[kind], family.results["relaxed"].objective
+    row = {**figures_of(result, COLUMNS), "formulation": name, "kind": kind}
+    row |= {**family.size, **family.rounding.get(kind, {})}
     if kind != "exact":
         row["integers"] = 0
-    elif math.isfinite(family.results["relaxed"].objective):
-        row["integrality_gap"] = relative_gap(result.objective, family.results["relaxed"].objective)
+    elif math.isfinite(bound):
+        row["integrality_gap"] = relative_gap(result.objective, bound)
     if result.coefficients.size:
         accuracy, area = _judge(result, design.step, design.X, design.y, design.weight)
-        row |= {
-            "integrity": metrics.integrity(result.coefficients),
-            "magnitude": metrics.magnitude(result.coefficients),
-            "train_accuracy": accuracy,
-            "train_auc": area,
-        }
-    else:
-        del row["terms"]  # no card is not the card without terms
+        row |= {"train_accuracy": accuracy, "train_auc": area}
     return row
 
 
@@ -382,7 +369,12 @@ def solve_family(program: Program, run: Run, seconds: float) -> Family:
         patience=left(),
     )
     heuristic = start_card(program, max_work=work_within(seconds))
-    start = _best_card(program, [heuristic, *(r.card for r in rounded.values())])
+    cards = [heuristic, *(each.card for each in rounded.values())]
+    start = min(
+        (card for card in cards if card is not None),
+        key=lambda card: evaluate(program.statement, card).objective,
+        default=None,
+    )
     exact = _with_bound_of(relaxed, answer(start))
     return Family(program, {"exact": exact, "relaxed": relaxed, **rounded}, size, figures)
 
@@ -401,9 +393,3 @@ def _with_bound_of(relaxed: Result, exact: Result) -> Result:
         bound_source=relaxed.bound_source,
         claim=claim_of(True, exact.objective, bound, trivial=0.0),
     )
-
-
-def _best_card(program: Program, cards: Iterable[Card | None]) -> Card | None:
-    """The card of least objective, None where there is none."""
-    present = [card for card in cards if card is not None]
-    return min(present, key=lambda c: evaluate(program.statement, c).objective, default=None)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from milpscore import metrics
-from milpscore.comparison.answers import REALISATION_COLUMNS, Comparison
+from milpscore.comparison.answers import REALISATION_COLUMNS, Comparison, figures_of, no_answer
 from milpscore.core.conic import ConicProgram
 from milpscore.core.errors import MissingDependencyError, NotApplicableError, OptionError
 from milpscore.core.program import Program
@@ -69,29 +69,14 @@ def compare_realisations(
         )
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
-
-    def record(realisation: str, solver: str, result: Result, of: Program) -> None:
-        results[realisation, solver] = result
-        rows.append(_row(realisation, solver, result, of))
-
-    for realisation, solver, result, of in _integer_and_linear(
-        program, time_limit, random_state, progress
+    for realisation, solver, found, of in chain(
+        _integer_and_linear(program, time_limit, random_state, progress), _convex(program, tol)
     ):
-        if isinstance(result, str):
-            rows.append(_no_row(realisation, solver, result))
+        if isinstance(found, str):
+            rows.append(no_answer(found, realisation=realisation, solver=solver))
         else:
-            record(realisation, solver, result, of)
-    size = program.size
-    for solver in CONIC:
-        realisation = "proximal" if solver == "proximal" else "conic"
-        try:
-            result = solve(program, solver, tol=tol)
-        except (NotApplicableError, MissingDependencyError) as error:
-            rows.append(_no_row(realisation, solver, str(error)))
-            continue
-        record(realisation, solver, result, program)
-        if solver != "proximal":
-            rows[-1] |= {"rows": size.rows, "columns": size.columns, "nonzeros": size.nonzeros}
+            results[realisation, solver] = found
+            rows.append(_row(realisation, solver, found, of))
     table = pd.DataFrame(_with_differences(rows), columns=list(REALISATION_COLUMNS))
     counts = ("terms", "rows", "columns", "integers", "nonzeros")
     table = table.astype(dict.fromkeys(counts, "Int64"))
@@ -121,36 +106,27 @@ def _integer_and_linear(
     ]
 
 
+def _convex(program: ConicProgram, tol: float) -> Iterator[tuple[str, str, Any, Any]]:
+    """Every solver's answer to the relaxation, or the reason why there is none."""
+    for solver in CONIC:
+        realisation = "proximal" if solver == "proximal" else "conic"
+        try:
+            yield realisation, solver, solve(program, solver, tol=tol), program
+        except (NotApplicableError, MissingDependencyError) as error:
+            yield realisation, solver, str(error), None
+
+
 def _row(realisation: str, solver: str, result: Result, program: Program) -> dict[str, Any]:
     """One answer's figures."""
-    figures = result.summary()
-    row = {key: figures[key] for key in REALISATION_COLUMNS if key in figures}
+    conic = isinstance(program, ConicProgram)
+    unit = float(getattr(program.statement.penalty, "gamma", 1.0)) if conic else 1.0
+    row = figures_of(result, REALISATION_COLUMNS, unit)
     row |= {"realisation": realisation, "solver": solver}
-    for part in ("build_seconds", "load_seconds", "solve_seconds"):
-        row[part] = getattr(result, part)
-    if realisation in ("integer", "linear"):
+    if realisation != "proximal":
         size = program.size
         row |= {"rows": size.rows, "columns": size.columns, "nonzeros": size.nonzeros}
-        row["integers"] = size.integers
-    if result.coefficients.size:
-        unit = 1.0
-        if isinstance(program, ConicProgram):
-            unit = float(getattr(program.statement.penalty, "gamma", 1.0))
-        points = np.asarray(result.coefficients) / unit
-        row["integrity"] = metrics.integrity(points)
-        row["magnitude"] = metrics.magnitude(points)
+        row |= {} if conic else {"integers": size.integers}
     return row
-
-
-def _no_row(realisation: str, solver: str, reason: str) -> dict[str, Any]:
-    """A realisation that there is not."""
-    return {
-        "realisation": realisation,
-        "solver": solver,
-        "claim": "none",
-        "verified": False,
-        "message": reason,
-    }
 
 
 def _with_differences(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from milpscore.core.program import Program
 from milpscore.core.result import Result
+from milpscore.metrics import integrity, magnitude
 
 KINDS = ("exact", "relaxed", "randomised", "nearest")
 """The rows of each formulation, in this order."""
@@ -40,6 +43,24 @@ REALISATION_COLUMNS = (
     "build_seconds", "load_seconds", "solve_seconds", "termination", "message",
 )  # fmt: skip
 """The columns of the table, in this order."""
+
+
+def figures_of(result: Result, columns: Sequence[str], unit: float = 1.0) -> dict[str, Any]:
+    """What a row says of a result, as far as its table has columns; points are whole ``unit``s."""
+    figures = result.summary()
+    for part in ("build_seconds", "load_seconds", "solve_seconds"):
+        figures[part] = getattr(result, part)
+    if result.coefficients.size:
+        points = np.asarray(result.coefficients) / unit
+        figures |= {"integrity": integrity(points), "magnitude": magnitude(points)}
+    else:
+        del figures["terms"]  # no card is not the card without terms
+    return {name: figures[name] for name in columns if name in figures}
+
+
+def no_answer(message: str, **place: str) -> dict[str, Any]:
+    """The row of what was not solved, or is not there."""
+    return {**place, "claim": "none", "verified": False, "message": message}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
