@@ -36,10 +36,10 @@ from milpscore.cli.groups import (
     settable,
 )
 from milpscore.core.errors import DataError, OptionError
+from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
     from milpscore.core.card import Card
-    from milpscore.core.program import Program
     from milpscore.pools import Front, Pool
 
 _SHOWN = 10
@@ -101,6 +101,8 @@ def pool_command(
     objective no card is missing. Its cards show which features every good
     card needs, and which can be left out.
     """
+    from milpscore import pools
+
     arguments = card.arguments(limits)
     of_pool = {"epsilon": epsilon, "max_cards": max_cards, "every_intercept": every_intercept}
     _refuse_mixed(pareto, of_pool, certificates)
@@ -118,11 +120,16 @@ def pool_command(
     asked |= {name: value for name, value in of_pool.items() if value not in (None, False)}
     with noting_interrupts() as interrupted:
         try:
-            found = _found(design, card.name, arguments, asked, pareto)
+            program = FORMULATIONS[card.name](design, **arguments)
+            found = pools.pareto(program, **asked) if pareto else pools.pool(program, **asked)
         except KeyboardInterrupt:
             say("Interrupted before the search began: there is no card yet.")
             raise typer.Exit(INTERRUPTED) from None
-        _print(found, output.json)
+        is_pool = isinstance(found, pools.Pool)
+        if output.json:
+            print_json((_pool_report if is_pool else _front_report)(found))  # type: ignore[operator]
+        else:
+            (_print_pool if is_pool else _print_front)(found)  # type: ignore[operator]
     _save(found, out, plot)
     if certificates is not None:
         _certify(found, certificates, data.source)
@@ -148,34 +155,11 @@ def _refuse_mixed(pareto: bool, of_pool: dict[str, Any], certificates: Path | No
         raise DataError(f"there is no folder {str(certificates)!r}: make it first")
 
 
-def _found(
-    design: Any, name: str, arguments: dict[str, Any], limits: dict[str, Any], pareto: bool
-) -> Pool | Front:
-    """What the library's own functions answer."""
-    from milpscore import pools
-    from milpscore.formulations import FORMULATIONS
-
-    program: Program = FORMULATIONS[name](design, **arguments)
-    if pareto:
-        return pools.pareto(program, **limits)
-    return pools.pool(program, **limits)
-
-
 def _count(found: Pool | Front) -> int:
     """How many cards there are."""
     from milpscore.pools import Pool
 
     return len(found) if isinstance(found, Pool) else len(found.best)
-
-
-def _print(found: Pool | Front, as_json: bool) -> None:
-    """Print a pool or a front."""
-    from milpscore.pools import Pool
-
-    if isinstance(found, Pool):
-        print_json(_pool_report(found)) if as_json else _print_pool(found)
-    else:
-        print_json(_front_report(found)) if as_json else _print_front(found)
 
 
 def _save(found: Pool | Front, out: Path | None, plot: Path | None) -> None:
@@ -241,9 +225,7 @@ def _pool_report(pool: Pool) -> dict[str, Any]:
 def _figures(pool: Pool) -> list[dict[str, Any]]:
     """The figures of every card: the table's columns before the points."""
     count = pool.table.shape[1] - pool.statement.design.shape[1]
-    kept = [name for name in pool.table.columns[:count] if name != "intercept"]
-    rows = pool.table.iloc[:, :count][kept].to_numpy(object).tolist()
-    return [dict(zip(kept, row, strict=True)) for row in rows]
+    return pool.table.iloc[:, :count].drop(columns="intercept").to_dict("records")  # type: ignore[return-value]
 
 
 def _front_report(front: Front) -> dict[str, Any]:

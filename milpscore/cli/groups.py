@@ -82,7 +82,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     Typer reads the signature made here; the command itself gets the dataclasses.
     """
     hints = get_type_hints(command)
-    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     signature: list[inspect.Parameter] = []
     for name, own in inspect.signature(command).parameters.items():
         types = get_type_hints(groups[name]) if name in groups else hints
