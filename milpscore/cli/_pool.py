@@ -125,11 +125,10 @@ def pool_command(
         except KeyboardInterrupt:
             say("Interrupted before the search began: there is no card yet.")
             raise typer.Exit(INTERRUPTED) from None
-        is_pool = isinstance(found, pools.Pool)
-        if output.json:
-            print_json((_pool_report if is_pool else _front_report)(found))  # type: ignore[operator]
+        if isinstance(found, pools.Pool):
+            _print_pool(found, output.json)
         else:
-            (_print_pool if is_pool else _print_front)(found)  # type: ignore[operator]
+            _print_front(found, output.json)
     _save(found, out, plot)
     if certificates is not None:
         _certify(found, certificates, data.source)
@@ -247,8 +246,11 @@ def _front_report(front: Front) -> dict[str, Any]:
     }
 
 
-def _print_pool(pool: Pool) -> None:
+def _print_pool(pool: Pool, as_json: bool) -> None:
     """How many cards and what is proved, the best of them, and what they say of the features."""
+    if as_json:
+        print_json(_pool_report(pool))
+        return
     from milpscore.cli._tables import Column, output, table
 
     console = output()
@@ -291,8 +293,11 @@ def _print_pool(pool: Pool) -> None:
     console.print(f"{pool.seconds:.1f} s, {pool.nodes} nodes.")
 
 
-def _print_front(front: Front) -> None:
-    """One line a size."""
+def _print_front(front: Front, as_json: bool) -> None:
+    """One line per size."""
+    if as_json:
+        print_json(_front_report(front))
+        return
     from milpscore.cli._tables import Column, output, table
 
     names, rows = front.program.statement.design.names, []
