@@ -398,7 +398,7 @@ def test_refusals_say_what_to_do() -> None:
     with pytest.raises(NotApplicableError, match="does not know its arguments"):
         certify(replace(program, arguments={}), result)
     mask = slim(X, Y, constraints=[MaxFPR(0.5, where=[True] * len(Y))])
-    with pytest.raises(FormulationError, match="mask of rows is no plain data"):
+    with pytest.raises(FormulationError, match="mask of rows is not plain data"):
         certify(mask, solve(mask, progress=False, time_limit=0))
     import pyomo.environ as pyo
 
@@ -411,7 +411,7 @@ def test_refusals_say_what_to_do() -> None:
     ("text", "message"),
     [
         ("{", "is not JSON"),
-        ('{"kind": "milpscore.scorecard"}', "is no certificate"),
+        ('{"kind": "milpscore.scorecard"}', "is not a certificate"),
         ('{"kind": "milpscore.certificate", "version": 0}', "version 0"),
         ('{"kind": "milpscore.certificate", "version": 1}', "missing or damaged"),
         ('{"kind": "milpscore.certificate", "version": NaN}', "is not JSON"),

@@ -325,7 +325,7 @@ def test_a_feature_is_read_in_one_way() -> None:
         ({"encoding": "thermometer"}, OptionError, "encoding='thermometer'"),
         ({"missing": "drop"}, OptionError, "missing='drop'"),
         ({"unseen": "skip"}, OptionError, "unseen='skip'"),
-        ({"thresholds": {"age": [3]}}, DataError, "'age', which is no column; did you mean 'Age'"),
+        ({"thresholds": {"age": [3]}}, DataError, "which is not a column; did you mean 'Age'"),
         ({"thresholds": {"Sex": [3]}}, DataError, "'Sex', which is not numeric"),
         ({"thresholds": {"Age": []}}, DataError, "'Age' are empty"),
         ({"thresholds": {"Age": [np.nan]}}, DataError, "nan of 'Age'"),

@@ -258,9 +258,9 @@ class TestTrust:
             report(card, design.X, design.y > 0, sample_weight=design.y > 0)
         with pytest.raises(DataError, match="other data"):
             report(card, design, statement=solved(noisy(n=20, p=2))[0].statement)
-        with pytest.raises(NotApplicableError, match="no comparison"):
+        with pytest.raises(NotApplicableError, match="not a comparison"):
             report(card, design, comparison=Comparison(pd.DataFrame({"a": [1]})))
-        with pytest.raises(NotApplicableError, match="no pool"):
+        with pytest.raises(NotApplicableError, match="not a pool"):
             report(card, design, pool=_Pool(None))
 
 

@@ -125,7 +125,7 @@ def test_scores_that_overflow_are_survived() -> None:
 
 
 def even(w: np.ndarray, b: float) -> bool:
-    """A constraint that is no part of the arrays."""
+    """A constraint that is not part of the arrays."""
     return int(w.sum()) % 2 == 0 and abs(b) <= 3
 
 

@@ -141,7 +141,7 @@ class Certificate:
         Raises
         ------
         DataError
-            Where the file is no certificate, or one of another version.
+            Where the file is not a certificate, or one of another version.
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse)
@@ -152,7 +152,7 @@ class Certificate:
             ) from error
         if not isinstance(content, dict) or content.get("kind") != KIND:
             raise DataError(
-                f"{Path(path).name} is no certificate: it states no bound that could be proved. "
+                f"{Path(path).name} is not a certificate: it states no bound that could be proved. "
                 "Write one with 'milpscore fit --certificate FILE'"
             )
         if content.get("version") != VERSION:
@@ -212,7 +212,7 @@ def plain_label(label: Any) -> Any:
     """A class label as JSON holds it."""
     value = label.item() if isinstance(label, np.generic) else label
     if not isinstance(value, str | int | float | bool):
-        raise FormulationError(f"the label {label!r} is no plain data: recode the target")
+        raise FormulationError(f"the label {label!r} is not plain data: recode the target")
     return value
 
 

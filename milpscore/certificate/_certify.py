@@ -69,7 +69,7 @@ def certify(
     NotApplicableError
         The result has no card, or the model was changed by hand.
     FormulationError
-        The statement is no plain data.
+        The statement is not plain data.
     OptionError
         An unknown kind of evidence.
     """

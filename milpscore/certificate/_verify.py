@@ -272,7 +272,7 @@ def _other_seed(certificate: Certificate) -> int:
 def _claim(certificate: Certificate, bound: Part) -> Part:
     """Whether the claim is what the objective and a proved bound allow."""
     if certificate.claim not in _STRENGTH:
-        return Part("claim", "refuted", f"{certificate.claim!r} is no claim")
+        return Part("claim", "refuted", f"{certificate.claim!r} is not a claim")
     known = 0.0 if certificate.bound is None else certificate.bound
     allowed = str(claim_of(True, certificate.objective, known, trivial=0.0))
     sentence = f"objective and bound allow {allowed!r}"

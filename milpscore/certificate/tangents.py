@@ -73,7 +73,7 @@ class Tangent:
 
 @dataclass(frozen=True)
 class Tangents:
-    """loss + (a penalty that is no sum) >= constant_t + slope_t . w + slope_b_t b at every card.
+    """loss + (a penalty that is not a sum) >= constant_t + slope_t . w + slope_b_t b at every card.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Rows:
 
 
 def _norm_of(statement: Statement) -> Callable[[FloatArray, FloatArray], FloatArray] | None:
-    """The tangent of EYE, the one penalty here that is no sum over the coefficients."""
+    """The tangent of EYE, the one penalty here that is not a sum over the coefficients."""
     if statement.arguments["penalty"] != "eye":
         return None
     term = statement.penalties[1]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH = 96
-"""Columns used where standard output is no terminal."""
+"""Columns used where standard output is not a terminal."""
 
 LEGEND = (
     "'right' is the share of rows answered rightly, 'whole' that of coefficients that are integers."

@@ -118,7 +118,7 @@ Tell: TypeAlias = Callable[[int, int, int], None]
 """Called with how many are done, have failed, and there are in all."""
 
 _LINE_SECONDS = 5.0
-"""Between two lines where standard error is no terminal."""
+"""Between two lines where standard error is not a terminal."""
 
 
 @contextmanager

@@ -274,7 +274,7 @@ class Binner(TransformerMixin, BaseEstimator):
         for feature in cuts:
             if feature not in frame.columns:
                 raise DataError(
-                    f"thresholds name {feature!r}, which is no column;"
+                    f"thresholds name {feature!r}, which is not a column;"
                     f" {near_matches(feature, frame.columns)}"
                 )
             if raw_kind(frame[feature]) != "numeric":

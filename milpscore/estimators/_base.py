@@ -80,7 +80,7 @@ def says_probabilities(estimator: Any) -> bool:
     name = getattr(loss, "name", loss)
     if link_of(loss) is None and name != "multinomial":
         raise NotApplicableError(
-            f"the loss {name!r} is no likelihood of the classes and gives no probabilities: use "
+            f"the loss {name!r} is not a likelihood of the classes and gives no probabilities: use "
             f"one of {', '.join(LINKS)}"
         )
     return True

@@ -217,7 +217,7 @@ def eye(data: ConicData, *, expert: Any, lam: float = LAM) -> EYE:
         & \| (a,\ \lambda r_1 w_1, \ldots, \lambda r_p w_p) \|_2 \le z
 
     At the optimum :math:`a + z = \lambda (\|(1-r) \odot w\|_1 + \sqrt{\|(1-r) \odot w\|_1^2 +
-    \|r \odot w\|_2^2})`. The norm of a convex expression is no convex composition by CVXPY's
+    \|r \odot w\|_2^2})`. The norm of a convex expression is not a convex composition by CVXPY's
     rules; with the variable :math:`a \ge 0` it is. The data enter through the Parameters
     ``lam_r`` and ``lam_1_r``.
 

@@ -302,8 +302,8 @@ def _require_shifts(program: ConicProgram, blocks: Blocks) -> None:
     """Refuse where a constant cannot move between a block and the intercept."""
     if not program.statement.intercept:
         raise NotApplicableError(
-            f"{program.formulation} with the intercept fixed at 0 is no fused lasso, whose first "
-            "bins have 0 points: state it with intercept=True"
+            f"{program.formulation} with the intercept fixed at 0 is not a fused lasso, whose "
+            "first bins have 0 points: state it with intercept=True"
         )
     starts, order = np.cumsum([0, *map(len, blocks)])[:-1], [j for block in blocks for j in block]
     in_bins = np.add.reduceat(program.statement.merged.X[:, order], starts, axis=1)

@@ -65,7 +65,7 @@ def _plain(design: Design, name: str, value: Any) -> Any:
         entries = [each.as_mapping() for each in given]
         if [make_constraint(entry) for entry in entries] != given:
             raise FormulationError(
-                "a constraint over a mask of rows is no plain data: name its rows by a condition"
+                "a constraint over a mask of rows is not plain data: name its rows by a condition"
             )
         return entries
     if isinstance(value, Mapping):
@@ -79,7 +79,7 @@ def _plain(design: Design, name: str, value: Any) -> Any:
         return json.loads(json.dumps(_number(value), allow_nan=False, default=_number))
     except (TypeError, ValueError) as error:
         raise FormulationError(
-            f"{name}={value!r} is no plain data ({error}): give it by name or as numbers"
+            f"{name}={value!r} is not plain data ({error}): give it by name or as numbers"
         ) from error
 
 

@@ -47,7 +47,7 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
     missing = {"total", "risk", "observed", "lower", "upper", "rows"} - set(table.columns)
     if missing:
         raise NotApplicableError(
-            f"this is no calibration table, it lacks {', '.join(sorted(missing))}: pass "
+            f"this is not a calibration table, it lacks {', '.join(sorted(missing))}: pass "
             "risk_table_ or what calibration_table returns"
         )
     from matplotlib.ticker import MaxNLocator, PercentFormatter

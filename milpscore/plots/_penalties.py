@@ -137,7 +137,7 @@ def prox_curves(
     Raises
     ------
     NotApplicableError
-        For a penalty that is no sum over the coefficients.
+        For a penalty that is not a sum over the coefficients.
     OptionError
         For a limit that is not positive.
 
@@ -154,8 +154,8 @@ def prox_curves(
     for label, penalty in penalties.items():
         if not penalty.separable:
             raise NotApplicableError(
-                f"the penalty {label!r} is no sum over coefficients, so it has no curve: draw its "
-                "level_sets"
+                f"the penalty {label!r} is not a sum over coefficients, so it has no curve: draw "
+                "its level_sets"
             )
     ax = axes(ax)
     x = np.linspace(-limit, limit, _PLACES)

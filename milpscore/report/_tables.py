@@ -106,7 +106,7 @@ def comparison_table(frame: DataFrame) -> tuple[Table, list[str]]:
     lacking = wanted - set(frame.columns)
     if lacking:
         raise NotApplicableError(
-            f"this is no comparison, it lacks {', '.join(sorted(lacking))}: pass the table of "
+            f"this is not a comparison, it lacks {', '.join(sorted(lacking))}: pass the table of "
             "milpscore.compare"
         )
     held_out = "cv_accuracy" in frame and bool(frame["cv_accuracy"].notna().any())
@@ -146,7 +146,7 @@ def pool_table(pool: Any) -> Table:
               "max_points": "Most points", "min_reliance": "Least reliance",
               "max_reliance": "Most reliance"}  # fmt: skip
     if not isinstance(ranges, DataFrame) or not set(wanted) <= set(ranges.columns):
-        raise NotApplicableError("this is no pool of cards: pass what milpscore.pools.pool returns")
+        raise NotApplicableError("this is not a pool of cards: pass what pools.pool returns")
     used = ranges[ranges["share"] > 0]
     rows = [
         (

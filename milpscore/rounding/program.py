@@ -130,8 +130,8 @@ def round_by_name(
     The names are "randomised", "nearest" (beside itself changed until it meets the constraints),
     "proximal" (of a path, not of the relaxation) and those of :data:`ROUNDINGS`, which share
     ``max_work`` equally; OptionError for others. After ``patience`` seconds no more than the first
-    of the draws is checked. All bounds come from the relaxation; the empty card is no candidate. By
-    name a Result, whose message says why where it has no card, and what the method proves.
+    of the draws is checked. All bounds come from the relaxation; the empty card is not a candidate.
+    By name a Result, whose message says why where it has no card, and what the method proves.
     """
     registered = {name: ROUNDINGS[name] for name in names if name not in _OWN}
     statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept

@@ -146,7 +146,7 @@ def _held_intercept(statement: Statement, threshold: float) -> Fraction:
     exact = -as_fraction(threshold)
     if not rule.allows(exact):
         raise OptionError(
-            f"threshold {threshold:g} means intercept {-threshold:g}, which is no allowed "
+            f"threshold {threshold:g} means intercept {-threshold:g}, which is not an allowed "
             f"{rule.kind} value in [{rule.lower}, {rule.upper}]: choose another, or take "
             "intercept='best'"
         )

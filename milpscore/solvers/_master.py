@@ -118,7 +118,7 @@ class Master:
             self.unit[top] = 1.0 / 2.0 ** round(math.log2(cost)) if cost > 0 else 1.0
         self.cost = session.cost * self.factor * self.unit
         self.highs = self._loaded()
-        self.rows = session.matrix.shape[0] + 1  # the cutoff row is the last that is no tangent
+        self.rows = session.matrix.shape[0] + 1  # the cutoff row is the last that is not a tangent
         self._links = _linking_rows(session, self.where)
 
     def _loaded(self) -> Any:

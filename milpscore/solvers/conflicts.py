@@ -84,7 +84,7 @@ def conflict(program: Program, *, time_limit: float = 10.0) -> Conflict | None:
     Raises
     ------
     OptionError
-        For a time limit that is no number >= 0.
+        For a time limit that is not a number >= 0.
     """
     fine = is_number(time_limit) and time_limit >= 0
     require(fine, "time_limit", time_limit, "a number of seconds >= 0")

@@ -577,8 +577,8 @@ def _compiled(model: Any) -> Any:
         form = standard_form(model)
     except ValueError as error:  # Pyomo's errors for nonlinear rows and other parts among them
         raise FormulationError(
-            f"the model is no linear program with whole numbers: {' '.join(str(error).split())}; "
-            "write what you added as linear constraints"
+            f"the model is not a linear program with whole numbers: {' '.join(str(error).split())}"
+            "; write what you added as linear constraints"
         ) from error
     if form.c.shape[0] != 1:
         raise FormulationError("the model needs exactly one active objective")

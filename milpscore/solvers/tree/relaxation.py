@@ -37,7 +37,7 @@ _ROUNDING = 1e-11
 class Node:
     """Decisions, box, bound, and what the node's parts start from.
 
-    The line says: every card (v, b) has loss + (a penalty that is no sum) >= ``constant`` +
+    The line says: every card (v, b) has loss + (a penalty that is not a sum) >= ``constant`` +
     ``slope``.v + ``slope_b`` b, everywhere and not only in this node. ``lo`` and ``hi`` are
     positions among the choices, ``primal`` is the relaxation's value at (w, b), and ``mu`` the
     multiplier of the limit on terms.
@@ -218,7 +218,7 @@ class Relaxation:
                 careful = True
                 continue
             w, b, z, value = try_w, try_b, try_z, try_value
-            # what the multiplier charges beyond the terms themselves is no part of the objective
+            # what the multiplier charges beyond the terms themselves is not part of the objective
             node.primal = value + cost - mu * used + a.l0 * node.sure
             room = min(abs(cutoff - node.primal), 0.01 * abs(node.primal))
             if gain <= max(1e-10, 0.02 * room):
@@ -313,7 +313,7 @@ class _Model:
         self.move(node.w[columns])
 
     def move(self, w: FloatArray) -> None:
-        """Charge what a penalty that is no sum charges near w."""
+        """Charge what a penalty that is not a sum charges near w."""
         if self.omega is not None:
             weight, ridge = (
                 each[self.rows.columns, None] for each in self.omega.nearby(self._full(w))
@@ -329,7 +329,7 @@ class _Model:
         return full
 
     def value(self, z: FloatArray, w: FloatArray) -> float:
-        """The mean loss at scores z, and a penalty of w that is no sum."""
+        """The mean loss at scores z, and a penalty of w that is not a sum."""
         value = float(self.rows.share @ self.rows.loss.value(z, self.rows.y))
         return value if self.omega is None else value + self.arrays.penalised(self._full(w))
 
@@ -371,7 +371,7 @@ class _Model:
 
 
 class Omega:
-    """Lines below a penalty that is no sum, and |w| and w^2 terms that resemble it nearby."""
+    """Lines below a penalty that is not a sum, and |w| and w^2 terms that resemble it nearby."""
 
     def __init__(self, penalty: Any, most: FloatArray) -> None:
         self.penalty, self.most = penalty, most
