@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sequence_cases import enumerated, small_chains
+from sequence_cases import enumerated, make_random_crf, small_chains
 
 from milpscore.core.errors import OptionError
 from milpscore.sequence import (
@@ -18,7 +18,7 @@ from milpscore.sequence import (
     posterior_marginals,
     viterbi,
 )
-from milpscore.sequence.generators import make_random_crf, sample_labels
+from milpscore.sequence.generators import sample_labels
 from milpscore.sequence.inference import pair_posteriors
 
 
@@ -172,7 +172,7 @@ def test_options_out_of_range():
     with pytest.raises(OptionError, match="k must be"):
         n_best(data, theta, 0)
     with pytest.raises(OptionError, match="density"):
-        make_random_crf(density=0.0)
+        make_letters_to_phonemes(5, 0, density=0.0)
     with pytest.raises(OptionError, match="n_labels"):
         make_letters_to_phonemes(5, 0, n_labels=0)
     with pytest.raises(OptionError, match="n_words"):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sequence_cases import enumerated, small_chains
+from sequence_cases import enumerated, make_random_crf, small_chains
 
 from milpscore.core.errors import DataError, OptionError
 from milpscore.sequence import (
@@ -17,7 +17,6 @@ from milpscore.sequence import (
     negative_log_likelihood,
     value_and_gradient,
 )
-from milpscore.sequence.generators import make_random_crf
 from milpscore.sequence.inference import log_partition
 
 FORMS = ("dense", "sparse", "auto")

@@ -15,7 +15,6 @@ from milpscore.sequence.coding import Occurrences, Vocabulary, as_tokens, check_
 from milpscore.sequence.patterns import (
     default_patterns,
     parse_patterns,
-    read_patterns,
     resolve_patterns,
 )
 
@@ -98,7 +97,7 @@ def test_default_patterns_are_both_kinds_of_every_column() -> None:
 def test_comments_and_blank_lines_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     path.write_text("# head\n\n  u1:%x[0,0]  # the word\n   # more\nb\n", encoding="utf-8")
-    assert [pattern.line for pattern in read_patterns(path)] == ["u1:%x[0,0]", "b"]
+    assert [pattern.line for pattern in resolve_patterns(path, 1)] == ["u1:%x[0,0]", "b"]
     assert resolve_patterns(path, 1) == resolve_patterns("u1:%x[0,0]\nb", 1)
 
 
@@ -122,17 +121,17 @@ def test_errors_name_file_and_line(text: str, message: str, tmp_path: Path) -> N
     path = tmp_path / "my patterns.txt"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=re.escape(message)) as caught:
-        read_patterns(path)
+        resolve_patterns(path, 1)
     assert "my patterns.txt" in str(caught.value)
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     path.write_bytes(b"u:\xe9")
-    with pytest.raises(DataError, match=r"not in UTF-8 \(byte 0xe9"):
-        read_patterns(path)
+    with pytest.raises(DataError, match="line 1: byte 0xe9 is not UTF-8"):
+        resolve_patterns(path, 1)
     with pytest.raises(DataError, match="cannot read"):
-        read_patterns(tmp_path / "none.txt")
+        resolve_patterns(tmp_path / "none.txt", 1)
 
 
 def test_a_column_that_is_not_there() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sequence_cases import enumerated, small_chains
+from sequence_cases import enumerated, make_random_crf, small_chains
 
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination
@@ -23,7 +23,7 @@ from milpscore.sequence import (
 )
 from milpscore.sequence.block_kernels import best_shift, derivatives, sweep_blocks
 from milpscore.sequence.blocks import BlockDescent, Blocks
-from milpscore.sequence.generators import make_random_crf, sample_labels
+from milpscore.sequence.generators import sample_labels
 from milpscore.sequence.training import Objective
 
 PENALTIES = [(0.5, 0.0), (0.3, 0.2), (0.0, 0.5)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sequence_cases import make_random_crf
 
 from milpscore.core.result import Termination
 from milpscore.sequence import (
@@ -18,7 +19,6 @@ from milpscore.sequence import (
 )
 from milpscore.sequence.coding import Coding
 from milpscore.sequence.epochs import Epochs
-from milpscore.sequence.generators import make_random_crf
 from milpscore.sequence.training import Objective
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sequence_cases import small_chains
+from sequence_cases import make_random_crf, small_chains
 
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.result import Termination
@@ -20,7 +20,7 @@ from milpscore.sequence import (
     train,
     value_and_gradient,
 )
-from milpscore.sequence.generators import make_random_crf, sample_labels
+from milpscore.sequence.generators import sample_labels
 from milpscore.sequence.training import Objective, least_subgradient
 
 PENALTIES = [(0.5, 0.0), (0.3, 0.2), (0.0, 0.5)]

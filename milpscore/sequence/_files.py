@@ -19,6 +19,7 @@ import numpy as np
 from milpscore.core.errors import DataError, OptionError
 from milpscore.penalties import PENALTIES
 from milpscore.sequence.coding import Coding, Vocabulary, Weights
+from milpscore.sequence.patterns import read_text
 from milpscore.sequence.training import TraceRow
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _rows(path: str | os.PathLike[str], separator: str | None) -> Sentences:
         raise OptionError(f"separator={separator!r} is unknown; use None (blanks) or a tab.")
     sequences: Sentences = [[]]
     first, width = 0, 0
-    for number, raw in enumerate(_decoded(path).split("\n"), start=1):
+    for number, raw in enumerate(read_text(path).split("\n"), start=1):
         line = raw.rstrip("\r")
         if not line.strip(" \t"):
             sequences.append([])
@@ -185,22 +186,6 @@ def _lines(
                     )
             yield line + "\n"
         yield "\n"
-
-
-def _decoded(path: str | os.PathLike[str]) -> str:
-    """The text of a file; DataError names the line that is not UTF-8."""
-    try:
-        raw = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read {str(path)!r}: {error.strerror}. Check the path.") from error
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{str(path)!r}, line {line}: byte {error.object[error.start]:#04x} is not UTF-8: save "
-            "the file as UTF-8"
-        ) from error
 
 
 def _tab_hint(separator: str | None) -> str:

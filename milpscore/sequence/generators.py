@@ -49,49 +49,6 @@ def sample_labels(
     return np.concatenate([_sampled(sweep(part, mu, lam, "dense"), rng) for part in ready.parts])
 
 
-def make_random_crf(
-    n_sequences: int = 20,
-    *,
-    n_labels: int = 3,
-    n_unigrams: int = 5,
-    n_bigrams: int = 4,
-    mean_length: float = 5.0,
-    density: float = 1.0,
-    scale: float = 1.0,
-    random_state: Any = None,
-) -> tuple[SequenceData, FloatArray]:
-    """Make a small CRF with normal parameters (data, theta) and sequences drawn from it.
-
-    A position holds 0, 1 or 2 observations of each kind, so that sets overlap and some are empty;
-    lengths are Poisson, so that sequences are empty where ``mean_length`` is small; ``density`` is
-    the share of parameters that are not zero, ``scale`` their standard deviation.
-    """
-    _check_sizes(n_sequences=n_sequences, n_labels=n_labels, n_unigrams=n_unigrams)
-    _check_density(density)
-    if n_bigrams < 0 or mean_length < 0 or scale < 0:
-        raise OptionError("n_bigrams, mean_length and scale must not be negative")
-    rng = np.random.default_rng(random_state)
-    offsets = pointer(rng.poisson(mean_length, n_sequences))
-    counts = rng.integers(0, 3, (2, offsets[-1]))
-    counts[1, offsets[:-1][np.diff(offsets) > 0]] = 0
-    if n_bigrams == 0:
-        counts[1] = 0
-    ptr = [pointer(count) for count in counts]
-    data = SequenceData(
-        offsets=offsets,
-        unigram_ptr=ptr[0],
-        unigram_ids=rng.integers(0, n_unigrams, ptr[0][-1]),
-        bigram_ptr=ptr[1],
-        bigram_ids=rng.integers(0, max(n_bigrams, 1), ptr[1][-1]),
-        n_unigrams=n_unigrams,
-        n_bigrams=n_bigrams,
-        n_labels=n_labels,
-    )
-    size = data.layout.n_parameters
-    theta = rng.normal(scale=scale, size=size) * (rng.random(size) < density)
-    return replace(data, labels=sample_labels(data, theta, random_state=rng)), theta
-
-
 def make_letters_to_phonemes(
     n_sequences: int = 1000,
     random_state: Any = None,

@@ -100,18 +100,20 @@ def default_patterns(n_columns: int) -> tuple[Pattern, ...]:
     return parse_patterns([*lines, "b"])
 
 
-def read_patterns(path: str | os.PathLike[str]) -> tuple[Pattern, ...]:
-    """Read a file of patterns in UTF-8; DataError where it cannot be read, or a line is wrong."""
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a file; DataError names the line that is not UTF-8."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{str(path)!r} is not in UTF-8 (byte {error.object[error.start]:#04x} at "
-            f"{error.start}): save it as UTF-8"
-        ) from error
+        raw = Path(path).read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {str(path)!r}: {error.strerror}. Check the path.") from error
-    return parse_patterns(text.split("\n"), str(path))
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{str(path)!r}, line {line}: byte {error.object[error.start]:#04x} is not UTF-8: save "
+            "the file as UTF-8"
+        ) from error
 
 
 def parse_patterns(lines: str | Iterable[str], source: str = "patterns") -> tuple[Pattern, ...]:
@@ -164,7 +166,10 @@ def resolve_patterns(given: PatternSource | None, n_columns: int) -> tuple[Patte
     """
     if given is None:
         return default_patterns(n_columns)
-    patterns = read_patterns(given) if isinstance(given, os.PathLike) else parse_patterns(given)
+    if isinstance(given, os.PathLike):
+        patterns = parse_patterns(read_text(given).split("\n"), str(given))
+    else:
+        patterns = parse_patterns(given)
     for pattern in patterns:
         if pattern.n_columns > n_columns:
             raise DataError(
