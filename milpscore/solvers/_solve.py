@@ -36,7 +36,7 @@ SOLVERS: Registry[type[Solver]] = Registry(
         "highs": _HOME + "session:Highs",
         "outer_approximation": _HOME + "_outer_approximation:OuterApproximation",
         "support_tree": _HOME + "_support_tree:SupportTree",
-        "tree": _HOME + "_tree:Tree",
+        "tree": _HOME + "tree.answer:Tree",
         "ecos": _HOME + "_cone_solvers:Ecos",
         "clarabel": _HOME + "_cone_solvers:Clarabel",
         "proximal": _HOME + "_cone_solvers:Proximal",

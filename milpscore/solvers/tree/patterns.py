@@ -1,17 +1,21 @@
-"""The distinct rows of a 0-1 problem, its weights in whole units, and what its columns allow."""
+"""The distinct rows of a 0-1 problem; its supports by size, with the errors none avoids."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.grid import common_step, on_grid
+from milpscore.core.jit import compiled, inner, prepare
 from milpscore.core.statement import Statement
 from milpscore.solvers.tree.arrays import choices_of
 
@@ -251,3 +255,347 @@ def _whole_units(weight: FloatArray) -> tuple[IntArray, float]:
         if float(total) / float(step) < _EXACT:
             return counts, float(step / Fraction(total))
     return np.floor(weight / total * _UNITS).astype(np.int64), 1.0 / _UNITS
+
+
+VISITS = 30_000_000
+"""Pattern visits between two looks at the clock."""
+
+_CHUNK = 20_000
+"""Supports written in one go."""
+
+_MOST_FLAGS = 1 << 25
+_FLAGS_EACH = 12
+"""Indicators of the values of columns that have more each cost more than they save."""
+
+_TABLE = 1 << 20
+
+Bounded = list[tuple[float, tuple[int, ...]]]
+"""Supports: (bound, columns)."""
+
+
+class Prefix(NamedTuple):
+    """Candidates chosen so far, the patterns grouped by them, and what they cost at least."""
+
+    chosen: tuple[int, ...]
+    labels: IntArray
+    groups: int
+    charge: float
+
+
+class Supports:
+    """Enumerates supports, smallest first.
+
+    Attributes
+    ----------
+    floor : float
+        No card of a support not yet seen is below it; infinite once all are seen.
+    seen : int
+        Supports bounded.
+    """
+
+    def __init__(self, patterns: Patterns) -> None:
+        self.patterns = p = patterns
+        self.seen = 0
+        self.size = 0
+        self.spare = min(p.terms - len(p.forced), len(p.candidates))
+        self.fixed = p.base * p.unit + p.forced_penalty
+        self.cheapest = np.cumsum(np.sort(p.penalty[p.candidates]))
+        self._finished = False
+        self._lay_out_columns()
+        self.forced = Prefix((), np.zeros(len(p.net), dtype=np.int64), 1, 0.0)
+        for j in p.forced.tolist():
+            self.forced = self._refined(self.forced, (), p.codes[j], int(p.cards[j]), 0.0)
+        self._tasks: Iterator[tuple[Prefix, int, int]] = iter(())
+        self.floor = self._floor() if self.spare >= 0 else math.inf
+
+    def _lay_out_columns(self) -> None:
+        """The candidates, indicators of their values where there are not too many, and scratch."""
+        p = self.patterns
+        columns, m = p.candidates, len(p.net)
+        slots = np.r_[0, np.cumsum(p.cards[columns] - 1)].astype(np.int64)
+        width = int(slots[-1])
+        if not m or width > _FLAGS_EACH * len(columns) or width * m > _MOST_FLAGS:
+            width = 0
+        flags = np.zeros((m, width), dtype=np.int8)
+        for at, j in enumerate(columns.tolist() if width else []):
+            codes = np.arange(int(p.cards[j]) - 1)
+            flags[:, slots[at] : slots[at + 1]] = p.codes[j][:, None] == codes
+        place = {-1: -1, **{int(j): at for at, j in enumerate(columns)}}
+        twin = np.array([place[int(p.twin[j])] for j in columns], dtype=np.int64)
+        self.columns = Columns(
+            p.codes[columns], p.cards[columns], p.penalty[columns], twin, flags, slots, p.net
+        )
+        self.scratch = Scratch(
+            np.zeros((min(_TABLE // max(width, 1), m), width), dtype=p.net.dtype),
+            np.empty((2, 1 << (2 * m + 1).bit_length()), np.int64),
+            np.zeros(m, np.int64),
+            np.zeros(m, np.int64),
+            np.zeros(len(columns), np.int64),
+            np.zeros(m, np.int64),
+        )
+        self.weight = int(np.abs(p.net.astype(np.int64)).sum())
+
+    def _refined(
+        self, prefix: Prefix, chosen: tuple[int, ...], codes: Any, cards: int, charge: float
+    ) -> Prefix:
+        """A prefix of one more column."""
+        labels = np.empty_like(prefix.labels)
+        groups = refine(prefix.labels, codes, cards, self.scratch.slots, labels)
+        return Prefix(chosen, labels, groups, charge)
+
+    def _floor(self) -> float:
+        """Of the supports of this size and above: rows of both classes, and the penalty."""
+        return self.fixed + (float(self.cheapest[self.size - 1]) if self.size else 0.0)
+
+    def more(self, limit: float) -> Bounded:
+        """The next supports whose bound is below ``limit``; :meth:`commit` then moves the floor."""
+        if self.size == 0:
+            self._finished = True
+            return self._smallest()
+        found: Bounded = []
+        visits = 0
+        while visits <= VISITS and len(found) <= _CHUNK:
+            task = next(self._tasks, None)
+            if task is None:
+                self._finished = True
+                break
+            more, visited = self._below(*task, limit - self.fixed)
+            found += more
+            visits += visited
+        return found
+
+    def commit(self) -> None:
+        """Say that what :meth:`more` gave is kept: the floor may rise over it."""
+        if not self._finished:
+            return
+        self._finished = False
+        self.size += 1
+        self.floor = self._floor() if self.size <= self.spare else math.inf
+        self._tasks = self._all_tasks()
+
+    def _smallest(self) -> Bounded:
+        """The support of the forced columns; without any, the card of no points is its only one."""
+        self.seen += 1
+        p = self.patterns
+        if not len(p.forced):
+            return []
+        cells = np.zeros(self.forced.groups, dtype=np.int64)
+        np.add.at(cells, self.forced.labels, p.net)
+        lost = (self.weight - int(np.abs(cells).sum())) // 2
+        return [(self.fixed + lost * p.unit, tuple(p.forced.tolist()))]
+
+    def _all_tasks(self) -> Iterator[tuple[Prefix, int, int]]:
+        """(prefix, first, end) as :func:`write_supports` takes them, for this size."""
+        count = len(self.columns.cards)
+        if self.size == 1:
+            yield self.forced, -1, 0
+            return
+        each = len(self.columns.net) * (1 + count // 8)
+        step = max(1, min(VISITS // each, _CHUNK // count))
+        for prefix in self._prefixes(self.size - 2, self.forced):
+            begin = prefix.chosen[-1] + 1 if prefix.chosen else 0
+            for first in range(begin, count - 1, step):
+                yield prefix, first, min(first + step, count - 1)
+
+    def _prefixes(self, more: int, prefix: Prefix) -> Iterator[Prefix]:
+        """The prefixes of ``more`` further candidates, in lexicographic order."""
+        if not more:
+            yield prefix
+            return
+        columns, chosen = self.columns, prefix.chosen
+        for at in range(chosen[-1] + 1 if chosen else 0, len(columns.cards) - more - 1):
+            if columns.twin[at] < 0 or int(columns.twin[at]) in chosen:
+                charge = prefix.charge + float(columns.penalty[at])
+                codes, cards = columns.codes[at], int(columns.cards[at])
+                longer = self._refined(prefix, (*chosen, at), codes, cards, charge)
+                yield from self._prefixes(more - 1, longer)
+
+    def _below(self, prefix: Prefix, first: int, end: int, limit: float) -> tuple[Bounded, int]:
+        """The supports of a task whose bound is below the limit, and the pattern visits it took."""
+        p, count = self.patterns, len(self.columns.cards)
+        present = np.zeros(count, dtype=np.bool_)
+        present[list(prefix.chosen)] = True
+        room = (end - first) * count
+        offer = Offer(p.unit, limit, self.weight, np.empty((room, 2), np.int64), np.empty(room))
+        written, seen, visits = write_supports(
+            *prefix[1:], present, first, end, self.columns, self.scratch, offer
+        )
+        self.seen += seen
+        head = (*p.forced.tolist(), *p.candidates[list(prefix.chosen)].tolist())
+        tails = p.candidates[offer.out[:written, int(self.size == 1) :]].tolist()
+        return [
+            (self.fixed + bound, (*head, *tail))
+            for bound, tail in zip(offer.bounds[:written].tolist(), tails, strict=True)
+        ], visits
+
+
+class Columns(NamedTuple):
+    """The candidates as the enumeration reads them: c of them, m patterns.
+
+    ``codes`` (c, m) numbers each one's values, ``cards`` (c,) says how many there are, ``penalty``
+    (c,) what it costs at least, and ``twin`` (c,) which other candidate must be in the support for
+    it to be, -1 for none. ``flags`` (m, W) holds indicators of all values but each candidate's last
+    side by side, those of c from ``slots[c]`` to ``slots[c + 1]``; W is 0 where they would be too
+    many. ``net`` (m,) is the patterns' net weight.
+    """
+
+    codes: NDArray[np.int32]
+    cards: IntArray
+    penalty: FloatArray
+    twin: IntArray
+    flags: NDArray[np.int8]
+    slots: IntArray
+    net: NDArray[Any]
+
+
+class Scratch(NamedTuple):
+    """What :func:`agree` and :func:`refine` write to.
+
+    ``table`` (G, W) weighs the values of up to G groups; ``slots`` (2, a power of two above 2 m) is
+    an open hash table of labels, and of the keys they have; ``cell`` and ``own`` hold the labels of
+    patterns, ``weights`` has an entry a cell (or group), ``agreed`` one a candidate.
+    """
+
+    table: NDArray[Any]
+    slots: IntArray
+    cell: IntArray
+    weights: IntArray
+    agreed: IntArray
+    own: IntArray
+
+
+class Offer(NamedTuple):
+    """Where pairs of candidates are written whose bound, in units of ``unit``, is below ``limit``.
+
+    ``weight`` is the sum of all |net|.
+    """
+
+    unit: float
+    limit: float
+    weight: int
+    out: IntArray
+    bounds: FloatArray
+
+
+@compiled
+def refine(labels: Any, codes: Any, cards: int, slots: Any, out: Any) -> int:
+    """Split groups of patterns by one more column: equal (label, code) get equal new labels.
+
+    Returns how many there are; ``slots`` is that of :class:`Scratch`.
+    """
+    mask = slots.shape[1] - 1
+    for slot in range(slots.shape[1]):
+        slots[0, slot] = -1
+    found = 0
+    for i in range(len(labels)):
+        key = labels[i] * cards + codes[i]
+        slot = (key ^ (key >> 17)) & mask  # the key itself, where there are few
+        while slots[0, slot] >= 0 and slots[1, slot] != key:
+            slot = (slot + 1) & mask
+        if slots[0, slot] < 0:
+            slots[0, slot], slots[1, slot] = found, key
+            found += 1
+        out[i] = slots[0, slot]
+    return found
+
+
+@inner
+def agree(labels: Any, groups: int, begin: int, columns: Any, scratch: Any) -> int:
+    """What patterns agree on in the cells of (label, value of a candidate), for each candidate.
+
+    ``scratch.agreed`` gets the sum over the cells of |net weight| for the candidates from ``begin``
+    on. Returns how many pattern visits it took.
+    """
+    codes, net, flags, slots = columns.codes, columns.net, columns.flags, columns.slots
+    table, weights, out = scratch.table, scratch.weights, scratch.agreed
+    m, left = len(net), len(columns.cards) - begin
+    if flags.shape[1] > 0 and groups <= len(table) and left > 0:
+        # all candidates in one pass: net weight of the cells of every value but the last, which
+        # has what is left of its group
+        start, width = slots[begin], flags.shape[1] - slots[begin]
+        for g in range(groups):
+            weights[g] = 0
+            row = table[g, :width]
+            for c in range(width):
+                row[c] = 0
+        for i in range(m):
+            weight = net[i]
+            weights[labels[i]] += weight
+            row, flag = table[labels[i], :width], flags[i, start:]
+            for c in range(width):
+                row[c] += weight * flag[c]
+        for at in range(begin, len(slots) - 1):
+            total = 0
+            for g in range(groups):
+                last = weights[g]
+                for c in range(slots[at] - start, slots[at + 1] - start):
+                    last -= table[g, c]
+                    total += abs(table[g, c])
+                total += abs(last)
+            out[at] = total
+        return m * (1 + left // 8)
+    cell = scratch.cell
+    for at in range(begin, left + begin):
+        cells = refine(labels, codes[at], columns.cards[at], scratch.slots, cell)
+        for c in range(cells):
+            weights[c] = 0
+        for i in range(m):
+            weights[cell[i]] += net[i]
+        total = 0
+        for c in range(cells):
+            total += abs(weights[c])
+        out[at] = total
+    return m * left
+
+
+@compiled
+def write_supports(
+    labels: Any,
+    groups: int,
+    charge: float,
+    present: Any,
+    first: int,
+    end: int,
+    columns: Any,
+    scratch: Any,
+    offer: Any,
+) -> Any:
+    """Write the supports of a prefix, a candidate from first..end-1 (-1: none) and a later one.
+
+    ``labels``, ``groups`` and ``charge`` are those of the prefix, and ``present`` marks its
+    candidates. The bound is what no classifier of the support's cells avoids, half of (all |net| -
+    the cells' |net|), plus the least penalty. Returns how many are written, how many were looked
+    at, and the pattern visits.
+    """
+    twin, penalty, agreed, own = columns.twin, columns.penalty, scratch.agreed, scratch.own
+    written, seen, visits = 0, 0, 0
+    for i in range(len(labels)):
+        own[i] = labels[i]
+    for at in range(first, end):
+        paid = charge
+        if at >= 0:
+            if twin[at] >= 0 and not present[twin[at]]:
+                continue  # its twin is never worse
+            groups = refine(labels, columns.codes[at], columns.cards[at], scratch.slots, own)
+            paid += penalty[at]
+        visits += agree(own, groups, at + 1, columns, scratch)
+        for last in range(at + 1, len(penalty)):
+            if twin[last] < 0 or twin[last] == at or present[twin[last]]:
+                seen += 1
+                bound = ((offer.weight - agreed[last]) // 2) * offer.unit + paid + penalty[last]
+                if bound < offer.limit:
+                    offer.out[written, 0], offer.out[written, 1] = at, last
+                    offer.bounds[written] = bound
+                    written += 1
+    return written, seen, visits
+
+
+def prepare_enumeration(weight: npt.DTypeLike) -> None:
+    """Have the kernel ready for net weights of this type."""
+    whole, real, net = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, weight)
+    table, flags, present = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int8), np.zeros(1, "?")
+    codes, wide = np.zeros((1, 1), np.int32), np.zeros((1, 1), weight)
+    columns = Columns(codes, whole, real, whole, flags, whole, net)
+    scratch = Scratch(wide, table, whole, whole, whole, whole)
+    offer = Offer(1.0, 0.0, 0, table, real)
+    prepare(write_supports, whole, 0, 0.0, present, 0, 0, columns, scratch, offer)

@@ -17,11 +17,25 @@ from milpscore.core.jit import heeding_interrupts, prepare
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Listener
-from milpscore.solvers.tree._model import Choices, hull_cost, new_hulls, number_keys, solve_model
 from milpscore.solvers.tree.answer import Answer, Clock, Limits
-from milpscore.solvers.tree.arrays import Arrays
-from milpscore.solvers.tree.cards import Best, Cards, best_intercept
-from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node, Relaxation
+from milpscore.solvers.tree.arrays import (
+    Arrays,
+    Choices,
+    hull_cost,
+    new_hulls,
+    number_keys,
+    solve_model,
+)
+from milpscore.solvers.tree.relaxation import (
+    IN,
+    OPEN,
+    OUT,
+    Best,
+    Cards,
+    Node,
+    Relaxation,
+    best_intercept,
+)
 
 _MOST_OPEN = 50_000
 _ROUND_ALL = 200
