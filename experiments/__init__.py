@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from milpscore.core.registry import Registry
+from milpscore.core.errors import Registry
 
 if TYPE_CHECKING:
     from experiments.runner import Experiment

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from milpscore.core.grid import MAX_GRID_POINTS, common_step, on_grid
+from milpscore.core.design import MAX_GRID_POINTS, common_step, on_grid
 
 
 def step_by_definition(values: list[float]) -> Fraction | None:

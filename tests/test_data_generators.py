@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from milpscore.core.card import Card
+from milpscore.core.design import common_step, on_grid
 from milpscore.core.errors import OptionError
-from milpscore.core.grid import common_step, on_grid
 from milpscore.data import make_design, make_planted_score, make_ternary
 
 

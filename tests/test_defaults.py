@@ -16,7 +16,7 @@ import pytest
 import milpscore
 from milpscore.cli.app import app
 from milpscore.comparison import compare
-from milpscore.core.terms import LAM
+from milpscore.core.statement import LAM
 from milpscore.data import Binner
 from milpscore.estimators import FormulationClassifier
 from milpscore.fitting import MAX_TERMS, fit_card, with_few_terms

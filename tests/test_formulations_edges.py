@@ -15,8 +15,7 @@ from designs import design, noisy
 from test_formulations_exact import random_design
 
 from milpscore.core.card import Card
-from milpscore.core.design import Design
-from milpscore.core.grid import as_fraction
+from milpscore.core.design import Design, as_fraction
 from milpscore.core.result import Claim
 from milpscore.formulations import FORMULATIONS, hinge, slim
 from milpscore.solvers import load, solve

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from milpscore.core.errors import FormulationError, OptionError
-from milpscore.core.registry import Registry
+from milpscore.core.errors import FormulationError, OptionError, Registry
 
 
 def two() -> Registry[object]:

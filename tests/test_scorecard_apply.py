@@ -12,9 +12,8 @@ from hypothesis import given, settings, strategies as st
 
 from milpscore import Scorecard
 from milpscore.core.card import Card, DecisionRule
-from milpscore.core.design import Column, Design
+from milpscore.core.design import Column, Design, as_fraction
 from milpscore.core.errors import DataError
-from milpscore.core.grid import as_fraction
 
 
 def numeric(*names: str) -> tuple[Column, ...]:

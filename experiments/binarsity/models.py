@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.data import BinnedDesign, Binner, apply_columns
 from milpscore.penalties import L1, L2, Binarsity, GroupL1, WeightedTV, data_driven_weights
 from milpscore.proximal import path

@@ -18,7 +18,7 @@ from experiments.eye.measures import log_ratio
 from experiments.eye.methods import METHODS, EyeExperiment
 from experiments.eye.table2 import credibility, differences
 from experiments.runner import Experiment, Finding, Result, Results
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.metrics import accuracy
 from milpscore.penalties import EYE, NaiveCredibility
 from milpscore.proximal import path

@@ -15,7 +15,7 @@ from experiments.eye.measures import EPS, sparsest_accurate
 from experiments.runner import Experiment, Result
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.metrics import auc
 from milpscore.penalties import EYE, L1, OWL, ElasticNet, WeightedL1, WeightedL2
 from milpscore.proximal import path

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
 
-from milpscore.core.design import Design, FloatArray, IntArray, MergedRows
+from milpscore.core.design import Design, FloatArray, IntArray, MergedRows, on_grid
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.core.grid import on_grid
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.statement import Statement

@@ -14,7 +14,7 @@ from milpscore.penalties import PENALTIES
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
-    from milpscore.core.terms import ProxPenalty
+    from milpscore.core.statement import ProxPenalty
 
 _NO_PATH = {"box", "sparse_hull"}
 _NOT_FOR_TWO_CLASSES = EXACT_ONLY | {"multinomial", "poisson", "squared"}

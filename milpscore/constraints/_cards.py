@@ -24,9 +24,8 @@ from milpscore.constraints._base import (
     whole_number,
 )
 from milpscore.constraints.parts import Group, Ordered, Part, Points, Totals, Used
-from milpscore.core.design import Design
+from milpscore.core.design import Design, as_fraction, on_grid
 from milpscore.core.errors import FormulationError
-from milpscore.core.grid import as_fraction, on_grid
 
 # ------------------------------------------------------------------ points of single columns
 

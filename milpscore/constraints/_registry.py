@@ -8,8 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from milpscore.core.errors import DataError, FormulationError, MissingDependencyError
-from milpscore.core.registry import Registry
+from milpscore.core.errors import DataError, FormulationError, MissingDependencyError, Registry
 
 if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
     from milpscore.constraints._base import Constraint

@@ -13,9 +13,8 @@ import numpy as np
 
 from milpscore.constraints._base import Constraint, known_names, nearest, whole_number
 from milpscore.constraints.parts import Part, Wrong
-from milpscore.core.design import BoolArray, Column, Design
+from milpscore.core.design import BoolArray, Column, Design, as_fraction, common_step, on_grid
 from milpscore.core.errors import FormulationError
-from milpscore.core.grid import as_fraction, common_step, on_grid
 
 _EXACT = 2**52
 

@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import FloatArray, IntArray, as_fraction, on_grid
 from milpscore.core.errors import FormulationError
-from milpscore.core.grid import as_fraction, on_grid
 
 Exact = int | Fraction
 

@@ -1,6 +1,11 @@
-"""The errors milpscore raises: one small tree, every member also a built-in exception."""
+"""The errors milpscore raises, and the registries of things by name."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Generic, TypeVar, cast
 
 
 class MilpscoreError(Exception):
@@ -37,3 +42,87 @@ class NotApplicableError(MilpscoreError, RuntimeError):
 
 class MissingDependencyError(MilpscoreError, ImportError):
     """An optional package is absent; the message names the extra to install."""
+
+
+Thing = TypeVar("Thing")
+
+
+class Registry(Mapping[str, Thing], Generic[Thing]):
+    """A mapping from name to thing; case, hyphens and underscores of a name do not count.
+
+    Parameters
+    ----------
+    kind : str
+        What the things are, for messages: "penalty".
+    homes : mapping from name to "module:attribute"
+        Nothing is imported before it is asked for, so that names alone cost nothing.
+    error : class of MilpscoreError
+        Raised for an unknown name; the message names the nearest and lists all there are.
+
+    Examples
+    --------
+    >>> LOSSES = Registry("loss", {"logistic": "milpscore.losses:Logistic"})
+    >>> LOSSES.register("mine", MyLoss)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, kind: str, homes: Mapping[str, str], error: type[MilpscoreError] = OptionError
+    ) -> None:
+        self.kind = kind
+        self._error = error
+        self._homes: dict[str, str | Thing] = dict(homes)
+
+    def register(self, name: str, thing: str | Thing) -> None:
+        """Add a thing, or say where it lies as "module:attribute".
+
+        Raises
+        ------
+        MilpscoreError
+            Where the name is taken; of the registry's own class.
+        """
+        if name in self:
+            raise self._error(f"there is a {self.kind} called {name!r} already")
+        self._homes[name] = thing
+
+    def remove(self, name: str) -> None:
+        """Take out what was registered under a name; the registry's error where nothing was."""
+        del self._homes[self.name_of(name)]
+
+    def name_of(self, name: str) -> str:
+        """The name as it was registered.
+
+        Raises
+        ------
+        MilpscoreError
+            Where there is none; of the registry's own class.
+        """
+        known = {_folded(each): each for each in self._homes}
+        if (found := known.get(_folded(name))) is not None:
+            return found
+        close = get_close_matches(_folded(name), known, n=1)
+        hint = f"did you mean {known[close[0]]}? " if close else ""
+        raise self._error(f"no {self.kind} {name!r}; {hint}there are {', '.join(self._homes)}")
+
+    def __getitem__(self, name: str) -> Thing:
+        found = self._homes[key := self.name_of(name)]
+        if isinstance(found, str):
+            module, _, attribute = found.partition(":")
+            found = self._homes[key] = cast(Thing, getattr(import_module(module), attribute))
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and _folded(name) in map(_folded, self._homes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+    def __repr__(self) -> str:
+        return f"<Registry of {self.kind}: {', '.join(self._homes)}>"
+
+
+def _folded(name: str) -> str:
+    """A name without case, hyphens and underscores."""
+    return name.lower().replace("_", "").replace("-", "")

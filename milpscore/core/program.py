@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -14,8 +15,23 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError
-from milpscore.core.html import summary_box
 from milpscore.core.statement import Statement
+
+_LEFT = ' style="text-align: left"'
+_RIGHT = ' style="text-align: right"'
+
+
+def summary_box(caption: str, figures: Mapping[str, str], below: Sequence[str]) -> str:
+    """A captioned table of names and values with HTML below it; the values are escaped."""
+    body = "\n".join(
+        f'<tr><th scope="row"{_LEFT}>{escape(name)}</th><td{_RIGHT}>{escape(value)}</td></tr>'
+        for name, value in figures.items()
+    )
+    return (
+        f'<div class="milpscore-summary">\n<table>\n<caption{_LEFT}>{escape(caption)}</caption>\n'
+        f"<tbody>\n{body}\n</tbody>\n</table>\n{chr(10).join(below)}\n</div>"
+    )
+
 
 Kind = Literal["exact", "relaxed"]
 
@@ -143,8 +159,6 @@ class Program:
         return self._with_integrality(True)
 
     def _with_integrality(self, integral: bool) -> Program:
-        from milpscore.core.algebra import relax_integrality, restore_integrality
-
         model = self.model.clone()
         (restore_integrality if integral else relax_integrality)(model)
         return replace(self, model=model, kind="exact" if integral else "relaxed")
@@ -166,28 +180,25 @@ class Program:
         FormulationError
             For any other ending.
         """
-        from milpscore.core.algebra import write_model
-
         path = Path(path)
         if path.suffix not in (".lp", ".mps"):
             raise FormulationError(f"cannot write {path.name}: the name must end in .lp or .mps")
-        write_model(self.model, path)
+        self.model.write(str(path), io_options={"symbolic_solver_labels": True})
         return path
 
     @property
     def size(self) -> Size:
         """Rows, columns, integers and nonzeros of the model as it stands now."""
-        from milpscore.core.algebra import model_size
-
-        return Size(*model_size(self.model))
+        form = standard_form(self.model)
+        integers = sum(not var.is_continuous() for var in form.columns)
+        rows, columns = form.A.shape
+        return Size(rows, columns, integers, int(form.A.nnz))
 
     def added_by_user(self) -> str:
         """What was added to the model, or changed in it, in words; empty where nothing was.
 
         A solver that works from the statement alone must refuse what it cannot see.
         """
-        from milpscore.core.algebra import changes
-
         low, high = self.statement.coef_min.tolist(), self.statement.coef_max.tolist()
         points = next((name for name in ("w", "theta") if name in self.stated), "")
         ranges = {f"{points}[{j}]": (low[j], high[j]) for j in range(len(low))}
@@ -249,3 +260,104 @@ class Program:
         self.arguments = {**self.arguments, **values}
         arguments = {**self.statement.arguments, **values}
         self.statement = replace(self.statement, penalties=penalties, arguments=arguments)
+
+
+_DOMAINS = "_integral_domains"
+
+
+def variables(model: Any) -> list[Any]:
+    """Every variable of the model in declaration order, fixed ones included."""
+    import pyomo.environ as pyo
+
+    return list(model.component_data_objects(pyo.Var, descend_into=True))
+
+
+def constraints(model: Any) -> list[Any]:
+    """Every active constraint of the model in declaration order."""
+    import pyomo.environ as pyo
+
+    return list(model.component_data_objects(pyo.Constraint, active=True, descend_into=True))
+
+
+def part_names(model: Any) -> frozenset[str]:
+    """Names of the components a builder made, to tell what a user adds later."""
+    return frozenset(part.name for part in model.component_objects(descend_into=True))
+
+
+def changes(model: Any, stated: frozenset[str], expected: dict[str, tuple[float, float]]) -> str:
+    """What a user changed in the model beyond penalty weights, in words; empty where nothing."""
+    import pyomo.environ as pyo
+
+    kinds = (pyo.Suffix, pyo.Set, pyo.Param, pyo.Expression)
+    for part in model.component_objects(active=True, descend_into=True):
+        if part.name not in stated and part.ctype not in kinds:
+            return f"the {part.ctype.__name__} {part.name} was added"
+    for name in stated:
+        part = model.find_component(name)
+        if part is None or not getattr(part, "active", True):
+            return f"{name} was taken away"
+    for var in variables(model):
+        if var.fixed:
+            return f"variable {var.name} is fixed"
+        if var.name in expected and tuple(var.bounds) != expected[var.name]:
+            return f"the bounds of {var.name} were changed"
+    return ""
+
+
+def relax_integrality(model: Any) -> None:
+    """Make every integer variable real within its bounds, and remember its domain."""
+    import pyomo.environ as pyo
+
+    remembered = getattr(model, _DOMAINS, {})
+    for var in variables(model):
+        if not var.is_continuous():
+            lower, upper = var.bounds
+            remembered[var.name] = var.domain
+            var.domain = pyo.Reals
+            var.setlb(lower)
+            var.setub(upper)
+    setattr(model, _DOMAINS, remembered)
+
+
+def restore_integrality(model: Any) -> None:
+    """Give every relaxed variable its remembered domain back."""
+    remembered = getattr(model, _DOMAINS, {})
+    for name, domain in remembered.items():
+        var = model.find_component(name)
+        if var is not None:  # the user may have deleted what they had added
+            var.domain = domain
+    setattr(model, _DOMAINS, {})
+
+
+@contextmanager
+def integrality_demanded(model: Any) -> Iterator[None]:
+    """Within the block, relaxed variables have their integer domains; nothing is copied."""
+    import pyomo.environ as pyo
+
+    remembered = dict(getattr(model, _DOMAINS, {}))
+    restore_integrality(model)
+    try:
+        yield
+    finally:
+        for name in remembered:
+            var = model.find_component(name)
+            if var is not None:
+                var.domain = pyo.Reals
+        setattr(model, _DOMAINS, remembered)
+
+
+def standard_form(model: Any) -> Any:
+    """Compile to min c.x with rows A x {<=, =, >=} b; columns in declaration order."""
+    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+    return LinearStandardFormCompiler().write(model, mixed_form=True)
+
+
+def stated_objective(model: Any) -> Any:
+    """Pyomo's linear form of ``loss + penalty``, the expressions a builder gave the model.
+
+    The objective a user left active may be another one.
+    """
+    from pyomo.repn import generate_standard_repn
+
+    return generate_standard_repn(model.loss.expr + model.penalty.expr, compute_values=True)

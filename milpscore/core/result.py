@@ -12,9 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from milpscore.core.card import Card, DecisionRule
-from milpscore.core.design import FloatArray
-from milpscore.core.grid import as_fraction
-from milpscore.core.html import summary_box
+from milpscore.core.design import FloatArray, as_fraction
+from milpscore.core.program import summary_box
 
 ResultKind = Literal["exact", "relaxed", "rounded"]
 

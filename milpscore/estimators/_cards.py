@@ -19,7 +19,7 @@ from milpscore.core.design import Column, FloatArray, IntArray
 from milpscore.core.errors import DataError, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.core.terms import LAM, SmoothLoss
+from milpscore.core.statement import LAM, SmoothLoss
 from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import validated_frame
 from milpscore.estimators._base import OnDesign, Probabilities, class_labels, parameters, seed_of

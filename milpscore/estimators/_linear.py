@@ -11,7 +11,7 @@ import pandas as pd
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.core.terms import LAM, ProxPenalty, SmoothLoss
+from milpscore.core.statement import LAM, ProxPenalty, SmoothLoss
 from milpscore.data import BinnedDesign, Binner
 from milpscore.data.binned import MAX_BINS, bin_codes
 from milpscore.data.columns import Expert, Unseen, expert_vector

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.core.terms import ProxPenalty, SmoothLoss
+from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.data import apply_columns
 from milpscore.data.checking import row_weights, validated_frame
 from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_names

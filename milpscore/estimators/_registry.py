@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from milpscore.core.errors import FormulationError
-from milpscore.core.registry import Registry
+from milpscore.core.errors import FormulationError, Registry
 
 if TYPE_CHECKING:
     from milpscore.estimators._cards import CardClassifier

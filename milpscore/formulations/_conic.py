@@ -22,7 +22,7 @@ from milpscore.core.conic import (
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError, FormulationError, MilpscoreError, OptionError
 from milpscore.core.program import Layout
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.formulations.building import (
     as_design,
     builder,

@@ -14,7 +14,7 @@ from milpscore.core.conic import Cone, ConicProgram
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError, SizeError
 from milpscore.core.program import Program
-from milpscore.core.terms import LAM
+from milpscore.core.statement import LAM
 from milpscore.data.columns import expert_vector
 from milpscore.formulations._conic import ConicData, conic_builder
 from milpscore.formulations._facets_hinge import facets_hinge

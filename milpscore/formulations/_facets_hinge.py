@@ -15,8 +15,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
-from milpscore.core.statement import InterceptRule, Statement
-from milpscore.core.terms import LAM
+from milpscore.core.statement import LAM, InterceptRule, Statement
 from milpscore.formulations._constraint_rows import Constraints, refuse_unless_empty_allowed
 from milpscore.formulations._hinge import hinge_intercept
 from milpscore.formulations.building import (

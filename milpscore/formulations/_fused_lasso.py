@@ -16,8 +16,7 @@ from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.program import Program
-from milpscore.core.statement import Statement
-from milpscore.core.terms import LAM
+from milpscore.core.statement import LAM, Statement
 from milpscore.formulations._constraint_rows import Constraints
 from milpscore.formulations._hinge import hinge_intercept
 from milpscore.formulations.building import (

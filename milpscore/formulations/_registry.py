@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from milpscore.core.errors import FormulationError
-from milpscore.core.registry import Registry
+from milpscore.core.errors import FormulationError, Registry
 
 if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
     from milpscore.core.conic import ConicProgram

@@ -14,8 +14,7 @@ from milpscore.constraints import apply_constraints
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
-from milpscore.core.statement import InterceptRule, Statement
-from milpscore.core.terms import ProxPenalty, SmoothLoss
+from milpscore.core.statement import InterceptRule, ProxPenalty, SmoothLoss, Statement
 from milpscore.formulations._constraint_rows import Constraints, limits_errors, reach_every_cut
 from milpscore.formulations.building import (
     LEAST,

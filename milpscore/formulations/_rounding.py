@@ -9,11 +9,10 @@ import numpy as np
 import pyomo.environ as pyo
 
 from milpscore.constraints import apply_constraints
-from milpscore.core.algebra import relax_integrality
 from milpscore.core.card import Card
 from milpscore.core.design import Design, IntArray
 from milpscore.core.errors import FormulationError
-from milpscore.core.program import Program
+from milpscore.core.program import Program, relax_integrality
 from milpscore.core.statement import Statement
 from milpscore.formulations._constraint_rows import Constraints
 from milpscore.formulations._hinge import hinge_intercept, weight_range

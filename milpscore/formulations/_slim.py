@@ -12,9 +12,8 @@ import pyomo.environ as pyo
 
 from milpscore.constraints import apply_constraints
 from milpscore.core.card import RELATIVE_ROUNDING, Card
-from milpscore.core.design import Design, FloatArray, IntArray, MergedRows
+from milpscore.core.design import Design, FloatArray, IntArray, MergedRows, on_grid
 from milpscore.core.errors import FormulationError
-from milpscore.core.grid import on_grid
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.formulations._constraint_rows import Constraints

@@ -17,12 +17,11 @@ import numpy as np
 from pyomo.common.gc_manager import PauseGC
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from milpscore.core.algebra import part_names
 from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, SizeError
-from milpscore.core.program import Program
+from milpscore.core.program import Program, part_names
 from milpscore.core.statement import InterceptRule, Statement
 
 PerColumn = int | Sequence[int] | Mapping[str, int]

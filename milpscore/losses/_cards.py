@@ -16,7 +16,7 @@ import numpy as np
 
 from milpscore.core.card import FloatTotals, GridTotals, Totals
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.terms import InterceptRange, LossTask, SmoothLoss
+from milpscore.core.statement import InterceptRange, LossTask, SmoothLoss
 
 _INT64_SAFE = 2**62
 _NEWTON_STEPS = 60

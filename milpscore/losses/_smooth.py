@@ -1,6 +1,6 @@
 """Convex losses of a score with a derivative: value, gradient, Hessian and conjugate, row by row.
 
-What each method takes and returns is said once, in :class:`milpscore.core.terms.SmoothLoss`.
+What each method takes and returns is said once, in :class:`milpscore.core.statement.SmoothLoss`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
-from milpscore.core.terms import LossTask
+from milpscore.core.statement import LossTask
 
 _STEPS = 60
 _LEAST = 1e-300

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from milpscore.core.errors import OptionError
-from milpscore.core.registry import Registry
+from milpscore.core.errors import OptionError, Registry
 
 if TYPE_CHECKING:
     from milpscore.core.design import FloatArray
-    from milpscore.core.terms import SmoothLoss
+    from milpscore.core.statement import SmoothLoss
 
 LOSSES: Registry[Any] = Registry(
     "loss",

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import DecisionRule
-from milpscore.core.design import FloatArray
+from milpscore.core.design import FloatArray, as_fraction, common_step
 from milpscore.core.errors import DataError
-from milpscore.core.grid import as_fraction, common_step
 from milpscore.core.result import relative_gap
 
 Weights = npt.ArrayLike | None

@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 class Term:
     """Base of the penalties: the check of ``lam`` and of the fields beyond it.
 
-    What the methods of a penalty mean is said once, in :class:`milpscore.core.terms.ProxPenalty`.
+    What the methods of a penalty mean is said once, in ``milpscore.core.statement.ProxPenalty``.
     """
 
     separable: ClassVar[bool] = False

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.penalties._sums import Facets
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from milpscore.core.registry import Registry
+from milpscore.core.errors import Registry
 
 PENALTIES: Registry[Any] = Registry(
     "penalty",

@@ -9,7 +9,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.plots.drawing import LEGEND, PALETTE, axes, draw_map, finish, short
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from milpscore.core.errors import OptionError
-from milpscore.core.terms import ProxPenalty, SmoothLoss
+from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.proximal.duality import ProximalResult
 from milpscore.proximal.engine import Algorithm, Options, solve
 from milpscore.proximal.operators import with_ones

@@ -10,7 +10,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.terms import ProxPenalty, SmoothLoss
+from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
 from milpscore.penalties import Facets
 from milpscore.proximal.duality import ProximalResult

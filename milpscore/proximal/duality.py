@@ -12,7 +12,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray
 from milpscore.core.result import Termination
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.proximal.problem import Primal, Smooth
 
 GAP_FLOOR = 1e-12

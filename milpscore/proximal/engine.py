@@ -11,7 +11,7 @@ import numpy as np
 
 from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal._gradient import proximal_gradient, proximal_newton
 from milpscore.proximal.coordinate import working_set

@@ -10,7 +10,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
-from milpscore.core.terms import LossTask, ProxPenalty, SmoothLoss
+from milpscore.core.statement import LossTask, ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
 from milpscore.proximal.operators import Operator, as_operator, merge
 
@@ -284,7 +284,7 @@ def _refuse_one_class(y: FloatArray, task: LossTask, n_classes: int) -> None:
 _NEEDED = (
     "name", "separable", "is_norm", "value", "prox", "conjugate", "dual_scale", "subdiff_distance",
 )  # fmt: skip
-"""What a fit reads of a penalty, see :class:`milpscore.core.terms.ProxPenalty`."""
+"""What a fit reads of a penalty, see :class:`milpscore.core.statement.ProxPenalty`."""
 
 
 def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:

@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from milpscore.certificate import Verification
-from milpscore.core.design import FloatArray
-from milpscore.core.grid import common_step
+from milpscore.core.design import FloatArray, common_step
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
 from milpscore.data.checking import listing
 from milpscore.report._tables import signed

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from milpscore.core.errors import NotApplicableError, SizeError
-from milpscore.core.registry import Registry
+from milpscore.core.errors import NotApplicableError, Registry, SizeError
 
 if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
     from milpscore.core.design import FloatArray

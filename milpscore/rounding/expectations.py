@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import FloatTotals, GridTotals
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import FloatArray, IntArray, as_fraction, on_grid
 from milpscore.core.errors import NotApplicableError, OptionError, SizeError
-from milpscore.core.grid import as_fraction, on_grid
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
 from milpscore.search.points import (

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milpscore.core.algebra import integrality_demanded
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
-from milpscore.core.program import Program
+from milpscore.core.program import Program, integrality_demanded
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import Card, DecisionRule
-from milpscore.core.design import Column, Design, FloatArray
+from milpscore.core.design import Column, Design, FloatArray, as_fraction
 from milpscore.core.errors import DataError, NotApplicableError
-from milpscore.core.grid import as_fraction
 from milpscore.scorecard._saving import (
     card_fields,
     card_to_json,

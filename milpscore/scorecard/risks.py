@@ -13,9 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.card import DecisionRule
-from milpscore.core.design import Design, FloatArray
+from milpscore.core.design import Design, FloatArray, as_fraction
 from milpscore.core.errors import DataError
-from milpscore.core.grid import as_fraction
 from milpscore.data.checking import row_weights
 from milpscore.losses import LINKS, RiskLoss
 from milpscore.losses.registry import link_of

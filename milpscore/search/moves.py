@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import Card
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import FloatArray, IntArray, as_fraction
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.core.grid import as_fraction
 from milpscore.core.statement import Statement, best_losses
 from milpscore.losses import Hinge
 from milpscore.penalties import L0, L1

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.sequence.inference import negative_log_likelihood
 from milpscore.sequence.training import (
     Algorithm,

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import OptionError
+from milpscore.core.errors import OptionError, Registry
 from milpscore.core.jit import is_interrupt
-from milpscore.core.registry import Registry
 from milpscore.core.result import Termination
-from milpscore.core.terms import ProxPenalty
+from milpscore.core.statement import ProxPenalty
 from milpscore.sequence._data import Prepared, SequenceData, prepare
 from milpscore.sequence.inference import decoding_errors, value_and_gradient
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from milpscore.core.cone_form import ConeForm
+from milpscore.core.conic import ConeForm
 from milpscore.core.errors import MissingDependencyError, NotApplicableError
 from milpscore.core.result import Termination
 from milpscore.solvers._conic import ConeSolver, fit_statement

@@ -10,8 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from milpscore.core.cone_form import ConeForm, compiled, load_values
-from milpscore.core.conic import ConicProgram, ConicStatement, WeightedRows
+from milpscore.core.conic import (
+    ConeForm,
+    ConicProgram,
+    ConicStatement,
+    WeightedRows,
+    compiled,
+    load_values,
+)
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import MissingDependencyError, OptionError
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of

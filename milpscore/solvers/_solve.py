@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
-from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.errors import NotApplicableError, OptionError, Registry
 from milpscore.core.program import Program
-from milpscore.core.registry import Registry
 from milpscore.core.result import (
     Result,
     Termination,

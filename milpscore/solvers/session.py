@@ -14,10 +14,9 @@ import numpy as np
 from pyomo.repn.plugins.standard_form import RowEntry
 from scipy import sparse
 
-from milpscore.core.algebra import standard_form, stated_objective, variables
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError, SelfTestError, SolverError
-from milpscore.core.program import Kind, Program
+from milpscore.core.program import Kind, Program, standard_form, stated_objective, variables
 from milpscore.core.result import Termination, TracePoint
 from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
 from milpscore.solvers.options import Options

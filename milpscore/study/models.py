@@ -28,8 +28,8 @@ from milpscore.study._spec import Limits, ModelSpec, Task, unlike
 if TYPE_CHECKING:
     from milpscore.core.conic import ConicProgram
     from milpscore.core.design import Design
+    from milpscore.core.errors import Registry
     from milpscore.core.program import Program
-    from milpscore.core.registry import Registry
     from milpscore.core.result import Result
     from milpscore.proximal import ProximalResult
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from milpscore import metrics
-from milpscore.core.errors import DataError, OptionError
-from milpscore.core.registry import Registry
+from milpscore.core.errors import DataError, OptionError, Registry
 from milpscore.study import models
 from milpscore.study._spec import DataSpec, FoldSpec, ModelSpec, Study, Task, unlike
 from milpscore.study.store import FIGURES

@@ -152,7 +152,7 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
 @contextmanager
 def _fixed_values_kept(model: Any) -> Iterator[list[tuple[Any, float]]]:
     """Fixed variables with their values, put back at the end: the next solve must find them."""
-    from milpscore.core.algebra import variables
+    from milpscore.core.program import variables
 
     fixed = [(var, var.value) for var in variables(model) if var.fixed]
     try:
@@ -176,7 +176,7 @@ def model_violations(model: Any, *, integrality: bool = True, limit: int = 5) ->
 
     At most ``limit`` of them; without ``integrality`` integer variables need not be whole.
     """
-    from milpscore.core.algebra import variables
+    from milpscore.core.program import variables
 
     broken: list[str] = []
     for var in variables(model):
@@ -208,7 +208,7 @@ def _broken_rows(model: Any) -> list[str]:
     """Sentences for the active constraints the current values break."""
     from pyomo.common.errors import PyomoException
 
-    from milpscore.core.algebra import constraints, standard_form
+    from milpscore.core.program import constraints, standard_form
 
     try:
         form = standard_form(model)

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from milpscore.core.card import Card
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import FloatArray, IntArray, common_step, on_grid
 from milpscore.core.errors import OptionError
-from milpscore.core.grid import common_step, on_grid
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.core.statement import Statement
 from milpscore.solvers.tree.arrays import choices_of
