@@ -26,7 +26,7 @@ from milpscore.core.errors import DataError, FormulationError, OptionError
 from milpscore.core.result import Claim
 from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS, binarsity
 from milpscore.solvers import solve
-from milpscore.verify.conic import check_conic
+from milpscore.verify.cards import check_conic
 
 every = pytest.mark.parametrize("name", CONIC_FORMULATIONS)
 with_losses = pytest.mark.parametrize("loss", LOSSES)

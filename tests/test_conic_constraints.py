@@ -14,7 +14,7 @@ from milpscore.core.errors import (
 from milpscore.core.result import Claim, Termination
 from milpscore.formulations import CONIC_FORMULATIONS
 from milpscore.solvers import SOLVERS, Outcome, load, solve
-from milpscore.verify.conic import added_violations, check_conic
+from milpscore.verify.cards import added_violations, check_conic
 
 CONES = ("ecos", "clarabel")
 with_cones = pytest.mark.parametrize("solver", CONES)

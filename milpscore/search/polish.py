@@ -13,7 +13,7 @@ from milpscore.core.design import FloatArray
 from milpscore.core.statement import InterceptRule
 from milpscore.losses import Hinge
 from milpscore.proximal.problem import Smooth
-from milpscore.verify.conic import added_violations, evaluate_conic, smooth_part
+from milpscore.verify.cards import added_violations, evaluate_conic, smooth_part
 
 SLACK = 1e-9
 """A polished point may cost this much more, relatively: far less than the solver's own tolerance

@@ -19,10 +19,10 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, Termination
 from milpscore.search.moves import Neighbourhood
-from milpscore.solvers._master import TOLERANCE, Master, TimeIsUpError
 from milpscore.solvers.engine import Outcome, Progress, Task
 from milpscore.solvers.options import Options
 from milpscore.solvers.session import SessionSolver
+from milpscore.solvers.tangents import TOLERANCE, Master, TimeIsUpError
 from milpscore.verify import check, evaluate
 
 _ALLOWED = 0.4 * CLAIM_TOLERANCE

@@ -1,14 +1,33 @@
-"""Tangents of the convex terms a linear program can only hold from below: a loss, a norm."""
+"""Tangents of a loss and a norm, and the master that holds them inside one HiGHS."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import highspy
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
 from milpscore.core.design import FloatArray
+from milpscore.core.result import Termination
 from milpscore.core.statement import Statement
+from milpscore.solvers.engine import Outcome, Progress
+from milpscore.solvers.options import Options
+from milpscore.solvers.session import (
+    Session,
+    Watch,
+    configure,
+    highs_of,
+    is_feasible,
+    limit_run,
+    run_watched,
+    set_integrality,
+    set_option,
+    termination_of,
+)
 
 _EPS = float(np.finfo(np.float64).eps)
 _NEWTON_STEPS = 60
@@ -160,3 +179,406 @@ class NormCurve:
             slope[j] = (self.norm.value(w + step) - self.norm.value(w - step)) / (2 * step[j])
         inside = (1.0 - 1e-12) * self.norm.dual_scale(slope)
         return Tangent(np.append(inside * slope, 0.0), 0.0)
+
+
+TOLERANCE = 1e-6
+"""What HiGHS's tolerances can hide of a bound, in the scaled objective."""
+
+SCALED_OBJECTIVE = 512.0
+"""HiGHS's tolerances are absolute: the master's objective is scaled to about this size."""
+
+KEPT = ("point", "support")
+"""Tangents that stay whatever happens: those at whole points, and at the best of a support."""
+
+_HALVINGS = 30
+
+_UNSOLVED = (Termination.TIME_LIMIT, Termination.INTERRUPTED, Termination.ITERATION_LIMIT)
+
+_MIP_OPTIONS: dict[str, Any] = {
+    "mip_rel_gap": 0.0,
+    "presolve": "off",  # the ranges are tightened here; a round in presolve gains nothing more
+    # cards are polished here, and a round ends in a proof or in points: HiGHS's own heuristics,
+    # and cuts below the root, cost half of a round and spare no other (measured on mammo)
+    "mip_heuristic_effort": 0.0,
+    "mip_heuristic_run_feasibility_jump": False,
+    "mip_heuristic_run_rins": False,
+    "mip_heuristic_run_rens": False,
+    "mip_heuristic_run_root_reduced_cost": False,
+    "mip_allow_cut_separation_at_nodes": False,
+}
+
+
+class TimeIsUpError(Exception):
+    """The time limit was reached inside a linear program; caught by the search."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A tangent of one of the curves and why it was taken: "point", "support" or "path".
+
+    As a row, height - entries . v >= constant: the fixed points moved into the constant.
+    """
+
+    curve: int
+    tangent: Tangent
+    kind: str
+    entries: FloatArray
+    constant: float
+
+
+class Master:
+    """A session's rows, the tangents found so far, and a cutoff row, in a HiGHS of their own.
+
+    ``level`` is about the objective's size. ``low, high`` (shape (p + 1,)) are the current ranges
+    of (w, b), tightened as the search goes on; ``cuts`` stand in the order of HiGHS's rows after
+    the session's own; beyond the loss ``ceiling`` tangents are drawn in towards ``anchor``, a point
+    of small loss.
+    """
+
+    def __init__(self, session: Session, options: Options, level: float) -> None:
+        self.session, self.options = session, options
+        model, statement = session.program.model, session.program.statement
+        self.loss = LossCurve(statement)
+        self.curves: list[Curve] = [self.loss]
+        heights, self.lists = [model.eta], [model.cuts]
+        if model.component("norm") is not None:
+            term: Any = next(t for t in statement.penalties if hasattr(t, "make"))
+            self.curves.append(NormCurve(term.make(1.0)))
+            heights, self.lists = [*heights, model.norm], [*self.lists, model.norm_cuts]
+        self.heights = heights
+        self.points = [*(model.w[j] for j in model.J), model.b]
+        session.include([var for var in [*self.points, *heights] if not var.fixed])
+        self.where = np.array(
+            [-1 if v.fixed else session.position(v) for v in self.points], dtype=np.int32
+        )
+        self.fixed = np.array([v.value if v.fixed else 0.0 for v in self.points], dtype=np.float64)
+        self.top = np.array(
+            [-1 if v.fixed else session.position(v) for v in heights], dtype=np.int32
+        )
+        known = self.where >= 0
+        self.low, self.high = self.fixed.copy(), self.fixed.copy()
+        self.low[known] = session.col_lower[self.where[known]]
+        self.high[known] = session.col_upper[self.where[known]]
+        self.cuts: list[Cut] = []
+        self.anchor = np.clip(np.zeros(len(self.low)), self.low, self.high)
+        self.ceiling = math.inf
+        self.factor = 2.0 ** round(math.log2(SCALED_OBJECTIVE / max(level, 1e-9)))
+        # x = unit * x': every curve's variable costs 1 in the scaled objective
+        self.unit = np.ones(len(session.columns))
+        for top in self.top[self.top >= 0]:
+            cost = session.cost[top] * self.factor
+            self.unit[top] = 1.0 / 2.0 ** round(math.log2(cost)) if cost > 0 else 1.0
+        self.cost = session.cost * self.factor * self.unit
+        self.highs = self._loaded()
+        self.rows = session.matrix.shape[0] + 1  # the cutoff row is the last that is not a tangent
+        self._links = _linking_rows(session, self.where)
+
+    def _loaded(self) -> Any:
+        """The session's rows, its columns in units of their own, and a free cutoff row."""
+        session, unit = self.session, self.unit
+        matrix = sparse.vstack([session.matrix * unit[None, :], self.cost[None, :]])
+        highs = highs_of(
+            sparse.csc_array(matrix),
+            (self.cost, self._offset),
+            (session.col_lower / unit, session.col_upper / unit),
+            (np.append(session.row_lower, -np.inf), np.append(session.row_upper, np.inf)),
+        )
+        configure(highs, self.options, 0.1 * TOLERANCE)
+        if self.options.log_file is not None:
+            set_option(highs, "output_flag", True)
+            set_option(highs, "log_file", self.options.log_file)
+        for name, value in _MIP_OPTIONS.items():
+            set_option(highs, name, value)
+        return highs
+
+    @property
+    def level(self) -> float:
+        """One unit of the scaled objective, in the statement's."""
+        return 1.0 / self.factor
+
+    def point(self, x: FloatArray) -> FloatArray:
+        """(w, b) of a vector of all columns, within the present ranges."""
+        v = np.where(self.where >= 0, x[self.where], self.fixed)
+        return np.clip(v, self.low, self.high)
+
+    def objective(self, x: FloatArray) -> float:
+        """The cost of x with every curve's variable at its curve's true value."""
+        return self.session.objective_of(self.lifted(x))
+
+    def lifted(self, x: FloatArray) -> FloatArray:
+        """A vector of all columns with every curve's variable at its curve's true value."""
+        full, v = x.copy(), self.point(x)
+        for curve, top in zip(self.curves, self.top, strict=True):
+            if top >= 0:
+                full[top] = curve.value(v)
+        return full
+
+    def ranges_of(self, support: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+        """The present ranges, everything outside the support held at 0 where 0 is allowed."""
+        low, high = self.low.copy(), self.high.copy()
+        outside = np.ones(len(low), dtype=bool)
+        outside[[*support, len(low) - 1]] = False
+        low[outside] = np.clip(0.0, low[outside], high[outside])
+        high[outside] = low[outside]
+        return low, high
+
+    # -- tangents --------------------------------------------------------------------------------
+
+    def add(self, v: FloatArray, kind: str, above: FloatArray | None = None) -> int:
+        """Add every curve's tangent at v; with ``above``, only those that vector breaks."""
+        added = 0
+        for index, curve in enumerate(self.curves):
+            tangent = curve.tangent(self._drawn_in(v) if index == 0 else v)
+            if tangent is None or self.top[index] < 0:
+                continue
+            if above is not None:
+                height = tangent.gradient @ self.point(above) + tangent.constant
+                if height <= above[self.top[index]] + 1e-9 * self.level:
+                    continue
+            self._append(Cut(index, tangent, kind, *self._row_of(tangent)))
+            added += 1
+        return added
+
+    def _drawn_in(self, v: FloatArray) -> FloatArray:
+        """V itself, or where the segment to it from the anchor leaves the ceiling's level set.
+
+        There the tangent supports the set of all points worth finding; far outside it would be
+        steep and, where the loss overflows, useless.
+        """
+        z, origin = self.loss.X @ v, self.loss.X @ self.anchor
+        if self.loss.of_scores(z) <= self.ceiling or not math.isfinite(self.ceiling):
+            return v
+        inside, outside = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (inside + outside)
+            if self.loss.of_scores(origin + middle * (z - origin)) <= self.ceiling:
+                inside = middle
+            else:
+                outside = middle
+        return self.anchor + outside * (v - self.anchor)
+
+    def _append(self, cut: Cut) -> None:
+        """One row: height - gradient . v >= constant, in the scaled height."""
+        stretch, entries = 1.0 / self.unit[self.top[cut.curve]], cut.entries
+        known = np.flatnonzero(entries)
+        self.highs.addRow(
+            stretch * cut.constant,
+            np.inf,
+            len(known) + 1,
+            np.append(self.where[known], self.top[cut.curve]).astype(np.int32),
+            np.append(-stretch * entries[known], 1.0),
+        )
+        self.cuts.append(cut)
+
+    def _row_of(self, tangent: Tangent) -> tuple[FloatArray, float]:
+        """The gradient of the free points, and the constant with the fixed ones in it."""
+        gradient, known = tangent.gradient, self.where >= 0
+        # a coefficient HiGHS would drop as too small moves into the constant
+        tiny = known & (np.abs(gradient) < 1e-9 * self.level)
+        reach = np.maximum(np.abs(self.loss.reach), 1.0)
+        constant = tangent.constant + float(gradient[~known] @ self.fixed[~known])
+        constant -= float(np.abs(gradient[tiny]) @ reach[tiny])
+        return np.where(known & ~tiny, gradient, 0.0), constant
+
+    def heights_at(self, points: FloatArray) -> FloatArray:
+        """What the loss tangents say of several points, shape (V, p + 1): a bound each."""
+        own = [cut.tangent for cut in self.cuts if cut.curve == 0]
+        if not own:
+            return np.zeros(len(points))
+        gradients = np.array([tangent.gradient for tangent in own])
+        constants = np.array([tangent.constant for tangent in own])
+        return np.asarray((points @ gradients.T + constants).max(axis=1))
+
+    def forget(self, margin: float, first: int = 0) -> None:
+        """Drop path tangents, from ``first`` on, over ``margin`` below the last LP's point."""
+        activity = np.asarray(self.highs.getSolution().row_value)[self.rows :]
+        if len(activity) != len(self.cuts):
+            return
+        gone = set()
+        for k, cut in enumerate(self.cuts[first:], first):
+            lowest = cut.constant / self.unit[self.top[cut.curve]]
+            if cut.kind not in KEPT and activity[k] - lowest > margin:
+                gone.add(k)
+        if gone:
+            rows = self.rows + np.array(sorted(gone), dtype=np.int32)
+            self.highs.deleteRows(len(rows), rows.astype(np.int32))
+            self.cuts = [cut for k, cut in enumerate(self.cuts) if k not in gone]
+
+    def set_anchor(self) -> None:
+        """Set the anchor, the continuous optimum within the ranges, and the first tangents."""
+        constant = np.zeros(len(self.low))
+        constant[-1] = float(self.session.program.statement.empty_card().intercept)
+        start = np.clip(constant, self.low, self.high)
+        self.anchor = self.loss.minimiser(self.low, self.high, start)
+        level = self.loss.value(start)
+        self.ceiling = level if math.isfinite(level) else math.inf
+        for share in (1.0, 0.5, 0.0):
+            self.add(self.anchor + (1.0 - share) * (start - self.anchor), "support")
+
+    def cutting_planes(
+        self, tolerance: float, most: int, progress: Progress
+    ) -> tuple[FloatArray | None, float, float]:
+        """At most so many cutting planes on the linear relaxation, to a distance of ``tolerance``.
+
+        Tangents are taken halfway between the LP's point and the best point so far, which is
+        feasible too: that is steadier than at the LP's point itself.
+
+        Returns
+        -------
+        (vector or None, float, float)
+            The best point, its true objective, and the LP's value.
+        """
+        center: FloatArray | None = None
+        best, value = math.inf, -math.inf
+        for _ in range(most):
+            x, scaled = self.relax(progress.remaining)
+            if x is None or not len(x):
+                break
+            value = (scaled - TOLERANCE) * self.level
+            center = x if center is None else center
+            for trial in (x, 0.5 * (x + center)):
+                objective = self.objective(trial)
+                if objective < best:
+                    center, best = trial, objective
+            if best - value <= tolerance:
+                break
+            middle, end = self.point(0.5 * (x + center)), self.point(x)
+            if not self.add(middle, "path", above=x) and not self.add(end, "path", above=x):
+                break
+        return center, best, value
+
+    # -- ranges ----------------------------------------------------------------------------------
+
+    def narrow(self, j: int, low: float, high: float) -> None:
+        """Set the range of the j-th point, in the linking rows too."""
+        self.low[j], self.high[j] = low, high
+        self.highs.changeColBounds(int(self.where[j]), low, high)
+        for row, column, which, side in self._links:
+            if which == j:
+                end = max(high, 0.0) if side > 0 else min(low, 0.0)
+                self.highs.changeCoeff(row, column, -end)
+
+    def cut_off(self, objective: float) -> None:
+        """Only points of at most this cost count from now on."""
+        most = (objective - self.session.offset) * self.factor
+        self.highs.changeRowBounds(self.rows - 1, -np.inf, most)
+
+    # -- runs ------------------------------------------------------------------------------------
+
+    def direct(self, column: int | None = None, sign: float = 1.0) -> None:
+        """Minimise one column times ``sign``; None brings the objective back."""
+        cost = self.cost if column is None else np.zeros_like(self.cost)
+        if column is not None:
+            cost[column] = sign
+        every = np.arange(len(cost), dtype=np.int32)
+        self.highs.changeColsCost(len(cost), every, cost)
+        self.highs.changeObjectiveOffset(0.0 if column is not None else self._offset)
+
+    @property
+    def _offset(self) -> float:
+        return self.session.offset * self.factor
+
+    def relax(self, seconds: float) -> tuple[FloatArray | None, float]:
+        """Solve the linear relaxation: (vector, value in HiGHS's scale); None if nothing is left.
+
+        Raises
+        ------
+        TimeIsUpError
+        """
+        if seconds <= 0:
+            raise TimeIsUpError
+        set_option(self.highs, "time_limit", self.highs.getRunTime() + seconds)
+        self.highs.run()
+        ended = termination_of(self.highs)
+        if ended in _UNSOLVED:
+            raise TimeIsUpError
+        if self.highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+            return None, math.inf
+        if ended is not Termination.COMPLETED:
+            return np.empty(0), -math.inf  # nothing is known; the caller goes on without
+        x = np.asarray(self.highs.getSolution().col_value, dtype=np.float64) * self.unit
+        return x, float(self.highs.getInfo().objective_function_value)
+
+    def solve(
+        self, seconds: float, nodes: int | None, improvements: int
+    ) -> tuple[Outcome, list[FloatArray]]:
+        """One mixed-integer run; at most so many improving solutions, then it stops.
+
+        Returns
+        -------
+        (Outcome, list of ndarrays of shape (columns,))
+            ``dual_bound``: no point under the cutoff costs less; and every feasible point reported.
+        """
+        if seconds <= 0:
+            raise TimeIsUpError
+        is_mip = bool(self.session.integral.any())
+        set_integrality(self.highs, self.session.integral)
+        limit_run(self.highs, seconds, nodes, mip=is_mip)
+        set_option(self.highs, "mip_max_improving_sols", improvements)
+        found: list[FloatArray] = []
+        watch = Watch()
+
+        def keep(event: Any) -> None:
+            found.append(np.array(event.data_out.mip_solution, dtype=np.float64))
+
+        receivers = (
+            (self.highs.cbMipInterrupt, watch.interrupt),
+            (self.highs.cbSimplexInterrupt, watch.interrupt),
+            (self.highs.cbMipSolution, keep),
+        )
+        interrupted = run_watched(self.highs, watch, receivers, seconds)
+        outcome = self._outcome(is_mip)
+        if interrupted:
+            outcome.termination = Termination.INTERRUPTED
+        if is_feasible(self.highs.getInfo()):
+            found.append(np.asarray(self.highs.getSolution().col_value, dtype=np.float64))
+        set_integrality(self.highs, np.zeros_like(self.session.integral))
+        return outcome, [x * self.unit for x in found if len(x) == len(self.unit)]
+
+    def _outcome(self, is_mip: bool) -> Outcome:
+        """HiGHS's bound, unscaled and lowered by what tolerances can hide."""
+        info, ended = self.highs.getInfo(), termination_of(self.highs)
+        value = float(info.mip_dual_bound if is_mip else info.objective_function_value)
+        known = math.isfinite(value) and (is_mip or ended is Termination.COMPLETED)
+        bound = (value - TOLERANCE) * self.level if known else -math.inf
+        nodes = max(int(info.mip_node_count), 0) if is_mip else 1
+        return Outcome(ended, dual_bound=bound, nodes=nodes)
+
+    def store_cuts(self) -> None:
+        """Write the tangents into the Pyomo model and the session: exported, they are seen."""
+        for index, (rows, height) in enumerate(zip(self.lists, self.heights, strict=True)):
+            own = [cut for cut in self.cuts if cut.curve == index]
+            made = []
+            for cut in own:
+                slopes = zip(cut.tangent.gradient.tolist(), self.points, strict=True)
+                body = sum((g * v for g, v in slopes if g), start=0.0)
+                made.append(rows.add(height - body >= cut.tangent.constant))
+            if not own:
+                continue
+            table = np.zeros((len(own), len(self.session.columns)))
+            known = np.flatnonzero(self.where >= 0)
+            table[:, self.where[known]] = -np.array([cut.entries for cut in own])[:, known]
+            table[:, self.top[index]] = 1.0
+            constants = np.array([cut.constant for cut in own])
+            self.session.append(made, sparse.csr_array(table), constants)
+        self.cuts = []
+
+
+def _linking_rows(
+    session: Session, where: npt.NDArray[np.int32]
+) -> list[tuple[int, int, int, int]]:
+    """(row, alpha's column, coefficient's position, side) of the rows l alpha <= w <= u alpha.
+
+    ``where``, shape (p + 1,), holds the columns of (w, b), -1 for those that are fixed.
+    """
+    model = session.program.model
+    if not session.program.switches_terms:
+        return []
+    row_of = {id(row.constraint): i for i, row in enumerate(session.rows)}
+    found = []
+    for rows, side in ((model.used_above, 1), (model.used_below, -1)):
+        for j in model.J:
+            row = row_of.get(id(rows[j]))
+            if row is not None and where[j] >= 0 and not model.alpha[j].fixed:
+                found.append((row, session.position(model.alpha[j]), j, side))
+    return found
