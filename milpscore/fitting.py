@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from milpscore.core.design import Design
-from milpscore.core.errors import FormulationError
+from milpscore.core.errors import FormulationError, did_you_mean
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.formulations import FORMULATIONS
@@ -31,8 +30,7 @@ def with_few_terms(formulation: str, arguments: Mapping[str, Any]) -> dict[str, 
 def require_known(argument: str, known: Sequence[str], refusal: str) -> None:
     """Raise FormulationError for an argument that is not known, naming the nearest."""
     if argument not in known:
-        close = get_close_matches(argument, known, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = did_you_mean(argument, known)
         raise FormulationError(f"{refusal} {argument!r}; {hint}known are {', '.join(known)}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 from milpscore.constraints.parts import AppliedConstraint, Group, Part
 from milpscore.core.card import Card
 from milpscore.core.design import Design
-from milpscore.core.errors import FormulationError
+from milpscore.core.errors import FormulationError, is_whole
 from milpscore.core.statement import Statement
 
 
@@ -123,8 +124,7 @@ def _plain(value: Any) -> Any:
 
 def whole_number(value: Any, argument: str, least: int | None = None) -> int:
     """A whole number, not below ``least``; FormulationError for anything else."""
-    small = least is not None and hasattr(value, "__index__") and int(value) < least
-    if isinstance(value, bool) or not hasattr(value, "__index__") or small:
+    if not is_whole(value, -math.inf if least is None else least):
         more = "" if least is None else f" >= {least}"
         raise FormulationError(f"{argument} must be a whole number{more}, got {value!r}")
     return int(value)

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from milpscore.core.errors import DataError, FormulationError, MissingDependencyError, Registry
+from milpscore.core.errors import (
+    DataError,
+    FormulationError,
+    MissingDependencyError,
+    Registry,
+    did_you_mean,
+    homes,
+)
 
 if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
     from milpscore.constraints._base import Constraint
 
 CONSTRAINTS: Registry[type[Constraint]] = Registry(
     "constraint",
-    {
-        name: f"milpscore.constraints:{name}"
-        for name in (
-            "AtLeast",
-            "AtMost",
-            "EitherOr",
-            "Exactly",
-            "Exclude",
-            "Implies",
-            "Include",
-            "MaxErrors",
-            "MaxFPR",
-            "MaxFeatures",
-            "MinTPR",
-            "Monotone",
-            "Range",
-            "Sign",
-            "TotalRange",
-        )
-    },
+    homes(
+        "milpscore.constraints",
+        "AtLeast AtMost EitherOr Exactly Exclude Implies Include MaxErrors MaxFPR MaxFeatures "
+        "MinTPR Monotone Range Sign TotalRange",
+    ),
     FormulationError,
 )
 """Names as files write them count too: ``at_most`` is ``AtMost``."""
@@ -134,8 +125,7 @@ def _refuse_unknown(given: Mapping[str, Any], known: list[str], owner: str) -> N
     """Refuse a key that is not known, naming the nearest."""
     for key in given:
         if key not in known:
-            close = get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
+            hint = did_you_mean(str(key), known)
             raise FormulationError(
                 f"{owner} has no key {key!r}; {hint}known are {', '.join(known)}"
             )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 
 class MilpscoreError(Exception):
@@ -126,3 +128,28 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
 def _folded(name: str) -> str:
     """A name without case, hyphens and underscores."""
     return name.lower().replace("_", "").replace("-", "")
+
+
+def homes(room: str, names: str) -> dict[str, str]:
+    """Where the things of a room lie that are exported by their own names, parted by blanks."""
+    return {name: f"{room}:{name}" for name in names.split()}
+
+
+# ------------------------------------------------------------------ questions that lead to errors
+
+
+def is_number(value: Any) -> bool:
+    """Whether the value is a real number, NaN and truth values excluded."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def is_whole(value: Any, least: float) -> bool:
+    """Whether the value is a whole number of at least ``least``."""
+    return hasattr(value, "__index__") and not isinstance(value, bool) and int(value) >= least
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question that names the nearest of the known names; empty where none is near."""
+    return "".join(
+        f"did you mean {close!r}? " for close in get_close_matches(name, list(known), n=1)
+    )

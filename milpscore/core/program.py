@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import FormulationError, NotApplicableError
+from milpscore.core.errors import FormulationError, NotApplicableError, is_number
 from milpscore.core.statement import Statement
 
 _LEFT = ' style="text-align: left"'
@@ -242,8 +241,7 @@ class Program:
                     f"{self.formulation} cannot change {name!r} in place; it can change "
                     f"{sorted(self.parameters) or 'nothing'}: build a new program instead"
                 )
-            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-            if not number or not np.isfinite(value) or value < 0:
+            if not is_number(value) or not 0 <= value < np.inf:
                 raise FormulationError(f"{name} must be a finite number >= 0, got {value!r}")
             least = float(self.least.get(name, 0.0))
             if value < least:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from milpscore.core.errors import FormulationError, Registry
+from milpscore.core.errors import FormulationError, Registry, homes
 
 if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
     from milpscore.core.conic import ConicProgram
@@ -14,43 +14,23 @@ if TYPE_CHECKING:  # the names alone are read by the command line, which must st
 Builder: TypeAlias = "Callable[..., Program]"
 ConicBuilder: TypeAlias = "Callable[..., ConicProgram]"
 
-_ROOM = "milpscore.formulations"
-
 FORMULATIONS: Registry[Builder] = Registry(
     "formulation",
-    {
-        name: f"{_ROOM}:{name}"
-        for name in (
-            "convex_rounding",
-            "facets_hinge",
-            "fused_lasso",
-            "hinge",
-            "risk_score",
-            "slim",
-            "sparse_rounding",
-        )
-    },
+    homes(
+        "milpscore.formulations",
+        "convex_rounding facets_hinge fused_lasso hinge risk_score slim sparse_rounding",
+    ),
     FormulationError,
 )
 """Those over whole points, in Pyomo."""
 
 CONIC_FORMULATIONS: Registry[ConicBuilder] = Registry(
     "conic formulation",
-    {
-        name: f"{_ROOM}:{name}"
-        for name in (
-            "binarsity",
-            "elastic_net",
-            "eye",
-            "facets",
-            "naive_credibility",
-            "owl",
-            "strongly_convex_facets",
-            "weighted_fused_lasso",
-            "weighted_l1",
-            "weighted_l2",
-        )
-    },
+    homes(
+        "milpscore.formulations",
+        "binarsity elastic_net eye facets naive_credibility owl strongly_convex_facets "
+        "weighted_fused_lasso weighted_l1 weighted_l2",
+    ),
     FormulationError,
 )
 """Those over real coefficients, in CVXPY."""

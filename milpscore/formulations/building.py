@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import numbers
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
-from milpscore.core.errors import DataError, FormulationError, SizeError
+from milpscore.core.errors import DataError, FormulationError, SizeError, is_number
 from milpscore.core.program import Program, part_names
 from milpscore.core.statement import InterceptRule, Statement
 
@@ -82,8 +81,8 @@ def refuse_if_too_large(name: str, rows: int, columns: int, further: int = 0) ->
 
 
 def _is_number(value: Any) -> bool:
-    """Whether ``value`` is a finite real number (a bool is not)."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether the value is a finite number."""
+    return is_number(value) and math.isfinite(value)
 
 
 def check_non_negative(**values: float) -> None:

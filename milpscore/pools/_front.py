@@ -14,7 +14,7 @@ import pyomo.environ as pyo
 
 from milpscore.certificate import Certificate, certify
 from milpscore.core.card import Card
-from milpscore.core.errors import NotApplicableError, OptionError, SolverError
+from milpscore.core.errors import NotApplicableError, OptionError, SolverError, is_number, is_whole
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, claim_of
@@ -25,7 +25,7 @@ from milpscore.pools.figures import with_points
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import solve
-from milpscore.solvers.options import Options, is_number, is_whole
+from milpscore.solvers.options import Options
 from milpscore.verify import evaluate
 
 _LIMIT = "at_most_k_terms"

@@ -14,7 +14,7 @@ import pandas as pd
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.errors import NotApplicableError, OptionError, is_number, is_whole
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination
@@ -33,7 +33,7 @@ from milpscore.pools.figures import (
     with_points,
 )
 from milpscore.solvers import solve
-from milpscore.solvers.options import Options, is_number, is_whole
+from milpscore.solvers.options import Options
 from milpscore.solvers.tree import risk, zero_one
 from milpscore.solvers.tree.answer import Answer, Limits
 

@@ -14,11 +14,12 @@ import pyomo.environ as pyo
 
 from milpscore.core.card import Card
 from milpscore.core.design import IntArray
+from milpscore.core.errors import is_number
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import RULES, Statement
 from milpscore.solvers.engine import Outcome, Task
-from milpscore.solvers.options import Options, is_number, require
+from milpscore.solvers.options import Options, require
 from milpscore.solvers.session import (
     Session,
     configure,

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
-from milpscore.core.errors import OptionError
-
-
-def is_number(value: Any) -> bool:
-    """Whether the value is a real number, NaN excluded."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
-
-
-def is_whole(value: Any, least: int) -> bool:
-    """Whether the value is a whole number of at least ``least``."""
-    return hasattr(value, "__index__") and not isinstance(value, bool) and int(value) >= least
+from milpscore.core.errors import OptionError, did_you_mean, is_number, is_whole
 
 
 def require(fine: bool, name: str, value: Any, wanted: str) -> None:
@@ -70,9 +58,8 @@ class _Checked:
         known = [each.name for each in fields(cls)]  # type: ignore[arg-type]
         for name in given:
             if name not in known:
-                close = get_close_matches(name, known, n=1)
-                there = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-                raise OptionError(f"unknown solver option {name!r}; {there}")
+                there = did_you_mean(name, known) or f"known are {', '.join(known)}"
+                raise OptionError(f"unknown solver option {name!r}; {there.strip()}")
         if isinstance(given.get("log_file"), Path):
             given = {**given, "log_file": str(given["log_file"])}
         return cls(**given)
