@@ -39,8 +39,7 @@ def problem(name: str) -> tuple[np.ndarray, np.ndarray]:
 def worst_gap(X: np.ndarray, y: np.ndarray, lams: np.ndarray, found: Path) -> float:
     """The largest relative duality gap on a path, each intercept re-optimised."""
     from milpscore.penalties import L1
-    from milpscore.proximal.duality import duality_gap
-    from milpscore.proximal.problem import prepare
+    from milpscore.proximal.problem import duality_gap, prepare
 
     smooth = prepare(X, y, "logistic")
     gaps = []

@@ -346,7 +346,7 @@ def test_large_working_sets_do_without_a_gram_matrix(
     X[np.abs(X) < 2] = 0
     design: Any = X
     if sparse:
-        monkeypatch.setattr("milpscore.proximal.operators._DENSE_CELLS", 0)
+        monkeypatch.setattr("milpscore.proximal.problem._DENSE_CELLS", 0)
         design = csr_array(X)
     y = answers(total, "classification")
     for penalty in (L1(0.02), StronglyConvexFacets(0.02, eps=0.1, gamma=0.3)):
@@ -371,8 +371,7 @@ def _null_gradient(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", LOSS_NAMES)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_dual_never_exceeds_primal_anywhere(name: str, intercept: bool) -> None:
-    from milpscore.proximal.duality import duality_gap
-    from milpscore.proximal.problem import prepare
+    from milpscore.proximal.problem import duality_gap, prepare
 
     X, total = data(n=40, p=6)
     loss = smooth_loss(name)

@@ -21,7 +21,7 @@ from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card
 from milpscore.losses import Hinge, Logistic, RiskLoss, Squared
-from milpscore.losses.registry import link_of
+from milpscore.losses.kinds import link_of
 from milpscore.scorecard import RiskScale, Scorecard, calibration_table, certified_card
 from milpscore.scorecard.risks import MAX_GROUPS, attainable, risk_lines, risk_scale, wilson
 

@@ -20,7 +20,7 @@ from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.data import Binner, encode_labels
 from milpscore.data.columns import renamed
 from milpscore.losses import LINKS
-from milpscore.losses.registry import link_of
+from milpscore.losses.kinds import link_of
 
 # keyword-only parameters, compared and shown by scikit-learn's own rules
 parameters = dataclass(kw_only=True, eq=False, repr=False)

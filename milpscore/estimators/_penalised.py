@@ -27,7 +27,7 @@ from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_nam
 from milpscore.data.labels import class_weights
 from milpscore.estimators._base import OnDesign, Probabilities, class_labels
 from milpscore.losses import LINKS, smooth_loss
-from milpscore.losses.registry import link_of
+from milpscore.losses.kinds import link_of
 from milpscore.proximal import ProximalPath, ProximalResult, fit_proximal, path
 from milpscore.proximal.engine import Algorithm, Maker
 

@@ -35,7 +35,7 @@ from milpscore.formulations.building import (
 )
 from milpscore.formulations.model import CardModel
 from milpscore.losses import Hinge
-from milpscore.penalties.cards import IntegerFacets
+from milpscore.penalties.ramps import IntegerFacets
 
 
 @builder

@@ -38,7 +38,7 @@ from milpscore.formulations.building import (
 from milpscore.formulations.model import CardModel
 from milpscore.losses import Hinge
 from milpscore.penalties import data_driven_weights
-from milpscore.penalties.cards import BlockTV
+from milpscore.penalties.ramps import BlockTV
 
 Blocks = Sequence[Sequence[int]]
 

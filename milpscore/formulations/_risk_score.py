@@ -32,7 +32,7 @@ from milpscore.formulations.building import (
 from milpscore.formulations.model import CardModel
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.penalties import EYE, L0, L1, L2
-from milpscore.penalties.cards import IntegerFacets, PointPenalty
+from milpscore.penalties.ramps import IntegerFacets, PointPenalty
 
 PENALTIES = ("none", "l1", "l2", "facets", "eye")
 

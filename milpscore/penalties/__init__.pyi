@@ -3,9 +3,9 @@ from ._chains import (
     WeightedTV as WeightedTV,
     data_driven_weights as data_driven_weights,
 )
-from ._norms import EYE as EYE, OWL as OWL, GroupL1 as GroupL1
-from ._sets import Box as Box, SparseHull as SparseHull
-from ._sums import (
+from ._norms import EYE as EYE, OWL as OWL, Box as Box, GroupL1 as GroupL1, SparseHull as SparseHull
+from .ramps import (
+    L0 as L0,
     L1 as L1,
     L2 as L2,
     AdaptiveL1 as AdaptiveL1,
@@ -17,5 +17,4 @@ from ._sums import (
     WeightedL1 as WeightedL1,
     WeightedL2 as WeightedL2,
 )
-from .cards import L0 as L0
 from .registry import PENALTIES as PENALTIES

@@ -17,7 +17,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.penalties._base import (
+from milpscore.penalties.ramps import (
     ROUNDING,
     Term,
     Vector,

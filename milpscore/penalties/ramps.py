@@ -1,4 +1,4 @@
-r"""Every even penalty that is a sum over the coefficients, in one form, and what follows from it.
+r"""Every even penalty that is a sum over the coefficients, in one form, and what penalties share.
 
 .. math:: \Omega(w) = \sum_j a_j \phi(|w_j|) + c_j w_j^2 / 2
 
@@ -9,16 +9,134 @@ piece k, between k gamma and (k + 1) gamma, is A_k. The lasso has one slope, Fac
 
 from __future__ import annotations
 
+import numbers
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.penalties._base import EPS, Term, Vector, check_length, per_feature, prox_arguments
+from milpscore.core.errors import OptionError
+from milpscore.core.statement import ProxPenalty
+
+Vector = FloatArray | IntArray
+"""Coefficients may be whole numbers: cards are penalised too."""
+
+EPS = float(np.finfo(np.float64).eps)
+# a dual point on the border of a domain is computed to a few units in the last place
+ROUNDING = 1e-12
+
+
+class Term:
+    """Base of the penalties: the check of ``lam`` and of the fields beyond it.
+
+    What the methods of a penalty mean is said once, in ``milpscore.core.statement.ProxPenalty``.
+    """
+
+    separable: ClassVar[bool] = False
+    is_norm: Any = False
+
+    def __post_init__(self) -> None:
+        """Check lam, then the fields of the penalty itself."""
+        check_number("lam", self.lam, least=0.0)  # type: ignore[attr-defined]
+        self._check()
+
+    def _check(self) -> None:
+        """Check and normalise the fields beyond lam; nothing by default."""
+
+    def _store(self, name: str, value: Any) -> None:
+        """Put a normalised value into a frozen field."""
+        if name not in [field.name for field in fields(self)]:  # type: ignore[arg-type]
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        object.__setattr__(self, name, value)
+
+
+def shrink(limit: float, size: float) -> float:
+    """min(1, limit / size), a hair less below 1 so that the scaled point is surely inside."""
+    return 1.0 if size <= limit else limit / size * (1 - 4 * EPS)
+
+
+def check_number(
+    name: str, value: Any, *, least: float, most: float = np.inf, strict: bool = False
+) -> float:
+    """A finite number of [least, most], or of (least, most] where ``strict``; else OptionError."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    number = float(value) if real else np.nan
+    above = number > least if strict else number >= least
+    if not (np.isfinite(number) and above and number <= most):
+        wanted = f"{'>' if strict else '>='} {least:g}"
+        wanted += f" and <= {most:g}" if most < np.inf else ""
+        raise OptionError(f"{name} must be a finite number {wanted}, got {value!r}")
+    return number
+
+
+def check_vector(name: str, value: Any, *, least: float = 0.0, most: float = np.inf) -> FloatArray:
+    """A read-only copy of a vector of finite entries of [least, most]; else OptionError."""
+    try:
+        vector = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"{name} must be a sequence of numbers: {error}") from error
+    if vector.ndim != 1 or vector.size == 0:
+        raise OptionError(f"{name} must be a non-empty vector, got shape {vector.shape}")
+    wrong = ~((vector >= least) & (vector <= most) & np.isfinite(vector))
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        limits = f"in [{least:g}, {most:g}]" if most < np.inf else f">= {least:g}"
+        raise OptionError(f"{name}[{at}] is {vector[at]}: every entry must be {limits}")
+    vector.setflags(write=False)
+    return vector
+
+
+def check_blocks(blocks: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """The blocks as tuples, where they part the columns 0, ..., p - 1; else OptionError."""
+    found = tuple(tuple(int(column) for column in block) for block in blocks)
+    columns = sorted(column for block in found for column in block)
+    if not columns or not all(found) or columns != list(range(len(columns))):
+        raise OptionError(
+            "blocks must hold each column 0, 1, ..., p - 1 exactly once, and no block may be "
+            "empty: the penalty is defined for designs whose columns all lie in blocks"
+        )
+    return found
+
+
+def check_length(w: Vector, wanted: int, what: str) -> None:
+    """Refuse a vector that is not of shape (wanted,), naming what sets the length."""
+    if np.shape(w) != (wanted,):
+        raise OptionError(
+            f"the coefficients have shape {np.shape(w)}, but {what} fixes them at ({wanted},): "
+            "make the penalty from the same columns as the design"
+        )
+
+
+def check_one_dimension(w: Vector) -> None:
+    """Refuse anything but a vector."""
+    if np.ndim(w) != 1:
+        raise OptionError(
+            f"this penalty takes a vector of coefficients, got shape {np.shape(w)}: apply it to "
+            "one column at a time"
+        )
+
+
+def prox_arguments(w: Any, step: float, out: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """``w`` as floats and the array the answer goes to; they may be one and the same."""
+    check_number("step", step, least=0.0)
+    y = np.asarray(w, dtype=np.float64)
+    if out is None:
+        return y, np.empty_like(y, order="C")
+    if not isinstance(out, np.ndarray) or out.shape != y.shape or out.dtype != np.float64:
+        raise OptionError(f"out must be a float64 array of shape {y.shape}")
+    return y, out
+
+
+def per_feature(values: FloatArray, w: Vector) -> FloatArray:
+    """``values`` of shape (p,) shaped to multiply w of shape (p,) or (p, K)."""
+    return values.reshape((-1, *(1,) * (np.ndim(w) - 1)))
+
 
 _HUGE = 1e300  # stands for infinity where a product with zero must be zero
 
@@ -294,3 +412,376 @@ def on_grid(size: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     whole = np.rint(size)
     on = np.abs(size - whole) <= 8 * EPS * np.maximum(whole, 1.0)
     return np.where(on, whole, size), on
+
+
+_ONE = np.ones(1)
+
+
+@dataclass(frozen=True)
+class L1(Separable):
+    """lam * sum |w_j|, the lasso.
+
+    Its name is the argument that carries its weight in the integer programs.
+
+    References
+    ----------
+    Wang et al., "Learning credible models" (2018), Table 1.
+    """
+
+    lam: float
+    name: ClassVar[str] = "l1_penalty"
+
+    def form(self, lam: float) -> Ramps:
+        """Weight lam."""
+        return Ramps(lam, 0.0, _ONE)
+
+
+@dataclass(frozen=True)
+class L2(Separable):
+    """lam * ||w||_2^2 / 2, ridge. No finite lam sets a coefficient to zero.
+
+    References
+    ----------
+    Wang et al., "Learning credible models" (2018), Table 1.
+    """
+
+    lam: float
+    name: ClassVar[str] = "l2"
+
+    def form(self, lam: float) -> Ramps:
+        """Ridge lam."""
+        return Ramps(0.0, lam, _ONE)
+
+
+@dataclass(frozen=True)
+class ElasticNet(Separable):
+    """lam * (l1_ratio ||w||_1 + (1 - l1_ratio) ||w||_2^2 / 2), l1_ratio in [0, 1].
+
+    References
+    ----------
+    Wang et al., "Learning credible models" (2018), Table 1, whose beta is ``l1_ratio``.
+    """
+
+    lam: float
+    _: KW_ONLY
+    l1_ratio: float
+    name: ClassVar[str] = "elastic_net"
+
+    def _check(self) -> None:
+        check_number("l1_ratio", self.l1_ratio, least=0.0, most=1.0)
+
+    def form(self, lam: float) -> Ramps:
+        """Weight and ridge by the ratio."""
+        return Ramps(lam * self.l1_ratio, lam * (1.0 - self.l1_ratio), _ONE)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedL1(Separable):
+    """lam * sum_j weights_j |w_j|, weights >= 0 of shape (p,); a weight of 0 frees its feature.
+
+    References
+    ----------
+    Wang et al., "Learning credible models" (2018), Table 1 (weighted LASSO).
+    """
+
+    lam: float
+    _: KW_ONLY
+    weights: FloatArray
+    name: ClassVar[str] = "weighted_l1"
+
+    def _check(self) -> None:
+        self._store("weights", check_vector("weights", self.weights))
+
+    def form(self, lam: float) -> Ramps:
+        """Weights lam weights_j."""
+        return Ramps(lam * self.weights, 0.0, _ONE)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedL2(Separable):
+    """lam * sum_j (weights_j w_j)^2 / 2, weights >= 0 of shape (p,).
+
+    The weight stands inside the square, as in the source: a weight of 2 counts four times.
+
+    References
+    ----------
+    Wang et al., "Learning credible models" (2018), Table 1 (weighted ridge).
+    """
+
+    lam: float
+    _: KW_ONLY
+    weights: FloatArray
+    name: ClassVar[str] = "weighted_l2"
+
+    def _check(self) -> None:
+        self._store("weights", check_vector("weights", self.weights))
+
+    def form(self, lam: float) -> Ramps:
+        """Ridges lam weights_j^2."""
+        return Ramps(0.0, lam * self.weights**2, _ONE)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveL1(Separable):
+    """lam * sum_j |w_j| / |initial_j|, the adaptive lasso.
+
+    ``initial`` of shape (p,) holds the coefficients of a first fit. A coefficient that was zero
+    there has an infinite weight and stays zero at every lam.
+
+    References
+    ----------
+    Wang et al., "Learning credible models" (2018), Table 1, after Zou, "The adaptive lasso and its
+    oracle properties" (2006), with exponent 1.
+    """
+
+    lam: float
+    _: KW_ONLY
+    initial: FloatArray
+    name: ClassVar[str] = "adaptive_l1"
+
+    def _check(self) -> None:
+        self._store("initial", check_vector("initial", self.initial, least=-np.inf))
+
+    def form(self, lam: float) -> Ramps:
+        """Weights lam / |initial_j|, infinite whatever lam where that is not finite."""
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            weight = 1.0 / np.abs(self.initial)
+            return Ramps(np.where(np.isinf(weight), np.inf, lam * weight), 0.0, _ONE)
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveCredibility(Separable):
+    """lam * ((1 - beta) ||r * w||_2^2 + 2 beta ||(1 - r) * w||_1), r = ``expert``.
+
+    It is not homogeneous: which features it favours changes with lam, the fault that EYE cures.
+
+    Parameters
+    ----------
+    lam : float
+    expert : array of shape (p,)
+        r in [0, 1]: 1 marks a feature the expert knows to matter.
+    beta : float
+        In [0, 1].
+
+    References
+    ----------
+    Wang et al., "Learning credible models" (2018), sec. 3.2, the penalty q.
+    """
+
+    lam: float
+    _: KW_ONLY
+    expert: FloatArray
+    beta: float
+    name: ClassVar[str] = "naive_credibility"
+
+    def _check(self) -> None:
+        check_number("beta", self.beta, least=0.0, most=1.0)
+        self._store("expert", check_vector("expert", self.expert, most=1.0))
+
+    def form(self, lam: float) -> Ramps:
+        """Weights on what is unknown, ridges on what the expert knows."""
+        weight = 2 * self.beta * (1 - self.expert)
+        return Ramps(lam * weight, lam * (2 * (1 - self.beta) * self.expert**2), _ONE)
+
+
+@dataclass(frozen=True)
+class Facets(Separable):
+    """lam * sum_j f(w_j / gamma) with f(w) = sum_{i >= 0} max(0, |w| - i).
+
+    Parameters
+    ----------
+    lam : float
+    gamma : float
+        The unit of the coefficient grid: integers where gamma = 1.
+
+    Notes
+    -----
+    Errata of the paper: eq. 3 holds for |w|; Proposition 2 names the envelope of w^2 on the
+    integers, but Facets is the envelope of (w^2 + |w|) / 2; hence "Facets >= ||w||^2" in sec. 4.1
+    holds for ||w||^2 / 2 only; eq. 11 lacks lambda; eq. 12 misses the integers by rounding at the
+    edges of its plateaus.
+
+    References
+    ----------
+    Belahcene, Sokolovska, Chevaleyre & Zucker, "Learning interpretable models using soft integrity
+    constraints" (2020): Def. 1, eqs 2, 3, 12 and 16.
+    """
+
+    lam: float
+    gamma: float = 1.0
+    name: ClassVar[str] = "facets"
+
+    def _check(self) -> None:
+        check_number("gamma", self.gamma, least=0.0, strict=True)
+
+    def form(self, lam: float) -> Ramps:
+        """Slopes 1, 2, 3, ..."""
+        return Ramps(lam / self.gamma, 0.0, _ONE, 1.0, self.gamma)
+
+
+@dataclass(frozen=True)
+class AlphaFacets(Separable):
+    """lam * sum_j f(w_j / gamma) with f(w) = sum_i alpha_i max(0, |w| - i), alpha_i > 0.
+
+    Parameters
+    ----------
+    lam : float
+    alpha : sequence of float
+        alpha_0, alpha_1, ...; the last one repeats without end. (1,) is Facets; (1, 2) is the
+        convex envelope of w^2 on the integers.
+    gamma : float
+        The unit of the coefficient grid.
+
+    Notes
+    -----
+    Erratum: Def. 1 asks for positive integers; positive reals suffice.
+
+    References
+    ----------
+    Belahcene, Sokolovska, Chevaleyre & Zucker, "Learning interpretable models using soft integrity
+    constraints" (2020), Def. 1 and Proposition 3.
+    """
+
+    lam: float
+    _: KW_ONLY
+    alpha: Sequence[float]
+    gamma: float = 1.0
+    name: ClassVar[str] = "alpha_facets"
+
+    def _check(self) -> None:
+        check_number("gamma", self.gamma, least=0.0, strict=True)
+        alpha = check_vector("alpha", self.alpha)
+        if not alpha.all():
+            raise OptionError("every entry of alpha must be > 0: drop the zeros or use Facets")
+        self._store("alpha", tuple(alpha.tolist()))
+
+    def form(self, lam: float) -> Ramps:
+        """Slopes alpha_0, alpha_0 + alpha_1, ..."""
+        return Ramps(lam / self.gamma, 0.0, np.cumsum(self.alpha), self.alpha[-1], self.gamma)
+
+
+@dataclass(frozen=True)
+class StronglyConvexFacets(Separable):
+    """lam * sum_j f(w_j / gamma) with f = (1 - eps) Facets + eps (|w| + w^2 / 2).
+
+    Parameters
+    ----------
+    lam : float
+    eps : float
+        In (0, 1]; f is eps-strongly convex, so that the minimiser is unique. 0 would be Facets.
+    gamma : float
+        The unit of the coefficient grid.
+
+    References
+    ----------
+    Belahcene, Sokolovska, Chevaleyre & Zucker, "Learning interpretable models using soft integrity
+    constraints" (2020), eqs 13-16.
+    """
+
+    lam: float
+    _: KW_ONLY
+    eps: float = 0.01
+    gamma: float = 1.0
+    name: ClassVar[str] = "scf"
+
+    def _check(self) -> None:
+        check_number("eps", self.eps, least=0.0, most=1.0, strict=True)
+        check_number("gamma", self.gamma, least=0.0, strict=True)
+
+    def form(self, lam: float) -> Ramps:
+        """Slopes 1, 1 + (1 - eps), ..., and a ridge."""
+        weight = lam / self.gamma
+        return Ramps(weight, weight * self.eps / self.gamma, _ONE, 1.0 - self.eps, self.gamma)
+
+
+@dataclass(frozen=True)
+class L0:
+    """lam * (number of nonzero coefficients)."""
+
+    lam: float
+    name: ClassVar[str] = "l0_penalty"
+
+    def value(self, w: FloatArray | IntArray) -> float:
+        """lam * ||w||_0 of a vector of shape (p,)."""
+        return float(self.lam) * int(np.count_nonzero(w))
+
+
+@dataclass(frozen=True)
+class IntegerFacets(Facets):
+    """lam * (||k||_2^2 + ||k||_1) / 2 of whole points k; on real ones its convex envelope.
+
+    That envelope is :class:`Facets` on the grid of the whole numbers, lam * sum_j sum_{i >= 0}
+    max(0, |k_j| - i), which equals it at every whole k. Values at whole points are exact up to the
+    product with lam: every sum of halves of k (k + 1) below 2^53 is.
+
+    References
+    ----------
+    Belahcene, Sokolovska, Chevaleyre & Zucker (2020), Proposition 2. Erratum: it names the
+    envelope of w^2 on the integers, but weights (1, 1, ...) give that of (w^2 + |w|) / 2.
+    """
+
+    gamma: float = field(default=1.0, init=False)
+    name: ClassVar[str] = "lam"
+
+
+@dataclass(frozen=True)
+class PointPenalty:
+    """lam * Omega(w) at whole points, Omega one of the proximal path's penalties.
+
+    ``make`` gives it from lam: ``L1``, ``L2``, or EYE of an expert's marks.
+    """
+
+    lam: float
+    make: Callable[[float], ProxPenalty]
+    name: ClassVar[str] = "lam"
+
+    @cached_property
+    def base(self) -> ProxPenalty:
+        """The penalty itself, its weight included."""
+        return self.make(self.lam)
+
+    def value(self, w: FloatArray | IntArray) -> float:
+        """lam * Omega(w)."""
+        return float(self.base.value(w))
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTV:
+    """lam * sum over blocks of sum_j weights_{j+1} |w_j - w_{j+1}|.
+
+    ``weights`` has shape (p,), as :class:`milpscore.penalties.Binarsity` takes them: the weight of
+    the jump *into* a column, that of a block's first column having no meaning; None is 1 each.
+
+    References
+    ----------
+    Sokolovska, Chevaleyre & Zucker, fused-lasso scores, eq. 1. The print's constraint (4) puts
+    lambda on the wrong side and would give (1/lambda) times the total variation.
+    """
+
+    lam: float
+    blocks: tuple[tuple[int, ...], ...]
+    weights: FloatArray | None = None
+    name: ClassVar[str] = "lam"
+
+    def value(self, w: FloatArray | IntArray) -> float:
+        """lam times the weighted total variation of a vector of shape (p,)."""
+        left, right = self._neighbours
+        jumps = np.abs(w[left] - w[right])
+        total = jumps.sum() if self.weights is None else self.weights[right] @ jumps
+        return float(self.lam) * float(total)
+
+    @property
+    def step(self) -> float:
+        """What the least jump that counts costs; 0 where none does."""
+        if self.weights is None:
+            return float(self.lam)
+        _, right = self._neighbours
+        counting = self.weights[right][self.weights[right] > 0]
+        return float(self.lam) * float(counting.min()) if len(counting) else 0.0
+
+    @cached_property
+    def _neighbours(self) -> tuple[IntArray, IntArray]:
+        """Every bin that has a next one in its block, and that next one."""
+        pairs = [pair for block in self.blocks for pair in pairwise(block)]
+        positions = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return positions[:, 0], positions[:, 1]

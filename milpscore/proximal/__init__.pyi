@@ -1,8 +1,8 @@
-from ._fit import fit_proximal as fit_proximal
 from ._path import (
     FacetsGrid as FacetsGrid,
     ProximalPath as ProximalPath,
     facets_grid as facets_grid,
     path as path,
 )
-from .duality import ProximalPoint as ProximalPoint, ProximalResult as ProximalResult
+from .engine import fit_proximal as fit_proximal
+from .problem import ProximalPoint as ProximalPoint, ProximalResult as ProximalResult

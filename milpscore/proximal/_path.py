@@ -13,18 +13,17 @@ from milpscore.core.errors import OptionError
 from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
 from milpscore.penalties import Facets
-from milpscore.proximal.duality import ProximalResult
 from milpscore.proximal.engine import (
     Algorithm,
     Maker,
     Options,
     Progress,
+    ProximalResult,
     as_maker,
     ramps_of,
     solve,
 )
-from milpscore.proximal.operators import as_operator
-from milpscore.proximal.problem import Primal, Smooth, prepare, shaped
+from milpscore.proximal.problem import Primal, Smooth, as_operator, prepare, shaped
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,16 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.core.result import Termination
 from milpscore.penalties.ramps import Ramps
-from milpscore.proximal.duality import DualityGap, Run
-from milpscore.proximal.operators import BinnedOperator, DenseOperator, Operator, SparseOperator
-from milpscore.proximal.problem import Primal, Smooth
+from milpscore.proximal.problem import (
+    BinnedOperator,
+    DenseOperator,
+    DualityGap,
+    Operator,
+    Primal,
+    Run,
+    Smooth,
+    SparseOperator,
+)
 
 # a Gram matrix is formed up to so many columns; beyond, kernels go through the rows
 GRAM_COLUMNS = 400

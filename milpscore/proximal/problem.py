@@ -1,18 +1,310 @@
-"""A penalised linear model as the algorithms see it: checked data, weights that sum to 1."""
+"""A penalised linear model as the algorithms see it, and how near a point is to its optimum."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.core.result import Termination
 from milpscore.core.statement import LossTask, ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
-from milpscore.proximal.operators import Operator, as_operator, merge
+
+if TYPE_CHECKING:
+    from milpscore.data.binned import BinnedDesign
+
+
+# a product with few of the columns gathers these first
+_SPARSE_SHARE = 0.25
+# a sparse matrix this full and this small is quicker as an array
+_DENSE_SHARE = 0.1
+_DENSE_CELLS = 20_000_000
+# merging is worth its time where at most this share of the rows remains
+_WORTH = 0.8
+_CHUNK = 1 << 16
+_GLANCE = 4096
+
+
+class Operator(Protocol):
+    """A design X of shape (n, p) known by its products."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def matvec(self, w: FloatArray) -> FloatArray:
+        """X w for w of shape (p,) or (p, K)."""
+
+    def rmatvec(self, r: FloatArray) -> FloatArray:
+        """X' r for r of shape (n,) or (n, K)."""
+
+    def squares(self, weight: FloatArray) -> FloatArray:
+        """Diagonal of X' diag(weight) X, shape (p,)."""
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """X' diag(weight) X, shape (p, p)."""
+
+    def columns(self, index: IntArray) -> Operator:
+        """Some of the columns; all of them without a copy."""
+
+    def take(self, rows: IntArray) -> Operator:
+        """Some of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseOperator:
+    """An array of shape (n, p), kept column by column."""
+
+    X: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.X.shape[0], self.X.shape[1]
+
+    def matvec(self, w: FloatArray) -> FloatArray:
+        """X w; columns without weight are not read where they are most."""
+        used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
+        if len(used) < _SPARSE_SHARE * len(w):
+            return np.asarray(self.X[:, used] @ w[used])
+        return np.asarray(self.X @ w)
+
+    def rmatvec(self, r: FloatArray) -> FloatArray:
+        """X' r."""
+        return np.asarray(self.X.T @ r)
+
+    def squares(self, weight: FloatArray) -> FloatArray:
+        """Diagonal of X' diag(weight) X."""
+        return np.asarray(np.einsum("ij,ij,i->j", self.X, self.X, weight, optimize=False))
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """X' diag(weight) X by one symmetric product."""
+        scaled = self.X * np.sqrt(weight)[:, None]
+        return np.asarray(scaled.T @ scaled)
+
+    def columns(self, index: IntArray) -> DenseOperator:
+        """Some of the columns, copied."""
+        if len(index) == self.shape[1]:
+            return self
+        return DenseOperator(np.asfortranarray(self.X[:, index]))
+
+    def take(self, rows: IntArray) -> DenseOperator:
+        """Some of the rows."""
+        return DenseOperator(np.asfortranarray(self.X[rows]))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseOperator:
+    """A SciPy array in CSC form without repeated entries."""
+
+    X: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    def matvec(self, w: FloatArray) -> FloatArray:
+        """X w."""
+        return np.asarray(self.X @ w)
+
+    def rmatvec(self, r: FloatArray) -> FloatArray:
+        """X' r."""
+        return np.asarray(self._transposed @ r)
+
+    def squares(self, weight: FloatArray) -> FloatArray:
+        """Diagonal of X' diag(weight) X."""
+        return np.asarray(self._transposed.power(2) @ weight)
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """X' diag(weight) X, dense."""
+        scaled = self.X.copy()
+        scaled.data *= weight[scaled.indices]
+        return np.asarray((self._transposed @ scaled).toarray())
+
+    def columns(self, index: IntArray) -> SparseOperator:
+        """Some of the columns."""
+        return self if len(index) == self.shape[1] else SparseOperator(self.X[:, index])
+
+    def take(self, rows: IntArray) -> SparseOperator:
+        """Some of the rows."""
+        return SparseOperator(self.X[rows].tocsc())
+
+    @cached_property
+    def _transposed(self) -> Any:
+        """X' in CSR form, the same memory."""
+        return self.X.T
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedOperator:
+    """One-byte bin codes, all columns or some of them."""
+
+    X: BinnedDesign
+    index: IntArray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        n, p = self.X.shape
+        return n, p if self.index is None else len(self.index)
+
+    def matvec(self, w: FloatArray) -> FloatArray:
+        """X w by a gather."""
+        if self.index is None:
+            return self.X.matvec(w)
+        whole = np.zeros((self.X.shape[1], *w.shape[1:]))
+        whole[self.index] = w
+        return self.X.matvec(whole)
+
+    def rmatvec(self, r: FloatArray) -> FloatArray:
+        """X' r by a count."""
+        found = self.X.rmatvec(r)
+        return found if self.index is None else np.asarray(found[self.index])
+
+    def squares(self, weight: FloatArray) -> FloatArray:
+        """Weight in each bin: the entries are 0 and 1."""
+        return self.rmatvec(weight)
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """Weight in each pair of bins."""
+        table = self.X.gram(weight)
+        return table if self.index is None else np.asarray(table[np.ix_(self.index, self.index)])
+
+    def columns(self, index: IntArray) -> BinnedOperator:
+        """Some of the columns, by name: nothing is copied."""
+        if len(index) == self.shape[1]:
+            return self
+        return BinnedOperator(self.X, index if self.index is None else self.index[index])
+
+    def take(self, rows: IntArray) -> BinnedOperator:
+        """Some of the rows."""
+        return BinnedOperator(self.X.take(rows), self.index)
+
+
+def as_operator(X: Any) -> Operator:
+    """An array, DataFrame of numbers, SciPy sparse matrix or BinnedDesign as an operator, checked.
+
+    Raises DataError where X is not a table of finite numbers, or is empty.
+    """
+    if isinstance(X, DenseOperator | SparseOperator | BinnedOperator):
+        return X
+    if hasattr(X, "n_bins"):  # a BinnedDesign; to import its class would import pandas
+        found: Operator = BinnedOperator(X)
+    elif hasattr(X, "tocsc"):
+        found = _sparse(X)
+    else:
+        found = _dense(X)
+    if 0 in found.shape:
+        raise DataError(f"X has the shape {found.shape}; at least one row and one column.")
+    return found
+
+
+def with_ones(X: Any) -> Operator:
+    """The design with a last column of ones, whose coefficient is a penalised intercept."""
+    operator = as_operator(X)
+    n = operator.shape[0]
+    if isinstance(operator, DenseOperator):
+        return DenseOperator(np.asfortranarray(np.column_stack([operator.X, np.ones(n)])))
+    if isinstance(operator, SparseOperator):
+        from scipy.sparse import csc_array, hstack
+
+        return SparseOperator(csc_array(hstack([operator.X, np.ones((n, 1))], format="csc")))
+    assert isinstance(operator, BinnedOperator)
+    binned = operator.X  # a feature of one bin that every row lies in
+    codes = np.column_stack([binned.codes, np.zeros(n, dtype=np.uint8)])
+    return BinnedOperator(type(binned)(codes, (*binned.n_bins, 1)))
+
+
+def _sparse(X: Any) -> Operator:
+    """Columns in compressed form; written out where that is small and hardly larger."""
+    from scipy.sparse import csc_array
+
+    columns = csc_array(X).astype(np.float64)
+    columns.sum_duplicates()
+    _check_finite(columns.data)
+    cells = columns.shape[0] * columns.shape[1]
+    if _DENSE_SHARE * cells < columns.nnz and cells <= _DENSE_CELLS:
+        return DenseOperator(columns.toarray(order="F"))
+    return SparseOperator(columns)
+
+
+def _dense(X: Any) -> DenseOperator:
+    """An array of numbers of two dimensions."""
+    try:
+        values = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"X is not a table of numbers ({error}); bin or encode text first: Binner, make_design."
+        ) from error
+    if values.ndim != 2:
+        raise DataError(f"X has {values.ndim} dimension(s); two are needed, rows and columns.")
+    _check_finite(values)
+    return DenseOperator(np.asfortranarray(values))
+
+
+def _check_finite(values: FloatArray) -> None:
+    """Refuse missing and infinite entries."""
+    if not np.isfinite(values).all():
+        raise DataError("X holds missing or infinite values; fill them, or drop these rows.")
+
+
+def merge(
+    X: Operator, y: FloatArray, weight: FloatArray
+) -> tuple[Operator, FloatArray, FloatArray]:
+    """Rows with equal x and y once, their weights added: the mean loss stays what it was.
+
+    Dense and binned designs only, and only where at least a fifth of the rows goes away.
+    """
+    table: np.ndarray
+    if isinstance(X, DenseOperator):
+        table = X.X
+    elif isinstance(X, BinnedOperator) and X.index is None:
+        table = X.X.codes
+    else:
+        return X, y, weight
+    if len(y) > _GLANCE and len(np.unique(_hash(table[:_GLANCE], y[:_GLANCE]))) > _WORTH * _GLANCE:
+        return X, y, weight  # a glance at the first rows spares most designs the sorting
+    key = _hash(table, y)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    if len(first) > _WORTH * len(y):
+        return X, y, weight
+    if (y[first][inverse] != y).any() or not _equal(table, first[inverse]):
+        return X, y, weight  # two different rows share a hash
+    summed = np.asarray(np.bincount(inverse, weights=weight), dtype=np.float64)
+    return X.take(first), y[first], summed
+
+
+def _hash(table: np.ndarray, y: FloatArray) -> np.ndarray:
+    """A 64-bit hash of each row with its answer."""
+    random = np.random.default_rng(0)
+    factors = random.integers(1, 2**63, size=table.shape[1] + 1, dtype=np.uint64) * 2 + 1
+    key = _bits(y) * factors[-1]
+    for j in range(table.shape[1]):
+        column = table[:, j]
+        bits = column.astype(np.uint64) if table.dtype == np.uint8 else _bits(column)
+        # doubles of small integers differ in their high bits alone, which a product would lose
+        key += (bits ^ (bits >> np.uint64(32))) * factors[j]
+    return np.asarray(key)
+
+
+def _bits(column: FloatArray) -> np.ndarray:
+    """The bits of each number; -0.0 and 0.0 are one value."""
+    return np.asarray(np.ascontiguousarray(column + 0.0).view(np.uint64))
+
+
+def _equal(table: np.ndarray, source: np.ndarray) -> bool:
+    """Whether every row equals its source row; in chunks, which bounds the memory."""
+    return all(
+        np.array_equal(table[a : a + _CHUNK], table[source[a : a + _CHUNK]])
+        for a in range(0, len(table), _CHUNK)
+    )
+
 
 _NEWTON_STEPS = 100
 _NEWTON_TOLERANCE = 1e-13
@@ -20,54 +312,26 @@ _NEWTON_TOLERANCE = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Primal:
-    """Coefficients and what their loss says, whatever the penalty.
+    """Coefficients and what their loss says, whatever the penalty."""
 
-    Attributes
-    ----------
-    w : ndarray of shape (p,) or (p, K)
-    eta : ndarray of shape (n,) or (n, K)
-        X w.
-    b : ndarray of shape () or (K,)
-        The best intercept for w.
-    u : ndarray of the shape of eta
-        Derivatives loss'(z_i); their weighted sum is zero where the intercept is free.
-    gradient : ndarray of the shape of w
-        X' (weight u).
-    loss : float
-        Weighted mean.
-    """
-
-    w: FloatArray
-    eta: FloatArray
-    b: FloatArray
-    u: FloatArray
-    gradient: FloatArray
-    loss: float
+    w: FloatArray  # (p,) or (p, K)
+    eta: FloatArray  # X w, (n,) or (n, K)
+    b: FloatArray  # the best intercept for w, () or (K,)
+    u: FloatArray  # loss'(z_i), as eta; their weighted sum is zero where the intercept is free
+    gradient: FloatArray  # X' (weight u), as w
+    loss: float  # weighted mean
 
 
 @dataclass(frozen=True, eq=False)
 class Smooth:
-    """The smooth part of a problem: sum_i weight_i loss(y_i, x_i.w + b).
+    """The smooth part of a problem: sum_i weight_i loss(y_i, x_i.w + b)."""
 
-    Attributes
-    ----------
-    X : Operator of shape (n, p)
-    y : ndarray of shape (n,)
-    weight : ndarray of shape (n,)
-        Positive, their sum is 1.
-    loss : SmoothLoss
-    intercept : bool
-        False fixes b at 0.
-    n_classes : int
-        K for the multinomial loss, 0 for all others.
-    """
-
-    X: Operator
-    y: FloatArray
-    weight: FloatArray
+    X: Operator  # (n, p)
+    y: FloatArray  # (n,)
+    weight: FloatArray  # (n,), positive, their sum is 1
     loss: SmoothLoss
-    intercept: bool
-    n_classes: int = 0
+    intercept: bool  # False fixes b at 0
+    n_classes: int = 0  # K for the multinomial loss, 0 for all others
 
     @property
     def coefficient_shape(self) -> tuple[int, ...]:
@@ -337,3 +601,190 @@ class PerClass:
     def lambda_max(self, grad0: FloatArray) -> float:
         """The largest of the classes' values."""
         return max(self.base.lambda_max(column) for column in grad0.T)
+
+
+GAP_FLOOR = 1e-12
+# a dual point shrunk below this share proves nothing about a point that may be optimal all the same
+_SHRUNK = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class DualityGap:
+    """A point with what duality proves about it under one penalty."""
+
+    at: Primal
+    penalty: float
+    dual: float  # below every objective
+    scale: float  # in [0, 1]: how far the dual point was shrunk into the conjugate's domain
+    distance: FloatArray  # of -gradient to the subdifferential, by coefficient or one number
+
+    @property
+    def objective(self) -> float:
+        """Mean loss plus penalty."""
+        return self.at.loss + self.penalty
+
+    @property
+    def gap(self) -> float:
+        """(objective - dual) / max(|objective|, 1e-12); rounding below zero is 0."""
+        gap = (self.objective - self.dual) / max(abs(self.objective), GAP_FLOOR)
+        return 0.0 if -1e-13 <= gap < 0.0 else gap
+
+    @property
+    def worst(self) -> float:
+        """The largest distance."""
+        return float(np.max(self.distance, initial=0.0))
+
+
+def duality_gap(
+    smooth: Smooth, penalty: ProxPenalty, at: Primal, best_dual: float = -np.inf
+) -> DualityGap:
+    """Bound the optimum from below by Fenchel duality; a better bound known already is kept.
+
+    With u_i = loss'(z_i) and g = X'(weight u), for every t in [0, 1]
+
+        min over w, b of the objective >= -sum_i weight_i loss*(t u_i) - penalty*(-t g),
+
+    because the weighted sum of u is zero (the intercept is free and at its best). t is 1, or the
+    largest factor that keeps -t g in the domain of the penalty's conjugate; every loss's conjugate
+    is finite at 0 and has a convex domain, so t u stays in that.
+    """
+    scale = float(penalty.dual_scale(-at.gradient))
+    conjugate = float(penalty.conjugate(-scale * at.gradient))
+    finite = conjugate < np.inf
+    dual = smooth.dual(at.u if scale == 1.0 else scale * at.u) - conjugate if finite else -np.inf
+    return DualityGap(
+        at=at,
+        penalty=float(penalty.value(at.w)),
+        dual=max(dual, best_dual),
+        scale=scale if finite else 0.0,
+        distance=np.asarray(penalty.subdiff_distance(at.w, at.gradient), dtype=np.float64),
+    )
+
+
+@dataclass(frozen=True)
+class ProximalPoint:
+    """One look at a fit: iterations so far, seconds, objective, relative duality gap."""
+
+    iteration: int
+    seconds: float
+    objective: float
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class ProximalResult:
+    """A fitted penalised linear model and how near to optimal it is.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (p,), or (p, K) for the multinomial loss
+    intercept : float, or ndarray of shape (K,)
+    objective, loss, penalty : float
+        Weighted mean loss plus penalty.
+    dual_objective : float
+        No coefficients have a smaller objective than this.
+    gap : float
+        (objective - dual_objective) / max(|objective|, 1e-12).
+    distance : float
+        Largest entry of the distance of minus the gradient to the penalty's subdifferential.
+    trace : tuple of ProximalPoint
+    iterations : int
+        Newton steps of "working_set" and "newton", proximal steps of the others.
+    termination : Termination
+        GAP_REACHED; CONVERGED, where the penalty's conjugate is not finite so that no gap can
+        become small, but the distance is; STALLED; or ITERATION_LIMIT.
+    algorithm : str
+        "working_set", "newton", "fista" or "ista".
+    seconds : float
+    step : float
+        The last step length of FISTA and ISTA, 0 else; a warm start takes it up.
+    """
+
+    coefficients: FloatArray
+    intercept: float | FloatArray
+    objective: float
+    loss: float
+    penalty: float
+    dual_objective: float
+    gap: float
+    distance: float
+    trace: tuple[ProximalPoint, ...]
+    iterations: int
+    termination: Termination
+    algorithm: str
+    seconds: float
+    step: float = 0.0
+
+    @property
+    def converged(self) -> bool:
+        """Whether ``tol`` was reached, by the gap or by the distance."""
+        return self.termination in {Termination.GAP_REACHED, Termination.CONVERGED}
+
+    def summary(self) -> str:
+        """One line: objective, gap, iterations, why it stopped."""
+        return (
+            f"objective {self.objective:.6g} (loss {self.loss:.6g}, penalty {self.penalty:.6g}),"
+            f" gap {self.gap:.1e}, {self.iterations} iterations of {self.algorithm} in"
+            f" {self.seconds:.3g} s. {self.termination.sentence}"
+        )
+
+
+@dataclass(eq=False)
+class Run:
+    """One run of an algorithm: its clock, its trace, and whether a point is good enough.
+
+    ``tol`` is the relative gap wanted; distances are measured in units of the sup norm of the
+    gradient at w = 0. ``iterations`` are those done at the last look.
+    """
+
+    smooth: Smooth
+    penalty: ProxPenalty
+    algorithm: str
+    tol: float
+    started: float = field(default_factory=time.perf_counter)
+    trace: list[ProximalPoint] = field(default_factory=list)
+    iterations: int = 0
+    step: float = 0.0
+    stop: Termination | None = None
+    point: DualityGap | None = None
+
+    def look(self, iteration: int, at: Primal) -> DualityGap:
+        """Bound the gap at a point and note it; ``stop`` says whether the point is good enough."""
+        best = -np.inf if self.point is None else self.point.dual
+        point = self.point = duality_gap(self.smooth, self.penalty, at, best)
+        self.iterations = iteration
+        seconds = time.perf_counter() - self.started
+        self.trace.append(ProximalPoint(iteration, seconds, point.objective, point.gap))
+        if point.gap <= self.tol:
+            self.stop = Termination.GAP_REACHED
+        # Where the penalty leaves a direction free its conjugate is finite on a thin set, which a
+        # gradient in floating point misses: the dual point shrinks to nothing however good w is.
+        elif point.scale < _SHRUNK and point.worst <= self.tol * self._unit:
+            self.stop = Termination.CONVERGED
+        return point
+
+    @property
+    def _unit(self) -> float:
+        """The sup norm of the gradient at w = 0."""
+        return max(float(np.abs(self.smooth.null.gradient).max(initial=0.0)), GAP_FLOOR)
+
+    def result(self) -> ProximalResult:
+        """The answer at the last point looked at, in the user's shapes."""
+        assert self.point is not None
+        at = self.point.at
+        return ProximalResult(
+            coefficients=at.w,
+            intercept=float(at.b) if at.b.ndim == 0 else at.b,
+            objective=self.point.objective,
+            loss=at.loss,
+            penalty=self.point.penalty,
+            dual_objective=self.point.dual,
+            gap=self.point.gap,
+            distance=self.point.worst,
+            trace=tuple(self.trace),
+            iterations=self.iterations,
+            termination=self.stop or Termination.ITERATION_LIMIT,
+            algorithm=self.algorithm,
+            seconds=time.perf_counter() - self.started,
+            step=self.step,
+        )

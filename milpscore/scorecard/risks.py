@@ -17,7 +17,7 @@ from milpscore.core.design import Design, FloatArray, as_fraction
 from milpscore.core.errors import DataError
 from milpscore.data.checking import row_weights
 from milpscore.losses import LINKS, RiskLoss
-from milpscore.losses.registry import link_of
+from milpscore.losses.kinds import link_of
 from milpscore.scorecard.rows import PLAIN, Feature, Style, number, settle
 
 if TYPE_CHECKING:

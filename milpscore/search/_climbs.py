@@ -11,7 +11,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import Statement, best_losses
-from milpscore.penalties.cards import BlockTV
+from milpscore.penalties.ramps import BlockTV
 from milpscore.search.moves import IMPROVEMENT, Descent, HeldOrBest, MoveTable, descend
 from milpscore.search.points import (
     RoundedCard,

@@ -16,7 +16,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge, RiskLoss, smooth_loss
-from milpscore.penalties.cards import IntegerFacets
+from milpscore.penalties.ramps import IntegerFacets
 from milpscore.search._climbs import coordinate_descent
 from milpscore.search._risk import fast_risk_card
 from milpscore.search.points import (

@@ -16,9 +16,7 @@ from milpscore.core.conic import ConicProgram, ConicStatement
 from milpscore.core.design import FloatArray
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.proximal.duality import duality_gap
-from milpscore.proximal.operators import as_operator
-from milpscore.proximal.problem import Smooth
+from milpscore.proximal.problem import Smooth, as_operator, duality_gap
 
 if TYPE_CHECKING:
     from milpscore.core.program import Program
@@ -313,7 +311,7 @@ def fenchel_bound(
     """A lower bound on the objective of every w and b, whatever constraints were added.
 
     By Fenchel duality with the row derivatives u at (w, b), see
-    :func:`milpscore.proximal.duality.duality_gap`; constraints can only raise the minimum.
+    :func:`milpscore.proximal.problem.duality_gap`; constraints can only raise the minimum.
 
     ``row_duals``, shape (m,), are duals of the merged rows' margin constraints, from any solver;
     the hinge loss needs them. -inf where there is no bound.
