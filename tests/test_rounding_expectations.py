@@ -13,12 +13,12 @@ from milpscore.constraints import EitherOr
 from milpscore.core.errors import FormulationError, NotApplicableError, SizeError
 from milpscore.formulations import hinge, risk_score, slim
 from milpscore.rounding import (
-    expectations as expectation_module,
+    draws as draws_module,
     expected_loss,
     randomised,
     rounding_bounds,
 )
-from milpscore.rounding.expectations import held_losses
+from milpscore.rounding.draws import held_losses
 
 
 def integer_case(seed: int, p: int = 6) -> tuple[Any, Any, Any, Any]:
@@ -149,7 +149,7 @@ def test_discarded_draws_are_infinite_in_the_trace() -> None:
 def test_more_probabilities_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, s, w = integer_case(7)
     statement = hinge(X, y, sample_weight=s, weights="binary").statement
-    monkeypatch.setattr(expectation_module, "MAX_CELLS", 50)
+    monkeypatch.setattr(draws_module, "MAX_CELLS", 50)
     with pytest.raises(SizeError, match=r"distinct rows x \d+ totals.*bin the features"):
         expected_loss(statement, w, 0.0)
 

@@ -22,7 +22,7 @@ from milpscore.core.statement import Statement
 from milpscore.data import make_design, make_ternary
 from milpscore.formulations import convex_rounding, hinge
 from milpscore.rounding import derandomised, nearest, randomised
-from milpscore.rounding.expectations import held_losses
+from milpscore.rounding.draws import held_losses
 from milpscore.search import hill_climbing, local_search
 from milpscore.search.points import neighbours
 from milpscore.solvers import load, solve

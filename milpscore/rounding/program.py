@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import OptionError
+from milpscore.core.errors import NotApplicableError, OptionError, Registry, SizeError
 from milpscore.core.program import Program, integrality_demanded
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.rounding._points import nearest, randomised
-from milpscore.rounding._registry import ROUNDINGS, Request, attempt
-from milpscore.rounding.expectations import held_losses, rounding_bounds
+from milpscore.rounding.draws import held_losses, nearest, randomised, rounding_bounds
 from milpscore.search.points import RoundedCard, nearest_points, repaired
 from milpscore.search.starts import find_start, proximal_start, work_within
 from milpscore.solvers import conflict, solve
@@ -29,6 +28,84 @@ from milpscore.verify import Evaluation, check, evaluate
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from milpscore.core.design import FloatArray
+    from milpscore.core.statement import Statement
+    from milpscore.search.points import RoundedCard
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A relaxed solution to round, and how much may be spent on it.
+
+    Attributes
+    ----------
+    w : ndarray of shape (p,)
+        Weights of the relaxation.
+    b : float
+        Its intercept.
+    random_state : int
+    max_work : float
+        Most row totals a search may compute; it stops at the same card on every machine.
+    """
+
+    w: FloatArray
+    b: float
+    random_state: int = 0
+    max_work: float = 1e8
+
+
+RequestRounding: TypeAlias = "Callable[[Statement, Request], RoundedCard]"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The function at ``home``, told these parts of a request and these arguments."""
+
+    home: str
+    told: tuple[str, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, statement: Statement, request: Request) -> RoundedCard:
+        module, _, name = self.home.partition(":")
+        told = {part: getattr(request, part) for part in self.told}
+        found: RoundedCard = getattr(import_module(module), name)(
+            statement, **told, **self.arguments
+        )
+        return found
+
+
+_BEST = {"intercept": "best"}
+_REGRESSION = "milpscore.rounding.regressions:rounded_regression"
+
+ROUNDINGS: Registry[RequestRounding] = Registry("rounding", {})
+"""From name to a function of a Statement and a Request; each can be a row of a comparison."""
+
+for _name, _row in {
+    "derandomised": _Row(
+        "milpscore.rounding.draws:derandomised", ("w", "b"), {"estimator": "auto"}
+    ),
+    # these know no relaxation: they begin with no weights, or learn their own
+    "local_search": _Row("milpscore.search:local_search", ("max_work",), _BEST),
+    "hill_climbing": _Row("milpscore.search:hill_climbing", ("random_state", "max_work"), _BEST),
+    "golovin": _Row("milpscore.rounding.regressions:golovin", ("random_state",)),
+    "rounded_logistic": _Row(_REGRESSION, (), {"kind": "logistic"}),
+    "rounded_lasso": _Row(_REGRESSION, (), {"kind": "lasso"}),
+    "rounded_ridge": _Row(_REGRESSION, (), {"kind": "ridge"}),
+}.items():
+    ROUNDINGS.register(_name, _row)
+
+
+def attempt(
+    statement: Statement, function: RequestRounding, request: Request
+) -> tuple[RoundedCard | None, str]:
+    """What a rounding gave, None where it does not apply, and why there is no card."""
+    try:
+        found = function(statement, request)
+    except (NotApplicableError, SizeError) as error:
+        return None, str(error)
+    return found, found.refusal
+
 
 _OWN = ("randomised", "nearest", "proximal")
 """What can be asked for by name beside the registered roundings."""

@@ -1,8 +1,8 @@
-from ._climbs import (
+from .moves import (
     coordinate_descent as coordinate_descent,
     hill_climbing as hill_climbing,
     local_search as local_search,
 )
-from ._risk import FastRisk as FastRisk, fast_risk_card as fast_risk_card
 from .points import RoundedCard as RoundedCard
+from .risk import FastRisk as FastRisk, fast_risk_card as fast_risk_card
 from .starts import proximal_start as proximal_start, start_card as start_card

@@ -17,8 +17,7 @@ from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge, RiskLoss, smooth_loss
 from milpscore.penalties.ramps import IntegerFacets
-from milpscore.search._climbs import coordinate_descent
-from milpscore.search._risk import fast_risk_card
+from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import (
     RoundedCard,
     best_objectives,
@@ -28,6 +27,7 @@ from milpscore.search.points import (
     repaired,
     repaired_points,
 )
+from milpscore.search.risk import fast_risk_card
 from milpscore.verify import check, evaluate
 
 Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]
