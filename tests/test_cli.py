@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import milpscore
-from milpscore.cli import demo as demo_module
+from milpscore.cli import compare as demo_module
 from milpscore.cli.app import app
 from milpscore.cli.common import strict
 from milpscore.formulations import FORMULATIONS

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from milpscore.cli.app import app
-from milpscore.cli.penalty import loss_names, penalty_names
+from milpscore.cli.path import loss_names, penalty_names
 from milpscore.losses import smooth_loss
 from milpscore.penalties import PENALTIES, Facets
 from milpscore.proximal import path

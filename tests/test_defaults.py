@@ -7,14 +7,14 @@ import inspect
 import pkgutil
 from collections import defaultdict
 from collections.abc import Iterator
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
 import milpscore
-from milpscore.cli.app import app
+from milpscore.cli.app import COMMANDS
+from milpscore.cli.groups import grouped
 from milpscore.comparison import compare
 from milpscore.core.statement import LAM
 from milpscore.data import Binner
@@ -120,7 +120,10 @@ def doors() -> Iterator[tuple[str, Any]]:
                         yield f"{room.name}.{name}.{method}", function
     for registry in (FORMULATIONS, CONIC_FORMULATIONS):
         yield from ((f"builder {name}", registry[name]) for name in registry)
-    yield from ((f"command {each.name}", each.callback) for each in app.registered_commands)
+    commands = ((name, COMMANDS[name]) for name in COMMANDS)
+    yield from (
+        (f"command {name}", grouped(found)) for name, found in commands if inspect.isfunction(found)
+    )
     yield "solvers.ConicOptions", ConicOptions
     yield "fit_card", fit_card
     yield "study limits", type(inspect.signature(Study).parameters["limits"].default)
@@ -134,7 +137,6 @@ def defaults() -> dict[str, dict[str, Any]]:
             default = parameter.default
             unsaid = default is None and door.startswith("command ")
             if default is not parameter.empty and not unsaid:
-                default = default.value if isinstance(default, StrEnum) else default
                 found[SPELT.get(parameter.name, parameter.name)][door] = default
     return found
 

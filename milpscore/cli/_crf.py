@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _TABS = {True: "\t", False: None}
 
 crf_app = typer.Typer(
-    name="crf", help="Label sequences with a sparse linear-chain CRF.", no_args_is_help=True
+    help="Label sequences with a sparse linear-chain CRF.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 
@@ -208,7 +210,7 @@ def eval_command(
         }
         print_json({**accuracies, "n_sequences": len(y), "n_tokens": sum(map(len, y)), **split})
         return
-    from milpscore.cli._tables import output, plain_table
+    from milpscore.cli.common import output, plain_table
 
     console = output()
     console.print(plain_table(table))

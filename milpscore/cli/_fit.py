@@ -18,6 +18,7 @@ from milpscore.cli.common import (
     print_json,
     require_folder,
     say,
+    spelt,
     tell_warnings,
 )
 from milpscore.cli.groups import (
@@ -33,10 +34,7 @@ from milpscore.cli.groups import (
     argument,
     option,
     settable,
-    spelt,
 )
-from milpscore.cli.penalty import loss_names, penalty_names
-from milpscore.constraints import CONSTRAINTS
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
@@ -83,19 +81,23 @@ def fit_command(
     for binarisation; text becomes one column a value. Ctrl-C stops the
     solve and keeps the best card and bound so far.
     """
+    from milpscore.scorecard import certified_card
+
     arguments = card.arguments(limits)
-    require_folder(out)
-    require_folder(certificate)
+    require_folder(out, certificate)
     design = data.design()
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
         program, result = _solved(design, card.name, arguments, solving, heuristic, output)
         seconds = time.perf_counter() - started
     tell_warnings(design, output.quiet)
-    made = card_of(program, result, f"{data.target}, scored by {card.name}")
+    made = None
+    if result.card is not None:
+        title = f"{data.target}, scored by {card.name}"
+        made = certified_card(design, result, title, statement=program.statement)
     # Printed before it is saved: a full disk must not cost the answer.
     if output.json:
-        print_json(as_report(design, result, made, seconds))
+        print_json(_as_report(design, result, made, seconds))
     elif made is not None:
         typer.echo(_as_text(made, result, seconds))
     if made is None:
@@ -103,11 +105,11 @@ def fit_command(
     elif out is not None:
         made.save(out)
         say(f"The card was saved in {out}.")
-    if certificate is not None and result.card is not None:
+    if certificate is not None and made is not None:
         _save_certificate(certificate, program, result, data.source)
     if interrupted.is_set() or str(result.termination) == "interrupted":
         raise typer.Exit(INTERRUPTED)
-    if result.card is None:
+    if made is None:
         raise typer.Exit(NO_CARD)
 
 
@@ -127,17 +129,14 @@ def _solved(
         **arguments,
         "solver": solving.solver,
         "random_state": solving.seed,
-        "options": dict(solving.options),
+        "options": solving.options,
     }
+    limit = solving.time_limit
     try:
         return fit_card(
-            design,
-            formulation,
-            progress=output.progress,
-            time_limit=solving.time_limit,
-            heuristic=heuristic,
+            design, formulation, progress=output.progress, time_limit=limit, heuristic=heuristic,
             **common,
-        )
+        )  # fmt: skip
     except KeyboardInterrupt:
         program, result = fit_card(
             design, formulation, progress=False, warm_start=False, time_limit=0, **common
@@ -145,29 +144,17 @@ def _solved(
         return program, replace(result, termination=Termination.INTERRUPTED)
 
 
-def card_of(program: Program, result: Result, title: str) -> Scorecard | None:
-    """The scorecard of a result, its certificate inside; None where the result has no card."""
-    from milpscore.scorecard import certified_card
-
-    if result.card is None:
-        return None
-    statement = program.statement
-    return certified_card(statement.design, result, title, statement=statement)
-
-
-def as_report(
+def _as_report(
     design: Design, result: Result, card: Scorecard | None, seconds: float
 ) -> dict[str, Any]:
     """The object of ``--json``: everything known about a solve, by the names of tables."""
     counted = int((design.weight > 0).sum())
     errors = None if card is None else card.certificate["errors"]
-    about_card = {
-        name: None if card is None else getattr(card, name)
-        for name in ("coefficients", "intercept", "threshold", "terms", "bins")
-    }
+    shown = ("coefficients", "intercept", "threshold", "terms", "bins")
+    timed = ("build_seconds", "load_seconds", "solve_seconds")
     return {
         **result.summary(),
-        **about_card,
+        **{name: getattr(card, name, None) for name in shown},
         "train_accuracy": None if errors is None else 1 - errors / counted,
         "errors": errors,
         "n_rows": counted,
@@ -175,23 +162,20 @@ def as_report(
         "classes": list(design.classes),
         "fingerprint": design.fingerprint,
         "seconds": seconds,
-        "build_seconds": result.build_seconds,
-        "load_seconds": result.load_seconds,
-        "solve_seconds": result.solve_seconds,
+        **{name: getattr(result, name) for name in timed},
     }
 
 
 def _as_text(card: Scorecard, result: Result, seconds: float) -> str:
     """The card, its certificate, and how the solve went, for a person."""
-    said = [
+    note = f"\nNote: {result.message}." if result.message else ""
+    return (
+        f"{card.to_text()}\n"
         f"{result.termination.sentence} {seconds:.1f} s in all, {result.solve_seconds:.1f} s of "
-        f"them in the solver.",
+        f"them in the solver.\n"
         f"Solver: {result.solver} {result.solver_version}, seed {result.random_state}, nodes "
-        f"{result.nodes}. Warm start: {result.warm_start}.",
-    ]
-    if result.message:
-        said.append(f"Note: {result.message}.")
-    return "\n".join([card.to_text(), *said])
+        f"{result.nodes}. Warm start: {result.warm_start}.{note}"
+    )
 
 
 def _save_certificate(path: Path, program: Program, result: Result, source: dict[str, Any]) -> None:
@@ -242,35 +226,31 @@ def export_command(
 
 def list_command() -> None:
     """List everything that is called by name, and the versions of the solvers."""
+    from textwrap import fill
+
+    from milpscore.cli.path import loss_names, penalty_names
+    from milpscore.constraints import CONSTRAINTS
     from milpscore.solvers import SOLVERS
+
+    def folded(text: str) -> str:
+        return fill(text, 79, initial_indent=" " * 6, subsequent_indent=" " * 8)
 
     typer.echo("Formulations (--formulation NAME; the arguments are the keys of --set)")
     for name in FORMULATIONS:
         description = (inspect.getdoc(FORMULATIONS[name]) or "").partition("\n")[0]
         typer.echo(f"\n  {spelt(name)}\n      {description}")
-        typer.echo(_folded(f"arguments: {', '.join(settable(name))}"))
+        typer.echo(folded(f"arguments: {', '.join(settable(name))}"))
     for heading, names in (
         ("Constraints (--constraints FILE, see docs/constraints.md)", CONSTRAINTS),
         ("Penalties (path --penalty NAME)", penalty_names()),
         ("Losses (path --loss NAME)", loss_names()),
         ("Solvers (--solver NAME)", SOLVERS),
     ):
-        typer.echo(f"\n{heading}\n{_folded(', '.join(names))}")
+        typer.echo(f"\n{heading}\n{folded(', '.join(names))}")
     typer.echo()
     for package, role in _PACKAGES.items():
-        typer.echo(f"  {package:9} {_version(package):14} {role}")
-
-
-def _version(package: str) -> str:
-    """The installed version."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _folded(text: str) -> str:
-    """Text folded under a formulation's name."""
-    from textwrap import fill
-
-    return fill(text, 79, initial_indent=" " * 6, subsequent_indent=" " * 8)
+        try:
+            installed = version(package)
+        except PackageNotFoundError:
+            installed = "not installed"
+        typer.echo(f"  {package:9} {installed:14} {role}")

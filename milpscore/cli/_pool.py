@@ -251,7 +251,7 @@ def _print_pool(pool: Pool, as_json: bool) -> None:
     if as_json:
         print_json(_pool_report(pool))
         return
-    from milpscore.cli._tables import Column, output, table
+    from milpscore.cli.common import Column, output, table
 
     console = output()
     if not pool.cards:
@@ -298,7 +298,7 @@ def _print_front(front: Front, as_json: bool) -> None:
     if as_json:
         print_json(_front_report(front))
         return
-    from milpscore.cli._tables import Column, output, table
+    from milpscore.cli.common import Column, output, table
 
     names, rows = front.program.statement.design.names, []
     for k, result in front.results.items():

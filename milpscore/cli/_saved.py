@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -39,13 +38,6 @@ NOT_PROVED = 1
 TARGET = option(DATA_PANEL, "Column with the labels; default: the certificate's.", metavar="COL")
 
 
-class Unseen(StrEnum):
-    """What a value means that the card does not foresee."""
-
-    error = "error"
-    zero = "zero"
-
-
 def predict_command(
     *,
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
@@ -54,10 +46,10 @@ def predict_command(
         OUTPUT_PANEL, "Write the CSV here instead of to standard output.", metavar="FILE"
     ),
     scores: bool = option(OUTPUT_PANEL, "Add the column 'total'.", "--scores", default=False),
-    unseen: Unseen = option(
+    unseen: Literal["error", "zero"] = option(
         DATA_PANEL,
         "A category or missing value the card does not foresee: an error, or no points.",
-        default=Unseen.error,
+        default="error",
     ),
 ) -> None:
     """Apply a saved card to a CSV file; the answers are CSV, one line a row.
@@ -73,7 +65,7 @@ def predict_command(
 
     require_folder(out)
     loaded = Scorecard.load(card)
-    totals = loaded.score(read_frame(data), unseen=unseen.value)
+    totals = loaded.score(read_frame(data), unseen=unseen)
     table = pd.DataFrame({"prediction": loaded.labels(totals)})
     if loaded.risk is not None:
         table["risk"] = loaded.risks(totals)
@@ -181,7 +173,7 @@ def report_command(
         target,
         missing="bin" if foreseen else "error",
         weights_column=weights_column,
-        class_weight=None if class_weight is None else class_weight.value,
+        class_weight=class_weight,
     )
     comparison = verification = None
     if compare:

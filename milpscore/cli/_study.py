@@ -30,7 +30,7 @@ _SHOWN = 5
 
 RESULTS = argument("RESULTS.sqlite", "A file of results.")
 
-study_app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+study_app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
 @study_app.callback()
@@ -154,7 +154,7 @@ def _sentence(report: StudyReport) -> str:
 
 def _print_by_model(table: Any) -> None:
     """Counts of each data set and model."""
-    from milpscore.cli._tables import output, plain_table
+    from milpscore.cli.common import output, plain_table
 
     counts = table.groupby(["data", "model", "status"], sort=False).size().unstack(fill_value=0)
     output().print(plain_table(counts.reset_index()))

@@ -10,24 +10,57 @@ import typer
 from typer.core import TyperGroup
 
 from milpscore._version import __version__
-from milpscore.cli._compare import compare_command
-from milpscore.cli._crf import crf_app
-from milpscore.cli._fit import export_command, fit_command, list_command
-from milpscore.cli._path import path_command
-from milpscore.cli._pool import pool_command
-from milpscore.cli._saved import predict_command, report_command, verify_command
-from milpscore.cli._study import study_app
 from milpscore.cli.common import complain
-from milpscore.cli.demo import demo_command
-from milpscore.cli.groups import grouped
 from milpscore.core.errors import MilpscoreError
+from milpscore.core.registry import Registry
 
 # Typer makes only this one of its usage errors public; the others share its base.
 _UsageError: Any = typer.BadParameter.__base__
 
 
-class OneLineErrors(TyperGroup):
+_HOME = "milpscore.cli."
+
+COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
+    "command",
+    {
+        "fit": f"{_HOME}_fit:fit_command",
+        "compare": f"{_HOME}compare:compare_command",
+        "path": f"{_HOME}path:path_command",
+        "pool": f"{_HOME}_pool:pool_command",
+        "export": f"{_HOME}_fit:export_command",
+        "predict": f"{_HOME}_saved:predict_command",
+        "verify": f"{_HOME}_saved:verify_command",
+        "report": f"{_HOME}_saved:report_command",
+        "list": f"{_HOME}_fit:list_command",
+        "demo": f"{_HOME}compare:demo_command",
+        "study": f"{_HOME}_study:study_app",
+        "crf": f"{_HOME}_crf:crf_app",
+    },
+)
+"""A command's module is imported when it runs, or when its help is asked for."""
+
+
+class Commands(TyperGroup):
     """Expected errors end as one line on standard error and exit code 2; others propagate."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        names: dict[str, Any] = dict.fromkeys(COMMANDS)  # get_command makes what is run
+        self.commands = names
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name, or None."""
+        if cmd_name not in self.commands:
+            return None
+        found = COMMANDS[cmd_name]
+        if not isinstance(found, typer.Typer):
+            from milpscore.cli.groups import grouped
+
+            found, function = typer.Typer(add_completion=False), found
+            found.command(cmd_name)(grouped(function))
+        command = typer.main.get_command(found)
+        command.name = cmd_name
+        return command
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command; Typer alone would print a panel of several lines for a wrong option."""
@@ -60,7 +93,7 @@ def _show_version(wanted: bool) -> None:
 
 app = typer.Typer(
     name="milpscore",
-    cls=OneLineErrors,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     # An unexpected error is a bug: its plain traceback is what a report needs.
     pretty_exceptions_enable=False,
@@ -88,21 +121,3 @@ def milpscore(
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "fit": fit_command,
-    "compare": compare_command,
-    "path": path_command,
-    "pool": pool_command,
-    "export": export_command,
-    "predict": predict_command,
-    "verify": verify_command,
-    "report": report_command,
-    "list": list_command,
-    "demo": demo_command,
-}
-for name, command in _COMMANDS.items():
-    app.command(name)(grouped(command))
-app.add_typer(study_app, name="study")
-app.add_typer(crf_app, name="crf")

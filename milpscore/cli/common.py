@@ -1,4 +1,4 @@
-"""What several commands do: report errors, write JSON and figures, note Ctrl-C, count solves."""
+"""What several commands do: tell errors, note Ctrl-C, count solves, print JSON and tables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,9 +20,18 @@ import typer
 from milpscore.core.errors import DataError, OptionError
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+    from rich.console import Console
+    from rich.table import Table
+
     from milpscore.core.design import Design
 
 NO_CARD, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+
+def spelt(name: str) -> str:
+    """A registered name as it is typed on the command line."""
+    return name.replace("_", "-")
 
 
 def say(text: str) -> None:
@@ -60,14 +70,33 @@ def tell_warnings(design: Design, quiet: bool) -> None:
             say(f"Warning: {warning}")
 
 
-def require_folder(path: Path | None) -> None:
+def require_folder(*paths: Path | None) -> None:
     """Refuse a place that cannot be written before an hour of solving, not after it."""
-    if path is None:
+    for path in paths:
+        if path is not None and path.is_dir():
+            raise DataError(f"{str(path)!r} is a folder: name a file in it")
+        if path is not None and not path.parent.is_dir():
+            raise DataError(f"there is no folder {str(path.parent)!r}: make it first")
+
+
+def require_drawable(plot: Path | None) -> None:
+    """Refuse a figure that could not be saved before the solving; no screen is needed."""
+    if plot is None:
         return
-    if path.is_dir():
-        raise DataError(f"{str(path)!r} is a folder: name a file in it")
-    if not path.parent.is_dir():
-        raise DataError(f"there is no folder {str(path.parent)!r}: make it first")
+    require_folder(plot)
+    import matplotlib
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = FigureCanvasBase.get_supported_filetypes()
+    if plot.suffix.lstrip(".").lower() not in known:
+        raise OptionError(f"--plot {plot}: the name must end in one of {', '.join(sorted(known))}")
+    matplotlib.use("Agg")
+
+
+def save_figure(figure: Any, plot: Path) -> None:
+    """Save a figure that was drawn after :func:`require_drawable`, and say so."""
+    figure.savefig(plot, dpi=150)
+    say(f"The figure was saved in {plot}.")
 
 
 @contextmanager
@@ -91,29 +120,6 @@ def noting_interrupts() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, previous)
 
 
-def require_drawable(plot: Path | None) -> None:
-    """Refuse a figure that could not be saved before the solving, not after it.
-
-    Matplotlib is told here to do without a screen.
-    """
-    if plot is None:
-        return
-    require_folder(plot)
-    import matplotlib
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    known = FigureCanvasBase.get_supported_filetypes()
-    if plot.suffix.lstrip(".").lower() not in known:
-        raise OptionError(f"--plot {plot}: the name must end in one of {', '.join(sorted(known))}")
-    matplotlib.use("Agg")
-
-
-def save_figure(figure: Any, plot: Path) -> None:
-    """Save a figure that was drawn after :func:`require_drawable`, and say so."""
-    figure.savefig(plot, dpi=150)
-    say(f"The figure was saved in {plot}.")
-
-
 Tell: TypeAlias = Callable[[int, int, int], None]
 """Called with how many are done, have failed, and there are in all."""
 
@@ -133,6 +139,10 @@ def counting(title: str, what: str, quiet: bool) -> Iterator[Tell | None]:
         yield _lines(title, what)
 
 
+def _counts(done: int, failed: int, total: int, what: str) -> str:
+    return f"{done} of {total} {what}{f', {failed} failed' if failed else ''}"
+
+
 def _lines(title: str, what: str) -> Tell:
     """The first count, the last, and those in between that are some seconds apart."""
     spoken = -_LINE_SECONDS
@@ -140,10 +150,9 @@ def _lines(title: str, what: str) -> Tell:
     def tell(done: int, failed: int, total: int) -> None:
         nonlocal spoken
         now = time.monotonic()
-        if done + failed < total and now - spoken < _LINE_SECONDS:
-            return
-        spoken = now
-        say(f"{title}: {done} of {total} {what}{f', {failed} failed' if failed else ''}")
+        if done + failed == total or now - spoken >= _LINE_SECONDS:
+            spoken = now
+            say(f"{title}: {_counts(done, failed, total, what)}")
 
     return tell
 
@@ -152,27 +161,95 @@ def _lines(title: str, what: str) -> Tell:
 def _bar(title: str, what: str) -> Iterator[Tell]:
     """A bar with counts and the time left."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[counts]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
+    words = TextColumn("{task.description}", markup=False)
+    counts = TextColumn("{task.fields[counts]}")
+    columns = (words, BarColumn(), counts, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task(title, total=None, counts="")
 
         def tell(done: int, failed: int, total: int) -> None:
-            counts = f"{done} of {total} {what}" + (f", {failed} failed" if failed else "")
-            progress.update(bar, total=total, completed=done + failed, counts=counts)
+            said = _counts(done, failed, total, what)
+            progress.update(bar, total=total, completed=done + failed, counts=said)
 
         yield tell
+
+
+# ---------------------------------------------------------------- one printer for every table
+
+WIDTH = 96
+"""Columns used where standard output is not a terminal."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A printed column: its head, and how a row's value becomes text."""
+
+    head: str
+    form: str = "{}"
+    words: bool = False  # words stand at the left, and may be folded
+
+    def cell(self, value: Any) -> str:
+        """The value as text that rich prints as it is; a dash where there is none."""
+        from rich.markup import escape
+
+        if value is None or (isinstance(value, float) and not math.isfinite(value)):
+            return "-"
+        try:
+            text = self.form.format(value)
+        except (TypeError, ValueError):  # a missing value of pandas
+            return "-"
+        number = not isinstance(value, str) and not any(digit in text for digit in "123456789")
+        return escape(text.removeprefix("-") if number else text)
+
+
+def output() -> Console:
+    """Standard output, at most :data:`WIDTH` columns wide and without colours in a file."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=False)
+    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    return console
+
+
+def table(
+    rows: Iterable[Mapping[Any, Any]],
+    columns: Mapping[str, Column],
+    *,
+    title: str | None = None,
+    green: Callable[[Mapping[Any, Any]], bool] = lambda row: False,
+    section: str | None = None,
+    gap: int = 1,
+) -> Table:
+    """Rows under their heads; with ``section`` a line of its own opens each of its values."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(
+        box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False,
+        title=title, title_justify="left",
+    )  # fmt: skip
+    for column in columns.values():
+        side = "left" if column.words else "right"
+        made.add_column(column.head, justify=side, no_wrap=not column.words)  # type: ignore[arg-type]
+    opened = None
+    for row in rows:
+        if section is not None and row[section] != opened:
+            if opened is not None:
+                made.add_section()
+            opened = row[section]
+            made.add_row(f"[bold]{spelt(opened)}[/bold]")
+        cells = [column.cell(row[name]) for name, column in columns.items()]
+        made.add_row(*cells, style="green" if green(row) else "")
+    return made
+
+
+def plain_table(frame: DataFrame) -> Table:
+    """Every column of a frame: names at the left, numbers to four digits at the right."""
+    columns = {}
+    for name in frame.columns:
+        kind = frame[name].dtype.kind
+        form = "{:.4g}" if kind == "f" else "{}"
+        columns[name] = Column(str(name).replace("_", " "), form, words=kind not in "fiu")
+    return table(frame.to_dict("records"), columns)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, get_type_hints
 
 import typer
 
+from milpscore.cli.common import spelt
 from milpscore.core.errors import OptionError
 from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.options import Options
@@ -33,33 +33,7 @@ _OPTION_OF = {
 }
 
 
-class Encoding(StrEnum):
-    """How bins become columns."""
-
-    onehot = "onehot"
-    cumulative = "cumulative"
-
-
-class Missing(StrEnum):
-    """What a missing value means."""
-
-    error = "error"
-    bin = "bin"
-
-
-class ClassWeight(StrEnum):
-    """How the classes weigh."""
-
-    balanced = "balanced"
-
-
-def spelt(name: str) -> str:
-    """A registered name as it is typed on the command line."""
-    return name.replace("_", "-")
-
-
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """A parameter of a command: its default (``...``: there is none), and what Typer is told."""
 
     default: Any
@@ -119,26 +93,8 @@ DATA_FILE = argument("DATA.csv", "CSV file with a header line; commas, semicolon
 WEIGHTS_COLUMN = option(
     DATA_PANEL, "Column with the weights of the rows; it is then no feature.", metavar="COL"
 )
+ClassWeight: TypeAlias = Literal["balanced"]
 CLASS_WEIGHT = option(DATA_PANEL, "Let both classes weigh the same in total.")
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as it was read: X of shape (n, q), y, an unfitted binner or None, and weights."""
-
-    X: Any
-    y: Any
-    binner: Any
-    given: dict[str, Any]  # sample_weight, class_weight and positive, as make_design takes them
-
-    def design(self) -> Design:
-        """The design of the whole table."""
-        from milpscore.data import make_design
-
-        if self.binner is None:
-            return make_design(self.X, self.y, **self.given)
-        found: Design = self.binner.fit_design(self.X, self.y, **self.given)
-        return found
 
 
 @dataclass(frozen=True)
@@ -167,21 +123,24 @@ class DataOptions:
         "feature,threshold. Other columns follow --bins, or stay as they are.",
         metavar="FILE",
     )
-    encoding: Encoding | None = option(
+    encoding: Literal["onehot", "cumulative"] | None = option(
         DATA_PANEL,
         "Bins as one column each (onehot, the default), or a column 'Age >= 40' for each cut "
         "(cumulative).",
     )
-    missing: Missing = option(
+    missing: Literal["error", "bin"] = option(
         DATA_PANEL,
         "Refuse missing values, or give them a column of their own.",
-        default=Missing.error,
+        default="error",
     )
     weights_column: str | None = WEIGHTS_COLUMN
     class_weight: ClassWeight | None = CLASS_WEIGHT
 
-    def read(self) -> Table:
-        """The table; columns are used as they are unless bins or thresholds are asked for."""
+    def read(self) -> tuple[Any, Any, Any, dict[str, Any]]:
+        """X of shape (n, q), y, an unfitted binner or None, and weights as make_design takes them.
+
+        Columns are used as they are unless bins or thresholds are asked for.
+        """
         from milpscore.data import Binner, read_table, read_thresholds
 
         if self.encoding is not None and self.bins is None and self.thresholds is None:
@@ -193,27 +152,33 @@ class DataOptions:
             self.data,
             self.target,
             positive=self.positive,
-            missing=self.missing.value,
+            missing=self.missing,
             weights=self.weights_column,
         )
         binner = None
-        if self.bins is not None or cuts is not None or self.missing is Missing.bin:
+        if self.bins is not None or cuts is not None or self.missing == "bin":
             binner = Binner(
                 self.bins,
                 thresholds=cuts,
-                encoding=(self.encoding or Encoding.onehot).value,
-                missing=self.missing.value,
+                encoding=self.encoding or "onehot",
+                missing=self.missing,
             )
         given = {
             "sample_weight": rest[0] if rest else None,
-            "class_weight": None if self.class_weight is None else self.class_weight.value,
+            "class_weight": self.class_weight,
             "positive": self.positive,
         }
-        return Table(X, y, binner, given)
+        return X, y, binner, given
 
     def design(self) -> Design:
         """The design of the whole table."""
-        return self.read().design()
+        from milpscore.data import make_design
+
+        X, y, binner, given = self.read()
+        if binner is None:
+            return make_design(X, y, **given)
+        found: Design = binner.fit_design(X, y, **given)
+        return found
 
     @property
     def source(self) -> dict[str, Any]:
@@ -221,8 +186,8 @@ class DataOptions:
         return {
             "target": self.target,
             "weights_column": self.weights_column,
-            "class_weight": None if self.class_weight is None else self.class_weight.value,
-            "missing": self.missing.value,
+            "class_weight": self.class_weight,
+            "missing": self.missing,
         }
 
 
@@ -265,7 +230,7 @@ class CardOptions:
         arguments: dict[str, Any] = dict(limits.given)
         for each in arguments:
             require_known(each, known, f"{name} takes no --{spelt(each)}:")
-        for key, value in map(setting, self.settings or ()):
+        for key, value in settings_of(self.settings).items():
             require_known(key, known, f"{name} has no argument")
             if key in arguments:
                 raise OptionError(f"{key} is given twice: keep one of the two")
@@ -298,18 +263,25 @@ def settable(formulation: str) -> tuple[str, ...]:
     return tuple(name for name in names if name not in ("X", "y", *_OPTION_OF))
 
 
-def setting(text: str) -> tuple[str, Any]:
-    """Key and value of one ``--set``; a value that is no JSON is the text itself."""
-    key, equals, value = text.partition("=")
-    key = key.strip()
-    if not equals or not key:
-        raise OptionError(f"--set {text!r}: write key=value, for example --set margin=2")
-    if (name := key.rpartition(".")[2]) in _OPTION_OF:
-        raise OptionError(f"--set {key}: use {_OPTION_OF[name]} instead")
-    try:
-        return key, json.loads(value, parse_constant=_refuse)
-    except ValueError:
-        return key, value.strip()
+def settings_of(
+    texts: Sequence[str] | None, instead: Mapping[str, str] = _OPTION_OF
+) -> dict[str, Any]:
+    """What ``--set`` was given; a value that is no JSON is the text itself."""
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise OptionError(f"--set {text!r}: write key=value, for example --set margin=2")
+        if (name := key.rpartition(".")[2]) in instead:
+            raise OptionError(f"--set {key}: use {instead[name]} instead")
+        if key in found:
+            raise OptionError(f"{key} is given twice: keep one of the two")
+        try:
+            found[key] = json.loads(value, parse_constant=_refuse)
+        except ValueError:
+            found[key] = value.strip()
+    return found
 
 
 def constraints_of(path: Path | None) -> dict[str, Any]:
@@ -374,7 +346,7 @@ class SolveOptions:
     seed: int = SEED
 
     @property
-    def options(self) -> Mapping[str, Any]:
+    def options(self) -> dict[str, Any]:
         """What has no argument of its own."""
         return {"mip_gap": self.mip_gap, "node_limit": self.node_limit, "threads": self.threads}
 

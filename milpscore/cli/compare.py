@@ -1,0 +1,443 @@
+"""``milpscore compare`` and ``demo``: exact beside relaxed beside rounded."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from milpscore.cli.common import (
+    INTERRUPTED,
+    NO_CARD,
+    WIDTH,
+    Column,
+    noting_interrupts,
+    output as standard_output,
+    print_json,
+    require_drawable,
+    require_folder,
+    save_figure,
+    say,
+    spelt,
+    table,
+)
+from milpscore.cli.groups import (
+    MIP_GAP,
+    MODEL_PANEL,
+    NAMES,
+    NODE_LIMIT,
+    OUTPUT_PANEL,
+    PLOT,
+    QUIET,
+    SEED,
+    SOLVE_PANEL,
+    DataOptions,
+    LimitOptions,
+    OutputOptions,
+    constraints_of,
+    option,
+    settings_of,
+)
+from milpscore.core.errors import OptionError
+from milpscore.formulations import FORMULATIONS
+from milpscore.solvers.options import Options
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from rich.console import Console
+    from rich.table import Table
+
+    from milpscore.comparison import Comparison
+    from milpscore.core.design import Design
+
+LEGEND = (
+    "'right' is the share of rows answered rightly, 'whole' that of coefficients that are integers."
+)
+
+
+def compare_command(
+    *,
+    data: DataOptions,
+    limits: LimitOptions,
+    output: OutputOptions,
+    formulations: str = option(
+        MODEL_PANEL,
+        f"Formulations to compare, of {', '.join(NAMES)}.",
+        metavar="NAME,NAME",
+        default="slim,hinge",
+    ),
+    settings: list[str] | None = option(
+        MODEL_PANEL,
+        "An argument of every formulation that has it (l0_penalty=0.01), or of one "
+        "(hinge.margin=2); the value is read as JSON; may be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+    ),
+    constraints: Path | None = option(
+        MODEL_PANEL, "Operational constraints, as for 'milpscore fit'.", metavar="FILE"
+    ),
+    time_limit: float = option(
+        SOLVE_PANEL,
+        "Seconds of solving for the whole table, shared by the formulations; half of it goes "
+        "to cross-validation.",
+        metavar="SECONDS",
+        min=0,
+        default=Options.time_limit,
+    ),
+    cv: int = option(
+        SOLVE_PANEL, "Folds of the cross-validation; 0 for none.", metavar="N", min=0, default=5
+    ),
+    draws: int = option(
+        SOLVE_PANEL,
+        "Draws of the randomised rounding; the best one counts.",
+        metavar="N",
+        min=1,
+        default=100,
+    ),
+    proximal: bool = option(
+        SOLVE_PANEL,
+        "Add the card rounded from a proximal path to each formulation.",
+        "--proximal",
+        default=False,
+    ),
+    roundings: str = option(
+        SOLVE_PANEL,
+        "More roundings, a row each: derandomised, local_search, hill_climbing, golovin, ...",
+        metavar="LIST",
+        default="",
+    ),
+    mip_gap: float = MIP_GAP,
+    node_limit: int | None = NODE_LIMIT,
+    seed: int = SEED,
+    plot: Path | None = PLOT,
+    report: Path | None = option(
+        OUTPUT_PANEL,
+        "Write an HTML page: the card of the first formulation, its proof, and the table.",
+        metavar="FILE",
+    ),
+) -> None:
+    """Set exact programs beside their LP relaxations and rounded cards.
+
+    Each formulation gets four rows: the exact integer program, its LP,
+    the best of N randomised roundings of that LP, and its nearest rounding.
+    """
+    from milpscore.comparison import compare
+
+    names = [FORMULATIONS.name_of(name.strip()) for name in formulations.split(",") if name.strip()]
+    common, own = _arguments(names, settings, limits)
+    common |= constraints_of(constraints)
+    require_drawable(plot)
+    require_folder(report)
+    X, y, binner, given = data.read()
+    with noting_interrupts() as interrupted:
+        started = time.perf_counter()
+        answer = compare(
+            X,
+            y,
+            formulations=names,
+            arguments=own,
+            binner=binner,
+            **given,
+            time_limit=time_limit,
+            n_draws=draws,
+            cv=cv,
+            proximal=proximal,
+            roundings=[name.strip() for name in roundings.split(",") if name.strip()],
+            random_state=seed,
+            progress=output.progress,
+            options={"mip_gap": mip_gap, "node_limit": node_limit},
+            **common,
+        )
+        seconds = time.perf_counter() - started
+    _show(answer, seconds, output.json)
+    if plot is not None:
+        from milpscore.plots import comparison_figure
+
+        save_figure(comparison_figure(answer), plot)
+    if report is not None:
+        _write_page(answer, report, seed, data.target)
+    if interrupted.is_set():
+        raise typer.Exit(INTERRUPTED)
+    if (answer.table["claim"] == "none").all():
+        raise typer.Exit(NO_CARD)
+
+
+def _arguments(
+    names: Sequence[str], settings: Sequence[str] | None, limits: LimitOptions
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Arguments for every formulation that has them, and those of single ones."""
+    common: dict[str, Any] = dict(limits.given)
+    own: dict[str, dict[str, Any]] = {}
+    for key, value in settings_of(settings).items():
+        owner, dot, argument = key.rpartition(".")
+        name = FORMULATIONS.name_of(owner) if dot else ""
+        if dot and name not in names:
+            raise OptionError(f"--set {key}: {owner} is not among --formulations")
+        place = own.setdefault(name, {}) if dot else common
+        if argument in place:
+            raise OptionError(f"{key} is given twice: keep one of the two")
+        place[argument] = value
+    return common, own
+
+
+def _show(answer: Comparison, seconds: float, as_json: bool) -> None:
+    """Print the table, and why a formulation, or a rounding asked for by name, has no card."""
+    from milpscore.comparison.answers import KINDS
+
+    frame = answer.table
+    if as_json:
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        print_json({"table": rows, "design_columns": list(answer.names), "seconds": seconds})
+        return
+    console = standard_output()
+    console.print(comparison(frame, console.width))
+    console.print()
+    told = (frame["kind"] == "exact") | ~frame["kind"].isin(KINDS)
+    without = frame[(frame["claim"] == "none") & told & (frame["message"] != "")]
+    for row in without.to_dict("records"):
+        kind = "" if row["kind"] == "exact" else f", {spelt(row['kind'])}"
+        console.print(f"{spelt(row['formulation'])}{kind}: {row['message']}", markup=False)
+    console.print(f"{seconds:.1f} s. {LEGEND}")
+
+
+def _write_page(answer: Comparison, path: Path, seed: int, target: str) -> None:
+    """The page about the card of the first exact program that has one."""
+    from milpscore.report import report
+    from milpscore.scorecard import certified_card
+
+    for name, program in answer.programs.items():
+        result, statement = answer.results[name, "exact"], program.statement
+        if result.card is not None:
+            title = f"{target}, scored by {spelt(name)}"
+            card = certified_card(statement.design, result, title, statement=statement)
+            report(
+                card, statement.design, path=path, statement=statement, comparison=answer,
+                random_state=seed,
+            )  # fmt: skip
+            say(f"The report was saved in {path}.")
+            return
+    say("No report was written: no exact program has a card.")
+
+
+def comparison(frame: DataFrame, width: int) -> Table:
+    """The rows of a comparison with the columns a person reads first; narrow where it must be."""
+    held_out = frame["cv_accuracy"].notna().any()
+    columns = {
+        "program": Column("program"),
+        "said": Column("claim"),
+        "objective": Column("objective", "{:.5f}"),
+        "bound": Column("bound", "{:.5f}"),
+        "distance": Column("gap"),
+        "integrity": Column("whole", "{:.0%}"),
+        "terms": Column("terms", "{:.0f}"),
+        "train_accuracy": Column("right", "{:.1%}"),
+        **(
+            {"cv_accuracy": Column("held out", "{:.1%}")}
+            if held_out
+            else {"solve_seconds": Column("time", "{:.2f} s")}
+        ),
+    }
+    rows = frame.to_dict("records")
+    gap = Column("", "{:.1%}")
+    for row in rows:
+        card = row["kind"] != "relaxed"  # the one kind of row that is no card
+        row["program"] = f"  {spelt(row['kind']) if card else 'LP relaxation'}"
+        row["said"] = str(row["claim"]) if card else "bound"
+        row["distance"] = gap.cell(row["gap"]) if card else ""
+    made = table(
+        rows,
+        columns,
+        green=lambda row: row["said"] == "optimal" and row["kind"] == "exact",
+        section="formulation",
+        gap=1 if width >= WIDTH else 0,
+    )
+    made.columns[0].justify = made.columns[1].justify = "left"
+    return made
+
+
+# ---------------------------------------------------------------- the demo
+
+MAX_POINTS, MAX_TERMS, PER_TERM = 5, 5, Fraction(1, 1000)
+
+
+class Part(NamedTuple):
+    """One formulation of the demo: its arguments, its share of the seconds, and what it does."""
+
+    formulation: str
+    arguments: dict[str, Any]
+    share: float
+    words: str
+    on_deciles: bool = False
+
+
+_BOX = {"coef_min": 0, "coef_max": MAX_POINTS, "max_terms": MAX_TERMS}
+PARTS = (
+    Part(
+        "slim",
+        {**_BOX, "l0_penalty": float(PER_TERM)},
+        0.4,
+        f"fewest errors; points 0 to {MAX_POINTS}, at most {MAX_TERMS} columns, "
+        f"{float(PER_TERM)} for each",
+    ),
+    Part("hinge", {**_BOX, "margin": 4}, 0.2, "hinge loss with margin 4; the same points"),
+    Part(
+        "sparse_rounding",
+        {"max_terms": MAX_TERMS},
+        0.2,
+        f"hinge loss; points -1, 0 or 1, at most {MAX_TERMS} columns",
+    ),
+    Part(
+        "fused_lasso",
+        {"lam": 0.01},
+        0.2,
+        "hinge loss on the deciles; neighbouring bins of equal points merge",
+        on_deciles=True,
+    ),
+)
+
+
+def demo_command(
+    *,
+    time_limit: float = option(
+        SOLVE_PANEL,
+        "Seconds of solving, all programs together.",
+        metavar="SECONDS",
+        min=0,
+        default=Options.time_limit,
+    ),
+    quiet: bool = QUIET,
+) -> None:
+    """Certify a score on breast-cancer data; no file and no network needed.
+
+    An integer card with its certificate, and beside it the LP relaxations
+    and the rounded relaxations of four formulations.
+    """
+    import pandas as pd
+
+    from milpscore.comparison import compare
+
+    started = time.perf_counter()
+    console = standard_output()
+    steps, deciles = _designs()
+    console.print("\n[bold]An integer score with its certificate[/bold]\n")
+    console.print(_labelled(_about(steps)))
+    with noting_interrupts() as interrupted:
+        answers: list[Comparison] = []
+        for part in PARTS:
+            answer = compare(
+                deciles if part.on_deciles else steps,
+                formulations=[part.formulation],
+                time_limit=time_limit * part.share,
+                cv=None,
+                progress=False if quiet else None,
+                **part.arguments,
+            )
+            if not answers:
+                _show_card(console, steps, answer)
+            answers.append(answer)
+            if interrupted.is_set():
+                break
+    console.print("\n[bold]Exact beside relaxed beside rounded[/bold]\n")
+    frame = pd.concat([answer.table for answer in answers], ignore_index=True)
+    console.print(comparison(frame, console.width))
+    console.print()
+    solved = PARTS[: len(answers)]
+    console.print(_labelled((spelt(part.formulation), part.words) for part in solved))
+    # the roundings' seconds contain the LP's
+    solving = frame.loc[frame["kind"].isin(["exact", "relaxed"]), "solve_seconds"].sum()
+    console.print(
+        "\nThe LP relaxation gives a bound, its roundings (the best of 100 randomised ones, and "
+        f"the nearest) give cards, and the exact program closes the gap. {LEGEND}\n\nSolving took "
+        f"{solving:.1f} s, everything {time.perf_counter() - started:.1f} s. "
+        "Your own data: milpscore fit DATA.csv --target COL\n",
+        markup=False,
+    )
+    if interrupted.is_set():
+        raise typer.Exit(INTERRUPTED)
+
+
+def _designs() -> tuple[Design, Design]:
+    """The ten "worst" measurements, cut at tertiles (steps) and at deciles (one-hot bins)."""
+    from sklearn.datasets import load_breast_cancer
+
+    from milpscore.data import Binner
+
+    data = load_breast_cancer(as_frame=True)
+    X = data.data.filter(regex="^worst")
+    y = data.target.map(dict(enumerate(data.target_names)))
+    return (
+        Binner(3, encoding="cumulative").fit_design(X, y, positive="malignant"),
+        Binner(10).fit_design(X, y, positive="malignant"),
+    )
+
+
+def number_of_cards(columns: int) -> int:
+    """Ways to give 1 to ``MAX_POINTS`` points to at most ``MAX_TERMS`` of the columns."""
+    return sum(math.comb(columns, k) * MAX_POINTS**k for k in range(MAX_TERMS + 1))
+
+
+def least_errors(bound: float, rows: int) -> int:
+    """Errors that every card makes whose objective errors/rows + terms/1000 reaches ``bound``.
+
+    At most ``MAX_TERMS`` terms are paid for; the bound is lowered by what rounding may have added.
+    """
+    least = (bound - 1e-9 - float(PER_TERM) * MAX_TERMS) * rows
+    return math.ceil(least) if least > 0 else 0
+
+
+def _about(design: Design) -> Iterable[tuple[str, str]]:
+    """Data and program in two sentences each."""
+    rows, columns = design.shape
+    malignant = int((design.y > 0).sum())
+    yield (
+        "Data",
+        f"{rows} tumours, {malignant} of them malignant (scikit-learn's breast-cancer data). The "
+        f"ten 'worst' measurements are cut at their tertiles into {columns} columns such as "
+        f"'{design.names[0]}'; {len(design.merged.y)} rows are distinct.",
+    )
+    yield (
+        "Program",
+        f"slim, a mixed-integer program: whole points from 0 to {MAX_POINTS} for at most "
+        f"{MAX_TERMS} columns, and a threshold, with the least objective: errors / {rows} + "
+        f"{float(PER_TERM)} x columns.",
+    )
+
+
+def _show_card(console: Console, design: Design, answer: Comparison) -> None:
+    """The card of the first part, and what a person may conclude from its bound."""
+    from milpscore.scorecard import certified_card
+
+    exact, relaxed = answer.results["slim", "exact"], answer.results["slim", "relaxed"]
+    if exact.card is None:
+        console.print(f"\nNo card: {exact.message}", markup=False)
+        return
+    statement = answer.programs["slim"].statement
+    card = certified_card(design, exact, "Is the tumour malignant?", statement=statement)
+    console.print(f"\n{card.to_text()}\n", markup=False)
+    console.print("[bold]What is proved[/bold]\n")
+    rows, errors = len(design.y), card.certificate["errors"]
+    proved, weak = least_errors(exact.dual_bound, rows), least_errors(relaxed.dual_bound, rows)
+    end = "." if proved >= errors else f"; whether one errs on {proved} to {errors - 1} is open."
+    console.print(
+        f"This card errs on {errors} of {rows} tumours, counted again on the raw data. Of the "
+        f"{number_of_cards(design.shape[1]):,} ways to give out the points, each with every "
+        f"threshold, none errs on fewer than {proved}{end} The LP relaxation alone proves no more "
+        f"than {weak}. The solver needed {exact.nodes} nodes and {exact.solve_seconds:.1f} s.",
+        markup=False,
+    )
+
+
+def _labelled(lines: Iterable[tuple[str, str]]) -> Table:
+    """Labels at the left, their folded texts at the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for label, text in lines:
+        grid.add_row(Text(label), Text(text))
+    return grid

@@ -1,0 +1,411 @@
+"""``milpscore path``: penalised linear models over many penalty weights, each with its gap."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import typer
+
+from milpscore.cli.common import (
+    INTERRUPTED,
+    Column,
+    Tell,
+    counting,
+    output as standard_output,
+    print_json,
+    require_drawable,
+    save_figure,
+    say,
+    spelt,
+    table,
+    tell_warnings,
+)
+from milpscore.cli.groups import (
+    MODEL_PANEL,
+    PLOT,
+    SEED,
+    SOLVE_PANEL,
+    DataOptions,
+    OutputOptions,
+    option,
+    settings_of,
+)
+from milpscore.core.errors import DataError, OptionError
+from milpscore.losses.registry import EXACT_ONLY, LOSSES
+from milpscore.penalties import PENALTIES
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from rich.table import Table
+
+    from milpscore.core.design import Design
+    from milpscore.core.statement import ProxPenalty
+    from milpscore.proximal import FacetsGrid, ProximalPath
+
+Found: TypeAlias = "ProximalPath | FacetsGrid"
+
+_SETS = {"box", "sparse_hull"}
+"""Penalties without a weight lam: a set makes no path."""
+
+_NOT_FOR_TWO_CLASSES = EXACT_ONLY | {"multinomial", "poisson", "squared"}
+_BY_OPTION = {
+    "lam": "--lams",
+    "gamma": "--gamma",
+    "expert": "--expert-features",
+    "blocks": "--bins",
+}
+
+
+def penalty_names() -> list[str]:
+    """Penalties with a weight lam."""
+    return [spelt(name) for name in PENALTIES if name not in _SETS]
+
+
+def loss_names() -> list[str]:
+    """The smooth losses of two classes."""
+    return [spelt(name) for name in LOSSES if name not in _NOT_FOR_TWO_CLASSES]
+
+
+def path_command(
+    *,
+    data: DataOptions,
+    penalty: str = option(
+        MODEL_PANEL, f"One of {', '.join(penalty_names())}.", metavar="NAME", default=...
+    ),
+    output: OutputOptions,
+    loss: str = option(
+        MODEL_PANEL, f"One of {', '.join(loss_names())}.", metavar="NAME", default="logistic"
+    ),
+    gamma: float | None = option(
+        MODEL_PANEL,
+        "Unit of the coefficients for the Facets penalties (default 1).",
+        metavar="UNIT",
+    ),
+    expert_features: str | None = option(
+        MODEL_PANEL,
+        "Features an expert knows to matter, for eye and naive-credibility.",
+        metavar="A,B,C",
+    ),
+    settings: list[str] | None = option(
+        MODEL_PANEL,
+        "Any other argument of the penalty, its value read as JSON (eps=0.05, l1_ratio=0.5, "
+        "alpha=\\[1,2,2]); may be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+    ),
+    n_lams: int = option(SOLVE_PANEL, "Models on the path.", metavar="N", min=1, default=30),
+    ratio: float = option(
+        SOLVE_PANEL,
+        "The last lam as a share of the first, where the model is just null.",
+        metavar="SHARE",
+        default=0.01,
+    ),
+    lams: str | None = option(
+        SOLVE_PANEL,
+        "The lams themselves (l2 and weighted-l2 need them: no lam makes those null).",
+        metavar="L,L,L",
+    ),
+    grid: str | None = option(
+        SOLVE_PANEL,
+        "A grid in place of a path: A values of lam/gamma times C of gamma, say 24x100; for "
+        "penalties with a unit gamma and a first slope of lam/gamma, such as facets.",
+        metavar="AxC",
+    ),
+    tol: float = option(
+        SOLVE_PANEL, "Relative duality gap at which a model is done.", metavar="GAP", default=1e-6
+    ),
+    cv: int = option(
+        SOLVE_PANEL,
+        "Folds of a cross-validation, cut points held fixed; 0 for none.",
+        metavar="N",
+        min=0,
+        default=0,
+    ),
+    jobs: int = option(
+        SOLVE_PANEL, "Processes for a grid; -1 for all cores.", metavar="N", default=1
+    ),
+    seed: int = SEED,
+    plot: Path | None = PLOT,
+) -> None:
+    """Fit penalised linear models over many penalty weights.
+
+    Coefficients are real numbers, not yet points; every model comes with
+    its relative duality gap.
+    """
+    from milpscore import proximal
+
+    shape = None if grid is None else _grid_shape(grid, gamma, lams)
+    chosen = _loss_key(loss)
+    weights = None if lams is None else _numbers(lams)
+    require_drawable(plot)
+    design = data.design()
+    tell_warnings(design, output.quiet)
+    given = {"gamma": gamma, "expert": expert_features, **settings_of(settings, _BY_OPTION)}
+    binned = data.bins is not None or data.thresholds is not None
+    make = _penalty_maker(penalty, design, given, binned)
+    if shape is not None:
+        _require_unit(penalty, make)
+    common: dict[str, Any] = {
+        "sample_weight": design.weight,
+        "loss": chosen,
+        "penalty": make,
+        "tol": tol,
+        "cv": cv or None,
+        "random_state": seed,
+    }
+    started = time.perf_counter()
+    found: Found
+    try:
+        with counting("fitting", "models", output.quiet or not sys.stderr.isatty()) as tell:
+            common["progress"] = None if tell is None else _without_failures(tell)
+            if shape is None:
+                found = proximal.path(
+                    design.X, design.y, lams=weights, n_lams=n_lams, ratio=ratio, **common
+                )
+            else:
+                found = proximal.facets_grid(
+                    design.X, design.y, n_alpha=shape[0], n_gamma=shape[1], n_jobs=jobs, **common
+                )
+    except KeyboardInterrupt:
+        say("Interrupted: a path cannot be resumed; ask for fewer models, or a larger --tol.")
+        raise typer.Exit(INTERRUPTED) from None
+    found = _with_terms(found, design)
+    seconds = time.perf_counter() - started
+    if output.json:
+        print_json(_report(found, design, penalty, chosen, seconds))
+    else:
+        _print(found, seconds)
+    _tell_unfinished(found.table, tol)
+    if plot is not None:
+        save_figure(_figure(found, design, gamma), plot)
+
+
+# ---------------------------------------------------------------- what was asked for
+
+
+def _loss_key(name: str) -> str:
+    """The registry's name of a loss as it was typed."""
+    if (found := LOSSES.name_of(name)) in _NOT_FOR_TWO_CLASSES:
+        raise OptionError(
+            f"the loss {found} is not smooth or not of two classes; use {', '.join(loss_names())}"
+        )
+    return found
+
+
+def _grid_shape(text: str, gamma: float | None, lams: str | None) -> tuple[int, int]:
+    """Both numbers of ``--grid 24x100``."""
+    found = re.fullmatch(r"([1-9]\d{0,4})x([1-9]\d{0,4})", text.strip().lower())
+    if found is None:
+        raise OptionError(f"--grid {text!r}: write two whole numbers, for example 24x100")
+    if gamma is not None or lams is not None:
+        which = "--gamma" if gamma is not None else "--lams"
+        raise OptionError(f"{which} and --grid exclude each other: the grid chooses its own")
+    return int(found[1]), int(found[2])
+
+
+def _without_failures(tell: Tell) -> Callable[[int, int], None]:
+    """A path counts models that are done; none of them fails."""
+    return lambda done, total: tell(done, 0, total)
+
+
+def _numbers(text: str) -> list[float]:
+    """The numbers of ``--lams``."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise OptionError(f"--lams {text!r}: write numbers with commas, say 1,0.1,0.01") from None
+
+
+def _penalty_maker(
+    name: str, design: Design, asked: dict[str, Any], binned: bool
+) -> Callable[..., ProxPenalty]:
+    """What makes the penalty from lam (and gamma, where a grid varies it); tried once."""
+    if (found := PENALTIES.name_of(name)) in _SETS:
+        raise OptionError(f"{spelt(found)} is a set without a weight lam, and makes no path")
+    made, name = PENALTIES[found], spelt(found)
+    known = dict(list(inspect.signature(made).parameters.items())[1:])
+    given = {key: value for key, value in asked.items() if value is not None}
+    for key in given.keys() - known.keys():
+        if key in ("gamma", "expert"):
+            raise OptionError(f"{name} takes no {_BY_OPTION[key]}: leave it out")
+        takes = ", ".join(k for k in known if k not in _BY_OPTION) or "none"
+        raise OptionError(f"{name} has no argument {key!r} for --set; it has {takes}")
+    if "expert" in given:
+        given["expert"] = _known_columns(design, given["expert"])
+    if "blocks" in known:
+        given |= _blocks(name, design, "weights" in given, binned)
+    for key, parameter in known.items():
+        if parameter.default is parameter.empty and key not in given:
+            instead = f"{_BY_OPTION[key]} A,B,C" if key in _BY_OPTION else f"--set {key}=VALUE"
+            raise OptionError(f"{name} needs {key}: add {instead}")
+
+    def make(lam: float, unit: float | None = None) -> ProxPenalty:
+        of: ProxPenalty = made(lam, **(given if unit is None else {**given, "gamma": unit}))
+        return of
+
+    try:
+        make(1.0)
+    except TypeError as error:
+        raise OptionError(f"{name}: an argument is of the wrong kind ({error})") from error
+    return make
+
+
+def _require_unit(name: str, make: Callable[..., ProxPenalty]) -> None:
+    """Refuse a grid of a penalty whose first slope is not lam / gamma."""
+    import numpy as np
+
+    try:
+        slope = make(1.0, 2.0).lambda_max(np.ones(1))
+    except TypeError:  # it takes no gamma
+        slope = np.nan
+    if slope != 2.0:
+        raise OptionError(f"--grid is for penalties such as facets: {name} has no unit gamma")
+
+
+def _known_columns(design: Design, expert: str) -> list[float]:
+    """1 for every column of the features named, 0 else."""
+    wanted = [part.strip() for part in expert.split(",") if part.strip()]
+    features = {column.feature for column in design.columns}
+    for one in wanted:
+        if one not in features and one not in design.names:
+            close = get_close_matches(one, sorted(features), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "names are those of the columns."
+            raise DataError(f"--expert-features: there is no feature {one!r}; {hint}")
+    return [float(bool({c.feature, c.name} & set(wanted))) for c in design.columns]
+
+
+def _blocks(name: str, design: Design, weighted: bool, binned: bool) -> dict[str, Any]:
+    """Blocks of the design; binarsity's weights from the rows in each bin unless there are some."""
+    if not binned or not design.blocks:
+        raise OptionError(f"{name} needs bins: add --bins N or --thresholds FILE")
+    if sum(map(len, design.blocks)) != design.shape[1]:
+        inside = {j for block in design.blocks for j in block}
+        outside = next(column for j, column in enumerate(design.columns) if j not in inside)
+        raise OptionError(
+            f"{name} needs every feature in one-hot bins, and {outside.feature!r} is not: "
+            "use --bins N, without --encoding cumulative and --missing bin"
+        )
+    if weighted or name != "binarsity":
+        return {"blocks": design.blocks}
+    from milpscore.penalties import data_driven_weights
+
+    rows = design.weight @ design.X
+    weights = data_driven_weights([rows[list(block)] for block in design.blocks], design.blocks)
+    # only their proportions are given by the theory: lam reads best where the largest weight is 1
+    return {"blocks": design.blocks, "weights": weights / weights.max()}
+
+
+# ---------------------------------------------------------------- what came of it
+
+
+def _with_terms(found: Found, design: Design) -> Found:
+    """The same, its terms counted as everywhere: raw features; ``nonzeros`` counts columns."""
+    w = found.coefficients
+    by_model = w.transpose(1, 0, 2).reshape(-1, w.shape[2]) if w.ndim == 3 else w
+    terms = [design.count_terms(row) for row in by_model]
+    return replace(found, table=found.table.assign(nonzeros=found.table["terms"], terms=terms))
+
+
+def _report(
+    found: Found, design: Design, penalty: str, loss: str, seconds: float
+) -> dict[str, Any]:
+    """The object of ``--json``: coefficients in the order of ``design_columns``."""
+    frame, path = found.table, {}
+    if "alpha" not in frame:
+        path["coefficients"] = found.coefficients.tolist()
+        path["intercepts"] = found.intercepts.tolist()
+    return {
+        "penalty": penalty.replace("-", "_"),
+        "loss": loss,
+        "table": frame.to_dict("records"),
+        "models": len(frame),
+        "null": int(frame["null"].sum()),
+        "integral": int(frame["integral"].sum()),
+        "worst_gap": float(frame["gap"].max()),
+        "n_rows": int((design.weight > 0).sum()),
+        "n_columns": design.shape[1],
+        "classes": list(design.classes),
+        "design_columns": list(design.names),
+        "fingerprint": design.fingerprint,
+        "seconds": seconds,
+        **path,
+    }
+
+
+_COLUMNS = {
+    "lam": Column("lam", "{:.4g}"),
+    "alpha": Column("alpha", "{:.4g}"),
+    "gamma": Column("gamma", "{:.4g}"),
+    "terms": Column("terms", "{:d}"),
+    "integrity": Column("whole", "{:.0%}"),
+    "loss": Column("loss", "{:.5f}"),
+    "objective": Column("objective", "{:.5f}"),
+    "gap": Column("gap", "{:.1e}"),
+    "cv_accuracy": Column("held out", "{:.1%}"),
+    "cv_auc": Column("AUC", "{:.3f}"),
+    "seconds": Column("seconds", "{:.3f}"),
+}
+_BEST = 10
+
+
+def _print(found: Found, seconds: float) -> None:
+    """What a person reads: the path's table, or the best models of a grid."""
+    console, frame = standard_output(), found.table
+    if "alpha" not in frame:
+        console.print(_table(frame))
+    else:
+        console.print(
+            f"{len(frame)} models: {int(frame['null'].sum())} null, "
+            f"{int(frame['integral'].sum())} with whole coefficients only (in units of gamma)."
+        )
+        # the best with whole coefficients only, of all where none is whole: best held out where
+        # there was a cross-validation, else of least loss
+        whole = frame[frame["integral"]]
+        chosen = whole if len(whole) else frame[~frame["null"]]
+        held_out = "cv_accuracy" in frame
+        by = ["cv_accuracy" if held_out else "loss", "terms"]
+        best = chosen.sort_values(by, ascending=[not held_out, True], kind="stable").head(_BEST)
+        console.print(_table(best, f"The best {len(best)} {'of them' if len(whole) else 'models'}"))
+    console.print(
+        f"{seconds:.1f} s. 'whole' is the share of whole coefficients, 'gap' the relative duality "
+        "gap: the objective lies at most that much above its optimum."
+    )
+
+
+def _table(frame: DataFrame, title: str | None = None) -> Table:
+    """One line a model; whole models are green."""
+    columns = {name: column for name, column in _COLUMNS.items() if name in frame}
+    rows = frame.to_dict("records")
+    return table(rows, columns, title=title, green=lambda row: bool(row["integral"]))
+
+
+def _tell_unfinished(frame: DataFrame, tol: float) -> None:
+    """Say how many models did not reach the gap asked for."""
+    reached = frame["termination"].isin(["gap_reached", "converged"])
+    if not reached.all():
+        say(
+            f"Warning: {int((~reached).sum())} of {len(frame)} models stopped with a gap above "
+            f"{tol:g}, the worst {frame['gap'].max():.1e}: raise --tol, or scale the columns."
+        )
+
+
+def _figure(found: Found, design: Design, gamma: float | None) -> Any:
+    """The figure of a path or of a grid."""
+    from milpscore import plots
+    from milpscore.proximal import ProximalPath
+
+    if not isinstance(found, ProximalPath):
+        return plots.facets_heat_maps(found)
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(8.5, 5.0), layout="constrained")
+    plots.regularisation_path(found, ax, names=design.names, unit=gamma)
+    return figure
