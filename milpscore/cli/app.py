@@ -11,8 +11,7 @@ from typer.core import TyperGroup
 
 from milpscore._version import __version__
 from milpscore.cli.common import complain
-from milpscore.core.errors import MilpscoreError
-from milpscore.core.registry import Registry
+from milpscore.core.errors import MilpscoreError, Registry
 
 # Typer makes only this one of its usage errors public; the others share its base.
 _UsageError: Any = typer.BadParameter.__base__
