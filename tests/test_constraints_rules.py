@@ -151,7 +151,7 @@ def test_balanced_classes_do_not_move_a_rate() -> None:
 )
 @pytest.mark.parametrize("encoding", ["onehot", "cumulative"])
 def test_subgroups(where: Any, rows: Any, encoding: str) -> None:
-    from milpscore.constraints.errors import plain_where, rows_where
+    from milpscore.constraints.rules import plain_where, rows_where
 
     t = table()
     binner = Binner(thresholds={"Age": [30, 45]}, n_bins=None, encoding=encoding)
@@ -168,7 +168,7 @@ def test_subgroups(where: Any, rows: Any, encoding: str) -> None:
 
 
 def test_missing_values_belong_to_no_side_of_a_cut() -> None:
-    from milpscore.constraints.errors import rows_where
+    from milpscore.constraints.rules import rows_where
 
     t = table().assign(Age=[np.nan, *range(21, 64, 4)])
     for encoding in ("onehot", "cumulative"):

@@ -36,8 +36,7 @@ from milpscore.data import make_design
 from milpscore.estimators import FormulationClassifier, PenalisedClassifier, SlimClassifier
 from milpscore.fitting import fit_card
 from milpscore.formulations import FORMULATIONS, hinge
-from milpscore.formulations.building import allowed, as_design, builder, intercept_rule
-from milpscore.formulations.model import CardModel
+from milpscore.formulations.building import CardModel, allowed, as_design, builder, intercept_rule
 from milpscore.losses import LINKS, LOSSES, Hinge, Logistic
 from milpscore.penalties import L1, PENALTIES
 from milpscore.penalties.ramps import Ramps, Separable

@@ -22,7 +22,7 @@ from milpscore.core.errors import NotApplicableError, OptionError, SolverError
 from milpscore.core.result import Termination
 from milpscore.formulations import hinge, risk_score, slim
 from milpscore.pools import Pool, pareto, pool
-from milpscore.pools.figures import recheck
+from milpscore.pools.nearly_best import recheck
 from milpscore.solvers.tree import risk
 from milpscore.solvers.tree.answer import Limits
 from milpscore.solvers.tree.relaxation import Relaxation

@@ -1,5 +1,4 @@
-from ._certificate import Certificate as Certificate
-from ._certify import certify as certify
+from ._certificate import Certificate as Certificate, certify as certify
 from ._verify import (
     Part as Part,
     Verification as Verification,

@@ -1,5 +1,10 @@
-from ._base import Constraint as Constraint, apply_constraints as apply_constraints
-from ._cards import (
+from ._registry import (
+    CONSTRAINTS as CONSTRAINTS,
+    make_constraint as make_constraint,
+    read_constraints as read_constraints,
+)
+from .parts import Constraint as Constraint, apply_constraints as apply_constraints
+from .rules import (
     AtLeast as AtLeast,
     AtMost as AtMost,
     EitherOr as EitherOr,
@@ -7,15 +12,12 @@ from ._cards import (
     Exclude as Exclude,
     Implies as Implies,
     Include as Include,
+    MaxErrors as MaxErrors,
     MaxFeatures as MaxFeatures,
+    MaxFPR as MaxFPR,
+    MinTPR as MinTPR,
     Monotone as Monotone,
     Range as Range,
     Sign as Sign,
     TotalRange as TotalRange,
 )
-from ._registry import (
-    CONSTRAINTS as CONSTRAINTS,
-    make_constraint as make_constraint,
-    read_constraints as read_constraints,
-)
-from .errors import MaxErrors as MaxErrors, MaxFPR as MaxFPR, MinTPR as MinTPR

@@ -17,7 +17,7 @@ from milpscore.core.errors import (
 )
 
 if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
-    from milpscore.constraints._base import Constraint
+    from milpscore.constraints.parts import Constraint
 
 CONSTRAINTS: Registry[type[Constraint]] = Registry(
     "constraint",

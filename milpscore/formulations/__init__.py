@@ -1,4 +1,4 @@
-"""One program a file: Pyomo for LP and MILP, CVXPY for cones. A formulation knows no solver."""
+"""Pyomo for LP and MILP, CVXPY for cones. A formulation knows no solver."""
 
 import lazy_loader as lazy
 

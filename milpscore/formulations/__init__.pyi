@@ -10,16 +10,19 @@ from ._conic_penalties import (
     weighted_l1 as weighted_l1,
     weighted_l2 as weighted_l2,
 )
-from ._facets_hinge import facets_hinge as facets_hinge
 from ._fused_lasso import (
     fused_lasso as fused_lasso,
     fused_lasso_by_feature as fused_lasso_by_feature,
 )
-from ._hinge import hinge as hinge
+from ._hinge import (
+    convex_rounding as convex_rounding,
+    facets_hinge as facets_hinge,
+    hinge as hinge,
+    sparse_rounding as sparse_rounding,
+)
 from ._registry import (
     CONIC_FORMULATIONS as CONIC_FORMULATIONS,
     FORMULATIONS as FORMULATIONS,
 )
 from ._risk_score import risk_score as risk_score
-from ._rounding import convex_rounding as convex_rounding, sparse_rounding as sparse_rounding
 from ._slim import slim as slim

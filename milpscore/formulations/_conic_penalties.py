@@ -17,8 +17,8 @@ from milpscore.core.program import Program
 from milpscore.core.statement import LAM
 from milpscore.data.columns import expert_vector
 from milpscore.formulations._conic import ConicData, conic_builder
-from milpscore.formulations._facets_hinge import facets_hinge
 from milpscore.formulations._fused_lasso import neighbours, whole_points
+from milpscore.formulations._hinge import facets_hinge
 from milpscore.formulations.building import refuse_if_too_large
 from milpscore.losses import Hinge
 from milpscore.penalties import (

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
-from milpscore.constraints import Constraint
 from milpscore.constraints.parts import (
     AppliedConstraint,
     Ordered,
@@ -20,69 +17,22 @@ from milpscore.constraints.parts import (
     Totals,
     Used,
     Wrong,
+    wrong_rows,
 )
-from milpscore.core.card import Card, GridTotals, card_totals
+from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError
-from milpscore.core.statement import RULES, InterceptRule, Statement
-from milpscore.formulations.building import INTEGRALITY_TOLERANCE, Ranges, linear
-from milpscore.losses import ZeroOne
+from milpscore.core.statement import RULES, Statement
+from milpscore.formulations.building import (
+    INTEGRALITY_TOLERANCE,
+    PointVariables,
+    Ranges,
+    linear,
+)
 
 Group = tuple[int, ...]
-Constraints = Iterable[Constraint]
 
 _LARGE_COST = 1e4
-
-
-@dataclass(frozen=True, eq=False)
-class PointVariables:
-    """How a model holds the points: w_j = sum_s signs_s x_{j s}, x in the order of the columns."""
-
-    variables: Sequence[Any]
-    signs: FloatArray = field(default_factory=lambda: np.ones(1))
-
-    def linear(self, factors: FloatArray) -> Any:
-        """sum_j factors_j w_j, factors of shape (p,)."""
-        spread = np.repeat(factors, len(self.signs)) * np.tile(self.signs, len(factors))
-        return linear(self.variables, spread)
-
-    def of(self, j: int) -> Any:
-        """w_j."""
-        factors = np.zeros(len(self.variables) // len(self.signs))
-        factors[j] = 1.0
-        return self.linear(factors)
-
-
-def limits_errors(statement: Statement) -> bool:
-    """Whether some constraint limits errors."""
-    return any(each.limits_answers for each in statement.constraints)
-
-
-def reach_every_cut(
-    rule: InterceptRule, ranges: tuple[FloatArray, FloatArray], bounds: Sequence[float] | None
-) -> InterceptRule:
-    """Intercepts widened so that every way to cut the rows is among them, unless bounds are given.
-
-    Where errors are limited the best intercept may lie far from the one of least loss.
-    """
-    if bounds is not None or rule.kind == "zero":
-        return rule
-    smallest, largest = ranges
-    lower = min(rule.lower, Fraction(math.floor(-float(largest.max(initial=0.0))) - 1))
-    upper = max(rule.upper, Fraction(math.ceil(-float(smallest.min(initial=0.0)))))
-    return replace(rule, lower=lower, upper=upper)
-
-
-def refuse_unless_empty_allowed(statement: Statement) -> None:
-    """Refuse ranges that were derived from the empty card where a constraint forbids that card."""
-    empty = replace(statement, constraints=()).empty_card()
-    for constraint in statement.constraints:
-        broken = constraint.violation(statement, empty)
-        if broken:
-            raise FormulationError(
-                f"default ranges follow from the empty card, which breaks a constraint ({broken}): "
-                "give coef_min and coef_max"
-            )
 
 
 def add_constraints(
@@ -307,7 +257,8 @@ def fill_constraints(m: Any, statement: Statement, card: Card) -> None:
     for j, flag in b.negative.items():
         flag.set_value(int(w[j] < 0), skip_validation=True)
     if len(b.wrong):
-        errs = _merged_errors(statement, card)
+        rows, step = statement.design.merged, statement.design.step
+        errs = wrong_rows(rows.X, rows.y, step, card)
         for i, flag in b.wrong.items():
             flag.set_value(int(errs[i]), skip_validation=True)
     for variables, side in ((b.most, 1), (b.least, -1)):
@@ -316,12 +267,3 @@ def fill_constraints(m: Any, statement: Statement, card: Card) -> None:
             columns, values = part.features[feature]
             sums = side * _unit(part) * (values @ w[list(columns)])
             extreme.set_value(side * float(sums.max()), skip_validation=True)
-
-
-def _merged_errors(statement: Statement, card: Card) -> Any:
-    """Whether the card errs on each merged row, exactly; shape (m,)."""
-    rows, step = statement.design.merged, statement.design.step
-    totals = card_totals(rows.X, step, card)
-    if isinstance(totals, GridTotals):
-        return ZeroOne().exact_rows(totals, card.intercept, rows.y)[0] > 0
-    return ZeroOne().rows(totals, card.intercept, rows.y) > 0

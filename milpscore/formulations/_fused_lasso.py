@@ -10,24 +10,25 @@ from typing import Any, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from milpscore.constraints import apply_constraints
 from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.statement import LAM, Statement
-from milpscore.formulations._constraint_rows import Constraints
 from milpscore.formulations._hinge import hinge_intercept
 from milpscore.formulations.building import (
     DATA,
     LEAST,
     MAX_COEFFICIENT,
     MOST,
+    CardModel,
+    Constraints,
     IntegerKind,
     PerColumn,
     Ranges,
     allowed,
+    applied,
     as_design,
     builder,
     check_non_negative,
@@ -35,7 +36,6 @@ from milpscore.formulations.building import (
     linear,
     refuse_if_too_large,
 )
-from milpscore.formulations.model import CardModel
 from milpscore.losses import Hinge
 from milpscore.penalties import data_driven_weights
 from milpscore.penalties.ramps import BlockTV
@@ -101,9 +101,7 @@ def fused_lasso(
     (1/lambda) times the total variation; here lambda multiplies eta in the objective. The weights
     are those of Alaya, "Binarsity: a penalization for one-hot encoded features" (seminar, 2018).
     """
-    design = as_design(
-        X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
-    )
+    design = as_design(X, y, sample_weight, class_weight, positive)
     check_positive(margin=margin)
     check_non_negative(lam=lam)
     if reference not in ("first", "lowest"):
@@ -118,7 +116,7 @@ def fused_lasso(
         loss=Hinge(margin),
         penalties=(BlockTV(lam, design.blocks, _jump_weights(design, weights)),),
         intercept=hinge_intercept(intercept, intercept_bounds, totals, margin),
-        constraints=apply_constraints(constraints, design),
+        constraints=applied(constraints, design),
         **vars(ranges),
     )
     program = _program(statement, totals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -10,18 +11,19 @@ from typing import Any, Literal
 import numpy as np
 import pyomo.environ as pyo
 
-from milpscore.constraints import apply_constraints
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, ProxPenalty, SmoothLoss, Statement
-from milpscore.formulations._constraint_rows import Constraints, limits_errors, reach_every_cut
 from milpscore.formulations.building import (
     LEAST,
     MOST,
+    CardModel,
+    Constraints,
     IntegerKind,
     PerColumn,
     allowed,
+    applied,
     as_design,
     builder,
     check_non_negative,
@@ -29,7 +31,6 @@ from milpscore.formulations.building import (
     intercept_rule,
     refuse_if_too_large,
 )
-from milpscore.formulations.model import CardModel
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.penalties import EYE, L0, L1, L2
 from milpscore.penalties.ramps import IntegerFacets, PointPenalty
@@ -97,9 +98,7 @@ def risk_score(
     Reference: Ustun & Rudin, "Learning optimized risk scores", JMLR 20 (2019), whose program this
     is for logistic loss, scale 1 and an L0 penalty.
     """
-    design = as_design(
-        X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
-    )
+    design = as_design(X, y, sample_weight, class_weight, positive)
     check_non_negative(l0_penalty=l0_penalty, lam=lam)
     check_positive(scale=scale)
     ranges = allowed(design, coef_min, coef_max, coef_sets, max_terms)
@@ -117,11 +116,11 @@ def risk_score(
         penalties=(L0(l0_penalty), *_penalty(design, penalty, lam, expert)),
         intercept=_intercept_rule(design, risk, intercept, intercept_bounds, totals),
         arguments={"loss": risk.name, "scale": scale, "penalty": penalty, "lam": lam},
-        constraints=apply_constraints(constraints, design),
+        constraints=applied(constraints, design),
         **vars(ranges),
     )
-    if limits_errors(statement):
-        rule = reach_every_cut(statement.intercept, totals, intercept_bounds)
+    if any(each.limits_answers for each in statement.constraints):
+        rule = _reach_every_cut(statement.intercept, totals, intercept_bounds)
         statement = replace(statement, intercept=rule)
     return _program(statement)
 
@@ -187,6 +186,21 @@ def _program(statement: Statement) -> Program:
     m.cuts = pyo.ConstraintList()
     m.loss = pyo.Expression(expr=1.0 * m.eta)
     return model.program(terms + _penalty_term(model))
+
+
+def _reach_every_cut(
+    rule: InterceptRule, ranges: tuple[FloatArray, FloatArray], bounds: Sequence[float] | None
+) -> InterceptRule:
+    """Intercepts widened so that every way to cut the rows is among them, unless bounds are given.
+
+    Where errors are limited the best intercept may lie far from the one of least loss.
+    """
+    if bounds is not None or rule.kind == "zero":
+        return rule
+    smallest, largest = ranges
+    lower = min(rule.lower, Fraction(math.floor(-float(largest.max(initial=0.0))) - 1))
+    upper = max(rule.upper, Fraction(math.ceil(-float(smallest.min(initial=0.0)))))
+    return replace(rule, lower=lower, upper=upper)
 
 
 def _penalty_term(model: CardModel) -> Any:

@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from milpscore.constraints import apply_constraints
 from milpscore.core.card import RELATIVE_ROUNDING, Card
 from milpscore.core.design import Design, FloatArray, IntArray, MergedRows, on_grid
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
-from milpscore.formulations._constraint_rows import Constraints
 from milpscore.formulations.building import (
     INTEGRALITY_TOLERANCE,
     LEAST,
     MOST,
+    CardModel,
+    Constraints,
     PerColumn,
     allowed,
+    applied,
     as_design,
     builder,
     check_non_negative,
@@ -31,7 +32,6 @@ from milpscore.formulations.building import (
     linear,
     refuse_if_too_large,
 )
-from milpscore.formulations.model import CardModel
 from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
 
@@ -105,9 +105,7 @@ def slim(
     L1 term that makes weights coprime; here rows are counted as the printed card decides, and a
     card is divided by its greatest common divisor after the solve.
     """
-    design = as_design(
-        X, y, sample_weight=sample_weight, class_weight=class_weight, positive=positive
-    )
+    design = as_design(X, y, sample_weight, class_weight, positive)
     check_non_negative(l0_penalty=l0_penalty, l1_penalty=l1_penalty)
     ranges = allowed(design, coef_min, coef_max, coef_sets, max_terms)
     rows = design.merged
@@ -130,7 +128,7 @@ def slim(
         penalties=(L0(l0_penalty), L1(l1_penalty)),
         intercept=rule,
         caveat=units.caveat,
-        constraints=apply_constraints(constraints, design),
+        constraints=applied(constraints, design),
         **vars(ranges),
     )
     return _program(statement, grid_rows, big_m, units)

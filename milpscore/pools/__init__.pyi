@@ -1,2 +1,2 @@
 from ._front import Front as Front, pareto as pareto
-from ._pool import Pool as Pool, pool as pool
+from .nearly_best import Pool as Pool, pool as pool

@@ -21,7 +21,7 @@ from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, claim_of
 from milpscore.core.statement import Statement
 from milpscore.formulations.restating import plain_statement, restate
 from milpscore.losses import RiskLoss
-from milpscore.pools.figures import with_points
+from milpscore.pools.nearly_best import with_points
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.solvers import solve
