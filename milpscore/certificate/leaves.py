@@ -32,16 +32,7 @@ INTERCEPT = -1
 
 @dataclass
 class Box:
-    """Cards with w_j between two of its allowed values and b in an interval.
-
-    Attributes
-    ----------
-    low, high : int arrays of shape (p,)
-        Positions among the allowed values.
-    used : bool array of shape (p,)
-        Whether 0 is ruled out.
-    b_low, b_high : float
-    """
+    """Cards with w_j between two of its allowed values and b in an interval."""
 
     low: IntArray
     high: IntArray
@@ -55,19 +46,7 @@ class Box:
 
 
 class Space:
-    """Every card a risk score's statement allows.
-
-    Parameters
-    ----------
-    statement : Statement
-
-    Attributes
-    ----------
-    values : ndarray of shape (p, K)
-        Each coefficient's allowed values, ascending, padded.
-    cost : ndarray of shape (p, K)
-        What each costs by itself: its term, and a penalty that is a sum.
-    """
+    """Every card a risk score's statement allows."""
 
     def __init__(self, statement: Statement) -> None:
         self.statement = statement

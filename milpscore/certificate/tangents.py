@@ -73,14 +73,7 @@ class Tangent:
 
 @dataclass(frozen=True)
 class Tangents:
-    """loss + (a penalty that is not a sum) >= constant_t + slope_t . w + slope_b_t b at every card.
-
-    Attributes
-    ----------
-    constant, slope_b : ndarrays of shape (T,)
-        The constant is lowered by what rounding can have added; -inf where a tangent overflowed.
-    slope : ndarray of shape (T, p)
-    """
+    """loss + (a penalty that is not a sum) >= constant_t + slope_t . w + slope_b_t b at every card."""
 
     constant: FloatArray
     slope: FloatArray
@@ -92,17 +85,7 @@ class Tangents:
 
 
 class Rows:
-    """The distinct rows of a risk score's data.
-
-    Parameters
-    ----------
-    statement : Statement
-
-    Raises
-    ------
-    NotApplicableError
-        For a loss or a penalty without tangents here.
-    """
+    """The distinct rows of a risk score's data."""
 
     def __init__(self, statement: Statement) -> None:
         loss, design, rule = statement.loss, statement.design, statement.intercept

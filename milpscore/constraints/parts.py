@@ -34,8 +34,24 @@ def _beyond(least: Any, most: Any, ends: tuple[float, float]) -> FloatArray:
     return np.asarray(np.maximum(ends[0] - least, 0.0) + np.maximum(most - ends[1], 0.0))
 
 
+class _OfPoints(ABC):
+    """A part that needs no intercept; by default what is used says nothing about it."""
+
+    @abstractmethod
+    def excess(self, points: IntArray) -> FloatArray:
+        """How far rows of points (V, p) are from meeting it; 0 where they do."""
+
+    def allows(self, points: IntArray) -> BoolArray:
+        """Which rows of points meet it."""
+        return np.asarray(self.excess(points) == 0)
+
+    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
+        """Whether a card with points on ``included``, and none on ``excluded``, may meet it."""
+        return True
+
+
 @dataclass(frozen=True, eq=False)
-class Points:
+class Points(_OfPoints):
     """lower <= w_j <= upper for some columns; None is no end."""
 
     columns: Group
@@ -50,10 +66,6 @@ class Points:
             if not low <= w <= high:
                 return f"{design.names[j]} has {w} points, outside [{low:g}, {high:g}]"
         return ""
-
-    def allows(self, points: IntArray) -> BoolArray:
-        """Which rows of points are within."""
-        return np.asarray(self.excess(points) == 0)
 
     def excess(self, points: IntArray) -> FloatArray:
         """Points outside, added up."""
@@ -77,7 +89,7 @@ class Points:
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
+class Ordered(_OfPoints):
     """w_a <= w_b for each pair (a, b)."""
 
     pairs: tuple[tuple[int, int], ...]
@@ -90,23 +102,15 @@ class Ordered:
                 return f"{design.names[a]} has {low} points and {design.names[b]} only {high}"
         return ""
 
-    def allows(self, points: IntArray) -> BoolArray:
-        """Which rows of points are in order."""
-        return np.asarray(self.excess(points) == 0)
-
     def excess(self, points: IntArray) -> FloatArray:
         """Steps in the wrong direction, added up."""
         ends = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         wrong = np.maximum(points[:, ends[:, 0]] - points[:, ends[:, 1]], 0)
         return np.asarray(wrong.sum(axis=1), dtype=np.float64)
 
-    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
-        """Always: what is used says nothing about the order."""
-        return True
-
 
 @dataclass(frozen=True, eq=False)
-class Used:
+class Used(_OfPoints):
     """lower <= sum_g factor_g [some column of g has points] <= upper."""
 
     groups: tuple[Group, ...]
@@ -129,10 +133,6 @@ class Used:
             return self.sentence
         return f"{self.sentence}, the card uses {self._sums(card.coefficients[None, :])[0]}"
 
-    def allows(self, points: IntArray) -> BoolArray:
-        """Which rows of points use as many as they may."""
-        return np.asarray(self.excess(points) == 0)
-
     def excess(self, points: IntArray) -> FloatArray:
         """How many are used too few or too many."""
         sums = self._sums(points)
@@ -152,21 +152,12 @@ class Used:
 
 @dataclass(frozen=True, eq=False)
 class Wrong:
-    """sum over the wrongly answered rows of cost_i <= limit.
+    """sum over the wrongly answered rows of cost_i <= limit."""
 
-    Attributes
-    ----------
-    cost : ndarray of shape (n,)
-        >= 0, of the raw rows: whole numbers where the weights lie on a grid, else floats.
-    limit : int or float
-    unit : float
-        What one unit of cost is called in messages.
-    """
-
-    cost: IntArray | FloatArray
+    cost: IntArray | FloatArray  # of the raw rows, >= 0: whole where the weights lie on a grid
     limit: float
     sentence: str
-    unit: float
+    unit: float  # what one unit of cost is called in messages
     of: str
 
     @property
@@ -217,24 +208,15 @@ def wrong_rows(X: FloatArray, y: IntArray, step: Fraction | None, card: Card) ->
 
 
 @dataclass(frozen=True, eq=False)
-class Totals:
-    """lower <= every total that the features' values can add up to <= upper.
+class Totals(_OfPoints):
+    """lower <= every total that the features' values can add up to <= upper."""
 
-    Attributes
-    ----------
-    features : tuple of (columns, values)
-        The columns of a feature and the distinct values they have together, shape (k, columns): in
-        whole steps of the data's grid where there is one, else as they are.
-    lower, upper : int, float or None
-        In the same unit.
-    unit : Fraction or None
-        The data's step; None without a grid.
-    """
-
+    # the columns of a feature, and the distinct values they have together: (k, columns), in whole
+    # steps of the data's grid where there is one, as are the ends
     features: tuple[tuple[Group, IntArray | FloatArray], ...]
     lower: float | None
     upper: float | None
-    unit: Fraction | None
+    unit: Fraction | None  # the data's step
 
     def ends(self, points: IntArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest total of each row of points, in units; shapes (V,).
@@ -271,25 +253,13 @@ class Totals:
         beyond = _beyond(*self.ends(points), _ends(self.lower, self.upper))
         return np.where(self.allows(points), 0.0, beyond)
 
-    def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
-        """Always: what is used says little about how many points there are."""
-        return True
-
 
 Part: TypeAlias = Points | Ordered | Used | Wrong | Totals
 
 
 @dataclass(frozen=True, eq=False)
 class AppliedConstraint:
-    """A constraint on a design; the :class:`milpscore.core.statement.Requirement` of it.
-
-    Attributes
-    ----------
-    constraint : Constraint
-    design : Design
-    name, key : str
-    parts : tuple of Part
-    """
+    """A constraint on a design; the :class:`milpscore.core.statement.Requirement` of it."""
 
     constraint: Any
     design: Design
@@ -312,13 +282,11 @@ class AppliedConstraint:
 
     @cached_property
     def _limits(self) -> list[Wrong]:
-        """The parts that limit errors."""
         return [part for part in self.parts if isinstance(part, Wrong)]
 
     @cached_property
-    def _of_points(self) -> list[Points | Ordered | Used | Totals]:
-        """The parts that need no intercept."""
-        return [part for part in self.parts if not isinstance(part, Wrong)]
+    def _of_points(self) -> list[_OfPoints]:
+        return [part for part in self.parts if isinstance(part, _OfPoints)]
 
     def allows(self, points: IntArray) -> BoolArray:
         """Which rows of points meet every part that needs no intercept."""
@@ -374,12 +342,15 @@ class Constraint(ABC):
     """
 
     kind: ClassVar[str]
+    phrase: ClassVar[str]
     name: str | None = None
 
     @property
-    @abstractmethod
     def sentence(self) -> str:
-        """What it demands, in words."""
+        """What it demands, in words: ``phrase``, its arguments filled in."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        said = {k: listed(v) if isinstance(v, tuple) else v for k, v in given.items()}
+        return self.phrase.format(**said)
 
     @abstractmethod
     def parts(self, design: Design) -> tuple[Part, ...]:

@@ -71,6 +71,7 @@ class Sign(_OfColumns):
     """
 
     kind: ClassVar[str] = "sign"
+    phrase: ClassVar[str] = "{sign} points for {columns}"
     sign: str
 
     def __post_init__(self) -> None:
@@ -80,11 +81,6 @@ class Sign(_OfColumns):
                 f"Sign: sign must be 'positive' or 'negative', got {self.sign!r}"
             )
         self._store(sign=_SIGNS[self.sign])
-
-    @property
-    def sentence(self) -> str:
-        """What it demands, in words."""
-        return f"{self.sign} points for {listed(self.columns)}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
         """A range that ends at 0."""
@@ -136,11 +132,7 @@ class Exclude(_OfColumns):
     """
 
     kind: ClassVar[str] = "exclude"
-
-    @property
-    def sentence(self) -> str:
-        """What it demands, in words."""
-        return f"no points for {listed(self.columns)}"
+    phrase: ClassVar[str] = "no points for {columns}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
         """The range [0, 0]."""
@@ -159,11 +151,7 @@ class Include(_OfColumns):
     """
 
     kind: ClassVar[str] = "include"
-
-    @property
-    def sentence(self) -> str:
-        """What it demands, in words."""
-        return f"points for {listed(self.columns)}"
+    phrase: ClassVar[str] = "points for {columns}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
         """Each of them used."""
@@ -189,6 +177,7 @@ class Monotone(Constraint):
     """
 
     kind: ClassVar[str] = "monotone"
+    phrase: ClassVar[str] = "{direction} points along {features}"
     features: str | Sequence[str]
     direction: str = "increasing"
 
@@ -198,11 +187,6 @@ class Monotone(Constraint):
             raise FormulationError(
                 f"Monotone: direction must be 'increasing' or 'decreasing', got {self.direction!r}"
             )
-
-    @property
-    def sentence(self) -> str:
-        """What it demands, in words."""
-        return f"{self.direction} points along {listed(self.features)}"
 
     def parts(self, design: Design) -> tuple[Part, ...]:
         """The order of neighbouring bins, and the sign of what is a cut or a number."""
@@ -506,14 +490,8 @@ _NEARLY = Fraction(1, 10**9)
 Where = str | Sequence[str] | Sequence[bool] | BoolArray | None
 
 _OPERATOR = re.compile(r"<=|>=|==|!=|=|<|>")
-_COMPARE = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
-}
+_COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+            "==": np.equal, "!=": np.not_equal}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -721,15 +699,9 @@ def _holds(design: Design, text: str, argument: str) -> BoolArray:
     raise FormulationError(f"{argument}: where names {name!r}; {nearest(name, known)}")
 
 
-def _own(design: Design, name: str) -> list[int]:
-    """The columns of a name, its own before its feature's."""
-    own = [j for j, column in enumerate(design.columns) if column.name == name]
-    return own or [j for j, column in enumerate(design.columns) if column.feature == name]
-
-
 def _is_one(design: Design, name: str, argument: str) -> BoolArray:
     """The rows where a 0/1 column is 1."""
-    own = _own(design, name)
+    own = list(columns_of(design, name, argument))
     values = design.X[:, own]
     if len(own) > 1 or not np.isin(values, (0.0, 1.0)).all():
         raise FormulationError(
@@ -740,7 +712,7 @@ def _is_one(design: Design, name: str, argument: str) -> BoolArray:
 
 def _compared(design: Design, name: str, sign: str, value: str, argument: str) -> BoolArray:
     """The rows where a column or feature compares as asked."""
-    own = _own(design, name)
+    own = list(columns_of(design, name, argument))
     columns = [design.columns[j] for j in own]
     kinds = {column.kind for column in columns}
     if "category" in kinds:
@@ -776,37 +748,24 @@ def _category(design: Design, own: list[int], sign: str, value: str, argument: s
 
 def _in_bins(design: Design, own: list[int], sign: str, number: float, argument: str) -> BoolArray:
     """The rows whose bin lies on one side of a number."""
-    chosen = []
-    for j in own:
-        column = design.columns[j]
-        if column.kind != "interval":
-            continue
-        inside = _bin_holds(column, sign, number)
-        if inside is None:
-            raise _undecided(design, own, sign, number, argument)
-        if inside:
-            chosen.append(j)
+    bins = [j for j in own if design.columns[j].kind == "interval"]
+    inside = [_bin_holds(design.columns[j], sign, number) for j in bins]
+    if None in inside:
+        raise _undecided(design, own, sign, number, argument)
+    chosen = [j for j, holds in zip(bins, inside, strict=True) if holds]
     return np.asarray((design.X[:, chosen] == 1.0).any(axis=1))
 
 
 def _bin_holds(column: Column, sign: str, number: float) -> bool | None:
     """Whether all values of a bin [lower, upper) compare as asked, or none; None where some do."""
     low, high = column.lower, column.upper
-    whole = {
-        ">=": low >= number,
-        ">": low > number,
-        "<": high <= number,
-        "<=": high <= number,
-    }.get(sign, False)
-    none = {
-        ">=": high <= number,
-        ">": high <= number,
-        "<": low >= number,
-        "<=": low > number,
-    }.get(sign, False)
-    if whole == none:
-        return None
-    return whole
+    whole, none = {
+        ">=": (low >= number, high <= number),
+        ">": (low > number, high <= number),
+        "<": (high <= number, low >= number),
+        "<=": (high <= number, low > number),
+    }.get(sign, (False, False))
+    return None if whole == none else whole
 
 
 def _past_cut(design: Design, own: list[int], sign: str, number: float, argument: str) -> BoolArray:

@@ -221,22 +221,7 @@ def conic_builder(
     exact_form: ExactForm | None = None,
     fixed: Collection[str] = (),
 ) -> Callable[[Callable[..., ProxPenalty]], ConicBuilder]:
-    """Make a builder from a function that makes a penalty, by its penalty's cone.
-
-    Parameters
-    ----------
-    make_cone : (w, penalty) -> Cone
-    exact_form : ConicProgram -> Program, optional
-        States the integer program that is relaxed under the hinge loss.
-    fixed : names
-        Arguments that ``program.set`` cannot change.
-
-    Returns
-    -------
-    decorator
-        Of a function ``(data, *, the penalty's arguments) -> penalty``. Its name, mathematics and
-        own parameters become the builder's; the common ones are added to signature and docstring.
-    """
+    """Make a builder from a function that makes a penalty, by its penalty's cone."""
 
     def decorate(penalty_of: Callable[..., ProxPenalty]) -> ConicBuilder:
         own = inspect.signature(penalty_of).parameters

@@ -457,15 +457,7 @@ class PointVariables:
 
 
 class CardModel:
-    """The model of a statement while it is built.
-
-    Attributes
-    ----------
-    m : pyomo.environ.ConcreteModel
-    statement : Statement
-    points : PointVariables
-        The variables that hold the coefficients, once they are there.
-    """
+    """The model of a statement while it is built."""
 
     def __init__(self, statement: Statement) -> None:
         self.statement = statement

@@ -159,11 +159,6 @@ def recheck(statement: Statement, cards: Sequence[Card], objectives: FloatArray)
 
     All cards are checked for ranges, terms, intercepts and constraints; the first, the last and
     some others, drawn with a fixed seed, with :func:`milpscore.verify.evaluate` as well.
-
-    Raises
-    ------
-    SolverError
-        Naming the card and what is wrong with it.
     """
     for i in np.flatnonzero(~_allowed(statement, cards)).tolist():
         said = statement.violations(cards[i])
