@@ -34,9 +34,9 @@ INTERCEPT = -1
 class Box:
     """Cards with w_j between two of its allowed values and b in an interval."""
 
-    low: IntArray
+    low: IntArray  # positions among the allowed values
     high: IntArray
-    used: BoolArray
+    used: BoolArray  # whether 0 is ruled out
     b_low: float
     b_high: float
 
@@ -61,6 +61,7 @@ class Space:
             for j in range(p)
         ]
         width = max((len(each) for each in choices), default=1) or 1
+        # each coefficient's allowed values, ascending, padded
         self.values, self.real = np.zeros((p, width)), np.zeros((p, width), dtype=bool)
         for j, each in enumerate(choices):
             self.values[j, : len(each)], self.real[j, : len(each)] = each, True

@@ -73,10 +73,10 @@ class Tangent:
 
 @dataclass(frozen=True)
 class Tangents:
-    """loss + (a penalty that is not a sum) >= constant_t + slope_t . w + slope_b_t b at every card."""
+    """loss + (a penalty that is no sum) >= constant_t + slope_t . w + slope_b_t b at every card."""
 
-    constant: FloatArray
-    slope: FloatArray
+    constant: FloatArray  # lowered by what rounding can have added; -inf where one overflowed
+    slope: FloatArray  # (T, p)
     slope_b: FloatArray
 
     def __getitem__(self, k: int) -> Tangent:
