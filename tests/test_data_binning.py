@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, apply_columns
-from milpscore.data.cuts import quantile_cuts
+from milpscore.data.columns import quantile_cuts
 
 AGES = pd.DataFrame({"Age": [20, 30, 40, 45, 60], "Sex": ["m", "f", "f", "m", "f"]})
 CUTS = {"Age": [45, 30]}

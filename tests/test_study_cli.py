@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from milpscore import study
 from milpscore.cli.app import app
-from milpscore.study import models, read_study, run_study
+from milpscore.study import read_study, run_study, work
 
 
 def invoke(*arguments: object) -> Any:
@@ -78,14 +78,14 @@ def test_failed_solves_are_rows_and_are_tried_again_when_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, out = written(tmp_path), tmp_path / "small.sqlite"
-    fit = models.fit_model
+    fit = work.fit_model
 
     def unlucky(model: Any, task: Any, *rest: Any) -> Any:
         if task.seed == 1:
             raise ValueError("no luck")
         return fit(model, task, *rest)
 
-    monkeypatch.setattr(models, "fit_model", unlucky)
+    monkeypatch.setattr(work, "fit_model", unlucky)
     done = invoke("study", "run", file, "--out", out)
     assert done.exit_code == 1, done.output
     assert "6 of 12 done, 6 failed" in done.stderr
@@ -108,7 +108,7 @@ def test_failed_solves_are_rows_and_are_tried_again_when_asked(
 
 def test_ctrl_c_keeps_the_finished_solves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, out = written(tmp_path), tmp_path / "small.sqlite"
-    fit, calls = models.fit_model, []
+    fit, calls = work.fit_model, []
 
     def pressed(*given: Any) -> Any:
         calls.append(given)
@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_the_finished_solves(tmp_path: Path, monkeypatch: pytest.Mo
             raise KeyboardInterrupt
         return fit(*given)
 
-    monkeypatch.setattr(models, "fit_model", pressed)
+    monkeypatch.setattr(work, "fit_model", pressed)
     done = invoke("study", "run", file, "--out", out)
     assert done.exit_code == 130
     assert "the same command goes on from there" in done.stderr

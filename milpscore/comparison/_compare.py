@@ -35,7 +35,7 @@ from milpscore.core.errors import (
 )
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of, relative_gap
-from milpscore.data.folds import Fold, binned_design, folds_of, stratified_splits
+from milpscore.data.designs import Fold, binned_design, folds_of, stratified_splits
 from milpscore.fitting import require_known, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS

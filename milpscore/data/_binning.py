@@ -16,7 +16,6 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.data._design import make_design
 from milpscore.data.checking import (
     listing,
     missing_counts,
@@ -33,13 +32,15 @@ from milpscore.data.columns import (
     apply_columns,
     bin_columns,
     category_columns,
+    check_thresholds,
     missing_column,
     numeric_column,
+    quantile_cuts,
     refuse_equal_names,
     renamed,
     step_columns,
 )
-from milpscore.data.cuts import check_thresholds, quantile_cuts
+from milpscore.data.designs import make_design
 
 _CHOICES = {
     "encoding": ("onehot", "cumulative"),

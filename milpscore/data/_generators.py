@@ -11,7 +11,7 @@ import pandas as pd
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.data.cuts import quantile_cuts
+from milpscore.data.columns import quantile_cuts
 
 _ZERO_SHARE = 0.3
 _DECIMALS = 100

@@ -167,11 +167,6 @@ class BinnedDesign:
         """
         return _by_column(self._count, r, "r", self.shape[0])
 
-    def column_norms(self, weight: npt.ArrayLike | None = None) -> FloatArray:
-        """Square root of the (weighted) number of ones in each column, shape (P,)."""
-        rows = np.ones(self.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
-        return np.sqrt(self.rmatvec(rows))
-
     def take(self, rows: IntArray) -> BinnedDesign:
         """The same columns on some of the rows."""
         return BinnedDesign(np.asfortranarray(self.codes[rows]), self.n_bins)

@@ -22,9 +22,8 @@ from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.data import apply_columns
-from milpscore.data.checking import row_weights, validated_frame
+from milpscore.data.checking import class_weights, row_weights, validated_frame
 from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_names
-from milpscore.data.labels import class_weights
 from milpscore.estimators._base import OnDesign, Probabilities, class_labels
 from milpscore.losses import LINKS, smooth_loss
 from milpscore.losses.kinds import link_of

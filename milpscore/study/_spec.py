@@ -28,25 +28,7 @@ AtLeast2 = Annotated[int, Meta(ge=2)]
 
 
 class DataSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a data set comes from and how it is binned; one of csv, bundled and generator.
-
-    Attributes
-    ----------
-    name : str
-        Default: the file's or the set's own.
-    csv : str
-        A path, relative to ``folder``; ``${NAME}`` is a variable of the environment.
-    digest : str
-        SHA-256 of the CSV file, filled in when it is read: other rows are another study.
-    folder : str
-        Default: the study file's; no part of the settings.
-    bundled : str
-        A set of scikit-learn's.
-    generator : str
-        Of ``milpscore.data``, without ``make_``; ``arguments`` and ``seed`` are its.
-    target, positive, weights, class_weight, bins, thresholds, encoding, missing :
-        As on the command line; without bins and thresholds columns are used as they are.
-    """
+    """Where a data set comes from and how it is binned; one of csv, bundled and generator."""
 
     name: str = ""
     csv: str | None = None
@@ -121,21 +103,7 @@ def _variable(match: re.Match[str]) -> str:
 
 
 class ModelSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An estimator by name, with what it is called with.
-
-    Attributes
-    ----------
-    estimator : str
-        A formulation, a penalty, or a classifier of ``milpscore.estimators``.
-    kind : str
-        How it is answered, see :mod:`milpscore.study.models`; default: the name's first.
-    name : str
-        Default: the estimator's, with the kind where it is not the first.
-    arguments : mapping
-        The same for all of its solves.
-    grid : mapping of str to list
-        Every combination is solved.
-    """
+    """An estimator by name, with what it is called with."""
 
     estimator: str
     kind: str = ""
@@ -144,7 +112,7 @@ class ModelSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     grid: dict[str, Annotated[list[Any], Meta(min_length=1)]] = {}
 
     def __post_init__(self) -> None:
-        from milpscore.study.models import checked_names
+        from milpscore.study.work import checked_names
 
         estimator, kind, name = checked_names(self.estimator, self.kind, self.arguments, self.grid)
         msgspec.structs.force_setattr(self, "estimator", estimator)

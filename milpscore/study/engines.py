@@ -45,13 +45,6 @@ def answers(work: Work, items: Sequence[Any], n_jobs: int = 1) -> Generator[Answ
     """Do the work on every item; answers as they come, in any order.
 
     An error of the work is an answer. The work is pickled once where other processes do it.
-
-    Raises
-    ------
-    StudyError
-        The workers were lost.
-    MissingDependencyError
-        Dask is asked for and not installed.
     """
     if (address := _CLUSTER.get()) is not None:
         yield from _of_dask(address, work, items)

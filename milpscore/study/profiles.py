@@ -141,24 +141,7 @@ def _shares(
 
 @dataclass(frozen=True, eq=False)
 class BoundCurves:
-    """Gaps over time of many solves.
-
-    Attributes
-    ----------
-    runs : DataFrame
-        One row a solve: set, formulation, seed, objective, bound, reference, seconds, and the
-        integrals over the horizon in seconds: primal_integral, dual_integral, gap_integral. A
-        method that holds its final answer from the start has 0, one that never has any the
-        horizon.
-    summary : DataFrame
-        One row a set and formulation: median, least and greatest of each integral over the seeds.
-    curves : DataFrame
-        One row a set, formulation and moment: seconds, then median, low and high over the seeds
-        of the best objective (``objective``...) and of the bound (``bound``...). The objective is
-        infinite where a seed has no card yet.
-    horizon : float
-        Seconds.
-    """
+    """Gaps over time of many solves."""
 
     runs: pd.DataFrame
     summary: pd.DataFrame

@@ -15,7 +15,6 @@ from milpscore.study._report import StudyReport, read_study
 from milpscore.study._spec import Study, Task, load_study
 from milpscore.study.engines import answers, on_dask
 from milpscore.study.store import Answer, Store, StudyError, parsed
-from milpscore.study.work import StudyWork, load_data_set
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with how many runs are done, and there are in all."""
@@ -103,6 +102,8 @@ def run_study(
     if not left():
         tell()
         return read_study(out)
+    from milpscore.study.work import StudyWork, load_data_set  # loads the solvers
+
     work = StudyWork(asked, {spec.name: load_data_set(spec) for spec in asked.data})
     with store.writing(), on_dask(dask):
         tell()

@@ -134,13 +134,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the file as its only writer; what it holds by then is read again.
-
-        Raises
-        ------
-        StudyError
-            Another process is writing to it, or there is no room on the disk.
-        """
+        """Hold the file as its only writer; what it holds by then is read again."""
         if self.path is None:
             yield
             return
@@ -161,11 +155,6 @@ class Store:
         """Write a finished solve to the disk; a failed one is replaced, a finished one never.
 
         ``kept`` are its result, card and certificate, as JSON can hold them.
-
-        Raises
-        ------
-        StudyError
-            Outside :meth:`writing`, after another process took over, or on a full disk.
         """
         values = (
             key, number, answer.status, seed,
@@ -266,13 +255,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file beside a file of results; it ends with the process that holds it.
-
-    Raises
-    ------
-    StudyError
-        Another one holds it; the message names the process.
-    """
+    """Hold the lock file beside a file of results; it ends with the process that holds it."""
     from filelock import FileLock, Timeout
 
     if not path.parent.is_dir():  # the lock would make it
@@ -334,15 +317,7 @@ def _logged(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to an existing file of results, checked, and closed at the end.
-
-    Raises
-    ------
-    DataError
-        The file is none of ours, or damaged.
-    StudyError
-        The disk is full, or the file cannot be opened, or is locked.
-    """
+    """A connection to an existing file of results, checked, and closed at the end."""
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}: check the name, or run the study first")
     with speaking(path), closing(connect(path)) as connection:
@@ -402,12 +377,7 @@ _CLOSED = (
 
 @contextmanager
 def speaking(path: Path) -> Iterator[None]:
-    """Say in our words what SQLite says of a file.
-
-    Raises
-    ------
-    DataError, StudyError
-    """
+    """Say in our words what SQLite says of a file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -478,13 +448,7 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def parsed(text: str, path: Path) -> Any:
-    """JSON that a file of results holds.
-
-    Raises
-    ------
-    DataError
-        It was changed from outside.
-    """
+    """JSON that a file of results holds."""
     try:
         return json.loads(text)
     except ValueError as error:

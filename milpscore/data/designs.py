@@ -1,0 +1,406 @@
+"""A table is read and becomes a checked Design, whole or fold by fold; doubled features."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from milpscore.core.design import Column, Design, FloatArray, IntArray
+from milpscore.core.errors import DataError, OptionError
+from milpscore.data.checking import (
+    as_frame,
+    check_size,
+    class_weights,
+    encode_labels,
+    listing,
+    missing_counts,
+    near_matches,
+    odd_text,
+    refuse_missing,
+    row_weights,
+    with_names,
+)
+from milpscore.data.columns import apply_columns, numeric_column, raw_columns, refuse_equal_names
+
+Source = str | PathLike[str] | pd.DataFrame
+Missing = Literal["error", "bin"]
+
+
+def read_frame(source: Source) -> pd.DataFrame:
+    """Read a table with clean column names.
+
+    Parameters
+    ----------
+    source : path of a CSV file, or DataFrame
+        A file has one header line and commas, semicolons or tabs between its fields, in UTF-8.
+        Empty fields are missing values, as are the usual marks (``NA``, ``nan``, ``null``).
+
+    Returns
+    -------
+    DataFrame
+        Names are text without blanks at either end.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, its lines have more fields than its header, or a column has no
+        name or one that is used twice.
+    """
+    if isinstance(source, pd.DataFrame):
+        return as_frame(source)
+    try:
+        line: dict[str, Any] = {"header": None, "nrows": 1, "dtype": str, "encoding": "utf-8-sig"}
+        first = str(pd.read_csv(source, sep="\0", quoting=3, **line).iloc[0, 0])
+        separator = max(",;\t", key=first.count)
+        names = pd.read_csv(source, sep=separator, keep_default_na=False, **line)
+        with warnings.catch_warnings():
+            # pandas drops surplus fields with a warning, or takes the first ones as row names.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                source, sep=separator, encoding="utf-8-sig", index_col=False, low_memory=False
+            )
+    except pd.errors.ParserWarning as error:
+        raise DataError(
+            f"{str(source)!r} has lines with more fields than the header has names;"
+            " add the missing names, or quote fields that hold the separator."
+        ) from error
+    except OSError as error:
+        raise DataError(
+            f"cannot read {str(source)!r}: {error.strerror}. Check the path."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{str(source)!r} is not in UTF-8 (byte {error.object[error.start]:#04x}). Save it as "
+            "UTF-8, or read it yourself and pass the DataFrame."
+        ) from error
+    except ValueError as error:  # pandas' parser errors are ValueErrors
+        raise DataError(
+            f"cannot read {str(source)!r} as CSV: {' '.join(str(error).split())}."
+            " Check the header, the separator and the quotes."
+        ) from error
+    # pandas would turn a second "a" into "a.1" and no name into "Unnamed: 0".
+    return as_frame(with_names(frame, names.iloc[0].tolist()))
+
+
+def read_table(
+    source: Source,
+    target: str,
+    *,
+    positive: Any = None,
+    missing: Missing = "error",
+    weights: str | None = None,
+) -> tuple[Any, ...]:
+    """Read a table and split it into features and labels.
+
+    Parameters
+    ----------
+    source : path of a CSV file, or DataFrame
+        As for :func:`read_frame`.
+    target : str
+        Name of the column with the labels, two distinct ones.
+    positive : label, optional
+        Checked to be one of the two labels; y keeps the labels as they are.
+    missing : {"error", "bin"}
+        ``"error"`` refuses missing feature values; ``"bin"`` lets them pass, for a ``Binner`` with
+        ``missing="bin"``.
+    weights : str, optional
+        Name of a column of sample weights, which is then no feature.
+
+    Returns
+    -------
+    X : DataFrame of shape (n, p)
+    y : Series of shape (n,)
+    sample_weight : Series of shape (n,)
+        Only where ``weights`` is given.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, a named column is not there (near matches are listed), there is
+        no feature left, a label is missing, the labels are not two, or values are missing.
+    OptionError
+        ``missing`` is neither of the two.
+    """
+    if missing not in {"error", "bin"}:
+        raise OptionError(f"missing={missing!r} is unknown; use 'error' or 'bin'.")
+    frame = read_frame(source)
+    # The frame's names were stripped, so the given ones are too.
+    taken = [str(name).strip() for name in (target, weights) if name is not None]
+    for name in taken:
+        if name not in frame.columns:
+            raise DataError(f"there is no column {name!r}; {near_matches(name, frame.columns)}")
+    if len(set(taken)) < len(taken):
+        raise DataError(f"column {target!r} cannot hold both the labels and the weights.")
+    y = frame[taken[0]]
+    encode_labels(y, positive)
+    X = as_frame(frame.drop(columns=taken))
+    if missing == "error":
+        refuse_missing(missing_counts(X))
+    return (X, y) if weights is None else (X, y, frame[taken[1]])
+
+
+def make_design(
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Mapping[Any, float] | str | None = None,
+    positive: Any = None,
+    columns: Sequence[Column] | None = None,
+    blocks: Sequence[Sequence[int]] | None = None,
+) -> Design:
+    """Check a table with its labels and put it in the form the formulations read.
+
+    Numeric columns are used as they are. Boolean, text and categorical columns become one column
+    a category. Missing and infinite values are refused.
+
+    Parameters
+    ----------
+    X : DataFrame, array, scipy sparse matrix or list of rows, shape (n, p)
+        Raw data, or with ``columns`` the values of these columns.
+    y : array-like of shape (n,)
+        Two distinct labels of any type.
+    sample_weight : array of shape (n,), optional
+        Finite, non-negative. Rows of weight 0 stay in the design and count for nothing.
+    class_weight : None, "balanced", or mapping of label to weight
+        Multiplied into the sample weights; ``"balanced"`` is ``n / (2 n_c)`` with rows counted by
+        their sample weights.
+    positive : label, optional
+        The label to score; by default 1 or True, else the last in sorted order.
+    columns : sequence of Column, length p, optional
+        What the columns of X are, where X is already binned (``Binner.columns_``).
+    blocks : sequence of sequences of int, optional
+        The ordered bins of each binned feature as column positions (``Binner.blocks_``).
+
+    Returns
+    -------
+    Design
+        Its ``warnings`` name constant and duplicate columns and suspicious text columns; all of
+        these are legal.
+
+    Raises
+    ------
+    DataError
+        The data cannot be used as given; the message names the columns or rows.
+    SizeError
+        The dense matrix would not fit.
+    """
+    frame = as_frame(X)
+    y_signed, classes = encode_labels(y, positive)
+    if len(y_signed) != len(frame):
+        raise DataError(
+            f"X has {len(frame)} rows but y has {len(y_signed)} labels;"
+            " inconsistent numbers of samples. Pass one label for each row."
+        )
+    codes, weight = (y_signed > 0).astype(np.int64), row_weights(sample_weight, len(frame))
+    weight = class_weights(class_weight, codes, weight, classes)
+    if columns is None:
+        columns = raw_columns(frame)
+        refuse_equal_names(columns)
+        values = apply_columns(columns, frame)
+        remarks = [text for name in frame.columns if (text := odd_text(frame[name]))]
+    else:
+        values, remarks = _given_values(frame, columns), []
+    names = [column.name for column in columns]
+    constant = np.flatnonzero(values.min(axis=0) == values.max(axis=0)).tolist()
+    if constant:
+        named = listing(names[j] for j in constant)
+        remarks.append(f"constant column(s), of no use to a score: {named}")
+    return Design(
+        X=values,
+        y=y_signed,
+        weight=weight,
+        columns=tuple(columns),
+        blocks=_checked_blocks(blocks or (), len(names)),
+        classes=classes,
+        warnings=(*remarks, *_duplicates(values, names)),
+    )
+
+
+def _given_values(frame: pd.DataFrame, columns: Sequence[Column]) -> FloatArray:
+    """Values of columns that were computed already, checked against what they claim to be."""
+    if frame.shape[1] != len(columns):
+        raise DataError(
+            f"X has {frame.shape[1]} columns but {len(columns)} were described by columns=;"
+            " pass the output of Binner.transform with the same Binner's columns_."
+        )
+    refuse_equal_names(columns)
+    check_size(*frame.shape, "the design")
+    values = apply_columns([numeric_column(str(name)) for name in frame.columns], frame)
+    indicators = [j for j, column in enumerate(columns) if column.is_indicator]
+    odd = ~np.isin(values[:, indicators], (0.0, 1.0)).all(axis=0)
+    if odd.any():
+        wrong = [columns[indicators[k]].name for k in np.flatnonzero(odd).tolist()]
+        raise DataError(
+            f"column(s) {listing(wrong)} must be 0 or 1 but hold other values;"
+            " pass the output of Binner.transform, not the raw data."
+        )
+    return values
+
+
+def _checked_blocks(blocks: Sequence[Sequence[int]], count: int) -> tuple[tuple[int, ...], ...]:
+    """Blocks as tuples; each column in one block at most."""
+    checked = tuple(tuple(int(j) for j in block) for block in blocks)
+    flat = [j for block in checked for j in block]
+    if len(set(flat)) != len(flat) or any(not 0 <= j < count for j in flat):
+        raise DataError(
+            f"blocks must hold column positions from 0 to {count - 1}, each at most once;"
+            f" got {checked}."
+        )
+    if any(not block for block in checked):
+        raise DataError("a block is empty; leave it out.")
+    return checked
+
+
+def _duplicates(values: FloatArray, names: Sequence[str]) -> list[str]:
+    """Name the columns that repeat an earlier one."""
+    # sums of bits wrap round exactly in any order: only columns that share one can be equal
+    bits = (values + 0.0).view(np.uint64)  # -0.0 and 0.0 are one value
+    _, group, size = np.unique(bits.sum(axis=0), return_inverse=True, return_counts=True)
+    first: dict[bytes, str] = {}
+    pairs: list[str] = []
+    for j in np.flatnonzero(size[group] > 1).tolist():
+        name = names[j]
+        original = first.setdefault(hashlib.blake2b(bits[:, j].tobytes()).digest(), name)
+        if original is not name:
+            pairs.append(f"{name!r} equals {original!r}")
+    if not pairs:
+        return []
+    more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
+    return [f"duplicate column(s): {', '.join(pairs[:5])}{more}"]
+
+
+def double_features(X: npt.ArrayLike) -> FloatArray:
+    """Double every feature: (x_1, -x_1, ..., x_p, -x_p).
+
+    Chevaleyre, Koriche and Zucker (2013), section 2: a learner of weights in {0, 1} on the doubled
+    features learns weights in {-1, 0, 1} on the features; :func:`undouble` reads them back.
+
+    Parameters
+    ----------
+    X : array of numbers, shape (n, p)
+
+    Returns
+    -------
+    ndarray of float64, shape (n, 2p)
+
+    Raises
+    ------
+    DataError
+        X is not a matrix.
+    """
+    values: FloatArray = np.asarray(X, dtype=np.float64)
+    if values.ndim != 2:
+        raise DataError(f"X has {values.ndim} dimension(s), not 2; pass one row per sample.")
+    doubled: FloatArray = np.stack([values, -values], axis=2).reshape(len(values), -1)
+    return doubled
+
+
+def undouble(weights: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Weights on the features from weights on the doubled features: c_i = c'_{2i-1} - c'_{2i}.
+
+    Parameters
+    ----------
+    weights : array of shape (2p,) or (..., 2p)
+
+    Returns
+    -------
+    ndarray of shape (p,) or (..., p)
+        Whole numbers stay whole.
+
+    Raises
+    ------
+    DataError
+        The last dimension is odd.
+    """
+    doubled = np.asarray(weights)
+    if doubled.ndim == 0 or doubled.shape[-1] % 2:
+        raise DataError(
+            f"weights have shape {doubled.shape}; their last dimension must be even,"
+            " two weights for each feature."
+        )
+    if doubled.dtype.kind in "bu":
+        doubled = doubled.astype(np.int64)  # unsigned differences would wrap around
+    return np.asarray(doubled[..., 0::2] - doubled[..., 1::2])
+
+
+Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The design of the training rows, and the test rows in its columns."""
+
+    train: Design
+    X: FloatArray
+    y: IntArray
+    weight: FloatArray
+
+
+def binned_design(
+    X: Any,
+    y: Any,
+    binner: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    positive: Any = None,
+) -> Design:
+    """The design itself, or one made from a table, binned where there is a binner."""
+    weights = {"sample_weight": sample_weight, "class_weight": class_weight, "positive": positive}
+    if isinstance(X, Design):
+        if binner is not None:
+            raise DataError("a Design is binned already: leave out binner, or pass the raw table")
+        if y is not None or sample_weight is not None or class_weight is not None:
+            raise DataError(
+                "a Design already holds classes and weights: pass y and weights to make_design"
+            )
+        return X
+    if binner is None:
+        return make_design(X, y, **weights)
+    design: Design = clone(binner).fit_design(X, y, **weights)
+    return design
+
+
+def stratified_splits(design: Design, cv: Any, random_state: int) -> list[Split]:
+    """Training and test rows of each fold; rows of weight 0 are in none."""
+    if cv is None or cv == 0:
+        return []
+    rows = np.flatnonzero(design.weight > 0)
+    y = design.y[rows]
+    if not hasattr(cv, "split"):
+        smallest = int(min((y > 0).sum(), (y < 0).sum()))
+        if isinstance(cv, bool) or not hasattr(cv, "__index__") or not 2 <= cv <= smallest:
+            raise OptionError(
+                f"cv must be None or a number of folds from 2 to {smallest}, the rows of the "
+                f"rarer class, got {cv!r}"
+            )
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+    return [(rows[train], rows[test]) for train, test in cv.split(rows[:, None], y)]
+
+
+def folds_of(
+    design: Design, splits: Sequence[Split], X: Any, binner: Any, sample_weight: Any = None
+) -> Iterator[Fold]:
+    """The folds of a design; with a binner its cuts come from the training rows alone."""
+    for train, test in splits:
+        y, weight = design.y[train], design.weight[train]
+        if binner is None:
+            fitted, held_out = replace(design, X=design.X[train], y=y), design.X[test]
+        else:
+            # a category that only test rows have scores 0: no training row could give it points
+            table, fold = as_frame(X), clone(binner).set_params(unseen="zero")
+            counted = None if sample_weight is None else np.asarray(sample_weight)[train]
+            fitted = fold.fit_design(table.iloc[train], y, sample_weight=counted)
+            held_out = np.asarray(fold.transform(table.iloc[test]), dtype=np.float64)
+        yield Fold(replace(fitted, weight=weight), held_out, design.y[test], design.weight[test])
