@@ -5,6 +5,5 @@ from .engine import (
     load as load,
     solve as solve,
 )
-from .finish import Conflict as Conflict, conflict as conflict
 from .options import Options as Options
-from .session import Session as Session
+from .session import Conflict as Conflict, Session as Session, conflict as conflict

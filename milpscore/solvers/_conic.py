@@ -114,9 +114,8 @@ def _another(name: str, options: ConicOptions) -> str | None:
 
 def _cost(program: ConicProgram, outcome: Outcome) -> float:
     """The objective of an outcome's point; infinite without one."""
-    if outcome.point is None:
-        return math.inf
-    return evaluate_conic(program.statement, *outcome.point).objective
+    point = outcome.point
+    return math.inf if point is None else evaluate_conic(program.statement, *point).objective
 
 
 class ConeSolver(Solver):
@@ -126,18 +125,12 @@ class ConeSolver(Solver):
 
     @abstractmethod
     def run(self, form: ConeForm, options: ConicOptions) -> Outcome:
-        """Solve a standard form: ``values`` is x, shape (q,), ``row_dual`` z, shape (m,).
-
-        At an optimum c + A'z = 0 and z lies in the dual cone.
-        """
+        """Solve a standard form: ``values`` is x (q,), ``row_dual`` z (m,) with c + A'z = 0."""
 
     def solve(self, task: Task) -> Outcome:
-        """The outcome, and where that leaves a gap the better one of two.
-
-        A solver's tolerances are absolute below 1: where the optimum is tiny (little penalty,
-        separable classes) it stops too early, or gives up, and goes further with its costs scaled
-        up.
-        """
+        """The outcome, and where that leaves a gap the better one of two."""
+        # a solver's tolerances are absolute below 1: where the optimum is tiny (little penalty,
+        # separable classes) it stops too early, and goes further with its costs scaled up
         program: Any = task.program
         options: ConicOptions = task.options
         first = self._attempt(program, options)
@@ -169,13 +162,8 @@ class ConeSolver(Solver):
             except KeyboardInterrupt:
                 outcome = Outcome(Termination.INTERRUPTED, "interrupted")
             seconds += outcome.seconds
-            outcome = replace(
-                outcome,
-                seconds=seconds,
-                load_seconds=load_seconds,
-                bound_source="evidence",
-                remarks=remarks,
-            )
+            outcome = replace(outcome, seconds=seconds, load_seconds=load_seconds, remarks=remarks)
+            outcome.bound_source = "evidence"
             if outcome.values is None or outcome.row_dual is None:
                 return outcome
             x, z = outcome.values, outcome.row_dual / scale
@@ -186,10 +174,9 @@ class ConeSolver(Solver):
                 break
             outcome.remarks = remarks = (*remarks, growth)
         w, b = program.coefficients()
-        bound = fenchel_bound(program.statement, w, b, _row_duals(program))
+        outcome.dual_bound = fenchel_bound(program.statement, w, b, _row_duals(program))
         outcome.point = polished(program, w, b, options.zero_tol)
-        outcome.dual_bound = bound
-        outcome.dual_bound = max(bound, _bound_nearby(program.statement, outcome))
+        outcome.dual_bound = max(outcome.dual_bound, _bound_nearby(program, outcome))
         _consider_solver_bound(program, outcome, form.dual_bound(x, z))
         return outcome
 
@@ -204,37 +191,27 @@ def _leaves_gap(program: ConicProgram, outcome: Outcome) -> bool:
     return not objective - outcome.dual_bound <= close * max(abs(objective), 1e-12)
 
 
-def _bound_nearby(statement: ConicStatement, outcome: Outcome) -> float:
-    """A bound from points near a good one, by the proximal path; -inf where it has none.
-
-    A Fenchel bound at a point is off by as much as the point is, an objective by the square of
-    that: a few proximal steps on gives the bound the objective deserves.
-    """
-    assert outcome.point is not None
-    if not hasattr(statement.loss, "gradient"):
-        return -math.inf
-    objective = evaluate_conic(statement, *outcome.point).objective
-    if objective - outcome.dual_bound <= _GOOD_BOUND * abs(objective):
+def _bound_nearby(program: ConicProgram, outcome: Outcome) -> float:
+    """A bound from points near a good one, by the proximal path; -inf where it has none."""
+    # a Fenchel bound at a point is off by as much as the point is, an objective by the square of
+    # that: a few proximal steps on gives the bound the objective deserves
+    statement, objective = program.statement, _cost(program, outcome)
+    good = objective - outcome.dual_bound <= _GOOD_BOUND * abs(objective)
+    if good or not hasattr(statement.loss, "gradient"):
         return -math.inf
     options = ConicOptions(tol=_GOOD_BOUND, max_iter=_NEARBY_STEPS)
-    return fit_statement(statement, statement.merged, options, outcome.point).dual_objective
+    return _fit_statement(statement, statement.merged, options, outcome.point).dual_objective
 
 
-def fit_statement(
+def _fit_statement(
     statement: ConicStatement, rows: WeightedRows, options: ConicOptions, start: Any = None
 ) -> ProximalResult:
     """The proximal fit of a statement on its raw or merged rows."""
+    loss: Any = statement.loss
     return fit_proximal(
-        rows.X,
-        rows.y,
-        loss=statement.loss,  # type: ignore[arg-type]
-        penalty=statement.penalty,
-        sample_weight=rows.weight,
-        intercept=statement.intercept,
-        tol=options.tol,
-        max_iter=options.max_iter,
-        start=start,
-    )
+        rows.X, rows.y, loss=loss, penalty=statement.penalty, sample_weight=rows.weight,
+        intercept=statement.intercept, tol=options.tol, max_iter=options.max_iter, start=start,
+    )  # fmt: skip
 
 
 def _row_duals(program: ConicProgram) -> FloatArray | None:
@@ -245,10 +222,8 @@ def _row_duals(program: ConicProgram) -> FloatArray | None:
 
 
 def _consider_solver_bound(program: ConicProgram, outcome: Outcome, own: float) -> None:
-    """Take the solver's own dual objective where our bound leaves a gap, and say so.
-
-    Ours knows nothing of added constraints, and has none where a direction of w is not penalised.
-    """
+    """Take the solver's own dual objective where our bound leaves a gap, and say so."""
+    # ours knows nothing of added constraints, and is -inf where a direction of w is not penalised
     objective = _cost(program, outcome)
     open_gap = objective - outcome.dual_bound > CLAIM_TOLERANCE * max(1.0, abs(objective))
     sound = outcome.residuals["dual"] <= _DUAL_TOLERANCE
@@ -269,10 +244,7 @@ def _judged(
 def _best_point(
     program: ConicProgram, name: str, outcome: Outcome
 ) -> tuple[tuple[FloatArray, float] | None, Evaluation | None, str, list[str]]:
-    """The better one of the solver's point and the model without terms: point, figures, origin.
-
-    None where both are refused; the last are remarks.
-    """
+    """The better of the solver's point and the empty model: point, figures, origin, remarks."""
     remarks = []
     point, figures = outcome.point, None
     if point is not None:
@@ -297,21 +269,7 @@ def _result(task: Task, name: str, outcome: Outcome, *remarks: str) -> Result:
     statement = program.statement
     point, figures, origin, further = _best_point(program, name, outcome)
     said = [*remarks, *outcome.remarks, *further]
-    common = {
-        "formulation": program.formulation,
-        "kind": "relaxed",
-        "termination": outcome.termination,
-        "build_seconds": program.build_seconds,
-        "load_seconds": outcome.load_seconds,
-        "solve_seconds": outcome.seconds,
-        "solver": name,
-        "solver_version": SOLVERS[name]().version(),
-        "bound_source": outcome.bound_source,
-        "origin": origin,
-        "caveat": statement.caveat,
-        "options": task.options.as_dict(),
-        "residuals": outcome.residuals,
-    }
+    common = {**task.account(outcome, name), "kind": "relaxed", "origin": origin}
     if figures is None or point is None:
         message = "; ".join(filter(None, [*said, _advice(outcome)]))
         return Result(**common, claim=Claim.NONE, verified=False, message=message)
@@ -325,21 +283,13 @@ def _result(task: Task, name: str, outcome: Outcome, *remarks: str) -> Result:
     claim = claim_of(True, objective, bound, trivial)
     if claim is Claim.OPTIMAL and outcome.termination is Termination.INACCURATE:
         claim = Claim.GAP
-    w, b = point
-    design = statement.design
+    (w, b), design = point, statement.design
+    terms = int(np.count_nonzero(w)) if design is None else design.count_terms(w)
     return Result(
-        **common,
-        claim=claim,
-        verified=True,
-        objective=objective,
-        loss=figures.loss,
-        penalty=figures.penalty,
-        dual_bound=bound,
-        coefficients=w,
-        intercept=b,
-        terms=int(np.count_nonzero(w)) if design is None else design.count_terms(w),
+        **common, claim=claim, verified=True, objective=objective, loss=figures.loss,
+        penalty=figures.penalty, dual_bound=bound, coefficients=w, intercept=b, terms=terms,
         message="; ".join(filter(None, said)),
-    )
+    )  # fmt: skip
 
 
 def _advice(outcome: Outcome) -> str:
@@ -523,7 +473,7 @@ class Proximal(Solver):
     def solve(self, task: Task) -> Outcome:
         """Fit the statement."""
         statement: Any = task.program.statement
-        found = fit_statement(statement, statement.rows, task.options)
+        found = _fit_statement(statement, statement.rows, task.options)
         return Outcome(
             self.TERMINATIONS[found.termination],
             str(found.termination),

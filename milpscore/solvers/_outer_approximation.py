@@ -58,12 +58,7 @@ _FRUITLESS = 24
 
 
 class OuterApproximation(SessionSolver):
-    """Tangents of a convex term; those found stay in the session and in the model's ``cuts``.
-
-    ``node_limit`` counts the nodes of all rounds. ``presolve`` is for LPs and MIPs solved once:
-    rounds run without it, their ranges being tightened here. Of a relaxation it answers a point
-    whose loss is the true one, with duals.
-    """
+    """Tangents of a convex term; those found stay in the session and in the model's ``cuts``."""
 
     def refuse(self, task: Task) -> None:
         """Refuse a model without convex terms to be bounded by tangents."""
@@ -147,14 +142,11 @@ class _Search:
         proved = self.best - self.bound <= 2 * _ALLOWED * max(1.0, abs(self.best))
         if termination is Termination.COMPLETED and not proved:
             termination = Termination.GAP_REACHED
+        clock = self.progress
         return Outcome(
-            termination=termination,
-            values=self.values,
-            dual_bound=self.bound,
-            nodes=self.nodes,
-            seconds=self.progress.seconds,
-            trace=self.progress.trace,
-        )
+            termination, values=self.values, dual_bound=self.bound, nodes=self.nodes,
+            seconds=clock.seconds, trace=clock.trace,
+        )  # fmt: skip
 
     # -- before the rounds -----------------------------------------------------------------------
 
@@ -357,11 +349,9 @@ class _Search:
 
 
 def _tightened(master: Master, cutoff: float, progress: Progress) -> int | None:
-    """Shrink the range of every point to what the tangents allow at a cost below the cutoff.
-
-    Each end is an LP over the level set of the cutoff, whose tangents are taken where the LP's
-    answer leaves that set. The number of ends moved; None where nothing costs so little.
-    """
+    """Shrink every range to what the tangents allow below the cutoff: ends moved, None if empty."""
+    # each end is an LP over the level set of the cutoff, whose tangents are taken where the LP's
+    # answer leaves that set
     master.cut_off(cutoff)
     moved = 0
     try:

@@ -62,21 +62,16 @@ class _Node:
 
 
 class SupportTree(SessionSolver):
-    """Best-first search over the supports; ``node_limit`` counts LPs.
-
-    ``auto`` takes it from ``ROWS`` rows on and up to the share ``INTEGERS`` of integer columns.
-    """
+    """Best-first search over the supports; ``node_limit`` counts LPs."""
 
     ROWS, INTEGERS = 2000, 0.1
 
     @classmethod
     def suits(cls, session: Session) -> bool:
-        """Whether there are many rows, few integers and a limit on terms.
-
-        There each LP is large and branching on big-M terms one by one proves little; measured on
-        adult (hinge, 9,787 distinct rows): proved in 29 s, where HiGHS alone has a gap of 14 %
-        after 60 s. With few rows HiGHS's own cuts and heuristics are faster.
-        """
+        """Whether there are many rows, few integers and a limit on terms."""
+        # there each LP is large and branching on big-M terms proves little; adult (hinge, 9,787
+        # distinct rows): proved in 29 s, where HiGHS has a gap of 14 % after 60 s. With few rows
+        # HiGHS's own cuts and heuristics are faster
         program = session.program
         decides_terms = program.statement.max_terms is not None and program.switches_terms
         few_integers = session.integral.sum() <= cls.INTEGERS * len(session.integral)
@@ -281,24 +276,20 @@ class _Tree:
 
     def outcome(self) -> Outcome:
         """What the search found, in the form every engine answers."""
-        done = self.termination is Termination.COMPLETED
+        done, bound = self.termination is Termination.COMPLETED, self.bound
         infeasible = done and not math.isfinite(self.best) and not math.isfinite(self.closed_bound)
         return Outcome(
-            Termination.INFEASIBLE if infeasible else self.termination,
-            values=self.values,
-            dual_bound=self.bound if math.isfinite(self.bound) else -math.inf,
-            nodes=self.nodes,
-            seconds=self.progress.seconds,
-            trace=self.progress.trace,
-        )
+            Termination.INFEASIBLE if infeasible else self.termination, values=self.values,
+            dual_bound=bound if math.isfinite(bound) else -math.inf, nodes=self.nodes,
+            seconds=self.progress.seconds, trace=self.progress.trace,
+        )  # fmt: skip
 
 
 class _LazyLP:
-    """The relaxation under changing column bounds, its rows brought in when they are broken.
+    """The relaxation under changing column bounds, its rows brought in when they are broken."""
 
-    A row left out only relaxes the LP, so every bound stays valid; rows the solution breaks are
-    added until none is broken. With thousands of data rows a few hundred usually suffice.
-    """
+    # a row left out only relaxes the LP, so every bound stays valid; with thousands of data rows a
+    # few hundred usually suffice
 
     def __init__(self, session: Session, options: Options) -> None:
         self.session = session
@@ -317,14 +308,11 @@ class _LazyLP:
     def solve(
         self, columns: Any, low: FloatArray, high: FloatArray, seconds: float, basis: Any = None
     ) -> Outcome:
-        """Solve under the column bounds ``low, high``, shape (all columns,).
-
-        Only the bounds of ``columns`` may differ from the last solve. ``basis`` is that of a nearby
-        solve; rows added since are basic in it. The bound is recomputed from the duals.
-        """
+        """Solve under column bounds that differ from the last ones at ``columns`` only."""
         self.highs.changeColsBounds(len(columns), columns, low[columns], high[columns])
         if basis is not None and basis.valid:
             missing = len(self.order) - len(basis.row_status)
+            # rows added since that solve are basic
             basis.row_status = [*basis.row_status, *[highspy.HighsBasisStatus.kBasic] * missing]
             self.highs.setBasis(basis)
         outcome = Outcome(Termination.COMPLETED)

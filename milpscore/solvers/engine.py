@@ -112,19 +112,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Task:
-    """One program to be solved, and how.
-
-    ``options`` are ConicOptions for conic programs, else Options. ``start`` is a warm start that
-    meets every constraint, ``vector`` the same by column of ``session``, which is the program
-    inside HiGHS for solvers that ask for it. ``listeners`` are told each TracePoint.
-    """
+    """One program to be solved, and how."""
 
     program: Program
-    options: Any
-    start: Card | None = None
-    vector: FloatArray | None = None
-    session: Session | None = None
-    listeners: Sequence[Listener] = ()
+    options: Any  # ConicOptions for conic programs, else Options
+    start: Card | None = None  # a warm start that meets every constraint
+    vector: FloatArray | None = None  # the same, by column of the session
+    session: Session | None = None  # the program inside HiGHS, for solvers that ask for it
+    listeners: Sequence[Listener] = ()  # told each TracePoint
 
     @property
     def kind(self) -> Kind:
@@ -136,6 +131,26 @@ class Task:
         """The session, which is there for a solver that ``loads``."""
         assert self.session is not None
         return self.session
+
+    def account(self, outcome: Outcome, name: str) -> dict[str, Any]:
+        """What a result says of the run of the solver of this name, whatever came of it."""
+        return {
+            "formulation": self.program.formulation,
+            "kind": self.kind,
+            "termination": outcome.termination,
+            "nodes": outcome.nodes,
+            "build_seconds": self.program.build_seconds,
+            "load_seconds": outcome.load_seconds + getattr(self.session, "load_seconds", 0.0),
+            "solve_seconds": outcome.seconds,
+            "solver": name,
+            "solver_version": SOLVERS[name]().version(),
+            "random_state": getattr(self.options, "random_state", 0),
+            "caveat": self.program.statement.caveat,
+            "bound_source": outcome.bound_source,
+            "trace": tuple(outcome.trace),
+            "options": self.options.as_dict(),
+            "residuals": outcome.residuals,
+        }
 
     def progress(self) -> Progress:
         """A clock that starts now, and an empty trace."""
@@ -288,7 +303,13 @@ def solve(
             raise NotApplicableError("interior-point solvers take no warm start: leave it out")
         task = Task(program, ConicOptions.of(options))
         return solve_conic(task, solver, second_opinion)
-    checked, start = Options.of(options), _start_card(warm_start)
+    if isinstance(warm_start, Result):
+        if warm_start.card is None:
+            raise NotApplicableError(
+                "the warm start holds no card: pass a Result with one, or a Card"
+            )
+        warm_start = warm_start.card
+    checked, start = Options.of(options), warm_start
     result = _run(program, solver, checked, start, progress, callback)
     return _with_opinion(program, result, checked) if second_opinion else result
 
@@ -347,21 +368,19 @@ def _run(
             outcome = engine.solve(replace(task, listeners=listeners))
         if note == "accepted" and not outcome.start_taken:
             note = f"rejected: {name} did not take it up"
-    own = {"solver": name, "solver_version": engine.version(), "warm_start": note}
-    return finished(task, outcome, start, own)
+    common = {**task.account(outcome, name), "warm_start": note}
+    return finished(task, outcome, start, common)
 
 
 def _tree_takes(program: Program | Session) -> bool:
-    """Whether the tree search is the solver of choice: nothing added by hand, and its bounds hold.
-
-    A smooth loss; or the 0-1 loss on a grid with a limit on terms, where the big-M relaxation
-    proves little (breastcancer, 5 terms: proved in 2 s, by HiGHS a gap of 88 % after 60 s).
-    """
+    """Whether the tree search is the solver of choice: nothing added by hand, its bounds hold."""
     of = program_of(program)
     statement = of.statement
-    most = statement.max_terms
-    few = most is not None and most <= _TREE_TERMS and statement.intercept.kind == "grid"
-    fitting = isinstance(statement.loss, RiskLoss) or (isinstance(statement.loss, ZeroOne) and few)
+    fitting = isinstance(statement.loss, RiskLoss)
+    if isinstance(statement.loss, ZeroOne) and statement.intercept.kind == "grid":
+        # with few terms the big-M relaxation proves little (breastcancer, 5 terms: proved in 2 s,
+        # by HiGHS a gap of 88 % after 60 s)
+        fitting = statement.max_terms is not None and statement.max_terms <= _TREE_TERMS
     return program.kind == "exact" and fitting and not of.added_by_user()
 
 
@@ -396,17 +415,6 @@ def _with_opinion(program: Program | Session, result: Result, options: Options) 
 def program_of(program: Program | Session) -> Program:
     """The program itself, loaded or not."""
     return program if isinstance(program, Program) else program.program
-
-
-def _start_card(warm_start: Card | Result | None) -> Card | None:
-    """The card of a warm start."""
-    if isinstance(warm_start, Result):
-        if warm_start.card is None:
-            raise NotApplicableError(
-                "the warm start holds no card: pass a Result with one, or a Card"
-            )
-        return warm_start.card
-    return warm_start
 
 
 @contextmanager

@@ -48,13 +48,7 @@ class _Checked:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """Options from keyword arguments.
-
-        Raises
-        ------
-        OptionError
-            For an unknown name (with the nearest known one) or a value outside its range.
-        """
+        """Options from keyword arguments; OptionError for a bad one, naming the nearest known."""
         known = [each.name for each in fields(cls)]  # type: ignore[arg-type]
         for name in given:
             if name not in known:
@@ -107,28 +101,14 @@ class Options(_Checked):
 
 @dataclass(frozen=True)
 class ConicOptions(_Checked):
-    """What may be asked of any solver of conic programs.
-
-    Attributes
-    ----------
-    tol : float
-        Feasibility, absolute and relative gap at which the solver calls a point optimal.
-    max_iter : int or None
-        Iterations; None: the solver's own choice.
-    time_limit : float
-        Seconds of solving, without end by default (ECOS cannot be stopped by the clock); 0 returns
-        the model without terms.
-    zero_tol : float
-        A coefficient is tried at exactly 0 (or on the grid of gamma) where that moves no score
-        by more than this share of the largest score; kept where the objective allows it.
-    verbose : bool
-        Whether the solver prints its own log.
-    """
+    """What may be asked of any solver of conic programs; ``tol`` is that of the duality gap."""
 
     tol: float = _option(1e-9, lambda tol: is_number(tol) and 0 < tol < 1, "a number in (0, 1)")
     max_iter: int | None = _option(
         None, lambda n: n is None or is_whole(n, 1), "a whole number >= 1 or None"
     )
-    time_limit: float = _seconds(math.inf)
+    time_limit: float = _seconds(math.inf)  # ECOS cannot be stopped by the clock
+    # a coefficient is tried at exactly 0, or on gamma's grid, where that moves no score by more
+    # than this share of the largest; kept where the objective allows it
     zero_tol: float = _option(1e-6, lambda t: is_number(t) and 0 <= t < 1, "a number in [0, 1)")
     verbose: bool = _switch(False)

@@ -36,10 +36,7 @@ _DIFFERENCE = 1e-6
 
 @dataclass(frozen=True)
 class Tangent:
-    """term(v) >= gradient . v + constant at every v = (w, b), shape (p + 1,), within the ranges.
-
-    The constant is lowered by what rounding can have added to it and to the gradient's products.
-    """
+    """term(v) >= gradient . v + constant, rounding included, at every v = (w, b) in the ranges."""
 
     gradient: FloatArray
     constant: float
@@ -93,11 +90,9 @@ class LossCurve:
         return np.where(np.isnan(means), np.inf, means)
 
     def tangent(self, v: FloatArray) -> Tangent | None:
-        """The tangent at v, shape (p + 1,).
-
-        Each row's tangent in its score is taken at the score as computed, so that only the sums
-        round: by at most (m + 20) units of the last place of the sums of sizes, within the reach.
-        """
+        """The tangent at v, shape (p + 1,)."""
+        # each row's tangent in its score is taken at the score as computed, so that only the sums
+        # round: by at most (m + 20) units of the last place of the sums of sizes, within the reach
         z = self.X @ v
         with np.errstate(over="ignore", invalid="ignore"):
             value = self.share * self.base.value(z, self.answers)
@@ -120,11 +115,8 @@ class LossCurve:
         return value, gradient, hessian
 
     def minimiser(self, low: FloatArray, high: FloatArray, start: FloatArray) -> FloatArray:
-        """The real point of least mean loss between ``low`` and ``high``, shape (p + 1,).
-
-        By projected Newton steps. A tangent is valid wherever it is taken, so nothing rests on the
-        last digits.
-        """
+        """The real point of least mean loss between ``low`` and ``high``, by projected Newton."""
+        # a tangent is valid wherever it is taken: nothing rests on the last digits
         v = np.clip(start, low, high)
         value, gradient, hessian = self.expansion(v)
         damping = 1e-10
@@ -164,11 +156,9 @@ class NormCurve:
         return float(self.norm.value(v[:-1]))
 
     def tangent(self, v: FloatArray) -> Tangent | None:
-        """A supporting hyperplane at v, through 0 as every norm's is.
-
-        Norm(w) >= z . w wherever z lies in the dual ball: the slope at v, found by differences, is
-        shrunk into it, so that its error costs tightness alone.
-        """
+        """A supporting hyperplane at v, through 0 as every norm's is."""
+        # norm(w) >= z . w wherever z lies in the dual ball: the slope at v, found by differences,
+        # is shrunk into it, so that its error costs tightness alone
         w = v[:-1].astype(np.float64)
         if not w.any():
             return None
@@ -214,26 +204,17 @@ class TimeIsUpError(Exception):
 
 @dataclass(frozen=True)
 class Cut:
-    """A tangent of one of the curves and why it was taken: "point", "support" or "path".
-
-    As a row, height - entries . v >= constant: the fixed points moved into the constant.
-    """
+    """A tangent of one of the curves, as a row: height - entries . v >= constant."""
 
     curve: int
     tangent: Tangent
-    kind: str
+    kind: str  # why it was taken: "point", "support" or "path"
     entries: FloatArray
-    constant: float
+    constant: float  # with the fixed points' share
 
 
 class Master:
-    """A session's rows, the tangents found so far, and a cutoff row, in a HiGHS of their own.
-
-    ``level`` is about the objective's size. ``low, high`` (shape (p + 1,)) are the current ranges
-    of (w, b), tightened as the search goes on; ``cuts`` stand in the order of HiGHS's rows after
-    the session's own; beyond the loss ``ceiling`` tangents are drawn in towards ``anchor``, a point
-    of small loss.
-    """
+    """A session's rows, the tangents found so far, and a cutoff row, in a HiGHS of their own."""
 
     def __init__(self, session: Session, options: Options, level: float) -> None:
         self.session, self.options = session, options
@@ -248,18 +229,17 @@ class Master:
         self.heights = heights
         self.points = [*(model.w[j] for j in model.J), model.b]
         session.include([var for var in [*self.points, *heights] if not var.fixed])
-        self.where = np.array(
-            [-1 if v.fixed else session.position(v) for v in self.points], dtype=np.int32
+        # columns of (w, b) and of the curves' heights, -1 for those that are fixed
+        self.where, self.top = (
+            np.array([-1 if v.fixed else session.position(v) for v in each], dtype=np.int32)
+            for each in (self.points, heights)
         )
         self.fixed = np.array([v.value if v.fixed else 0.0 for v in self.points], dtype=np.float64)
-        self.top = np.array(
-            [-1 if v.fixed else session.position(v) for v in heights], dtype=np.int32
-        )
-        known = self.where >= 0
-        self.low, self.high = self.fixed.copy(), self.fixed.copy()
-        self.low[known] = session.col_lower[self.where[known]]
-        self.high[known] = session.col_upper[self.where[known]]
-        self.cuts: list[Cut] = []
+        # the current ranges of (w, b), shape (p + 1,), tightened as the search goes on
+        self.low = np.where(self.where >= 0, session.col_lower[self.where], self.fixed)
+        self.high = np.where(self.where >= 0, session.col_upper[self.where], self.fixed)
+        self.cuts: list[Cut] = []  # in the order of HiGHS's rows after the session's own
+        # tangents beyond the loss ``ceiling`` are drawn in towards the anchor
         self.anchor = np.clip(np.zeros(len(self.low)), self.low, self.high)
         self.ceiling = math.inf
         self.factor = 2.0 ** round(math.log2(SCALED_OBJECTIVE / max(level, 1e-9)))
@@ -340,11 +320,9 @@ class Master:
         return added
 
     def _drawn_in(self, v: FloatArray) -> FloatArray:
-        """V itself, or where the segment to it from the anchor leaves the ceiling's level set.
-
-        There the tangent supports the set of all points worth finding; far outside it would be
-        steep and, where the loss overflows, useless.
-        """
+        """V itself, or where the segment to it from the anchor leaves the ceiling's level set."""
+        # there the tangent supports the set of all points worth finding; far outside it would be
+        # steep and, where the loss overflows, useless
         z, origin = self.loss.X @ v, self.loss.X @ self.anchor
         if self.loss.of_scores(z) <= self.ceiling or not math.isfinite(self.ceiling):
             return v
@@ -418,16 +396,9 @@ class Master:
     def cutting_planes(
         self, tolerance: float, most: int, progress: Progress
     ) -> tuple[FloatArray | None, float, float]:
-        """At most so many cutting planes on the linear relaxation, to a distance of ``tolerance``.
-
-        Tangents are taken halfway between the LP's point and the best point so far, which is
-        feasible too: that is steadier than at the LP's point itself.
-
-        Returns
-        -------
-        (vector or None, float, float)
-            The best point, its true objective, and the LP's value.
-        """
+        """At most so many cutting planes: the best point, its true objective, the LP's value."""
+        # tangents are taken halfway between the LP's point and the best point so far, which is
+        # feasible too: that is steadier than at the LP's point itself
         center: FloatArray | None = None
         best, value = math.inf, -math.inf
         for _ in range(most):
@@ -479,12 +450,7 @@ class Master:
         return self.session.offset * self.factor
 
     def relax(self, seconds: float) -> tuple[FloatArray | None, float]:
-        """Solve the linear relaxation: (vector, value in HiGHS's scale); None if nothing is left.
-
-        Raises
-        ------
-        TimeIsUpError
-        """
+        """Solve the relaxation: (vector, value in HiGHS's scale); None if nothing is left."""
         if seconds <= 0:
             raise TimeIsUpError
         set_option(self.highs, "time_limit", self.highs.getRunTime() + seconds)
@@ -502,12 +468,9 @@ class Master:
     def solve(
         self, seconds: float, nodes: int | None, improvements: int
     ) -> tuple[Outcome, list[FloatArray]]:
-        """One mixed-integer run; at most so many improving solutions, then it stops.
+        """One mixed-integer run of at most so many improving solutions, and every point found.
 
-        Returns
-        -------
-        (Outcome, list of ndarrays of shape (columns,))
-            ``dual_bound``: no point under the cutoff costs less; and every feasible point reported.
+        No point under the cutoff costs less than the outcome's ``dual_bound``.
         """
         if seconds <= 0:
             raise TimeIsUpError
@@ -567,10 +530,7 @@ class Master:
 def _linking_rows(
     session: Session, where: npt.NDArray[np.int32]
 ) -> list[tuple[int, int, int, int]]:
-    """(row, alpha's column, coefficient's position, side) of the rows l alpha <= w <= u alpha.
-
-    ``where``, shape (p + 1,), holds the columns of (w, b), -1 for those that are fixed.
-    """
+    """(row, alpha's column, coefficient's position, side) of the rows l alpha <= w <= u alpha."""
     model = session.program.model
     if not session.program.switches_terms:
         return []

@@ -51,6 +51,19 @@ class Evaluation:
         """Whether no requirement is broken."""
         return not self.violations
 
+    def fields(self, statement: Statement, card: Card) -> dict[str, Any]:
+        """These figures and their card, as a Result takes them."""
+        return {
+            "verified": True,
+            "objective": self.objective,
+            "loss": self.loss,
+            "penalty": self.penalty,
+            "card": card,
+            "coefficients": card.coefficients.astype(np.float64),
+            "intercept": float(card.intercept),
+            "terms": statement.design.count_terms(card.coefficients),
+        }
+
 
 def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
     """Mean weighted loss over the raw, unmerged rows, and whether it is exact.
@@ -176,10 +189,7 @@ def _moved_though_fixed(fixed: list[tuple[Any, float]]) -> list[str]:
 
 
 def model_violations(model: Any, *, integrality: bool = True, limit: int = 5) -> tuple[str, ...]:
-    """Sentences for constraints, bounds and integrality the model's current values break.
-
-    At most ``limit`` of them; without ``integrality`` integer variables need not be whole.
-    """
+    """At most ``limit`` sentences for rows, bounds, integrality that the model's values break."""
     from milpscore.core.program import variables
 
     broken: list[str] = []
@@ -266,10 +276,7 @@ def _objective_mismatch(program: Program, evaluation: Evaluation) -> tuple[str, 
 
 
 def evaluate_conic(statement: ConicStatement, w: FloatArray, b: float) -> Evaluation:
-    """Loss, penalty and objective of real w, shape (p,), and b, from the raw rows.
-
-    A compensated sum; ``violations`` where a number is not finite.
-    """
+    """Loss, penalty and objective of real w, shape (p,), and b: compensated sums of raw rows."""
     loss, penalty = statement.mean_loss(w, b), float(statement.penalty.value(w))
     broken = () if math.isfinite(loss + penalty) else ("the objective is not a finite number",)
     return Evaluation(loss, penalty, loss + penalty, broken, exact=False)
@@ -296,10 +303,7 @@ def added_violations(program: ConicProgram, limit: int = 5) -> tuple[str, ...]:
 
 
 def smooth_part(statement: ConicStatement) -> Smooth:
-    """The statement's loss over its merged rows, as the proximal algorithms see it.
-
-    For the hinge loss only its dual is of use: it has no gradient.
-    """
+    """The statement's loss over its merged rows; the hinge loss has only a dual here."""
     rows = statement.merged
     loss: Any = statement.loss
     return Smooth(as_operator(rows.X), rows.y, rows.weight, loss, statement.intercept)
@@ -308,13 +312,10 @@ def smooth_part(statement: ConicStatement) -> Smooth:
 def fenchel_bound(
     statement: ConicStatement, w: FloatArray, b: float, row_duals: FloatArray | None = None
 ) -> float:
-    """A lower bound on the objective of every w and b, whatever constraints were added.
+    """A lower bound on every w's and b's objective, by Fenchel duality at (w, b); -inf if none.
 
-    By Fenchel duality with the row derivatives u at (w, b), see
-    :func:`milpscore.proximal.problem.duality_gap`; constraints can only raise the minimum.
-
-    ``row_duals``, shape (m,), are duals of the merged rows' margin constraints, from any solver;
-    the hinge loss needs them. -inf where there is no bound.
+    The hinge loss needs the merged rows' margin duals, shape (m,), from any solver. Constraints
+    that were added can only raise the minimum.
     """
     smooth = smooth_part(statement)
     if not isinstance(statement.loss, Hinge):
@@ -362,11 +363,7 @@ def null_point(statement: ConicStatement) -> tuple[FloatArray, float]:
 
 
 def check_conic(program: ConicProgram) -> Evaluation:
-    """Verify the values another solver left in ``program.model``.
-
-    ``violations`` names added constraints that are broken, and an objective that is not the one of
-    the raw data.
-    """
+    """Verify the values another solver left in a conic ``program.model``."""
     w, b = program.coefficients()
     found = evaluate_conic(program.statement, w, b)
     broken = [*found.violations, *added_violations(program)]
