@@ -142,7 +142,7 @@ def test_slim_report_agrees_with_its_definition(data: Path) -> None:
 def test_fit_prints_a_card_for_people(data: Path) -> None:
     done = run("fit", data, "--target", "ill", "--max-terms", 1)
     assert done.exit_code == 0
-    for text in ("Variable", "Points", "Decision: yes if total >=", "Claim: optimal"):
+    for text in ("Variable", "Points", "Decision: yes if total ≥", "Claim: optimal"):
         assert text in done.stdout
     assert done.stderr == ""
 

@@ -58,7 +58,7 @@ def test_diarem_is_a_card_like_any_other() -> None:
     card = diarem()
     assert (card.terms, card.bins) == (4, 12)
     assert Scorecard.from_json(card.to_json()) == card
-    assert "no remission if total >= 7" in card.to_text()
+    assert "no remission if total ≥ 7" in card.to_text()
     with pytest.raises(DataError, match="perhaps"):
         card.score(patients([(50, 7.0, "perhaps", 0)]))
     with pytest.raises(DataError, match="insulin"):

@@ -23,7 +23,8 @@ from milpscore.fitting import fit_card
 from milpscore.losses import Hinge, Logistic, RiskLoss, Squared
 from milpscore.losses.kinds import link_of
 from milpscore.scorecard import RiskScale, Scorecard, calibration_table, certified_card
-from milpscore.scorecard.risks import MAX_GROUPS, attainable, risk_lines, risk_scale, wilson
+from milpscore.scorecard.certified import MAX_GROUPS, attainable, risk_scale
+from milpscore.scorecard.risks import wilson
 
 
 def sigmoid(z: Any) -> Any:
@@ -43,7 +44,7 @@ def with_risks(
 
 
 def cells(card: Scorecard) -> dict[str, tuple[str, ...]]:
-    return {line[0]: line[1:] for line in risk_lines(card)}
+    return {line[0]: line[1:] for line in card.risk_lines}
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_a_card_that_only_decides_has_no_risks() -> None:
         card.risks(np.zeros(1))
     with pytest.raises(NotApplicableError, match="risk score"):
         card.predict_proba(np.zeros((1, 1)))
-    assert risk_lines(card) == ()
+    assert card.risk_lines == ()
     assert "Risk" not in card.to_text()
     assert '"risk"' not in card.to_sql()
 
@@ -138,9 +139,9 @@ def test_every_total_between_the_extremes_has_a_column() -> None:
     X, y = [[-2], [-2], [0], [0], [0], [2]], [-1, 1, -1, -1, 1, 1]
     card = with_risks(numeric([1], 1), X, y)
     found = cells(card)
-    assert found["Total"] == ("<= -2", "-1", "0", "1", ">= 2")
-    assert found["Risk"] == ("<= 4.7%", "11.9%", "26.9%", "50.0%", ">= 73.1%")
-    assert found["Observed"] == ("50.0%", "-", "33.3%", "-", "100.0%")
+    assert found["Total"] == ("≤ −2", "−1", "0", "1", "≥ 2")
+    assert found["Risk"] == ("≤ 4.7%", "11.9%", "26.9%", "50.0%", "≥ 73.1%")
+    assert found["Observed"] == ("50.0%", "–", "33.3%", "–", "100.0%")
     assert found["Rows"] == ("2", "0", "3", "0", "1")
 
 
@@ -154,7 +155,7 @@ def test_totals_no_row_can_exceed_need_no_signs() -> None:
     assert attainable(card) == (-2, 2)
     X = [[1, 0, 0], [0, 1, 1], [0, 1, 0], [1, 0, 1]]
     card = with_risks(card, X, [-1, 1, 1, -1])
-    assert cells(card)["Total"] == ("-2", "-1", "0", "1", "2")
+    assert cells(card)["Total"] == ("−2", "−1", "0", "1", "2")
     assert cells(card)["Risk"][0] == "4.7%"
 
 
@@ -169,9 +170,9 @@ def test_steps_add_up_to_what_can_be_attained() -> None:
 def test_points_with_a_common_divisor_skip_totals() -> None:
     X, y = [[0, 0], [1, 0], [1, 1], [0, 1]], [-1, 1, 1, -1]
     card = with_risks(numeric([4, 2], 3), X, y, scale=2.0)
-    assert cells(card)["Total"] == ("<= 0", "2", "4", ">= 6")
+    assert cells(card)["Total"] == ("≤ 0", "2", "4", "≥ 6")
     tenths = with_risks(numeric([3], "3/10", Fraction(1, 10)), [[0.1], [0.2], [0.3]], [-1, 1, 1])
-    assert cells(tenths)["Total"] == ("<= 0.3", "0.6", ">= 0.9")
+    assert cells(tenths)["Total"] == ("≤ 0.3", "0.6", "≥ 0.9")
 
 
 @pytest.mark.parametrize("step", [Fraction(1), None])
@@ -211,7 +212,7 @@ def test_a_risk_is_never_printed_as_a_certainty() -> None:
 def test_shares_are_weighted_and_rows_of_no_weight_left_out() -> None:
     X, y, weight = [[0], [0], [1], [1], [9]], [-1, 1, 1, -1, 1], [1, 3, 1, 1, 0]
     card = with_risks(numeric([1], 1), X, y, weight=weight)
-    assert cells(card)["Total"] == ("<= 0", ">= 1")
+    assert cells(card)["Total"] == ("≤ 0", "≥ 1")
     assert cells(card)["Observed"] == ("75.0%", "50.0%")
     assert cells(card)["Rows"] == ("2", "2")
 
@@ -256,7 +257,7 @@ def test_all_outputs_say_the_same(fitted: Any) -> None:
         assert f" {figure} |" in markdown
         assert figure.replace("%", r"\%") in latex
         assert figure in parser.found
-    for sentence in ("Risk: the probability of 1, 1 / (1 + exp(-", "/ 2))", "mean logistic loss"):
+    for sentence in ("Risk: the probability of 1, 1 / (1 + exp(−", "/ 2))", "mean logistic loss"):
         assert sentence in text
     assert "Training errors" not in text
     assert "Without points the loss would be" in text

@@ -18,7 +18,7 @@ from milpscore.plots import bounds_over_time, calibration
 from milpscore.plots.drawing import PALETTE, Results, spaced, tidy
 from milpscore.report.figures import Cuts, Histogram, Roc
 from milpscore.report.subject import Subject
-from milpscore.scorecard.rows import number, printable
+from milpscore.scorecard.rendering import number, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,7 @@ from milpscore.report.figures import Cuts, calibration_of, checks_of, cuts_of, h
 from milpscore.report.proof import Proof, proof_of
 from milpscore.report.subject import Subject, subject_of
 from milpscore.scorecard import Scorecard
-from milpscore.scorecard.renderers import card_sheet
-from milpscore.scorecard.rows import printable
+from milpscore.scorecard.rendering import card_html, card_style, printable, templates
 
 ONE_COLUMN, ONE_PAGE = 16, 34
 """Lines of a card and its risks that fit on a page at full size, and at a small one.
@@ -111,9 +109,10 @@ def report(
         statement=statement,
     )
     results = {} if comparison is None else comparison.results
-    page: str = _template().render(
+    page: str = templates("milpscore.report")("page.html").render(
         version=__version__,
         dash=tables.DASH,
+        card_style=card_style(),
         subject=subject,
         **_card_part(subject, proof_of(subject, verification)),
         parts=None if verification is None else tables.verification_table(verification),
@@ -127,23 +126,6 @@ def report(
     return page
 
 
-def _template() -> Any:
-    """The page, everything escaped that is not marked safe, its style and script inside."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    folder = files("milpscore.report") / "templates"
-    world = Environment(
-        loader=PackageLoader("milpscore.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    texts = {name: (folder / file).read_text(encoding="utf-8")
-             for name, file in (("style", "page.css"), ("script", "page.js"))}  # fmt: skip
-    return world.get_template("page.html", globals=texts)
-
-
 def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
     """The card as it is printed, and what is proved of it."""
     card = subject.card
@@ -153,7 +135,12 @@ def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
     if card.fingerprint:
         foot.append(f"Data: SHA-256 {card.fingerprint[:16]}\u2026")
     title = printable(card.title)
-    return {"title": title, "size": size, "sheet": card_sheet(card, foot), "proof": proof}
+    return {
+        "title": title,
+        "size": size,
+        "sheet": card_html(card, foot, styled=False),
+        "proof": proof,
+    }
 
 
 def _figures_part(subject: Subject, random_state: int) -> dict[str, Any]:

@@ -14,12 +14,10 @@ from milpscore.certificate import Verification
 from milpscore.core.errors import NotApplicableError
 from milpscore.report.figures import Checks, Cuts
 from milpscore.report.subject import Subject
-from milpscore.scorecard.rows import exact_number, number, printable
+from milpscore.scorecard.rendering import exact_number, number, printable, signed
 
 DASH = "\u2013"
 """Stands where there is no figure."""
-
-MINUS = "\u2212"
 
 _KINDS = {
     "exact": "exact",
@@ -44,11 +42,6 @@ class Table:
     def __post_init__(self) -> None:
         self.caption, self.heads = printable(self.caption), [*map(printable, self.heads)]
         self.rows = [[*map(printable, row)] for row in self.rows]
-
-
-def signed(text: str) -> str:
-    """A figure with the minus sign of print, which lines up with digits."""
-    return text.replace("-", MINUS)
 
 
 def verification_table(verification: Verification) -> Table:

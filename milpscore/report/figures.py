@@ -13,7 +13,7 @@ from pandas import DataFrame
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.report.subject import Subject
 from milpscore.scorecard import calibration_table
-from milpscore.scorecard.risks import round_up
+from milpscore.scorecard.certified import round_up
 
 MOST_CUTS = 400
 """So many thresholds are listed at most."""

@@ -14,9 +14,8 @@ from milpscore.certificate import Verification
 from milpscore.core.design import FloatArray, common_step
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
 from milpscore.data.checking import listing
-from milpscore.report._tables import signed
 from milpscore.report.subject import Subject
-from milpscore.scorecard.rows import finite, number, printable, rounded_down
+from milpscore.scorecard.rendering import finite, number, printable, rounded_down, signed
 from milpscore.verify import evaluate
 
 Standing = Literal["optimal", "gap", "feasible", "none", "other data", "contradicted"]

@@ -22,8 +22,7 @@ from milpscore.data import apply_columns, make_design
 from milpscore.data.checking import missing_counts
 from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
-from milpscore.scorecard.certified import allowed_cards
-from milpscore.scorecard.risks import risk_scale
+from milpscore.scorecard.certified import allowed_cards, risk_scale
 from milpscore.solvers.options import Options
 
 _CHANGED = "the certificate's file was changed after it was written: its digest differs"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +17,11 @@ import numpy.typing as npt
 from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import Column, Design, FloatArray, as_fraction
 from milpscore.core.errors import DataError, NotApplicableError
-from milpscore.scorecard._saving import (
-    card_fields,
-    card_to_json,
-    plain_label,
-    plain_points,
-    plain_value,
-)
-from milpscore.scorecard._sql import card_sql
-from milpscore.scorecard.renderers import card_html, card_latex, card_markdown, card_text
-from milpscore.scorecard.risks import RiskScale
-from milpscore.scorecard.rows import Feature, Row, card_features, card_row, merged_rows, settle
+from milpscore.scorecard import rendering
+from milpscore.scorecard.rendering import Feature, Row, card_features, card_row, merged_rows, settle
+
+if TYPE_CHECKING:
+    from milpscore.scorecard.risks import RiskScale
 
 Names: TypeAlias = Sequence[str] | None
 Unseen = Literal["error", "zero"]
@@ -183,6 +179,11 @@ class Scorecard:
     def merged(self, block: Iterable[int]) -> tuple[Row, ...]:
         """The bins of one block, equal neighbours merged."""
         return merged_rows(card_row(self.columns[j], self.points[j]) for j in block)
+
+    @cached_property
+    def risk_lines(self) -> tuple[tuple[str, ...], ...]:
+        """The risk table: lines of a label and a cell for each group of totals; empty without."""
+        return () if self.risk is None else self.risk.lines(self.rule)
 
     @property
     def coefficients(self) -> dict[str, int]:
@@ -366,21 +367,21 @@ class Scorecard:
 
     def to_text(self) -> str:
         """The card as plain text: table, decision rule, risks where it has them, certificate."""
-        return card_text(self)
+        return rendering.card_text(self)
 
     def to_html(self) -> str:
         """The card as an HTML fragment in which everything is escaped."""
-        return card_html(self)
+        return rendering.card_html(self)
 
     _repr_html_ = to_html
 
     def to_markdown(self) -> str:
         """The card as Markdown text with a pipe table."""
-        return card_markdown(self)
+        return rendering.card_markdown(self)
 
     def to_latex(self) -> str:
         """The card as a LaTeX ``table`` with horizontal rules; no package is needed."""
-        return card_latex(self)
+        return rendering.card_latex(self)
 
     def to_sql(
         self,
@@ -423,10 +424,14 @@ class Scorecard:
         DataError
             For a name with a NUL character.
         """
+        from milpscore.scorecard._export import card_sql
+
         return card_sql(self, table, dialect, keys, unseen)
 
     def to_json(self) -> str:
         """The card as JSON text (``schema_version`` 1), read back by :meth:`from_json`."""
+        from milpscore.scorecard._export import card_to_json
+
         return card_to_json(self)
 
     @classmethod
@@ -438,6 +443,8 @@ class Scorecard:
         DataError
             If the text is no card, is damaged, or has another schema version.
         """
+        from milpscore.scorecard._export import card_fields
+
         return cls(**card_fields(text))
 
     def save(self, path: str | Path) -> Path:
@@ -465,3 +472,46 @@ class Scorecard:
                 "'milpscore fit --out'"
             ) from error
         return cls.from_json(text)
+
+
+def plain_label(label: Any) -> bool | int | float | str:
+    """A class label as a plain Python value."""
+    value = label.item() if isinstance(label, np.generic) else label
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise DataError(
+        f"a card cannot carry the label {label!r} of type {type(label).__name__}; "
+        "recode the target as text, whole numbers or true/false"
+    )
+
+
+def plain_points(points: Any) -> tuple[int, ...]:
+    """Points as Python integers."""
+    given = tuple(points)
+    try:
+        whole = tuple(int(value) for value in given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"points must be whole numbers: {error}") from error
+    if any(a != b for a, b in zip(whole, given, strict=True)):
+        raise DataError("points must be whole numbers; round the coefficients first")
+    return whole
+
+
+def plain_value(value: Any) -> Any:
+    """A certificate entry as plain Python: NumPy scalars and arrays, tuples and enums unpacked."""
+    if isinstance(value, np.generic):
+        return plain_value(value.item())
+    if isinstance(value, Enum):
+        return plain_value(value.value)
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain_value(entry) for entry in value]
+    if value is None or isinstance(value, bool | int | float | str | Fraction):
+        return value
+    raise DataError(
+        f"a certificate cannot carry a value of type {type(value).__name__}; "
+        "give it as a number, text, list or mapping"
+    )

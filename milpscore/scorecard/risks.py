@@ -1,11 +1,11 @@
-"""Risks: what a total means as a probability, the totals a card lists, and what was observed."""
+"""Risks: what a total means as a probability, how it is printed, and what was observed."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,12 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.card import DecisionRule
-from milpscore.core.design import Design, FloatArray, as_fraction
+from milpscore.core.design import FloatArray, as_fraction
 from milpscore.core.errors import DataError
 from milpscore.data.checking import row_weights
-from milpscore.losses import LINKS, RiskLoss
-from milpscore.losses.kinds import link_of
-from milpscore.scorecard.rows import PLAIN, Feature, Style, number, settle
+from milpscore.losses import LINKS
+from milpscore.scorecard.rendering import number, settle
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -119,25 +118,18 @@ class RiskScale:
         edges = np.array([float(edge) for edge in self.edges]) - shift
         return np.searchsorted(edges, np.asarray(totals, dtype=np.float64), side="right")
 
-
-def risk_lines(card: Scorecard, style: Style = PLAIN) -> tuple[tuple[str, ...], ...]:
-    """The risk table: lines of a label and a cell for each group; empty for a card without risks.
-
-    Everything is escaped for ``style``.
-    """
-    scale = card.risk
-    if scale is None:
-        return ()
-    groups = [_closed(scale, *ends) for ends in pairwise((None, *scale.edges, None))]
-    lines = [
-        ("Total", *(_totals_text(scale, *group, style) for group in groups)),
-        ("Risk", *(_risk_text(scale, card.rule, *group, style) for group in groups)),
-    ]
-    if scale.rows:
-        shares = scale.shares or [None] * len(groups)
-        observed = ("-" if each is None else style.escape(f"{each:.1%}") for each in shares)
-        lines += [("Observed", *observed), ("Rows", *map(str, scale.rows))]
-    return tuple(lines)
+    def lines(self, rule: DecisionRule) -> tuple[tuple[str, ...], ...]:
+        """The risk table: lines of a label and a cell for each group."""
+        groups = [_closed(self, *ends) for ends in pairwise((None, *self.edges, None))]
+        lines = [
+            ("Total", *(_totals_text(self, *group) for group in groups)),
+            ("Risk", *(_risk_text(self, rule, *group) for group in groups)),
+        ]
+        if self.rows:
+            shares = self.shares or [None] * len(groups)
+            observed = ("–" if each is None else f"{each:.1%}" for each in shares)
+            lines += [("Observed", *observed), ("Rows", *map(str, self.rows))]
+        return tuple(lines)
 
 
 def _closed(scale: RiskScale, lower: End, upper: End) -> tuple[End, End]:
@@ -152,166 +144,37 @@ def _closed(scale: RiskScale, lower: End, upper: End) -> tuple[End, End]:
     return lower, upper
 
 
-def _totals_text(scale: RiskScale, lower: End, upper: End, style: Style) -> str:
+def _totals_text(scale: RiskScale, lower: End, upper: End) -> str:
     """The totals of a group in signs."""
     low, high = ("" if end is None else number(float(end)) for end in (lower, upper))
-    less = f"{style.less} " if scale.unit is None else ""
+    less = "< " if scale.unit is None else ""
     if not low:
-        return f"{less or style.at_most + ' '}{high}" if high else "any"
+        return f"{less or '≤ '}{high}" if high else "any"
     if not high:
-        return f"{style.at_least} {low}"
+        return f"≥ {low}"
     return low if lower == upper else f"{low} to {less}{high}"
 
 
-def _risk_text(scale: RiskScale, rule: DecisionRule, lower: End, upper: End, style: Style) -> str:
+def _risk_text(scale: RiskScale, rule: DecisionRule, lower: End, upper: End) -> str:
     """The risks of a group: one figure, two ends, or an open end."""
     ends = np.array([float(end) for end in (lower, upper) if end is not None])
     risks = scale.risks(ends, rule).tolist()
-    shown = [_percent(risk, style) for risk in risks]
+    shown = [_percent(risk) for risk in risks]
     if not shown:
         return "any"
     if len(shown) == 1:
         # the figure of next to nothing, or to everything, says "less" or "more" by itself
-        sign = style.at_most if lower is None else style.at_least
+        sign = "≤" if lower is None else "≥"
         return f"{sign} {shown[0]}" if _TINY <= risks[0] < 1 - _TINY else shown[0]
     low, high = shown
-    return low if low == high else f"{low.removesuffix(style.escape('%'))} to {high}"
+    return low if low == high else f"{low.removesuffix('%')} to {high}"
 
 
-def _percent(risk: float, style: Style) -> str:
+def _percent(risk: float) -> str:
     """A risk in per cent, never written as a certainty."""
     if risk < _TINY:
-        return f"{style.less} " + style.escape("0.1%")
-    if risk >= 1 - _TINY:
-        return f"{style.more} " + style.escape("99.9%")
-    return style.escape(f"{risk:.1%}")
-
-
-MAX_GROUPS, MAX_RANGES = 12, 8
-"""So many columns fit on a page, of single totals and of ranges of them."""
-
-_TAIL = 0.01
-"""Where totals are many, risks below it and above 1 - it are not told apart."""
-
-
-def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
-    """The risks of a card and the totals to print.
-
-    One group for each total on the grid between the smallest and the largest that occur. Where
-    these are more than :data:`MAX_GROUPS`, the ends, which say little more than "no" and "yes",
-    are cut off at a risk of 1 %; where they still are, they are put into at most
-    :data:`MAX_RANGES` groups of equal width, with the threshold as an edge.
-    """
-    if (link := link_of(loss)) is None or not isinstance(loss, RiskLoss):
-        return None
-    least, most = attainable(card)
-    scale = RiskScale(link, loss.scale, unit=_unit(card), least=least, most=most)
-    counted = design.weight > 0
-    totals = card.score_design(design.X)[counted]
-    scale = replace(scale, edges=_edges(card, scale, totals))
-    return _observed(scale, totals, design.y[counted] > 0, design.weight[counted])
-
-
-def attainable(card: Scorecard) -> tuple[Fraction | None, Fraction | None]:
-    """The smallest and the largest total any row can have; None where a number is unlimited."""
-    if any(not column.is_indicator for column in _counting(card)):
-        return None, None
-    ends = [_feature_ends(card, feature) for feature in card.used_features]
-    return Fraction(sum(low for low, _ in ends)), Fraction(sum(high for _, high in ends))
-
-
-def _counting(card: Scorecard) -> list[Any]:
-    """The columns that have points."""
-    return [column for column, w in zip(card.columns, card.points, strict=True) if w]
-
-
-def _feature_ends(card: Scorecard, feature: Feature) -> tuple[int, int]:
-    """The least and the most points of one raw feature of indicators."""
-    steps = [j for j in feature.outside if card.columns[j].kind == "step"]
-    ascending = sorted(steps, key=lambda j: card.columns[j].lower)
-    reached = accumulate(card.points[j] for j in ascending)
-    others = [card.points[j] for j in feature.outside if j not in steps]
-    # exactly one bin of a block applies
-    choices = [[card.points[j] for j in block] for block in feature.blocks]
-    choices.append([0, *others, *reached])
-    return sum(map(min, choices)), sum(map(max, choices))
-
-
-def _unit(card: Scorecard) -> Fraction | None:
-    """What totals are multiples of: the grid of the used columns times the points' divisor."""
-    whole = all(column.is_indicator for column in _counting(card))
-    step = Fraction(1) if whole else card.rule.step
-    return None if step is None else step * (math.gcd(*card.points) or 1)
-
-
-def _edges(card: Scorecard, scale: RiskScale, totals: FloatArray) -> tuple[Fraction, ...]:
-    """The edges of at most MAX_GROUPS groups of the totals that occur."""
-    low, high = float(totals.min()), float(totals.max())
-    if scale.least is not None and scale.least == scale.most:
-        return ()
-    if scale.unit is None:
-        return _even_edges(card, *_trimmed(card, scale, low, high))
-    unit = scale.unit
-    first, last = (round(Fraction(end) / unit) for end in (low, high))
-    if last - first >= MAX_GROUPS:
-        near, far = _trimmed(card, scale, low, high)
-        first = max(first, math.floor(Fraction(near) / unit))
-        last = min(last, math.ceil(Fraction(far) / unit))
-    last = max(last, first + 1)  # a single group would say nothing
-    width = 1
-    cut = math.ceil(card.threshold / unit)
-    while len(found := _grid_edges(first, last, cut, width)) >= (
-        MAX_GROUPS if width == 1 else MAX_RANGES
-    ):
-        width += 1
-    return tuple(k * unit for k in found)
-
-
-def _grid_edges(first: int, last: int, cut: int, width: int) -> list[int]:
-    """Multiples of the width from the cut on, above the first total and up to the last."""
-    start = first + 1 + (cut - first - 1) % width
-    return list(range(start, last + 1, width))
-
-
-def _trimmed(card: Scorecard, scale: RiskScale, low: float, high: float) -> tuple[float, float]:
-    """The range of totals without the ends whose risks are next to certain."""
-    reach = scale.scale * math.log((1 - _TAIL) / _TAIL)
-    if scale.link == "probit":
-        from scipy.special import ndtri
-
-        reach = scale.scale * float(ndtri(1 - _TAIL))
-    cut = float(card.threshold)
-    near = min(max(low, cut - reach), high)
-    return near, max(min(high, cut + reach), near)
-
-
-def round_up(width: float) -> Fraction:
-    """The next 1, 2 or 5 times a power of ten."""
-    power = Fraction(10) ** math.floor(math.log10(width))
-    return next(power * k for k in (1, 2, 5, 10) if float(power * k) >= width * (1 - 1e-9))
-
-
-def _even_edges(card: Scorecard, low: float, high: float) -> tuple[Fraction, ...]:
-    """Edges at round distances from the threshold, for totals on no grid."""
-    if not high > low:
-        return (card.threshold,)
-    width = round_up((high - low) / (MAX_RANGES - 2))
-    cut = round(card.threshold / (width / 10)) * (width / 10)
-    start = cut + math.ceil((Fraction(low) - cut) / width) * width
-    count = math.floor((Fraction(high) - start) / width) + 1
-    return tuple(start + k * width for k in range(count)) or (cut,)
-
-
-def _observed(
-    scale: RiskScale, totals: FloatArray, positive: npt.NDArray[np.bool_], weight: FloatArray
-) -> RiskScale:
-    """The scale with the rows and the weighted share of positives of each group."""
-    where, groups = scale.group(totals), len(scale.edges) + 1
-    rows = np.bincount(where, minlength=groups)
-    mass = np.bincount(where, weights=weight, minlength=groups)
-    hits = np.bincount(where, weights=weight * positive, minlength=groups)
-    shares = [float(h / m) if m > 0 else None for h, m in zip(hits, mass, strict=True)]
-    return replace(scale, rows=tuple(rows.tolist()), shares=tuple(shares))
+        return "< 0.1%"
+    return "> 99.9%" if risk >= 1 - _TINY else f"{risk:.1%}"
 
 
 Z95 = 1.959963984540054

@@ -1,0 +1,484 @@
+"""A card in print: its rows, the sentences below them, and text, Markdown, LaTeX and HTML of both.
+
+Every kind of output is made of the same rows and sentences, in Unicode; only then is it escaped.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import cache
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from milpscore.core.design import Column, ColumnKind
+from milpscore.core.result import relative_gap
+
+if TYPE_CHECKING:
+    from milpscore.scorecard._card import Scorecard
+
+_DIGITS = 6
+_WIDTH = 79
+_HEADER = ("Variable", "Thresholds", "Points")
+_BAND = 7
+"""Columns of totals side by side on a page."""
+
+
+def printable(text: str) -> str:
+    """The text with line breaks and other control characters spelled out as escapes."""
+    return "".join(
+        mark if mark.isprintable() else mark.encode("unicode_escape").decode("ascii")
+        for mark in text
+    )
+
+
+def settle(record: Any, **values: Any) -> None:
+    """Set the checked fields of a frozen record while it is made."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+
+
+def signed(text: str) -> str:
+    """A figure with the minus sign of print, which lines up with digits."""
+    return text.replace("-", "\u2212")
+
+
+def number(value: float) -> str:
+    """A number for people: at most twelve significant digits, no trailing zeros."""
+    return signed(f"{value:.12g}")
+
+
+def exact_number(value: Fraction) -> str:
+    """A whole number in full, any other as a decimal with at most twelve significant digits."""
+    return signed(str(value.numerator)) if value.denominator == 1 else number(float(value))
+
+
+def rounded_down(value: float) -> str:
+    """At most six significant digits, rounded down so that the sentence stays true."""
+    context = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+    floored = context.create_decimal(Decimal(repr(value)))
+    return number(float(floored) + 0.0)  # -0.0 is printed as 0
+
+
+def finite(value: Any) -> float | None:
+    """The value as a finite float, or None."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """One printed line: a condition on one feature, and the points it is worth."""
+
+    feature: str
+    kind: ColumnKind
+    points: int
+    lower: float = -math.inf
+    upper: float = math.inf
+    category: str = ""
+
+    @property
+    def condition(self) -> str:
+        """The condition in words and signs."""
+        if self.kind == "category":
+            return f"= {self.category}"
+        if self.kind in ("numeric", "missing"):
+            return "per unit" if self.kind == "numeric" else "missing"
+        # closed on the left; infinite ends are left out
+        if math.isinf(self.upper):
+            return f"≥ {number(self.lower)}" if math.isfinite(self.lower) else "any value"
+        below = f"< {number(self.upper)}"
+        return f"{number(self.lower)} to {below}" if math.isfinite(self.lower) else below
+
+    @property
+    def points_text(self) -> str:
+        """The points; those of steps carry a sign, because they add up."""
+        return signed(f"{self.points:+d}" if self.kind == "step" else str(self.points))
+
+
+@dataclass(frozen=True)
+class Feature:
+    """The design columns of one raw feature."""
+
+    name: str
+    positions: tuple[int, ...]
+    blocks: tuple[tuple[int, ...], ...]
+
+    @property
+    def outside(self) -> tuple[int, ...]:
+        """The columns that belong to no block of bins."""
+        inside = {j for block in self.blocks for j in block}
+        return tuple(j for j in self.positions if j not in inside)
+
+
+def card_features(
+    columns: Sequence[Column], blocks: Sequence[Sequence[int]]
+) -> tuple[Feature, ...]:
+    """The raw features behind the columns, in the order in which they first appear."""
+    members: dict[str, list[int]] = {}
+    for position, column in enumerate(columns):
+        members.setdefault(column.feature, []).append(position)
+    bins: dict[str, list[tuple[int, ...]]] = {}
+    for block in blocks:
+        if block and all(columns[j].kind not in ("numeric", "step") for j in block):
+            bins.setdefault(columns[block[0]].feature, []).append(tuple(block))
+    for feature, found in bins.items():
+        if len(found) == 1:  # the bin of missing values belongs to the only block
+            missing = [j for j in members[feature] if columns[j].kind == "missing"]
+            found[0] += tuple(j for j in missing if j not in found[0])
+    return tuple(
+        Feature(name, tuple(positions), tuple(bins.get(name, ())))
+        for name, positions in members.items()
+    )
+
+
+def merged_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Bins to print: intervals in order, equal neighbours merged, then the other bins."""
+    merged: list[Row] = []
+    others: list[Row] = []
+    for row in sorted(rows, key=lambda row: row.lower):
+        last = merged[-1] if merged else None
+        if row.kind != "interval":
+            others.append(row)
+        elif last and last.points == row.points and last.upper == row.lower:
+            merged[-1] = replace(last, upper=row.upper)
+        else:
+            merged.append(row)
+    return (*merged, *others)
+
+
+def card_row(column: Column, points: int) -> Row:
+    """One design column as a row."""
+    return Row(
+        printable(column.feature), column.kind, points, column.lower, column.upper,
+        printable(column.category or ""),
+    )  # fmt: skip
+
+
+def _cells(card: Scorecard) -> list[list[tuple[str, str, str]]]:
+    """Variable, condition and points of every row, by feature; its name stands in the first row."""
+    return [
+        [("" if k else row.feature, row.condition, row.points_text) for k, row in enumerate(rows)]
+        for rows in card.rows
+    ]
+
+
+# --- sentences ------------------------------------------------------------------------------------
+
+
+def class_names(card: Scorecard) -> tuple[str, str]:
+    """The negative and the positive label in print."""
+    negative, positive = (printable(str(label)) for label in card.classes)
+    return negative, positive
+
+
+def decision_sentence(card: Scorecard) -> str:
+    """The decision rule in one line."""
+    negative, positive = class_names(card)
+    cut = exact_number(card.threshold)
+    return f"Decision: {positive} if total ≥ {cut}, otherwise {negative}."
+
+
+def notes(card: Scorecard) -> tuple[str, ...]:
+    """Everything else said below the table."""
+    if not card.used_features:
+        reading = "No variable has points: the total is 0 for every row."
+    else:
+        reading = "Total: the sum of the points of every line that applies."
+        if any(row.kind == "numeric" for rows in card.rows for row in rows):
+            reading = reading[:-1] + "; 'per unit' means points times the value."
+    return (reading, *_risk_sentences(card), *certificate_sentences(card.certificate))
+
+
+def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
+    """What a risk is, and what stands below it; empty for a card without risks."""
+    if card.risk is None:
+        return ()
+    positive, scale = class_names(card)[1], number(card.risk.scale)
+    distance = "total" if not card.threshold else f"(total − {exact_number(card.threshold)})"
+    distance = distance.replace("− −", "+ ") + (f" / {scale}" if scale != "1" else "")
+    formula = {
+        "logistic": f"1 / (1 + exp(−{distance}))",
+        "probit": f"the normal distribution function of {distance}",
+    }[card.risk.link]
+    said = [f"Risk: the probability of {positive}, {formula}."]
+    if card.risk.rows:
+        said.append(
+            f"Observed: the share of {positive} among the training rows, weighted as in the fit."
+        )
+    return tuple(said)
+
+
+def certificate_sentences(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """The certificate in plain words; empty where there is none.
+
+    The proved figure is the recorded bound, rounded down. It is never taken from the objective,
+    so a card whose bound lies below its objective shows it.
+    """
+    if not certificate:
+        return ()
+    said = (_claim(certificate), _objective(certificate), _errors(certificate), _kind(certificate))
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _claim(certificate: Mapping[str, Any]) -> str:
+    """What is claimed, what was re-checked, and what no card can beat."""
+    claim = printable(str(certificate.get("claim", "none")))
+    verified = certificate.get("verified")
+    checked = "" if verified is None else f" ({'' if verified else 'not '}re-checked on the data)"
+    bound = finite(certificate.get("bound"))
+    if bound is None or claim in ("feasible", "none"):
+        return f"Claim: {claim}{checked}; nothing is proved about better cards."
+    name = certificate.get("loss_name")
+    what = f"mean {printable(str(name))} loss plus penalty" if name else "objective"
+    proved = f"no card of this kind has {what} below {rounded_down(bound)}"
+    source = certificate.get("bound_source")
+    by = f" (bound: {printable(str(source))})" if source else ""
+    return f"Claim: {claim}{checked}; proved: {proved}{by}."
+
+
+def _objective(certificate: Mapping[str, Any]) -> str:
+    """The card's own objective, its parts, and its distance to the bound."""
+    objective = finite(certificate.get("objective"))
+    if objective is None:
+        return ""
+    parts = [finite(certificate.get(name)) for name in ("loss", "penalty")]
+    split = ""
+    if None not in parts:
+        name = certificate.get("loss_name")
+        loss = f"mean {printable(str(name))} loss" if name else "loss"
+        split = f" = {loss} {parts[0]:.{_DIGITS}g} + penalty {parts[1]:.{_DIGITS}g}"
+    bound = finite(certificate.get("bound"))
+    distance = "" if bound is None else f"; gap {max(relative_gap(objective, bound), 0.0):.2%}"
+    return f"Objective: {objective:.{_DIGITS}g}{split}{distance}."
+
+
+def _errors(certificate: Mapping[str, Any]) -> str:
+    """Training errors, where they were recorded; of a risk score what its points gain."""
+    without = finite(certificate.get("loss_without_points"))
+    if certificate.get("loss_name"):
+        return "" if without is None else f"Without points the loss would be {without:.{_DIGITS}g}."
+    errors, rows = certificate.get("errors"), certificate.get("n_rows")
+    if errors is None or rows is None:
+        return ""
+    return f"Training errors: {errors} of {rows} rows."
+
+
+def _kind(certificate: Mapping[str, Any]) -> str:
+    """The formulation, and where the bound speaks of fewer cards than all of its kind."""
+    formulation = certificate.get("formulation")
+    caveat = certificate.get("caveat")
+    said = [f"Formulation: {printable(str(formulation))}."] if formulation else []
+    said += [f"The bound holds {printable(str(caveat)).rstrip('.')}."] if caveat else []
+    return " ".join(said)
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def card_text(card: Scorecard) -> str:
+    """Title, tables, decision rule and certificate as lines of text without a final line break."""
+    lines = [printable(card.title), "", *_text_table(card), "", *_text_risk_table(card)]
+    return "\n".join([*lines, decision_sentence(card), *notes(card)])
+
+
+def _text_table(card: Scorecard) -> list[str]:
+    """The table; a rule stands between two features."""
+    groups = _cells(card)
+    columns = zip(_HEADER, *(cells for group in groups for cells in group), strict=True)
+    widths = [max(map(_text_width, column)) for column in columns]
+    rule = "-+-".join("-" * width for width in widths)
+    lines = [_text_line(_HEADER, widths, left=2)]
+    for group in groups:
+        lines += [rule, *(_text_line(cells, widths, left=2) for cells in group)]
+    return lines if groups else [*lines, rule]
+
+
+def _text_risk_table(card: Scorecard) -> list[str]:
+    """The risks of the totals, in bands no wider than a terminal; empty without risks."""
+    labels, *columns = zip(*card.risk_lines, strict=True) if card.risk else ((),)
+    lines: list[str] = []
+    while columns:
+        widths = [max(map(_text_width, column)) for column in (labels, *columns)]
+        fits = max(int((np.cumsum(np.add(widths, 3)) - 3 <= _WIDTH).sum()), 2)
+        band = [labels, *columns[: fits - 1]]
+        head, *rest = (_text_line(cells, widths, left=1) for cells in zip(*band, strict=True))
+        lines += [head, "-+-".join("-" * width for width in widths[:fits]), *rest, ""]
+        columns = columns[fits - 1 :]
+    return lines
+
+
+def _text_line(cells: Sequence[str], widths: Sequence[int], left: int) -> str:
+    """One line of a table, all but the first ``left`` cells flush right."""
+    gaps = [" " * (width - _text_width(cell)) for cell, width in zip(cells, widths, strict=False)]
+    padded = [f"{cell}{gap}" for cell, gap in zip(cells[:left], gaps, strict=False)]
+    padded += [f"{gap}{cell}" for cell, gap in zip(cells[left:], gaps[left:], strict=True)]
+    return " | ".join(padded)
+
+
+def _text_width(text: str) -> int:
+    """Columns the text takes in a terminal: wide signs take two, combining marks none."""
+    return sum(
+        0 if unicodedata.combining(mark) else 1 + (unicodedata.east_asian_width(mark) in "WF")
+        for mark in text
+    )
+
+
+# --- Markdown and LaTeX ---------------------------------------------------------------------------
+
+_MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#$~&])")
+
+
+def escape_markdown(text: str) -> str:
+    """The text with every sign that Markdown could read as markup behind a backslash."""
+    return _MARKDOWN_SPECIAL.sub(r"\\\1", text)
+
+
+def card_markdown(card: Scorecard) -> str:
+    """Bold title, pipe tables, decision rule and certificate as Markdown text."""
+    table = _pipes([_HEADER, *(row for rows in _cells(card) for row in rows)], "|:---|:---|---:|")
+    if risks := card.risk_lines:
+        table += ["", *_pipes(risks, f"|:---|{'---:|' * (len(risks[0]) - 1)}")]
+    said = "\n".join(f"- {escape_markdown(note)}" for note in notes(card))
+    title, decision = map(escape_markdown, (printable(card.title), decision_sentence(card)))
+    lines = "\n".join(table)
+    return f"**{title}**\n\n{lines}\n\n**{decision}**\n\n{said}\n"
+
+
+def _pipes(rows: Iterable[Iterable[str]], rule: str) -> list[str]:
+    """A pipe table, the rule below its first row."""
+    head, *rest = (f"| {' | '.join(map(escape_markdown, row))} |" for row in rows)
+    return [head, rule, *rest]
+
+
+_LATEX_SPECIAL = str.maketrans(
+    {sign: f"\\{sign}" for sign in "{}$&#%_"}
+    # a bracket after a line break would be read as its optional argument
+    | {sign: f"{{{sign}}}" for sign in "[]*"}
+    | {
+        "\\": r"\textbackslash{}",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "`": r"\textasciigrave{}",
+        '"': r"\textquotedblright{}",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+        "−": "$-$",
+    }
+)
+
+# LaTeX joins two hyphens, quotes or commas into one sign.
+_JOINED = re.compile(r"([-',])(?=\1)")
+
+
+def escape_latex(text: str) -> str:
+    """The text with every special character of LaTeX written as the character itself."""
+    return _JOINED.sub(r"\1{}", text.translate(_LATEX_SPECIAL))
+
+
+def card_latex(card: Scorecard) -> str:
+    """A ``table`` environment with plain horizontal rules; booktabs is not needed.
+
+    Letters beyond ASCII are kept, as LaTeX reads UTF-8; scripts beyond the document's font need
+    XeLaTeX or LuaLaTeX.
+    """
+    body = "\n\\hline\n".join("\n".join(map(_latex_row, rows)) for rows in _cells(card))
+    said = "\\\\\n".join(map(escape_latex, notes(card)))
+    return "\n".join(
+        [
+            r"\begin{table}[htbp]",
+            r"\centering",
+            rf"\caption{{{escape_latex(printable(card.title))}}}",
+            r"\begin{tabular}{llr}",
+            r"\hline",
+            _latex_row(_HEADER),
+            r"\hline",
+            *([body, r"\hline"] if body else []),
+            rf"\multicolumn{{3}}{{l}}{{{escape_latex(decision_sentence(card))}}} \\",
+            r"\hline",
+            r"\end{tabular}",
+            "",
+            *_latex_risk_table(card.risk_lines),
+            r"\medskip",
+            r"\begin{minipage}{0.9\linewidth}\footnotesize\raggedright",
+            said,
+            r"\end{minipage}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _latex_risk_table(lines: Sequence[Sequence[str]]) -> list[str]:
+    """The risks of the totals as a second tabular, in bands that fit a page; empty without them."""
+    columns = np.arange(1, len(lines[0])) if lines else np.arange(0)
+    parts: list[str] = []
+    for band in np.array_split(columns, -(-len(columns) // _BAND) or 1) if lines else ():
+        head, *rest = (_latex_row([line[0], *(line[k] for k in band)]) for line in lines)
+        parts += [
+            r"\medskip",
+            rf"\begin{{tabular}}{{l{'r' * len(band)}}}",
+            *(r"\hline", head, r"\hline", *rest, r"\hline"),
+            r"\end{tabular}",
+            "",
+        ]
+    return parts
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    """One row of a tabular."""
+    return " & ".join(map(escape_latex, cells)) + r" \\"
+
+
+# --- HTML -----------------------------------------------------------------------------------------
+
+
+@cache
+def templates(package: str) -> Callable[[str], Any]:
+    """The package's templates by name; they escape everything that is not marked safe."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    world = Environment(
+        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    return world.get_template
+
+
+def card_html(card: Scorecard, foot: Sequence[str] | None = None, *, styled: bool = True) -> str:
+    """The card as a form in one ``div``: a box beside every line, and one for the total.
+
+    Below it stand the sentences of ``foot``, by default everything that is known. A page that has
+    the rules of ``card.css`` already leaves the style out.
+    """
+    made: str = templates("milpscore.scorecard")("card.html").render(
+        card=card,
+        names=class_names(card),
+        title=printable(card.title),
+        threshold=exact_number(card.threshold),
+        risks=[*zip(*card.risk_lines, strict=True)],
+        numeric=any(row.kind == "numeric" for rows in card.rows for row in rows),
+        foot=notes(card) if foot is None else foot,
+        style=card_style() if styled else "",
+    )
+    return made
+
+
+def card_style() -> str:
+    """The rules for the classes of a card in HTML."""
+    made: str = templates("milpscore.scorecard")("card.css").render()
+    return made
