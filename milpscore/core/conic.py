@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -15,80 +15,31 @@ from milpscore.core.card import Card
 from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.program import Program, Size
-from milpscore.core.statement import LossTask, ProxPenalty
-
-
-class RowLoss(Protocol):
-    """A convex loss of the score z = w.x + b, row by row, with its conjugate.
-
-    Every smooth loss is one; the hinge loss, which has no derivative, is another.
-    """
-
-    @property
-    def name(self) -> str:
-        """The loss's name in tables and registries."""
-
-    @property
-    def task(self) -> LossTask:
-        """What kind of answers it reads."""
-
-    def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Row losses, shape (n,)."""
-
-    def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
-        """sup over z of <u, z> - value(z), shape (n,); infinite outside its domain."""
+from milpscore.core.statement import ProxPenalty, RowLoss
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows of numbers with their answers and weights.
+    """Rows of numbers with their answers and weights."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, p)
-    y : ndarray of shape (n,)
-        -1/+1 for a classification loss, else real numbers or counts.
-    weight : ndarray of shape (n,)
-        Not negative, not all zero.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    weight: FloatArray
+    X: FloatArray  # (n, p)
+    y: FloatArray  # (n,): -1/+1 for a classification loss, else real numbers or counts
+    weight: FloatArray  # (n,), not negative, not all zero
 
 
 @dataclass(frozen=True, eq=False)
 class ConicStatement:
-    """min weighted mean loss + penalty over real coefficients.
+    """min weighted mean loss + penalty over real coefficients."""
 
-    Attributes
-    ----------
-    formulation : str
-        Name of the builder.
-    rows : WeightedRows
-        The data as given.
-    merged : WeightedRows
-        Equal rows once, weights adding to 1: what the program states.
-    columns : tuple of Column, length p
-    loss : RowLoss
-    penalty : ProxPenalty
-    intercept : bool
-        False fixes b at 0; else it is free and not penalised.
-    arguments : mapping
-        The penalty's arguments as they were given, or set since.
-    design : Design or None
-        For two classes; None for real answers and counts.
-    """
-
-    formulation: str
-    rows: WeightedRows
-    merged: WeightedRows
+    formulation: str  # the builder's name
+    rows: WeightedRows  # the data as given
+    merged: WeightedRows  # equal rows once, weights adding to 1: what the program states
     columns: tuple[Column, ...]
     loss: RowLoss
     penalty: ProxPenalty
-    intercept: bool
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    design: Design | None = None
+    intercept: bool  # False fixes b at 0; else it is free and not penalised
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # the penalty's, as given or set
+    design: Design | None = None  # for two classes; None for real answers and counts
     caveat: str = ""
 
     @property
@@ -107,26 +58,15 @@ class ConicStatement:
 
 @dataclass(eq=False)
 class Cone:
-    """A penalty written as cones of the variable w.
+    """A penalty written as cones of the variable w."""
 
-    Attributes
-    ----------
-    expression : cvxpy.Expression
-        The penalty, its weight included; affine in auxiliary variables.
-    constraints : list of cvxpy.Constraint
-    data : sequence of (cvxpy.Parameter, penalty -> value)
-        What each Parameter holds.
-    outgrown : (w of shape (p,), penalty) -> Cone or None
-        A larger cone where the answer lies beyond what this one states exactly; None: all is well.
-    growth : str
-        What was enlarged, for the result's message.
-    """
-
-    expression: Any
+    expression: Any  # of CVXPY: the penalty, its weight included; affine in auxiliary variables
     constraints: list[Any] = field(default_factory=list)
+    # what each Parameter holds, of a penalty
     data: Sequence[tuple[Any, Callable[[Any], Any]]] = ()
+    # a larger cone where the answer w lies beyond what this one states exactly; None: all is well
     outgrown: Callable[[FloatArray, Any], Cone | None] = field(default=lambda w, penalty: None)
-    growth: str = ""
+    growth: str = ""  # what was enlarged, for the result's message
 
     def fill(self, penalty: ProxPenalty) -> None:
         """Set every Parameter to what a penalty of the cone's class says."""
@@ -199,32 +139,14 @@ class ConicProgram(Program):
         return ", ".join(str(constraint) for constraint in self.added)
 
     def subject_to(self, *constraints: Any) -> ConicProgram:
-        """Add constraints, in place.
-
-        Parameters
-        ----------
-        *constraints : cvxpy.Constraint
-            On ``program.w``, ``program.b``, or variables of your own.
-
-        Returns
-        -------
-        ConicProgram
-            Itself.
-        """
+        """Add constraints on ``w``, ``b`` or variables of your own, in place; answers itself."""
         import cvxpy as cp
 
         self.model = cp.Problem(self.model.objective, [*self.model.constraints, *constraints])
         return self
 
     def relaxed(self) -> ConicProgram:
-        """A new program with a problem of its own over the same variables.
-
-        A conic program has no integers: nothing is relaxed. Whatever a user added stays.
-
-        Returns
-        -------
-        ConicProgram
-        """
+        """A new program with a problem of its own over the same variables: nothing is relaxed."""
         import cvxpy as cp
 
         model = cp.Problem(self.model.objective, self.model.constraints)
@@ -233,11 +155,8 @@ class ConicProgram(Program):
     def exact(self) -> Program:
         """The integer program that this one relaxes, in Pyomo.
 
-        Raises
-        ------
-        NotApplicableError
-            Where there is none yet for this loss or penalty, or where constraints were added,
-            which CVXPY cannot hand to Pyomo.
+        Raises NotApplicableError where there is none yet for this loss or penalty, or where
+        constraints were added, which CVXPY cannot hand to Pyomo.
         """
         if self.exact_form is None:
             raise NotApplicableError(
@@ -254,22 +173,7 @@ class ConicProgram(Program):
         return self.exact_form(self)
 
     def write(self, path: str | Path) -> Path:
-        """Write the standard conic form as ``.cbf`` (Conic Benchmark Format, version 3).
-
-        Parameters
-        ----------
-        path : str or Path
-            Ends in ``.cbf``.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        FormulationError
-            For any other ending.
-        """
+        """Write the standard conic form as ``.cbf`` (Conic Benchmark Format, version 3)."""
         path = Path(path)
         self.restore_parameters()
         if path.suffix != ".cbf":
@@ -287,13 +191,7 @@ class ConicProgram(Program):
         return Size(matrix.shape[0], matrix.shape[1], 0, int(matrix.nnz))
 
     def coefficients(self) -> tuple[FloatArray, float]:
-        """Coefficients w (shape (p,)) and intercept b from the model's current values.
-
-        Raises
-        ------
-        NotApplicableError
-            Where the model has no values yet.
-        """
+        """Coefficients w (shape (p,)) and intercept b from the model's current values."""
         if self.w.value is None or self.b.value is None:
             raise NotApplicableError("the model holds no values: solve it first")
         return np.array(self.w.value, dtype=np.float64), float(self.b.value)
@@ -319,14 +217,9 @@ class ConicProgram(Program):
         """Change the penalty's arguments (``lam``, ``gamma``, ``expert``, ...) in place.
 
         Only values of ``Parameter`` objects change: the next solve compiles nothing. (Every solve
-        sets them to what the arguments mean; a value moved by hand does not last.)
-
-        Raises
-        ------
-        FormulationError
-            For an argument this program was not built with.
-        OptionError
-            For a value outside its range.
+        sets them to what the arguments mean; a value moved by hand does not last.) Raises
+        FormulationError for an argument this program was not built with, OptionError for a value
+        outside its range.
         """
         for name in values:
             if name not in self.parameters:
@@ -341,13 +234,7 @@ class ConicProgram(Program):
         self.arguments = {**self.arguments, **values}
 
     def grow(self) -> str:
-        """Enlarge the cone where the values lie beyond what it states exactly.
-
-        Returns
-        -------
-        str
-            What was enlarged; empty where nothing had to be.
-        """
+        """Enlarge the cone where the values lie beyond what it states exactly; says what grew."""
         import cvxpy as cp
 
         w, _ = self.coefficients()
@@ -369,12 +256,7 @@ class ConicProgram(Program):
         self.cone.fill(self.statement.penalty)
 
     def require_stated(self) -> None:
-        """Refuse a model whose objective or constraints make the answer mean something else.
-
-        Raises
-        ------
-        FormulationError
-        """
+        """Refuse a model whose objective or constraints make the answer mean something else."""
         there = {constraint.id for constraint in self.model.constraints}
         for constraint in [*self.own, *self.cone.constraints]:
             if constraint.id not in there:
@@ -414,33 +296,20 @@ _OPTIONS = {"use_quad_obj": False}
 
 @dataclass(frozen=True, eq=False)
 class ConeForm:
-    """min c.x + offset with A x + s = b and s in a product of cones.
+    """min c.x + offset with A x + s = b and s in a product of cones, in this order.
 
-    Attributes
-    ----------
-    c : ndarray of shape (q,)
-    offset : float
-    A : sparse matrix of shape (m, q)
-    b : ndarray of shape (m,)
-    zero, nonneg : int
-        Rows of the zero cone, then rows of the non-negative one.
-    soc : tuple of int
-        Sizes of the second-order cones {(t, v): ||v||_2 <= t} that follow.
-    exp : int
-        Number of exponential cones, closure of {(x, y, z): y > 0, y exp(x / y) <= z}, the last.
-    chain, inverse : objects of CVXPY
-        The way back from x to the problem's variables.
+    Exponential cones are the closure of {(x, y, z): y > 0, y exp(x / y) <= z}.
     """
 
-    c: FloatArray
+    c: FloatArray  # (q,)
     offset: float
-    A: Any
-    b: FloatArray
-    zero: int
-    nonneg: int
-    soc: tuple[int, ...]
-    exp: int
-    chain: Any
+    A: Any  # sparse, (m, q)
+    b: FloatArray  # (m,)
+    zero: int  # rows of the zero cone
+    nonneg: int  # rows of the non-negative one
+    soc: tuple[int, ...]  # sizes of the second-order cones {(t, v): ||v||_2 <= t}
+    exp: int  # number of exponential cones
+    chain: Any  # CVXPY's way back from x to the problem's variables, with inverse
     inverse: Any
 
     @property
@@ -451,12 +320,8 @@ class ConeForm:
     def residuals(self, x: FloatArray, z: FloatArray) -> dict[str, float]:
         """Relative residuals and both objectives of x, shape (q,), and duals z, shape (m,).
 
-        Returns
-        -------
-        dict
-            ``primal``: how far b - A x lies outside the cones, over 1 + max |b|. ``dual``: the
-            larger of max |c + A'z| over 1 + max |c| and how far z lies outside the dual cones.
-            ``primal_objective``, ``dual_objective``.
+        "primal": how far b - A x lies outside the cones, over 1 + max |b|. "dual": the larger of
+        max |c + A'z| over 1 + max |c| and how far z lies outside the dual cones.
         """
         outside = cone_distance(self, self.b - self.A @ x)
         slope = float(np.abs(self.c + self.A.T @ z).max(initial=0.0))
@@ -482,10 +347,7 @@ class ConeForm:
 def compiled(model: Any) -> ConeForm:
     """The standard form of a cvxpy.Problem; where only Parameters changed it is not recompiled.
 
-    Raises
-    ------
-    FormulationError
-        Where the problem is not convex by CVXPY's rules, or needs other cones.
+    Raises FormulationError where it is not convex by CVXPY's rules, or needs other cones.
     """
     import cvxpy as cp
 

@@ -67,14 +67,8 @@ def _fraction_step(array: npt.NDArray[np.float64], largest: Fraction) -> Fractio
 
 def _gcd(a: Fraction, b: Fraction) -> Fraction:
     """Greatest common divisor of two non-negative rationals."""
-    denominator = math.lcm(a.denominator, b.denominator)
-    return Fraction(
-        math.gcd(
-            a.numerator * (denominator // a.denominator),
-            b.numerator * (denominator // b.denominator),
-        ),
-        denominator,
-    )
+    whole = math.gcd(a.numerator * b.denominator, b.numerator * a.denominator)
+    return Fraction(whole, a.denominator * b.denominator)
 
 
 def on_grid(values: npt.ArrayLike, step: Fraction) -> npt.NDArray[np.int64]:
@@ -142,27 +136,13 @@ class Column:
 
 @dataclass(frozen=True)
 class MergedRows:
-    """The distinct (x, y) rows of a design with their summed weights.
+    """The distinct (x, y) rows of a design with their summed weights."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (m, p)
-        Distinct rows, in lexicographic order; a row that occurs in both classes occurs twice.
-    y : ndarray of shape (m,)
-        Classes, -1 or +1.
-    weight : ndarray of shape (m,)
-        Summed sample weights; rows of weight zero are dropped.
-    inverse : ndarray of shape (n,)
-        For each raw row its merged row, or -1 where its weight is zero.
-    conflicts : ndarray of shape (q, 2)
-        Pairs (positive row, negative row) with equal x: any card errs on exactly one of the two.
-    """
-
-    X: FloatArray
-    y: IntArray
-    weight: FloatArray
-    inverse: IntArray
-    conflicts: IntArray
+    X: FloatArray  # (m, p), in lexicographic order; a row of both classes occurs twice
+    y: IntArray  # (m,), -1 or +1
+    weight: FloatArray  # (m,); rows of weight zero are dropped
+    inverse: IntArray  # (n,): for each raw row its merged row, or -1 where its weight is zero
+    conflicts: IntArray  # (q, 2): (positive row, negative row) of equal x: any card errs on one
 
 
 @dataclass(frozen=True, eq=False)

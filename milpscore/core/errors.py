@@ -52,17 +52,10 @@ Thing = TypeVar("Thing")
 class Registry(Mapping[str, Thing], Generic[Thing]):
     """A mapping from name to thing; case, hyphens and underscores of a name do not count.
 
-    Parameters
-    ----------
-    kind : str
-        What the things are, for messages: "penalty".
-    homes : mapping from name to "module:attribute"
-        Nothing is imported before it is asked for, so that names alone cost nothing.
-    error : class of MilpscoreError
-        Raised for an unknown name; the message names the nearest and lists all there are.
+    ``kind`` is what the things are, for messages; ``homes`` maps names to "module:attribute",
+    imported when asked for, so that names alone cost nothing; ``error`` is raised for an unknown
+    name, naming the nearest and all there are.
 
-    Examples
-    --------
     >>> LOSSES = Registry("loss", {"logistic": "milpscore.losses:Logistic"})
     >>> LOSSES.register("mine", MyLoss)  # doctest: +SKIP
     """
@@ -75,13 +68,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         self._homes: dict[str, str | Thing] = dict(homes)
 
     def register(self, name: str, thing: str | Thing) -> None:
-        """Add a thing, or say where it lies as "module:attribute".
-
-        Raises
-        ------
-        MilpscoreError
-            Where the name is taken; of the registry's own class.
-        """
+        """Add a thing, or say where it lies as "module:attribute"; not under a name taken."""
         if name in self:
             raise self._error(f"there is a {self.kind} called {name!r} already")
         self._homes[name] = thing
@@ -91,13 +78,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         del self._homes[self.name_of(name)]
 
     def name_of(self, name: str) -> str:
-        """The name as it was registered.
-
-        Raises
-        ------
-        MilpscoreError
-            Where there is none; of the registry's own class.
-        """
+        """The name as it was registered; the registry's error where there is none."""
         known = {_folded(each): each for each in self._homes}
         if (found := known.get(_folded(name))) is not None:
             return found

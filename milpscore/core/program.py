@@ -47,17 +47,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a builder's model stores a card: the two directions of one map.
+    """How a builder's model stores a card: the two directions of one map."""
 
-    Attributes
-    ----------
-    read : model -> (w of shape (p,), b)
-        Coefficients and intercept from the current values of the model's variables.
-    fill : (model, Statement, Card) -> None
-        Set every variable of the builder, auxiliaries included, to what the card implies.
-    """
-
+    # coefficients w (p,) and intercept from the current values of the model's variables
     read: Callable[[Any], tuple[FloatArray, float]]
+    # sets every variable of the builder, auxiliaries included, to what the card implies
     fill: Callable[[Any, Statement, Card], None]
 
 
@@ -138,46 +132,22 @@ class Program:
         return self.model.component("alpha") is not None
 
     def relaxed(self) -> Program:
-        """A new program without integrality; bounds and whatever a user added stay.
-
-        Returns
-        -------
-        Program
-            ``kind == "relaxed"``.
-        """
-        return self._with_integrality(False)
+        """A new program without integrality; bounds and whatever a user added stay."""
+        return self._with_integrality("relaxed")
 
     def exact(self) -> Program:
-        """A new program with the integrality of the statement; whatever a user added stays.
+        """A new program with the integrality of the statement; whatever a user added stays."""
+        return self._with_integrality("exact")
 
-        Returns
-        -------
-        Program
-            ``kind == "exact"``.
-        """
-        return self._with_integrality(True)
-
-    def _with_integrality(self, integral: bool) -> Program:
+    def _with_integrality(self, kind: Kind) -> Program:
         model = self.model.clone()
-        (restore_integrality if integral else relax_integrality)(model)
-        return replace(self, model=model, kind="exact" if integral else "relaxed")
+        (restore_integrality if kind == "exact" else relax_integrality)(model)
+        return replace(self, model=model, kind=kind)
 
     def write(self, path: str | Path) -> Path:
-        """Write the model as ``.lp`` or ``.mps``, with the model's own names.
+        """Write the model as ``.lp`` or ``.mps``, with the model's own names; answers the path.
 
-        Parameters
-        ----------
-        path : str or Path
-            Ends in ``.lp`` or ``.mps``.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        FormulationError
-            For any other ending.
+        Raises FormulationError for any other ending.
         """
         path = Path(path)
         if path.suffix not in (".lp", ".mps"):
@@ -206,10 +176,7 @@ class Program:
     def coefficients(self) -> tuple[FloatArray, float]:
         """Coefficients w (shape (p,)) and intercept b from the model's current values.
 
-        Raises
-        ------
-        NotApplicableError
-            Where the model has no values yet.
+        Raises NotApplicableError where it has none yet.
         """
         try:
             return self.layout.read(self.model)
@@ -230,10 +197,8 @@ class Program:
     def set(self, **values: float) -> None:
         """Change penalty weights in place (``lam``, ``l0_penalty``, ``l1_penalty``).
 
-        Raises
-        ------
-        FormulationError
-            For a name this program was not built with, or a value below 0 or :attr:`least`.
+        Raises FormulationError for a name this program was not built with, or a value below 0 or
+        :attr:`least`.
         """
         for name, value in values.items():
             if name not in self.parameters:

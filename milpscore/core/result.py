@@ -87,23 +87,13 @@ class TracePoint:
 
 @dataclass(frozen=True)
 class SecondOpinion:
-    """What another solver says of the same program.
-
-    Attributes
-    ----------
-    solver : str
-    termination : Termination
-    objective, dual_bound : float
-        Recomputed as the result's own are; NaN and -inf without a solution.
-    relative_difference : float
-        |objective - the result's| / max(|the result's|, 1e-10).
-    """
+    """What another solver says of the same program."""
 
     solver: str
     termination: Termination
-    objective: float
-    dual_bound: float
-    relative_difference: float
+    objective: float  # recomputed as the result's own; NaN without a solution
+    dual_bound: float  # -inf without one
+    relative_difference: float  # |objective - the result's| / max(|the result's|, 1e-10)
 
 
 def relative_gap(objective: float, bound: float) -> float:
@@ -224,10 +214,7 @@ class Result:
     def rule(self, step: Fraction | None) -> DecisionRule:
         """How the answer decides: a card by its threshold, real coefficients by w.x + b >= 0.
 
-        Parameters
-        ----------
-        step : Fraction or None
-            Of the data's grid (:attr:`milpscore.core.design.Design.step`); read for a card only.
+        ``step`` is that of the data's grid (``Design.step``), read for a card only.
         """
         if self.card is not None:
             return DecisionRule(self.card.threshold, step)
@@ -262,16 +249,7 @@ class Result:
 def claim_of(verified: bool, objective: float, bound: float, trivial: float) -> Claim:
     """The claim the conventions allow for a card's objective and a proven bound.
 
-    Parameters
-    ----------
-    verified : bool
-    objective, bound : float
-    trivial : float
-        A bound that holds without any proof (0 for non-negative losses and penalties).
-
-    Returns
-    -------
-    Claim
+    ``trivial`` holds without any proof (0 for non-negative losses and penalties).
     """
     if not verified:
         return Claim.NONE

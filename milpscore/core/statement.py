@@ -17,30 +17,48 @@ LAM = 0.01
 """The weight of a penalty where none is given, in builders and estimators alike."""
 
 LossTask: TypeAlias = Literal["classification", "regression", "count", "multinomial"]
+InterceptKind = Literal["zero", "integer", "real", "grid"]
 
 
-class InterceptRange(Protocol):
-    """Where an intercept may lie; see :class:`milpscore.core.statement.InterceptRule`."""
+@dataclass(frozen=True)
+class InterceptRule:
+    """The intercepts a program allows: multiples of ``step``, or all, within finite bounds.
 
-    @property
-    def lower(self) -> Fraction:
-        """The least intercept."""
+    The kind "grid" has the data's own step, so that every threshold that can matter is allowed.
+    """
 
-    @property
-    def upper(self) -> Fraction:
-        """The largest intercept."""
+    kind: InterceptKind
+    lower: Fraction
+    upper: Fraction
+    step: Fraction | None  # None for a real intercept
 
-    @property
-    def step(self) -> Fraction | None:
-        """Intercepts are multiples of it; None where they are real."""
+    def nearest(self, value: float | Fraction) -> Fraction:
+        """The allowed intercept closest to ``value``."""
+        exact = Fraction(value)
+        if self.step is not None:
+            exact = round(exact / self.step) * self.step
+            low = -((-self.lower) // self.step) * self.step
+            high = (self.upper // self.step) * self.step
+        else:
+            low, high = self.lower, self.upper
+        return min(max(exact, low), high)
+
+    def allows(self, value: Fraction) -> bool:
+        """Whether ``value`` lies within the bounds and on the step."""
+        on_step = self.step is None or value % self.step == 0
+        return on_step and self.lower <= value <= self.upper
 
 
-class Loss(Protocol):
-    """A loss of the score s = w.x + b, evaluated row by row."""
+class Named(Protocol):
+    """What has a name, for tables and registries."""
 
     @property
     def name(self) -> str:
-        """The loss's name in tables and registries."""
+        """The name; a penalty's in an integer program is the argument that carries its weight."""
+
+
+class Loss(Named, Protocol):
+    """A loss of the score s = w.x + b, evaluated row by row, for any card, exactly."""
 
     def exact_rows(
         self, totals: GridTotals, intercept: Fraction, y: IntArray
@@ -51,41 +69,41 @@ class Loss(Protocol):
         """Row losses in floating point, for data on no grid."""
 
     def best_intercept(
-        self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRange
+        self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Fraction:
         """The allowed intercept that minimises the weighted loss of these totals."""
 
     def best_intercepts(
-        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRange
+        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> tuple[FloatArray, FloatArray]:
-        """The same for V cards at once, in floating point: (intercepts, mean losses).
-
-        ``totals`` has shape (n, V), one card a column; both answers have shape (V,).
-        """
+        """(intercepts, mean losses), both (V,), of V cards, totals (n, V), in floating point."""
 
 
-class SmoothLoss(Protocol):
-    """A convex loss of the score with a derivative, for the proximal algorithms.
+class RowLoss(Named, Protocol):
+    """A convex loss of the score z = w.x + b, row by row, with its conjugate: hinge, or smooth.
 
-    ``z`` holds the scores w.x + b, shape (n,), or (n, K) where ``task`` is "multinomial"; ``y`` the
-    answers, shape (n,): -1/+1 for "classification", real for "regression", non-negative for
-    "count", 0..K-1 for "multinomial". Every method works row by row and knows no row weights.
+    ``z`` has shape (n,), or (n, K) where ``task`` is "multinomial"; ``y`` holds the answers, shape
+    (n,): -1/+1 for "classification", real for "regression", non-negative for "count", 0..K-1 for
+    "multinomial". Every method works row by row and knows no row weights.
     """
-
-    @property
-    def name(self) -> str:
-        """The loss's name in tables and registries."""
 
     @property
     def task(self) -> LossTask:
         """What kind of answers it reads."""
 
+    def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
+        """Row losses, shape (n,)."""
+
+    def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
+        """sup over z of <u, z> - value(z), shape (n,); infinite outside its domain."""
+
+
+class SmoothLoss(RowLoss, Protocol):
+    """A convex loss with a derivative, for the proximal algorithms."""
+
     @property
     def curvature(self) -> float:
         """The largest second derivative; infinite where there is none."""
-
-    def value(self, z: FloatArray, y: FloatArray) -> FloatArray:
-        """Row losses, shape (n,)."""
 
     def gradient(self, z: FloatArray, y: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Derivative in z, of the shape of z; written to ``out`` where given."""
@@ -93,19 +111,12 @@ class SmoothLoss(Protocol):
     def hessian(self, z: FloatArray, y: FloatArray) -> FloatArray:
         """Second derivative in z (its diagonal, for "multinomial"), of the shape of z."""
 
-    def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
-        """sup over z of <u, z> - value(z), shape (n,); infinite outside its domain."""
 
-
-class Penalty(Protocol):
-    """A penalty Omega of the coefficients, its weight included.
+class Penalty(Named, Protocol):
+    """A penalty lam * Omega of the coefficients, its weight included.
 
     One whose values at whole points lie closer together than ``lam`` says how close in ``step``.
     """
-
-    @property
-    def name(self) -> str:
-        """The argument that carries its weight (``lam``, ``l0_penalty``, ``l1_penalty``)."""
 
     @property
     def lam(self) -> float:
@@ -115,20 +126,12 @@ class Penalty(Protocol):
         """lam * Omega(w)."""
 
 
-class ProxPenalty(Protocol):
-    """A convex penalty lam * Omega for the proximal algorithms, its weight included.
+class ProxPenalty(Penalty, Protocol):
+    """A convex penalty for the proximal algorithms; ``w`` has shape (p,).
 
-    ``w`` has shape (p,). Separable penalties may also offer ``ramps(p)``, the
-    :class:`milpscore.penalties.ramps.Ramps` that coordinate descent reads.
+    Separable penalties may also offer ``ramps(p)``, the :class:`milpscore.penalties.ramps.Ramps`
+    that coordinate descent reads.
     """
-
-    @property
-    def name(self) -> str:
-        """The penalty's name in tables."""
-
-    @property
-    def lam(self) -> float:
-        """The weight."""
 
     @property
     def separable(self) -> bool:
@@ -137,9 +140,6 @@ class ProxPenalty(Protocol):
     @property
     def is_norm(self) -> bool:
         """Whether Omega is a norm; there is a ``dual_norm`` then."""
-
-    def value(self, w: FloatArray | IntArray) -> float:
-        """lam * Omega(w)."""
 
     def prox(self, w: FloatArray, step: float, out: FloatArray | None = None) -> FloatArray:
         """The x that minimises ||x - w||^2 / 2 + step * lam * Omega(x)."""
@@ -208,82 +208,22 @@ class Requirement(Protocol):
         """What it demands, as the entry of a file of constraints."""
 
 
-InterceptKind = Literal["zero", "integer", "real", "grid"]
-
-
-@dataclass(frozen=True)
-class InterceptRule:
-    """The intercepts a program allows.
-
-    Attributes
-    ----------
-    kind : {"zero", "integer", "real", "grid"}
-        ``grid`` is a whole multiple of the data's step, so that every threshold that can matter
-        is one of them.
-    lower, upper : Fraction
-        Finite bounds on b.
-    step : Fraction or None
-        b is a multiple of it; None for a real intercept.
-    """
-
-    kind: InterceptKind
-    lower: Fraction
-    upper: Fraction
-    step: Fraction | None
-
-    def nearest(self, value: float | Fraction) -> Fraction:
-        """The allowed intercept closest to ``value``."""
-        exact = Fraction(value)
-        if self.step is not None:
-            exact = round(exact / self.step) * self.step
-            low = -((-self.lower) // self.step) * self.step
-            high = (self.upper // self.step) * self.step
-        else:
-            low, high = self.lower, self.upper
-        return min(max(exact, low), high)
-
-    def allows(self, value: Fraction) -> bool:
-        """Whether ``value`` lies within the bounds and on the step."""
-        on_step = self.step is None or value % self.step == 0
-        return on_step and self.lower <= value <= self.upper
-
-
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """min mean weighted loss + penalties over the integer cards allowed.
+    """min mean weighted loss + penalties over the integer cards allowed."""
 
-    Attributes
-    ----------
-    formulation : str
-        Name of the builder.
-    design : Design
-    loss : Loss
-    penalties : tuple of Penalty
-    coef_min, coef_max : ndarray of int64, shape (p,)
-        Finite bounds on every coefficient.
-    intercept : InterceptRule
-    coef_sets : mapping from column index to its sorted allowed values
-        Columns not listed take any whole number within their bounds.
-    max_terms : int or None
-        At most so many nonzero coefficients.
-    caveat : str
-        What the bound speaks of where it is less than "all cards" (empty otherwise).
-    constraints : tuple of Requirement
-        What else a card must meet, bound to the design; see :mod:`milpscore.constraints`.
-    """
-
-    formulation: str
+    formulation: str  # the builder's name
     design: Design
     loss: Loss
     penalties: tuple[Penalty, ...]
-    coef_min: IntArray
+    coef_min: IntArray  # (p,), finite, as coef_max
     coef_max: IntArray
     intercept: InterceptRule
-    coef_sets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    max_terms: int | None = None
-    caveat: str = ""
+    coef_sets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # sorted, by column
+    max_terms: int | None = None  # at most so many nonzero coefficients
+    caveat: str = ""  # what a bound speaks of where that is less than "all cards"
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    constraints: tuple[Requirement, ...] = ()
+    constraints: tuple[Requirement, ...] = ()  # what else a card must meet, bound to the design
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import numpy as np
 from milpscore.core.card import FloatTotals, GridTotals, Totals
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
-from milpscore.core.statement import InterceptRange, LossTask, SmoothLoss
+from milpscore.core.statement import InterceptRule, LossTask, SmoothLoss
 from milpscore.losses.registry import EXACT_ONLY, LINKS, LOSSES
 
 _STEPS = 60
@@ -385,7 +385,7 @@ def _raw(totals: Totals) -> tuple[IntArray | FloatArray, Fraction]:
 
 
 def _stepped(
-    best: FloatArray, allowed: InterceptRange, mean: Callable[[FloatArray], FloatArray]
+    best: FloatArray, allowed: InterceptRule, mean: Callable[[FloatArray], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
     """The better of the two allowed intercepts beside each minimiser of a convex mean loss."""
     if allowed.step is None:
@@ -443,7 +443,7 @@ class Hinge:
         return self.value(totals.values + float(intercept), y)
 
     def best_intercept(
-        self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRange
+        self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Fraction:
         """Exact minimiser over b: a convex piecewise-linear loss, kinks at y margin - total."""
         margin = Fraction(repr(float(self.margin)))
@@ -464,7 +464,7 @@ class Hinge:
         return near[int(np.argmin(losses))]
 
     def best_intercepts(
-        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRange
+        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> tuple[FloatArray, FloatArray]:
         """(intercepts, mean losses), both of shape (V,), for totals of shape (n, V)."""
         kinks = self.margin * y[:, None] - totals
@@ -511,7 +511,7 @@ class ZeroOne:
         return wrong
 
     def best_intercept(
-        self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRange
+        self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Fraction:
         """One sweep over the sorted totals; among equals the threshold in the middle of the gap."""
         counted = weight > 0  # a row of weight 0 must not move the middle of a gap
@@ -530,7 +530,7 @@ class ZeroOne:
         return _within(Fraction(0), allowed)
 
     def best_intercepts(
-        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRange
+        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> tuple[FloatArray, FloatArray]:
         """(intercepts, mean losses), both of shape (V,), for totals of shape (n, V).
 
@@ -567,7 +567,7 @@ def _threshold(distinct: np.ndarray, k: int, unit: Fraction, grid: bool) -> Frac
     return high * unit if grid else (low + high) / 2
 
 
-def _within(intercept: Fraction, allowed: InterceptRange) -> Fraction:
+def _within(intercept: Fraction, allowed: InterceptRule) -> Fraction:
     """``intercept`` moved into the bounds and, where there is one, down to the step."""
     value = min(max(intercept, allowed.lower), allowed.upper)
     if allowed.step is None:
@@ -615,7 +615,7 @@ class RiskLoss:
         return self.base.value(z, self.answers(y))
 
     def best_intercept(
-        self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRange
+        self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Fraction:
         """The allowed intercept of least mean loss."""
         raw, unit = _raw(totals)
@@ -627,7 +627,7 @@ class RiskLoss:
         return round(value / allowed.step) * allowed.step
 
     def best_intercepts(
-        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRange
+        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> tuple[FloatArray, FloatArray]:
         """(intercepts, mean losses), both of shape (V,), for totals of shape (n, V)."""
         share = weight / weight.sum()
@@ -639,7 +639,7 @@ class RiskLoss:
         return _stepped(self._minimisers(totals, answers, share, allowed), allowed, mean)
 
     def _minimisers(
-        self, totals: FloatArray, answers: FloatArray, share: FloatArray, allowed: InterceptRange
+        self, totals: FloatArray, answers: FloatArray, share: FloatArray, allowed: InterceptRule
     ) -> FloatArray:
         """Newton's method in a shrinking bracket, all columns at once: the slope never falls."""
         columns = totals.shape[1]
