@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -104,6 +104,8 @@ class ConicProgram(Program):
     penalty_of : callable
         The penalty that the builder's own arguments mean, on these data.
     """
+
+    conic: ClassVar[bool] = True
 
     statement: ConicStatement  # type: ignore[assignment]
     w: Any = None

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError, is_number
 from milpscore.core.statement import Statement
+
+if TYPE_CHECKING:
+    from milpscore.core.conic import ConicProgram
 
 _LEFT = ' style="text-align: left"'
 _RIGHT = ' style="text-align: right"'
@@ -83,6 +86,8 @@ class Program:
     algebra : tuple of str
         What is stated, as LaTeX: the displayed formulas of the builder's docstring.
     """
+
+    conic: ClassVar[bool] = False
 
     statement: Statement
     model: Any
@@ -226,6 +231,11 @@ class Program:
 
 
 _DOMAINS = "_integral_domains"
+
+
+def is_conic(program: Program) -> TypeGuard[ConicProgram]:
+    """Whether the program's model is CVXPY's; asked where CVXPY need not be loaded."""
+    return program.conic
 
 
 def variables(model: Any) -> list[Any]:

@@ -16,13 +16,12 @@ from milpscore.core.conic import (
     ConicProgram,
     ConicStatement,
     ExactForm,
-    RowLoss,
     WeightedRows,
 )
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError, FormulationError, MilpscoreError, OptionError
 from milpscore.core.program import Layout
-from milpscore.core.statement import ProxPenalty
+from milpscore.core.statement import ProxPenalty, RowLoss
 from milpscore.formulations.building import (
     as_design,
     builder,

@@ -32,7 +32,7 @@ from milpscore.formulations.building import (
     refuse_if_too_large,
 )
 from milpscore.losses import RiskLoss, smooth_loss
-from milpscore.penalties import EYE, L0, L1, L2
+from milpscore.penalties import L0, L1, L2
 from milpscore.penalties.ramps import IntegerFacets, PointPenalty
 
 PENALTIES = ("none", "l1", "l2", "facets", "eye")
@@ -139,6 +139,7 @@ def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, .
         return (IntegerFacets(lam),)
     if kind == "eye":
         from milpscore.data.columns import expert_vector
+        from milpscore.penalties import EYE
 
         features = tuple(dict.fromkeys(column.feature for column in design.columns))
         known = expert_vector(expert, design.columns, features)

@@ -425,7 +425,7 @@ def builder(build: Callable[P, Made], common: Mapping[str, str] | None = None) -
         given.apply_defaults()
         program.arguments = {k: v for k, v in given.arguments.items() if k not in DATA}
         program.algebra = algebra_in(build.__doc__)
-        if isinstance(program.model, pyo.ConcreteModel):
+        if not program.conic:
             program.stated = part_names(program.model)
         program.build_seconds = time.perf_counter() - started
         return program

@@ -18,12 +18,11 @@ from milpscore.proximal.engine import (
     Maker,
     Options,
     Progress,
-    ProximalResult,
     as_maker,
     ramps_of,
     solve,
 )
-from milpscore.proximal.problem import Primal, Smooth, as_operator, prepare, shaped
+from milpscore.proximal.problem import Primal, ProximalResult, Smooth, as_operator, prepare, shaped
 
 if TYPE_CHECKING:
     import pandas as pd

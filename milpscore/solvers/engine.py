@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from milpscore._version import __version__
 from milpscore.core.card import Card
-from milpscore.core.conic import ConicProgram
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError, Registry
 from milpscore.core.program import Kind, Program
@@ -234,7 +233,7 @@ def load(program: Program) -> Session:
     """
     from milpscore.solvers.session import Session
 
-    if isinstance(program, ConicProgram):
+    if program.conic:
         raise NotApplicableError(
             "a conic program needs no session: change it with program.set and solve it again, "
             "nothing is compiled twice"
@@ -296,12 +295,12 @@ def solve(
         Where the solver fails its self-test or refuses the model.
     """
     _require_fitting(program, solver)
-    if isinstance(program, ConicProgram):
+    if program_of(program).conic:
         from milpscore.solvers._conic import solve_conic
 
         if warm_start is not None:
             raise NotApplicableError("interior-point solvers take no warm start: leave it out")
-        task = Task(program, ConicOptions.of(options))
+        task = Task(program_of(program), ConicOptions.of(options))
         return solve_conic(task, solver, second_opinion)
     if isinstance(warm_start, Result):
         if warm_start.card is None:
@@ -322,7 +321,7 @@ def _require_fitting(program: Program | Session, solver: str) -> None:
         conic = SOLVERS[solver].conic
     except OptionError as error:
         raise OptionError(f"{error}, auto") from None
-    wanted = isinstance(program, ConicProgram)
+    wanted = program_of(program).conic
     if conic == wanted:
         return
     others = ", ".join(name for name in SOLVERS if SOLVERS[name].conic == wanted)

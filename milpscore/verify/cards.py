@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from milpscore.core.card import Card, FloatTotals, GridTotals, card_totals
-from milpscore.core.conic import ConicProgram, ConicStatement
 from milpscore.core.design import FloatArray
+from milpscore.core.program import is_conic
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
 from milpscore.proximal.problem import Smooth, as_operator, duality_gap
 
 if TYPE_CHECKING:
+    from milpscore.core.conic import ConicProgram, ConicStatement
     from milpscore.core.program import Program
 
 
@@ -142,11 +143,7 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
     >>> pyo.SolverFactory("cbc").solve(program.model)      # doctest: +SKIP
     >>> milpscore.check(program).feasible                  # doctest: +SKIP
     """
-    from milpscore.core.conic import ConicProgram
-
-    if isinstance(program, ConicProgram):
-        from milpscore.verify.cards import check_conic
-
+    if is_conic(program):
         if card is not None:
             program.card()  # says why there is none
         return check_conic(program)

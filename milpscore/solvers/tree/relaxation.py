@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from milpscore.core.card import Card
 from milpscore.core.design import BoolArray, FloatArray, IntArray
-from milpscore.penalties import EYE
 from milpscore.search import coordinate_descent
 from milpscore.search.points import repaired
 from milpscore.solvers.tree.arrays import Arrays, Choices, hull_cost, new_hulls, solve_model
@@ -398,6 +397,8 @@ class Omega:
 
     def nearby(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(weight, ridge) of sum_j weight_j |w_j| + ridge_j w_j^2 / 2, both of shape (p,)."""
+        from milpscore.penalties import EYE
+
         if isinstance(self.penalty, EYE):
             return _eye_nearby(self.penalty, w)
         if hasattr(self.penalty, "nearby"):
@@ -407,7 +408,7 @@ class Omega:
         return np.abs(s), np.zeros(len(w))
 
 
-def _eye_nearby(penalty: EYE, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _eye_nearby(penalty: Any, w: FloatArray) -> tuple[FloatArray, FloatArray]:
     """a + sqrt(a^2 + b^2) linearised in a and in b^2; rounded off where both are small."""
     sparse = 1.0 - penalty.expert
     a = float(sparse @ np.abs(w))
