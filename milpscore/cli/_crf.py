@@ -13,8 +13,27 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from milpscore.cli import groups as options
-from milpscore.cli.common import INTERRUPTED, noting_interrupts, print_json, require_folder, say
+from milpscore.cli.common import (
+    INTERRUPTED,
+    noting_interrupts,
+    output,
+    plain_table,
+    print_json,
+    require_folder,
+    say,
+)
+from milpscore.cli.groups import (
+    DATA,
+    JSON,
+    OUTPUT,
+    QUIET,
+    SEED,
+    SOLVE,
+    argument,
+    file,
+    grouped,
+    option,
+)
 from milpscore.core.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -29,67 +48,55 @@ crf_app = typer.Typer(
 )
 
 
-DATA, SOLVE = options.DATA_PANEL, options.SOLVE_PANEL
-DATA_TXT = options.argument(
+DATA_TXT = argument(
     "DATA.txt",
     "One position per line, columns parted by blanks or tabs, blank lines between sequences, the "
     "label last; UTF-8.",
 )
-MODEL = options.argument("MODEL", "Model saved by 'milpscore crf train'.")
-TAB = options.option(
-    DATA, "One tab parts the columns; tokens may hold blanks.", "--tab", default=False
-)
-OUT = options.option(
-    None, "Write here instead of to standard output.", metavar="FILE", default=None
-)
+MODEL = argument("MODEL", "Model saved by 'milpscore crf train'.")
+TAB = option(DATA, "One tab parts the columns; tokens may hold blanks.", default=False)
+OUT = option(None, "Write here instead of to standard output.", metavar="FILE")
 
 
 @crf_app.command("train")
-@options.grouped
+@grouped
 def train_command(
     *,
     data: Path = DATA_TXT,
-    model: Path = options.option(
-        options.OUTPUT_PANEL,
+    model: Path = option(
+        OUTPUT,
         "Save the model here; a name that ends in .json gives JSON, any other npz.",
         metavar="FILE",
         show_default=False,
         default=...,
     ),
-    patterns: Path | None = options.option(
-        DATA,
-        "Patterns as in CRF++ and Wapiti; default: unigram and bigram of every column.",
-        metavar="FILE",
-        default=None,
+    patterns: Path | None = file(
+        "Patterns as in CRF++ and Wapiti; default: unigram and bigram of every column.", DATA
     ),
-    dev: Path | None = options.option(
-        DATA, "More labelled sequences, to watch.", metavar="FILE", default=None
-    ),
+    dev: Path | None = file("More labelled sequences, to watch.", DATA),
     tab: bool = TAB,
-    min_count: int = options.option(
+    min_count: int = option(
         DATA, "Leave out observations made at fewer positions.", min=1, default=1
     ),
-    solver: str = options.option(
+    solver: str = option(
         SOLVE, "Trainer: owlqn, lbfgs, sbcd or sgd.", metavar="NAME", default="owlqn"
     ),
-    rho1: float = options.option(SOLVE, "Weight of the L1 norm.", min=0, default=0.5),
-    rho2: float = options.option(SOLVE, "Weight of half the squared L2 norm.", min=0, default=1e-5),
-    max_iterations: int = options.option(SOLVE, "Iterations at most.", min=0, default=1000),
-    tol: float = options.option(
+    rho1: float = option(SOLVE, "Weight of the L1 norm.", min=0, default=0.5),
+    rho2: float = option(SOLVE, "Weight of half the squared L2 norm.", min=0, default=1e-5),
+    max_iterations: int = option(SOLVE, "Iterations at most.", min=0, default=1000),
+    tol: float = option(
         SOLVE,
         "Relative distance of 0 to the subdifferential at which to stop.",
         min=0,
         default=1e-4,
     ),
-    time_limit: float | None = options.option(
-        SOLVE, "Seconds of training.", metavar="SECONDS", min=0, default=None
+    time_limit: float | None = option(SOLVE, "Seconds of training.", metavar="SECONDS", min=0),
+    patience: int | None = option(
+        SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1
     ),
-    patience: int | None = options.option(
-        SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1, default=None
-    ),
-    seed: int = options.SEED,
-    json: bool = options.JSON,
-    quiet: bool = options.QUIET,
+    seed: int = SEED,
+    json: bool = JSON,
+    quiet: bool = QUIET,
 ) -> None:
     """Learn a model from labelled sequences.
 
@@ -128,30 +135,26 @@ def train_command(
             raise typer.Exit(INTERRUPTED) from None
     # before anything is printed: the reader of a pipe may be gone
     estimator.save(model)
-    about = _about(estimator)
-    print_json(about) if json else typer.echo(_as_text(about))
+    _tell(estimator, json)
     say(f"The model was saved in {model}.")
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
 
 
 @crf_app.command("tag")
-@options.grouped
+@grouped
 def tag_command(
     *,
     model: Path = MODEL,
     data: Path = DATA_TXT,
     out: Path | None = OUT,
     tab: bool = TAB,
-    posterior: bool = options.option(
-        None, "Add the probability of each label.", "--posterior", default=False
-    ),
-    n_best: int | None = options.option(
+    posterior: bool = option(None, "Add the probability of each label.", default=False),
+    n_best: int | None = option(
         None,
         "The K best labellings of each sequence, each after a line '# rank probability'.",
         metavar="K",
         min=1,
-        default=None,
     ),
 ) -> None:
     """Label sequences: all columns of the file, and the predicted label at the right.
@@ -184,9 +187,9 @@ def tag_command(
 
 
 @crf_app.command("eval")
-@options.grouped
+@grouped
 def eval_command(
-    *, model: Path = MODEL, data: Path = DATA_TXT, tab: bool = TAB, json: bool = options.JSON
+    *, model: Path = MODEL, data: Path = DATA_TXT, tab: bool = TAB, json: bool = JSON
 ) -> None:
     """Compare the labels of a file with the predicted ones."""
     from milpscore.sequence import report, sequence_accuracy, token_accuracy
@@ -210,8 +213,6 @@ def eval_command(
         }
         print_json({**accuracies, "n_sequences": len(y), "n_tokens": sum(map(len, y)), **split})
         return
-    from milpscore.cli.common import output, plain_table
-
     console = output()
     console.print(plain_table(table))
     for name, value in accuracies.items():
@@ -219,13 +220,11 @@ def eval_command(
 
 
 @crf_app.command("dump")
-@options.grouped
+@grouped
 def dump_command(
     *,
     model: Path = MODEL,
-    top: int | None = options.option(
-        None, "Only the N largest weights.", metavar="N", min=1, default=None
-    ),
+    top: int | None = option(None, "Only the N largest weights.", metavar="N", min=1),
     out: Path | None = OUT,
 ) -> None:
     """Print the active features by falling |weight|.
@@ -265,11 +264,11 @@ def _loaded(model: Path, data: Path, tab: bool) -> tuple[SparseCRF, Any, Any, An
     return estimator, rows, X, [[row[-1] for row in sequence] for sequence in rows]
 
 
-def _about(estimator: SparseCRF) -> dict[str, Any]:
-    """What a training is summed up in."""
+def _tell(estimator: SparseCRF, as_json: bool) -> None:
+    """Sum a training up."""
     last = estimator.trace_.iloc[-1].to_dict() if len(estimator.trace_) else {}
     errors = {str(key): value for key, value in last.items() if str(key).endswith("_error")}
-    return {
+    about: dict[str, Any] = {
         "solver": estimator.solver,
         "status": str(estimator.status_),
         "objective": estimator.objective_,
@@ -278,31 +277,24 @@ def _about(estimator: SparseCRF) -> dict[str, Any]:
         "n_labels": len(estimator.classes_),
         "n_features": estimator.n_features_,
         "n_active": estimator.n_active_,
-        **errors,
     }
-
-
-def _as_text(about: dict[str, Any]) -> str:
-    """The same in words."""
-    lines = [
-        f"{about['solver']}: {about['status']} after {about['iterations']} iterations, "
-        f"{about['seconds']:.1f} s",
-        f"objective {about['objective']:.6g}; {about['n_active']} of {about['n_features']} "
-        f"features active, {about['n_labels']} labels",
-    ]
-    shown = [
-        f"{key.replace('_', ' ')} {value:.2%}"
-        for key, value in about.items()
-        if key.endswith("_error") and not math.isnan(value)
-    ]
-    return "\n".join([*lines, ", ".join(shown)] if shown else lines)
+    if as_json:
+        print_json({**about, **errors})
+        return
+    typer.echo(
+        "{solver}: {status} after {iterations} iterations, {seconds:.1f} s\nobjective "
+        "{objective:.6g}; {n_active} of {n_features} features active, {n_labels} labels".format(
+            **about
+        )
+    )
+    known = {key: value for key, value in errors.items() if not math.isnan(value)}
+    if known:
+        typer.echo(", ".join(f"{key.replace('_', ' ')} {known[key]:.2%}" for key in known))
 
 
 def _stream(out: Path | None) -> Any:
     """The file, or standard output."""
-    if out is None:
-        return nullcontext(sys.stdout)
-    return out.open("w", encoding="utf-8", newline="\n")
+    return nullcontext(sys.stdout) if out is None else out.open("w", encoding="utf-8", newline="\n")
 
 
 @contextmanager

@@ -22,9 +22,8 @@ from milpscore.cli.common import (
     tell_warnings,
 )
 from milpscore.cli.groups import (
-    MODEL_PANEL,
-    OUTPUT_PANEL,
-    SOLVE_PANEL,
+    CARD,
+    SOLVE,
     CardOptions,
     DataOptions,
     LimitOptions,
@@ -32,6 +31,7 @@ from milpscore.cli.groups import (
     QuietOption,
     SolveOptions,
     argument,
+    file,
     option,
     settable,
 )
@@ -60,19 +60,14 @@ def fit_command(
     solving: SolveOptions,
     output: OutputOptions,
     heuristic: bool = option(
-        SOLVE_PANEL,
+        SOLVE,
         "Fast mode: no solver runs, nothing is proved; the card is the best of a search of "
         "seconds or less, re-checked. Not for rounded formulations.",
-        "--heuristic",
         default=False,
     ),
-    out: Path | None = option(
-        OUTPUT_PANEL, "Save the card as JSON, for 'milpscore predict'.", metavar="FILE"
-    ),
-    certificate: Path | None = option(
-        OUTPUT_PANEL,
-        "Save card, statement, bound and the evidence for it, for 'milpscore verify'.",
-        metavar="FILE",
+    out: Path | None = file("Save the card as JSON, for 'milpscore predict'."),
+    certificate: Path | None = file(
+        "Save card, statement, bound and the evidence for it, for 'milpscore verify'."
     ),
 ) -> None:
     """Learn a card from a CSV file, and certify it.
@@ -197,7 +192,7 @@ def export_command(
     limits: LimitOptions,
     output: QuietOption,
     relaxed: bool | None = option(
-        MODEL_PANEL,
+        CARD,
         "Without or with integrality; by default as the formulation is stated.",
         "--relaxed/--exact",
     ),

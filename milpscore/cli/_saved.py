@@ -14,20 +14,21 @@ from milpscore.certificate import PROOF_SECONDS
 from milpscore.cli.common import print_json, require_folder, say
 from milpscore.cli.groups import (
     CLASS_WEIGHT,
+    DATA,
     DATA_FILE,
-    DATA_PANEL,
     JSON,
-    OUTPUT_PANEL,
+    OUTPUT,
     SEED,
-    SOLVE_PANEL,
+    SOLVE,
     WEIGHTS_COLUMN,
     ClassWeight,
     QuietOption,
     argument,
+    file,
     option,
+    seconds,
 )
 from milpscore.core.errors import DataError, OptionError
-from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
     from milpscore.certificate import Certificate
@@ -35,19 +36,17 @@ if TYPE_CHECKING:
 
 NOT_PROVED = 1
 
-TARGET = option(DATA_PANEL, "Column with the labels; default: the certificate's.", metavar="COL")
+TARGET = option(DATA, "Column with the labels; default: the certificate's.", metavar="COL")
 
 
 def predict_command(
     *,
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
     data: Path = DATA_FILE,
-    out: Path | None = option(
-        OUTPUT_PANEL, "Write the CSV here instead of to standard output.", metavar="FILE"
-    ),
-    scores: bool = option(OUTPUT_PANEL, "Add the column 'total'.", "--scores", default=False),
+    out: Path | None = file("Write the CSV here instead of to standard output."),
+    scores: bool = option(OUTPUT, "Add the column 'total'.", default=False),
     unseen: Literal["error", "zero"] = option(
-        DATA_PANEL,
+        DATA,
         "A category or missing value the card does not foresee: an error, or no points.",
         default="error",
     ),
@@ -83,7 +82,7 @@ def verify_command(
     data: Path = DATA_FILE,
     target: str | None = TARGET,
     time_limit: float = option(
-        SOLVE_PANEL,
+        SOLVE,
         "Seconds for solving anything again.",
         metavar="SECONDS",
         min=0,
@@ -121,36 +120,24 @@ def report_command(
     data: Path = DATA_FILE,
     output: QuietOption,
     target: str | None = TARGET,
-    certificate: Path | None = option(
-        DATA_PANEL,
-        "Certificate of the card: it tells which cards the bound speaks of.",
-        metavar="FILE",
+    certificate: Path | None = file(
+        "Certificate of the card: it tells which cards the bound speaks of.", DATA
     ),
     weights_column: str | None = WEIGHTS_COLUMN,
     class_weight: ClassWeight | None = CLASS_WEIGHT,
     compare: bool = option(
-        SOLVE_PANEL,
+        SOLVE,
         "Solve the certificate's program again beside its LP and rounded cards, and show all.",
-        "--compare",
         default=False,
     ),
     verify: bool = option(
-        SOLVE_PANEL,
+        SOLVE,
         "Prove the certificate again, as 'milpscore verify' does, and show what came of it.",
-        "--verify",
         default=False,
     ),
-    time_limit: float = option(
-        SOLVE_PANEL,
-        "Seconds for --compare, and for --verify.",
-        metavar="SECONDS",
-        min=0,
-        default=Options.time_limit,
-    ),
+    time_limit: float = seconds("Seconds for --compare, and for --verify."),
     seed: int = SEED,
-    out: Path = option(
-        OUTPUT_PANEL, "The page to write.", metavar="FILE", default=Path("report.html")
-    ),
+    out: Path = option(OUTPUT, "The page to write.", metavar="FILE", default=Path("report.html")),
 ) -> None:
     """Write one self-contained HTML page: the card, its proof, its figures.
 
@@ -164,8 +151,10 @@ def report_command(
     from milpscore.report.subject import compared_again
 
     require_folder(out)
-    given = _card_or_certificate(card)
-    proof = _proof(given, certificate)
+    given, proof = _subject(card, certificate)
+    if proof is None and (compare or verify):
+        wish = "--compare" if compare else "--verify"
+        raise OptionError(f"{wish} needs the program: give the certificate with --certificate FILE")
     foreseen = any(each.kind == "missing" for each in given.columns)
     X, y, weights = _data(
         {} if proof is None else proof.data,
@@ -176,36 +165,24 @@ def report_command(
         class_weight=class_weight,
     )
     comparison = verification = None
-    if compare:
+    if proof is not None and compare:
         comparison = compared_again(
-            _required(proof, "--compare"),
-            X,
-            y,
-            **weights,
-            time_limit=time_limit,
-            random_state=seed,
+            proof, X, y, **weights, time_limit=time_limit, random_state=seed,
             progress=output.progress,
-        )
-    if verify:
-        verification = verify_certificate(
-            _required(proof, "--verify"), X, y, time_limit=time_limit, **weights
-        )
+        )  # fmt: skip
+    if proof is not None and verify:
+        verification = verify_certificate(proof, X, y, time_limit=time_limit, **weights)
     report(
-        given,
-        X,
-        y,
-        path=out,
-        certificate=proof,
-        comparison=comparison,
-        verification=verification,
-        random_state=seed,
-        **weights,
-    )
+        given, X, y, path=out, certificate=proof, comparison=comparison,
+        verification=verification, random_state=seed, **weights,
+    )  # fmt: skip
     say(f"The report was saved in {out}.")
 
 
-def _card_or_certificate(path: Path) -> Scorecard | Certificate:
-    """What the file holds."""
+def _subject(
+    path: Path, certificate: Path | None
+) -> tuple[Scorecard | Certificate, Certificate | None]:
+    """What the first file holds, and the certificate, wherever it was given."""
     from milpscore.certificate import Certificate
     from milpscore.scorecard import Scorecard
 
@@ -213,27 +190,13 @@ def _card_or_certificate(path: Path) -> Scorecard | Certificate:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError):
         content = None  # the card's own reader says what is wrong
-    if isinstance(content, dict) and content.get("kind") == Certificate.kind:
-        return Certificate.from_json(path)
-    return Scorecard.load(path)
-
-
-def _proof(given: Scorecard | Certificate, certificate: Path | None) -> Certificate | None:
-    """The certificate, wherever it was given."""
-    from milpscore.certificate import Certificate
-
-    if not isinstance(given, Certificate):
-        return None if certificate is None else Certificate.from_json(certificate)
+    if not isinstance(content, dict) or content.get("kind") != Certificate.kind:
+        proof = None if certificate is None else Certificate.from_json(certificate)
+        return Scorecard.load(path), proof
     if certificate is not None:
         raise OptionError("the first file is a certificate already: leave out --certificate")
-    return given
-
-
-def _required(proof: Certificate | None, wish: str) -> Certificate:
-    """The certificate, which tells the program."""
-    if proof is None:
-        raise OptionError(f"{wish} needs the program: give the certificate with --certificate FILE")
-    return proof
+    proof = Certificate.from_json(path)
+    return proof, proof
 
 
 def _data(
@@ -255,11 +218,5 @@ def _data(
         )
     weights = weights_column or known.get("weights_column")
     X, y, *rest = read_table(data, column, missing=missing, weights=weights)
-    return (
-        X,
-        y,
-        {
-            "sample_weight": rest[0] if rest else None,
-            "class_weight": class_weight or known.get("class_weight"),
-        },
-    )
+    given = {"class_weight": class_weight or known.get("class_weight")}
+    return X, y, {**given, "sample_weight": rest[0] if rest else None}

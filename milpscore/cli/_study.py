@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,13 +12,15 @@ from milpscore.cli.common import (
     NO_CARD,
     counting,
     noting_interrupts,
+    output,
+    plain_table,
     print_json,
     require_drawable,
     require_folder,
     save_figure,
     say,
 )
-from milpscore.cli.groups import JSON, OUTPUT_PANEL, QUIET, SOLVE_PANEL, argument, grouped, option
+from milpscore.cli.groups import JSON, OUTPUT, QUIET, SOLVE, argument, grouped, option
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -48,20 +50,16 @@ def run_command(
     *,
     file: Path = argument("STUDY.toml", "What to solve."),
     out: Path = option(
-        OUTPUT_PANEL,
+        OUTPUT,
         "Each finished solve is committed to this file; solves it holds are not done again.",
         metavar="RESULTS.sqlite",
         default=...,
     ),
-    jobs: int = option(SOLVE_PANEL, "Processes; -1 for all cores.", metavar="N", default=1),
+    jobs: int = option(SOLVE, "Processes; -1 for all cores.", metavar="N", default=1),
     dask: str | None = option(
-        SOLVE_PANEL,
-        "Solve on the workers of this Dask scheduler instead.",
-        metavar="tcp://HOST:PORT",
+        SOLVE, "Solve on the workers of this Dask scheduler instead.", metavar="tcp://HOST:PORT"
     ),
-    retry_failed: bool = option(
-        SOLVE_PANEL, "Do the failed solves again.", "--retry-failed", default=False
-    ),
+    retry_failed: bool = option(SOLVE, "Do the failed solves again.", default=False),
     quiet: bool = QUIET,
 ) -> None:
     """Do the solves of a study that the file of results lacks.
@@ -106,7 +104,8 @@ def status_command(*, results: Path = RESULTS, json: bool = JSON) -> None:
         return
     typer.echo(_sentence(report))
     if "model" in table.columns:
-        _print_by_model(table)
+        counts = table.groupby(["data", "model", "status"], sort=False).size()
+        output().print(plain_table(counts.unstack(fill_value=0).reset_index()))
     for error, rows in list(failures.groupby("error", sort=False))[:_SHOWN]:
         typer.echo(f"{len(rows)} failed: {' '.join(str(error).split())}")
 
@@ -116,8 +115,8 @@ def status_command(*, results: Path = RESULTS, json: bool = JSON) -> None:
 def export_command(
     *,
     results: Path = RESULTS,
-    out: Path = option(OUTPUT_PANEL, "The file to write.", "--out", metavar="FILE", default=...),
-    format: str = option(OUTPUT_PANEL, "The format.", metavar="csv|parquet", default="csv"),
+    out: Path = option(OUTPUT, "The file to write.", "--out", metavar="FILE", default=...),
+    format: str = option(OUTPUT, "The format.", metavar="csv|parquet", default="csv"),
 ) -> None:
     """Write one row a solve as CSV or Parquet."""
     require_folder(out)
@@ -133,7 +132,7 @@ def plot_command(
     *,
     results: Path = RESULTS,
     out: Path = option(
-        OUTPUT_PANEL, "The figure to write (png, pdf or svg).", "--out", metavar="FILE", default=...
+        OUTPUT, "The figure to write (png, pdf or svg).", "--out", metavar="FILE", default=...
     ),
 ) -> None:
     """Draw what came of a study: accuracy over terms."""
@@ -150,11 +149,3 @@ def _sentence(report: StudyReport) -> str:
     left = f", {report.left} left" if report.left else ""
     failed = f", {report.failed} failed" if report.failed else ""
     return f"{report.path.name} ({report.experiment}): {report.done}{planned} done{failed}{left}"
-
-
-def _print_by_model(table: Any) -> None:
-    """Counts of each data set and model."""
-    from milpscore.cli.common import output, plain_table
-
-    counts = table.groupby(["data", "model", "status"], sort=False).size().unstack(fill_value=0)
-    output().print(plain_table(counts.reset_index()))

@@ -27,25 +27,25 @@ from milpscore.cli.common import (
     table,
 )
 from milpscore.cli.groups import (
+    CARD,
     MIP_GAP,
-    MODEL_PANEL,
     NAMES,
     NODE_LIMIT,
-    OUTPUT_PANEL,
     PLOT,
     QUIET,
     SEED,
-    SOLVE_PANEL,
+    SOLVE,
     DataOptions,
     LimitOptions,
     OutputOptions,
     constraints_of,
+    file,
     option,
+    seconds,
     settings_of,
 )
 from milpscore.core.errors import OptionError
 from milpscore.formulations import FORMULATIONS
-from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -66,47 +66,38 @@ def compare_command(
     limits: LimitOptions,
     output: OutputOptions,
     formulations: str = option(
-        MODEL_PANEL,
+        CARD,
         f"Formulations to compare, of {', '.join(NAMES)}.",
         metavar="NAME,NAME",
         default="slim,hinge",
     ),
     settings: list[str] | None = option(
-        MODEL_PANEL,
+        CARD,
         "An argument of every formulation that has it (l0_penalty=0.01), or of one "
         "(hinge.margin=2); the value is read as JSON; may be repeated.",
         "--set",
         metavar="KEY=VALUE",
     ),
-    constraints: Path | None = option(
-        MODEL_PANEL, "Operational constraints, as for 'milpscore fit'.", metavar="FILE"
-    ),
-    time_limit: float = option(
-        SOLVE_PANEL,
+    constraints: Path | None = file("Operational constraints, as for 'milpscore fit'.", CARD),
+    time_limit: float = seconds(
         "Seconds of solving for the whole table, shared by the formulations; half of it goes "
-        "to cross-validation.",
-        metavar="SECONDS",
-        min=0,
-        default=Options.time_limit,
+        "to cross-validation."
     ),
     cv: int = option(
-        SOLVE_PANEL, "Folds of the cross-validation; 0 for none.", metavar="N", min=0, default=5
+        SOLVE, "Folds of the cross-validation; 0 for none.", metavar="N", min=0, default=5
     ),
     draws: int = option(
-        SOLVE_PANEL,
+        SOLVE,
         "Draws of the randomised rounding; the best one counts.",
         metavar="N",
         min=1,
         default=100,
     ),
     proximal: bool = option(
-        SOLVE_PANEL,
-        "Add the card rounded from a proximal path to each formulation.",
-        "--proximal",
-        default=False,
+        SOLVE, "Add the card rounded from a proximal path to each formulation.", default=False
     ),
     roundings: str = option(
-        SOLVE_PANEL,
+        SOLVE,
         "More roundings, a row each: derandomised, local_search, hill_climbing, golovin, ...",
         metavar="LIST",
         default="",
@@ -115,10 +106,8 @@ def compare_command(
     node_limit: int | None = NODE_LIMIT,
     seed: int = SEED,
     plot: Path | None = PLOT,
-    report: Path | None = option(
-        OUTPUT_PANEL,
-        "Write an HTML page: the card of the first formulation, its proof, and the table.",
-        metavar="FILE",
+    report: Path | None = file(
+        "Write an HTML page: the card of the first formulation, its proof, and the table."
     ),
 ) -> None:
     """Set exact programs beside their LP relaxations and rounded cards.
@@ -303,13 +292,7 @@ PARTS = (
 
 def demo_command(
     *,
-    time_limit: float = option(
-        SOLVE_PANEL,
-        "Seconds of solving, all programs together.",
-        metavar="SECONDS",
-        min=0,
-        default=Options.time_limit,
-    ),
+    time_limit: float = seconds("Seconds of solving, all programs together."),
     quiet: bool = QUIET,
 ) -> None:
     """Certify a score on breast-cancer data; no file and no network needed.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, get_type_hints
@@ -19,10 +20,10 @@ from milpscore.solvers.options import Options
 if TYPE_CHECKING:
     from milpscore.core.design import Design
 
-DATA_PANEL = "Data"
-MODEL_PANEL = "Card"
-SOLVE_PANEL = "Solve"
-OUTPUT_PANEL = "Output"
+DATA = "Data"
+CARD = "Card"
+SOLVE = "Solve"
+OUTPUT = "Output"
 
 # on the command line these arguments of builders are options of their own
 _OPTION_OF = {
@@ -45,6 +46,16 @@ def option(panel: str | None, help: str, *names: str, default: Any = None, **mor
     return Asked(default, typer.Option(*names, help=help, rich_help_panel=panel, **more))
 
 
+def seconds(help: str, default: float = Options.time_limit) -> Any:
+    """A limit of time."""
+    return option(SOLVE, help, metavar="SECONDS", min=0, default=default)
+
+
+def file(help: str, panel: str = OUTPUT) -> Any:
+    """A file, or none."""
+    return option(panel, help, metavar="FILE")
+
+
 def argument(metavar: str, help: str) -> Any:
     """A positional argument."""
     return Asked(..., typer.Argument(metavar=metavar, help=help, show_default=False))
@@ -64,7 +75,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         for each in asked:
             default, kind = each.default, types[each.name]
             if isinstance(default, Asked):
-                default, kind = default.default, Annotated[kind, default.told]
+                default, told = default.default, copy(default.told)
+                if default is False and not told.param_decls:
+                    told.param_decls = (f"--{spelt(each.name)}",)  # and no --no-...
+                kind = Annotated[kind, told]
             signature.append(
                 inspect.Parameter(
                     each.name,
@@ -91,10 +105,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 DATA_FILE = argument("DATA.csv", "CSV file with a header line; commas, semicolons or tabs; UTF-8.")
 WEIGHTS_COLUMN = option(
-    DATA_PANEL, "Column with the weights of the rows; it is then no feature.", metavar="COL"
+    DATA, "Column with the weights of the rows; it is then no feature.", metavar="COL"
 )
 ClassWeight: TypeAlias = Literal["balanced"]
-CLASS_WEIGHT = option(DATA_PANEL, "Let both classes weigh the same in total.")
+CLASS_WEIGHT = option(DATA, "Let both classes weigh the same in total.")
 
 
 @dataclass(frozen=True)
@@ -103,35 +117,33 @@ class DataOptions:
 
     data: Path = DATA_FILE
     target: str = option(
-        DATA_PANEL, "Column with the two labels.", metavar="COL", show_default=False, default=...
+        DATA, "Column with the two labels.", metavar="COL", show_default=False, default=...
     )
     positive: str | None = option(
-        DATA_PANEL,
+        DATA,
         "Label to score; by default 1, True, or the last of the two in order.",
         metavar="VALUE",
     )
     bins: int | None = option(
-        DATA_PANEL,
+        DATA,
         "Cut numeric columns into about N bins at quantiles (between all values where there "
         "are ten or fewer).",
         metavar="N",
         min=2,
     )
     thresholds: Path | None = option(
-        DATA_PANEL,
+        DATA,
         'Cut points by column: JSON {"Age": \\[30, 45]}, or CSV with the header '
         "feature,threshold. Other columns follow --bins, or stay as they are.",
         metavar="FILE",
     )
     encoding: Literal["onehot", "cumulative"] | None = option(
-        DATA_PANEL,
+        DATA,
         "Bins as one column each (onehot, the default), or a column 'Age >= 40' for each cut "
         "(cumulative).",
     )
     missing: Literal["error", "bin"] = option(
-        DATA_PANEL,
-        "Refuse missing values, or give them a column of their own.",
-        default="error",
+        DATA, "Refuse missing values, or give them a column of their own.", default="error"
     )
     weights_column: str | None = WEIGHTS_COLUMN
     class_weight: ClassWeight | None = CLASS_WEIGHT
@@ -200,21 +212,18 @@ NAMES = [spelt(name) for name in FORMULATIONS]
 class CardOptions:
     """The formulation, and what its card must be like."""
 
-    formulation: str = option(
-        MODEL_PANEL, f"One of {', '.join(NAMES)}.", metavar="NAME", default="slim"
-    )
+    formulation: str = option(CARD, f"One of {', '.join(NAMES)}.", metavar="NAME", default="slim")
     settings: list[str] | None = option(
-        MODEL_PANEL,
+        CARD,
         "Any other argument of the formulation, its value read as JSON (say l0_penalty=0.01 "
         "or intercept=real); may be repeated. 'milpscore list' shows the keys.",
         "--set",
         metavar="KEY=VALUE",
     )
-    constraints: Path | None = option(
-        MODEL_PANEL,
+    constraints: Path | None = file(
         "Operational constraints, TOML or YAML: signs, ranges, how many of a group, order "
         "along bins, limits on errors and totals.",
-        metavar="FILE",
+        CARD,
     )
 
     @property
@@ -242,10 +251,10 @@ class CardOptions:
 class LimitOptions:
     """Limits of the points, which most formulations have."""
 
-    coef_min: int | None = option(MODEL_PANEL, "Least points of a column.")
-    coef_max: int | None = option(MODEL_PANEL, "Most points of a column.")
+    coef_min: int | None = option(CARD, "Least points of a column.")
+    coef_max: int | None = option(CARD, "Most points of a column.")
     max_terms: int | None = option(
-        MODEL_PANEL,
+        CARD,
         "At most so many columns with points; 5 unless given, --set max_terms=null for no limit.",
         min=0,
     )
@@ -300,28 +309,20 @@ def _refuse(constant: str) -> Any:
 
 # ---------------------------------------------------------------- the solve, and what is written
 
-TIME_LIMIT = option(
-    SOLVE_PANEL, "Seconds of solving.", metavar="SECONDS", min=0, default=Options.time_limit
-)
+TIME_LIMIT = seconds("Seconds of solving.")
 MIP_GAP = option(
-    SOLVE_PANEL,
-    "Relative gap at which to stop; 0 asks for a proof.",
-    min=0,
-    default=Options.mip_gap,
+    SOLVE, "Relative gap at which to stop; 0 asks for a proof.", min=0, default=Options.mip_gap
 )
 NODE_LIMIT = option(
-    SOLVE_PANEL,
+    SOLVE,
     "Branch-and-bound nodes at which to stop; unlike seconds, the same on every machine.",
     min=0,
     default=Options.node_limit,
 )
 SEED = option(
-    SOLVE_PANEL,
-    "Seed of the solver and of every random choice.",
-    min=0,
-    default=Options.random_state,
+    SOLVE, "Seed of the solver and of every random choice.", min=0, default=Options.random_state
 )
-PLOT = option(OUTPUT_PANEL, "Draw a figure of it (png, pdf or svg).", metavar="FILE")
+PLOT = file("Draw a figure of it (png, pdf or svg).")
 
 
 @dataclass(frozen=True)
@@ -329,7 +330,7 @@ class SolveOptions:
     """Which solver runs, and for how long."""
 
     solver: str = option(
-        SOLVE_PANEL,
+        SOLVE,
         "auto, or one that 'milpscore list' names; the answer is checked the same.",
         metavar="NAME",
         default="auto",
@@ -338,7 +339,7 @@ class SolveOptions:
     mip_gap: float = MIP_GAP
     node_limit: int | None = NODE_LIMIT
     threads: int = option(
-        SOLVE_PANEL,
+        SOLVE,
         "Cores; runs with more than one are not reproducible.",
         min=1,
         default=Options.threads,
@@ -351,12 +352,9 @@ class SolveOptions:
         return {"mip_gap": self.mip_gap, "node_limit": self.node_limit, "threads": self.threads}
 
 
-QUIET = option(OUTPUT_PANEL, "No progress and no warnings.", "--quiet", "-q", default=False)
+QUIET = option(OUTPUT, "No progress and no warnings.", "--quiet", "-q", default=False)
 JSON = option(
-    OUTPUT_PANEL,
-    "One JSON object on standard output, everything else on standard error.",
-    "--json",
-    default=False,
+    OUTPUT, "One JSON object on standard output, everything else on standard error.", default=False
 )
 
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,16 +28,16 @@ from milpscore.cli.common import (
     tell_warnings,
 )
 from milpscore.cli.groups import (
-    MODEL_PANEL,
+    CARD,
     PLOT,
     SEED,
-    SOLVE_PANEL,
+    SOLVE,
     DataOptions,
     OutputOptions,
     option,
     settings_of,
 )
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, OptionError, did_you_mean
 from milpscore.losses.registry import EXACT_ONLY, LOSSES
 from milpscore.penalties import PENALTIES
 
@@ -78,60 +77,54 @@ def path_command(
     *,
     data: DataOptions,
     penalty: str = option(
-        MODEL_PANEL, f"One of {', '.join(penalty_names())}.", metavar="NAME", default=...
+        CARD, f"One of {', '.join(penalty_names())}.", metavar="NAME", default=...
     ),
     output: OutputOptions,
     loss: str = option(
-        MODEL_PANEL, f"One of {', '.join(loss_names())}.", metavar="NAME", default="logistic"
+        CARD, f"One of {', '.join(loss_names())}.", metavar="NAME", default="logistic"
     ),
     gamma: float | None = option(
-        MODEL_PANEL,
-        "Unit of the coefficients for the Facets penalties (default 1).",
-        metavar="UNIT",
+        CARD, "Unit of the coefficients for the Facets penalties (default 1).", metavar="UNIT"
     ),
     expert_features: str | None = option(
-        MODEL_PANEL,
-        "Features an expert knows to matter, for eye and naive-credibility.",
-        metavar="A,B,C",
+        CARD, "Features an expert knows to matter, for eye and naive-credibility.", metavar="A,B,C"
     ),
     settings: list[str] | None = option(
-        MODEL_PANEL,
+        CARD,
         "Any other argument of the penalty, its value read as JSON (eps=0.05, l1_ratio=0.5, "
         "alpha=\\[1,2,2]); may be repeated.",
         "--set",
         metavar="KEY=VALUE",
     ),
-    n_lams: int = option(SOLVE_PANEL, "Models on the path.", metavar="N", min=1, default=30),
+    n_lams: int = option(SOLVE, "Models on the path.", metavar="N", min=1, default=30),
     ratio: float = option(
-        SOLVE_PANEL,
+        SOLVE,
         "The last lam as a share of the first, where the model is just null.",
         metavar="SHARE",
         default=0.01,
     ),
     lams: str | None = option(
-        SOLVE_PANEL,
+        SOLVE,
         "The lams themselves (l2 and weighted-l2 need them: no lam makes those null).",
         metavar="L,L,L",
     ),
     grid: str | None = option(
-        SOLVE_PANEL,
+        SOLVE,
         "A grid in place of a path: A values of lam/gamma times C of gamma, say 24x100; for "
         "penalties with a unit gamma and a first slope of lam/gamma, such as facets.",
         metavar="AxC",
     ),
     tol: float = option(
-        SOLVE_PANEL, "Relative duality gap at which a model is done.", metavar="GAP", default=1e-6
+        SOLVE, "Relative duality gap at which a model is done.", metavar="GAP", default=1e-6
     ),
     cv: int = option(
-        SOLVE_PANEL,
+        SOLVE,
         "Folds of a cross-validation, cut points held fixed; 0 for none.",
         metavar="N",
         min=0,
         default=0,
     ),
-    jobs: int = option(
-        SOLVE_PANEL, "Processes for a grid; -1 for all cores.", metavar="N", default=1
-    ),
+    jobs: int = option(SOLVE, "Processes for a grid; -1 for all cores.", metavar="N", default=1),
     seed: int = SEED,
     plot: Path | None = PLOT,
 ) -> None:
@@ -276,8 +269,7 @@ def _known_columns(design: Design, expert: str) -> list[float]:
     features = {column.feature for column in design.columns}
     for one in wanted:
         if one not in features and one not in design.names:
-            close = get_close_matches(one, sorted(features), n=1)
-            hint = f"did you mean {close[0]!r}?" if close else "names are those of the columns."
+            hint = did_you_mean(one, sorted(features)) or "names are those of the columns."
             raise DataError(f"--expert-features: there is no feature {one!r}; {hint}")
     return [float(bool({c.feature, c.name} & set(wanted))) for c in design.columns]
 
