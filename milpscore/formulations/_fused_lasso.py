@@ -143,13 +143,12 @@ def _program(statement: Statement, totals: tuple[FloatArray, FloatArray]) -> Pro
     model.variable("eta", sizes, m.jumps, bounds=(0, reach))
     model.add_hinge_loss(totals)
 
-    @m.Constraint(m.jumps)
-    def jump_up(m: Any, j: int) -> Any:
-        return m.theta[j] - m.theta[following[j]] <= m.eta[j]
-
-    @m.Constraint(m.jumps)
-    def jump_down(m: Any, j: int) -> Any:
-        return m.theta[following[j]] - m.theta[j] <= m.eta[j]
+    m.jump_up = pyo.Constraint(
+        m.jumps, rule=lambda m, j: m.theta[j] - m.theta[following[j]] <= m.eta[j]
+    )
+    m.jump_down = pyo.Constraint(
+        m.jumps, rule=lambda m, j: m.theta[following[j]] - m.theta[j] <= m.eta[j]
+    )
 
     into = np.ones(statement.shape[1]) if tv.weights is None else np.asarray(tv.weights)
     eta = [m.eta[j] for j in m.jumps]

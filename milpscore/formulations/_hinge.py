@@ -408,9 +408,7 @@ def _facets_program(
     m.kinks = pyo.Set(dimen=2, initialize=kinks)
     model.variable("ramp", ramps, m.kinks, bounds=lambda m, j, i: (0, largest[j] - i))
 
-    @m.Constraint(m.kinks)
-    def ramp_rows(m: Any, j: int, i: int) -> Any:
-        return m.ramp[j, i] - m.size[j] >= -i
+    m.ramp_rows = pyo.Constraint(m.kinks, rule=lambda m, j, i: m.ramp[j, i] - m.size[j] >= -i)
 
     model.add_hinge_loss(totals)
     steps = sum(m.size[j] for j in m.J) + sum(m.ramp[kink] for kink in m.kinks)

@@ -514,13 +514,8 @@ class CardModel:
         self.weight("l0_penalty", l0_penalty)
         self.variable("alpha", self.implied["alpha"], m.J, domain=pyo.Binary)
 
-        @m.Constraint(m.J)
-        def used_above(m: Any, j: int) -> Any:
-            return m.w[j] - upper[j] * m.alpha[j] <= 0
-
-        @m.Constraint(m.J)
-        def used_below(m: Any, j: int) -> Any:
-            return m.w[j] - lower[j] * m.alpha[j] >= 0
+        m.used_above = pyo.Constraint(m.J, rule=lambda m, j: m.w[j] - upper[j] * m.alpha[j] <= 0)
+        m.used_below = pyo.Constraint(m.J, rule=lambda m, j: m.w[j] - lower[j] * m.alpha[j] >= 0)
 
         terms = sum(m.alpha[j] for j in m.J)
         if statement.max_terms is not None:
@@ -542,13 +537,12 @@ class CardModel:
         )
         m.J_sets = pyo.Set(initialize=list(sets), within=m.J)
 
-        @m.Constraint(m.J_sets)
-        def one_choice(m: Any, j: int) -> Any:
-            return sum(m.choice[j, v] for v in sets[j]) == 1
-
-        @m.Constraint(m.J_sets)
-        def chosen_value(m: Any, j: int) -> Any:
-            return m.w[j] - sum(v * m.choice[j, v] for v in sets[j]) == 0
+        m.one_choice = pyo.Constraint(
+            m.J_sets, rule=lambda m, j: sum(m.choice[j, v] for v in sets[j]) == 1
+        )
+        m.chosen_value = pyo.Constraint(
+            m.J_sets, rule=lambda m, j: m.w[j] - sum(v * m.choice[j, v] for v in sets[j]) == 0
+        )
 
     def add_l1(self) -> Any:
         """C_1 sum_j size_j; nothing is added for a zero penalty."""
@@ -567,13 +561,8 @@ class CardModel:
             "size", lambda card: np.abs(card.coefficients), m.J, bounds=lambda m, j: (0, largest[j])
         )
 
-        @m.Constraint(m.J)
-        def size_above(m: Any, j: int) -> Any:
-            return m.size[j] - m.w[j] >= 0
-
-        @m.Constraint(m.J)
-        def size_below(m: Any, j: int) -> Any:
-            return m.size[j] + m.w[j] >= 0
+        m.size_above = pyo.Constraint(m.J, rule=lambda m, j: m.size[j] - m.w[j] >= 0)
+        m.size_below = pyo.Constraint(m.J, rule=lambda m, j: m.size[j] + m.w[j] >= 0)
 
         return largest
 
@@ -612,9 +601,12 @@ class CardModel:
         m.loss = pyo.Expression(expr=linear([m.xi[i] for i in m.I], share))
         sign = y.astype(np.float64).tolist()
 
-        @m.Constraint(m.I)
-        def margin_rows(m: Any, i: int) -> Any:
-            return self.points.linear(rows.X[i] * sign[i]) + sign[i] * m.b + m.xi[i] >= gamma
+        m.margin_rows = pyo.Constraint(
+            m.I,
+            rule=lambda m, i: (
+                self.points.linear(rows.X[i] * sign[i]) + sign[i] * m.b + m.xi[i] >= gamma
+            ),
+        )
 
     def program(
         self,
