@@ -85,6 +85,8 @@ class Program:
         changes it. Another program of the same kind is built from these.
     algebra : tuple of str
         What is stated, as LaTeX: the displayed formulas of the builder's docstring.
+    touched : list of ndarray of shape (p + 1,)
+        Points (w, b) at which the tangents that a solver put into ``model.cuts`` touch the loss.
     """
 
     conic: ClassVar[bool] = False
@@ -100,6 +102,7 @@ class Program:
     stated: frozenset[str] = frozenset()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     algebra: tuple[str, ...] = ()
+    touched: list[FloatArray] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
         """Kind, shape, size, and the algebra as a notebook's MathJax reads it."""

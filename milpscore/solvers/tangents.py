@@ -40,6 +40,7 @@ class Tangent:
 
     gradient: FloatArray
     constant: float
+    at: FloatArray  # where it touches
 
 
 class Curve(Protocol):
@@ -102,7 +103,7 @@ class LossCurve:
             sizes = float((np.abs(value) + np.abs(slope) * (np.abs(z) + self._far)).sum())
         if not np.isfinite(sizes):
             return None
-        return Tangent(gradient, constant - (len(z) + 20) * _EPS * sizes)
+        return Tangent(gradient, constant - (len(z) + 20) * _EPS * sizes, v.copy())
 
     def expansion(self, v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Value, gradient (p + 1,) and Hessian (p + 1, p + 1) at v."""
@@ -168,7 +169,7 @@ class NormCurve:
             step[j] = _DIFFERENCE * abs(w[j])
             slope[j] = (self.norm.value(w + step) - self.norm.value(w - step)) / (2 * step[j])
         inside = (1.0 - 1e-12) * self.norm.dual_scale(slope)
-        return Tangent(np.append(inside * slope, 0.0), 0.0)
+        return Tangent(np.append(inside * slope, 0.0), 0.0, v.copy())
 
 
 TOLERANCE = 1e-6
@@ -524,6 +525,7 @@ class Master:
             table[:, self.top[index]] = 1.0
             constants = np.array([cut.constant for cut in own])
             self.session.append(made, sparse.csr_array(table), constants)
+        self.session.program.touched += [cut.tangent.at for cut in self.cuts if cut.curve == 0]
         self.cuts = []
 
 
