@@ -367,10 +367,19 @@ def test_a_file_too_large_is_written_without_evidence() -> None:
 def test_no_time_means_no_evidence() -> None:
     program = risk_score(X, Y, max_terms=2)
     made = certify(program, solve(program, "tree", progress=False), time_limit=0.0)
-    assert "within 0 s" in made.evidence["reason"]
+    assert "within 0 s (0 nodes stand, 1 parts are open)" in made.evidence["reason"]
     found = verify_certificate(made, X, Y, time_limit=0.0)
     assert found.failed == ("bound", "claim")
     assert found["bound"].status == "not proved"
+
+
+def test_leaves_grow_in_what_the_solve_left_of_its_limit() -> None:
+    program = risk_score(X, Y, max_terms=2)
+    solved = solve(program, "tree", progress=False)
+    spent = replace(solved, solve_seconds=float(solved.options["time_limit"]))
+    assert "within 0 s" in certify(program, spent).evidence["reason"]
+    assert certify(program, solved).evidence["kind"] == "leaves"
+    assert certify(program, spent, time_limit=60).evidence["kind"] == "leaves"
 
 
 def test_a_card_without_a_bound_claims_none() -> None:

@@ -250,7 +250,7 @@ def certify(
     evidence: EvidenceKind = "auto",
     *,
     source: Mapping[str, Any] | None = None,
-    time_limit: float = PROOF_SECONDS,
+    time_limit: float | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> Certificate:
     """The certificate of a result: what is claimed, and what proves it without the solver.
@@ -267,8 +267,9 @@ def certify(
         none, and the verifier solves them again.
     source : mapping, optional
         How the table was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
-    time_limit : float
-        Seconds for the leaves; beyond them the evidence is "none".
+    time_limit : float, optional
+        Seconds for growing leaves; by default what the solve left of its own limit. Beyond them the
+        evidence is "none", with what was not grown in its reason.
     max_bytes : int
         The largest file; beyond it the evidence is "none".
 
@@ -327,7 +328,8 @@ def certify(
         evidence={"kind": "none", "reason": "none was asked for"},
         caveat=result.caveat,
     )
-    found = _evidence(program, result, bound, evidence, time_limit, max_bytes)
+    seconds = _left(result) if time_limit is None else time_limit
+    found = _evidence(program, result, bound, evidence, seconds, max_bytes)
     whole = replace(made, evidence=found).sealed()
     size = len(whole.to_text().encode())
     if size > max_bytes:
@@ -347,6 +349,14 @@ def _provable(result: Result) -> float | None:
     bound = min(result.dual_bound, result.objective - 0.4 * CLAIM_TOLERANCE * size)
     bound -= 2.0 * MARGIN * size
     return bound if bound > 0 else None
+
+
+def _left(result: Result) -> float:
+    """The seconds a solve left of its own limit."""
+    spent = result.build_seconds + result.load_seconds + result.solve_seconds
+    return max(
+        0.0, min(float(result.options.get("time_limit", PROOF_SECONDS)), PROOF_SECONDS) - spent
+    )
 
 
 def _evidence(

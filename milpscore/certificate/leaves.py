@@ -310,7 +310,10 @@ def grow_tree(statement: Statement, bound: float, time_limit: float, most_bytes:
     pending: list[tuple[Box, Tangent | None, Any]] = [(space.all_cards(), None, None)]
     while pending:
         if time.perf_counter() - started > time_limit:
-            raise NotApplicableError(f"its leaves were not found within {time_limit:g} s")
+            raise NotApplicableError(
+                f"its leaves were not grown within {time_limit:.3g} s ({len(nodes)} nodes stand, "
+                f"{len(pending)} parts are open): raise the time limit"
+            )
         if size > most_bytes:
             raise NotApplicableError(f"its leaves would take more than {most_bytes / 1e6:g} MB")
         box, tangent, parent = pending.pop()
