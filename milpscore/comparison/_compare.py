@@ -374,7 +374,7 @@ def solve_family(program: Program, run: Run, seconds: float) -> Family:
         n_draws=run.n_draws,
         random_state=run.random_state,
         max_work=work_within(seconds),
-        patience=left(),
+        time_limit=left(),
     )
     heuristic = start_card(program, max_work=work_within(seconds))
     cards = [heuristic, *(each.card for each in rounded.values())]

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+class _Making:
+    """Seconds this process has spent on making or loading kernels: they count for no clock."""
+
+    def __init__(self) -> None:
+        self.seconds, self._depth, self._since = 0.0, 0, 0.0
+
+    def __enter__(self) -> None:
+        self._since = time.perf_counter() if self._depth == 0 else self._since
+        self._depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._since
+
+
+making = _Making()
 
 
 def compiled(kernel: Kernel) -> Kernel:
@@ -28,9 +48,10 @@ def inner(kernel: Kernel) -> Kernel:
 
 def _compiled(kernel: Kernel, **options: bool) -> Kernel:
     """The kernel by numba with these options."""
-    from numba import njit
+    with making:
+        from numba import njit
 
-    _listen()
+        _listen()
     settings: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", **options}
     compile_kernel: Any = njit(**settings)
     fast: Kernel = compile_kernel(kernel)
@@ -40,16 +61,16 @@ def _compiled(kernel: Kernel, **options: bool) -> Kernel:
 def prepare(kernel: Any, *example: Any) -> None:
     """Have a kernel ready for arguments of these types, without running it.
 
-    An engine calls this before its clock starts, with the arguments of the call to come. Machine
-    code is taken from the disk; where there is none yet, a line of the log ``milpscore`` (on
-    standard error unless logging is set up) says once in a process that it is being made.
+    An engine calls this before its search, with the arguments of the call to come. Machine code
+    is taken from the disk; where there is none yet, a line of the log ``milpscore`` (on standard
+    error unless logging is set up) says once in a process that it is being made.
     """
     kernel.compile(tuple(kernel.typeof_pyval(each) for each in example))
 
 
 @cache
 def _listen() -> None:
-    """Announce the first compilation of a kernel of ours; what comes from the disk is none."""
+    """Announce the first compilation of a kernel of ours, and time it and every loading."""
     from numba.core import event
 
     class Listener(event.Listener):
@@ -66,7 +87,16 @@ def _listen() -> None:
         def on_end(self, event: Any) -> None:
             """Nothing to say."""
 
+    class Timer(event.Listener):
+        def on_start(self, event: Any) -> None:
+            making.__enter__()
+
+        def on_end(self, event: Any) -> None:
+            making.__exit__()
+
     event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
+    # held while a kernel is compiled or taken from the disk
+    event.register("numba:compiler_lock", Timer())  # type: ignore[no-untyped-call]
 
 
 def is_interrupt(error: BaseException) -> bool:

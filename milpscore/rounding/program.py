@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError, Registry, SizeError
 from milpscore.core.program import Program, integrality_demanded
@@ -162,14 +163,15 @@ def round_program(
     ----------
     Chevaleyre, Koriche & Zucker (2013), Figure 1.
     """
+    clock = Clock.of(options.pop("time_limit", Options.time_limit))
     named = {name: ROUNDINGS[name] for name in roundings}
     relaxed_program = program if program.kind == "relaxed" else program.relaxed()
     relaxed = solve(
-        relaxed_program, solver, progress=progress, random_state=random_state, **options
-    )
+        relaxed_program, solver, progress=progress, random_state=random_state, time_limit=clock,
+        **options,
+    )  # fmt: skip
     started = time.perf_counter()
     statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
-    seconds = relaxed.options["time_limit"] - relaxed.solve_seconds
     candidates: dict[str, Iterable[Card]] = {}
     told = ["" if w.size else "no relaxed solution to round"]
     if w.size:
@@ -180,14 +182,14 @@ def round_program(
             "randomised": drawn.cards(statement),
             "repaired": mended(statement, w),
         }
-        request = Request(w, b, random_state, work_within(max(seconds, 0.0)))
+        request = Request(w, b, random_state, work_within(clock.left))
         for name, function in named.items():
             found, why = attempt(statement, function, request)
             candidates[name] = found.cards if found is not None else ()
             told.append(f"{name}: {why}" if why else "")
     candidates["empty card"] = (statement.empty_card(),)
     return rounded_result(
-        program, relaxed, candidates, message=_joined(*told), started=started, patience=seconds
+        program, relaxed, candidates, message=_joined(*told), started=started, clock=clock
     )
 
 
@@ -199,16 +201,17 @@ def round_by_name(
     n_draws: int = 100,
     random_state: int = 0,
     max_work: float = 1e8,
-    patience: float = math.inf,
+    time_limit: float = math.inf,
 ) -> tuple[dict[str, Result], dict[str, dict[str, Any]]]:
     """Round the result of a program's relaxation by each of the named methods, each for itself.
 
     The names are "randomised", "nearest" (beside itself changed until it meets the constraints),
     "proximal" (of a path, not of the relaxation) and those of :data:`ROUNDINGS`, which share
-    ``max_work`` equally; OptionError for others. After ``patience`` seconds no more than the first
-    of the draws is checked. All bounds come from the relaxation; the empty card is not a candidate.
-    By name a Result, whose message says why where it has no card, and what the method proves.
+    ``max_work`` equally; OptionError for others. After ``time_limit`` seconds no more than the
+    first of the draws is checked. All bounds come from the relaxation; the empty card is not a
+    candidate. By name a Result, its message saying why where it has no card, and what is proved.
     """
+    clock = Clock.of(time_limit)
     registered = {name: ROUNDINGS[name] for name in names if name not in _OWN}
     statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
     request = Request(w, b, random_state, max_work / max(len(registered), 1))
@@ -238,7 +241,7 @@ def round_by_name(
         if found is not None:
             origins, figures[name] = {name: found.cards}, found.figures
         results[name] = rounded_result(
-            program, relaxed, origins, message=message, started=began, patience=patience
+            program, relaxed, origins, message=message, started=began, clock=clock
         )
         if name in registered and found is None and w.size:
             # a method that does not apply refuses no card: more draws would not help
@@ -277,18 +280,18 @@ def rounded_result(
     *,
     message: str,
     started: float,
-    patience: float,
+    clock: Clock,
 ) -> Result:
     """The best candidate that meets every constraint, with the relaxation's bound.
 
     ``candidates`` are cards by origin, best first: of each the first that passes is used, and no
-    more than one is checked later than ``patience`` seconds after ``started``. The constraints of
+    more than one is checked once the clock has run out. The constraints of
     the program, exact or relaxed, and the integrality of the statement are demanded.
     """
     told, passed = [message], []
     with integrality_demanded(program.model):
         for origin, cards in candidates.items():
-            found, refused = _first_feasible(program, origin, cards, started + patience)
+            found, refused = _first_feasible(program, origin, cards, clock)
             told.append(refused)
             passed += [found] if found is not None else []
         best = min(passed, key=lambda each: each.evaluation.objective, default=None)
@@ -302,36 +305,29 @@ def rounded_result(
         "caveat": program.statement.caveat,
     }
     if best is None:
-        reasons = _joined(*told, _why(program, relaxed))
+        reasons = _joined(*told, _why(program, relaxed, clock))
         return replace(relaxed, **common, **_no_card(relaxed), message=reasons)
     figures, card = best.evaluation, best.card
     bound, doubt = _trusted_bound(program, relaxed, figures.objective)
     return replace(
         relaxed,
         **common,
+        **figures.fields(program.statement, card),
         claim=claim_of(True, figures.objective, bound, trivial=0.0),
-        verified=True,
-        objective=figures.objective,
-        loss=figures.loss,
-        penalty=figures.penalty,
         dual_bound=bound,
-        card=card,
-        coefficients=card.coefficients.astype(np.float64),
-        intercept=float(card.intercept),
-        terms=program.statement.design.count_terms(card.coefficients),
         origin=best.origin,
         message=_joined(*told, doubt),
     )
 
 
 def _first_feasible(
-    program: Program, origin: str, cards: Iterable[Card], deadline: float
+    program: Program, origin: str, cards: Iterable[Card], clock: Clock
 ) -> tuple[_Passed | None, str]:
     """The first of these cards, best first, that meets every constraint; what was refused."""
     reasons: list[str] = []
     found, hurried = None, ""
     for card in cards:
-        if reasons and time.perf_counter() > deadline:
+        if reasons and clock.is_up:
             hurried = ", the others not checked for lack of time"
             break
         evaluation = check(program, card)
@@ -382,12 +378,11 @@ def _no_card(relaxed: Result) -> dict[str, Any]:
     }
 
 
-def _why(program: Program, relaxed: Result) -> str:
+def _why(program: Program, relaxed: Result, clock: Clock) -> str:
     """Why there is no card, and what to do next."""
-    limit = relaxed.options["time_limit"]
     if relaxed.termination is Termination.INFEASIBLE:
         if program.statement.constraints:
-            return why_infeasible(program, limit)
+            return why_infeasible(program, clock)
         return (
             "no card meets every constraint, not even with real weights: loosen one of those you "
             "added, or the coefficient and intercept ranges"
@@ -396,7 +391,7 @@ def _why(program: Program, relaxed: Result) -> str:
         return f"{relaxed.termination.sentence} Raise it, or loosen a constraint"
     clash = None
     if program.statement.constraints:
-        clash = conflict(program, time_limit=min(limit, CONFLICT_SECONDS))
+        clash = conflict(program, time_limit=min(clock.left, CONFLICT_SECONDS))
     if clash is not None:
         return clash.sentence
     return (

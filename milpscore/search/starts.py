@@ -124,14 +124,7 @@ def heuristic_result(program: Program, *, max_work: float, options: dict[str, An
     return Result(
         **common,
         claim=Claim.FEASIBLE,
-        verified=True,
-        objective=figures.objective,
-        loss=figures.loss,
-        penalty=figures.penalty,
-        card=card,
-        coefficients=card.coefficients.astype(np.float64),
-        intercept=float(card.intercept),
-        terms=program.statement.design.count_terms(card.coefficients),
+        **figures.fields(program.statement, card),
         origin="empty card" if card is empty else "heuristic",
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from milpscore._version import __version__
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError, Registry
 from milpscore.core.program import Kind, Program
@@ -82,22 +82,22 @@ class Outcome:
 
 
 class Progress:
-    """The clock and the trace of one run, told to whoever listens."""
+    """The deadline and the trace of one run, told to whoever listens."""
 
     def __init__(self, time_limit: float = math.inf, listeners: Sequence[Listener] = ()) -> None:
-        self.time_limit, self.listeners = time_limit, listeners
-        self.started = time.perf_counter()
+        self.deadline, self.listeners = Clock.of(time_limit), listeners
+        self._own = Clock()
         self.trace: list[TracePoint] = []
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.perf_counter() - self.started
+        """Seconds since this run started, which may be later than the call."""
+        return self._own.seconds
 
     @property
     def remaining(self) -> float:
-        """Seconds left."""
-        return self.time_limit - self.seconds
+        """Seconds left of the call."""
+        return self.deadline.left
 
     def note(self, objective: float, bound: float, nodes: int) -> None:
         """Record where the search stands, where objective or bound moved."""
@@ -152,7 +152,7 @@ class Task:
         }
 
     def progress(self) -> Progress:
-        """A clock that starts now, and an empty trace."""
+        """A run that starts now, with an empty trace."""
         return Progress(self.options.time_limit, self.listeners)
 
 

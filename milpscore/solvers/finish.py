@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
@@ -61,7 +62,7 @@ def finished(task: Task, outcome: Outcome, start: Card | None, common: dict[str,
     if outcome.values is not None and np.isfinite(outcome.values).all():
         task.loaded.load_values(outcome.values)
         own = task.program.card()
-    return _of_card(task.program, outcome, own, start, common)
+    return _of_card(task, outcome, own, start, common)
 
 
 def _relaxed(session: Session, outcome: Outcome, common: dict[str, Any]) -> Result:
@@ -89,12 +90,13 @@ def _relaxed(session: Session, outcome: Outcome, common: dict[str, Any]) -> Resu
 
 
 def _of_card(
-    program: Program, outcome: Outcome, own: Card | None, start: Card | None, common: dict[str, Any]
+    task: Task, outcome: Outcome, own: Card | None, start: Card | None, common: dict[str, Any]
 ) -> Result:
     """The best verified card; ``own`` is the solver's."""
+    program = task.program
     best, refused = _best_verified(program, own, start)
     if best is None:
-        return _without_card(common, program, own, [*refused, *outcome.remarks])
+        return _without_card(task, common, own, [*refused, *outcome.remarks])
     (origin, card, figures), message = best, ""
     solver_refused = any(text.startswith("the solver was refused") for text in refused)
     if own is not None and origin != "solver" and not solver_refused:
@@ -156,7 +158,7 @@ def why_infeasible(program: Program, time_limit: float) -> str:
 
     found = None
     if program.statement.constraints:
-        found = conflict(program, time_limit=min(time_limit, CONFLICT_SECONDS))
+        found = conflict(program, time_limit=min(Clock.of(time_limit).left, CONFLICT_SECONDS))
     if found is not None and found.names:
         return found.sentence
     return (
@@ -166,12 +168,12 @@ def why_infeasible(program: Program, time_limit: float) -> str:
 
 
 def _without_card(
-    common: dict[str, Any], program: Program, own: Card | None, remarks: list[str]
+    task: Task, common: dict[str, Any], own: Card | None, remarks: list[str]
 ) -> Result:
     """The answer where no card meets every constraint, with what to do next."""
     ended = common["termination"]
     if ended is Termination.INFEASIBLE or (ended is Termination.COMPLETED and own is None):
-        message = why_infeasible(program, common["options"]["time_limit"])
+        message = why_infeasible(task.program, task.options.clock)
     else:
         message = "no card was found before the stop: raise the limit or pass a warm start"
     message = "; ".join([*remarks, message])

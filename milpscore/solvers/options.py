@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from milpscore.core.clock import Clock
 from milpscore.core.errors import OptionError, did_you_mean, is_number, is_whole
 
 
@@ -35,12 +36,21 @@ def _is_log(value: Any) -> bool:
 
 
 class _Checked:
-    """Options whose values are checked when they are made."""
+    """Options whose values are checked, and whose clock starts, when they are made."""
+
+    time_limit: float
 
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
             require(each.metadata["fits"](value), each.name, value, each.metadata["wanted"])
+        # one that the caller made runs on, another starts here
+        object.__setattr__(self, "time_limit", Clock.of(self.time_limit))
+
+    @property
+    def clock(self) -> Clock:
+        """The time limit, and since when."""
+        return Clock.of(self.time_limit)
 
     def as_dict(self) -> dict[str, Any]:
         """Name to value."""
@@ -66,7 +76,7 @@ class Options(_Checked):
     Attributes
     ----------
     time_limit : float
-        Seconds of solving; 0 returns the verified empty card.
+        Seconds from the first line of the call to its last; 0 returns the verified empty card.
     mip_gap : float
         Relative gap at which to stop; 0 asks for a proof.
     node_limit : int or None

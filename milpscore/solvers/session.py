@@ -311,14 +311,14 @@ class Session:
         # the log callbacks that carry bounds and nodes fire only with output on
         set_option(highs, "output_flag", True)
         set_option(highs, "log_file", options.log_file or "")
-        limit_run(highs, options.time_limit, options.node_limit, mip=self._is_mip)
+        limit_run(highs, options.clock.left, options.node_limit, mip=self._is_mip)
         first = None
         if start is not None:
             first = self.objective_of(start)
             solution = highspy.HighsSolution()
             solution.col_value = start.tolist()
             highs.setSolution(solution)
-        watch = Watch(self.scale, first, listeners)
+        watch = Watch(options.clock, self.scale, first, listeners)
         receivers = (
             (highs.cbMipInterrupt, watch.interrupt),
             (highs.cbSimplexInterrupt, watch.interrupt),
@@ -326,7 +326,7 @@ class Session:
             (highs.cbMipLogging, watch.log),
             (highs.cbMipImprovingSolution, watch.incumbent),
         )
-        interrupted = run_watched(highs, watch, receivers, options.time_limit)
+        interrupted = run_watched(highs, watch, receivers)
         outcome = self.outcome(interrupted, options.mip_gap)
         outcome.seconds, outcome.trace = watch.seconds, watch.trace
         outcome.start_taken = start is None or watch.start_taken
@@ -390,11 +390,12 @@ class Watch(Progress):
 
     def __init__(
         self,
+        time_limit: float,
         scale: float = 1.0,
         start_objective: float | None = None,
         listeners: Sequence[Listener] = (),
     ) -> None:
-        super().__init__(listeners=listeners)
+        super().__init__(time_limit, listeners)
         self.stop = threading.Event()
         self.error: BaseException | None = None
         self.scale, self.start_objective = scale, start_objective
@@ -436,7 +437,7 @@ class Watch(Progress):
 Receivers = Sequence[tuple[Any, Callable[[Any], None]]]
 
 
-def run_watched(highs: Any, watch: Watch, receivers: Receivers, time_limit: float) -> bool:
+def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
     """Run HiGHS in a thread so that Ctrl-C and the watchdog act at once; True after Ctrl-C."""
     # Up to Python 3.12 a Ctrl-C inside Thread.join marks a running thread as ended: HiGHS would be
     # read, and the process ended, under its feet. An event tells the truth.
@@ -458,7 +459,7 @@ def run_watched(highs: Any, watch: Watch, receivers: Receivers, time_limit: floa
         while not done.is_set():
             try:
                 done.wait(0.02 if watch.seconds < 1 else 0.1)
-                if watch.seconds > time_limit + _GRACE:
+                if watch.deadline.seconds > watch.deadline + _GRACE:
                     watch.stop.set()
             except KeyboardInterrupt:
                 interrupted = True

@@ -480,7 +480,7 @@ class Master:
         limit_run(self.highs, seconds, nodes, mip=is_mip)
         set_option(self.highs, "mip_max_improving_sols", improvements)
         found: list[FloatArray] = []
-        watch = Watch()
+        watch = Watch(seconds)
 
         def keep(event: Any) -> None:
             found.append(np.array(event.data_out.mip_solution, dtype=np.float64))
@@ -490,7 +490,7 @@ class Master:
             (self.highs.cbSimplexInterrupt, watch.interrupt),
             (self.highs.cbMipSolution, keep),
         )
-        interrupted = run_watched(self.highs, watch, receivers, seconds)
+        interrupted = run_watched(self.highs, watch, receivers)
         outcome = self._outcome(is_mip)
         if interrupted:
             outcome.termination = Termination.INTERRUPTED

@@ -283,7 +283,7 @@ def _card(
     if kind in ("randomised", "nearest") and result.termination is not Termination.INTERRUPTED:
         rounded, _ = round_by_name(
             relaxed, result, [kind], n_draws=n_draws, random_state=seed,
-            patience=limits.time_limit,
+            time_limit=limits.time_limit,
         )  # fmt: skip
         result = rounded[kind]
     return Fit(result, program)

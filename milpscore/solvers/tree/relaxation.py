@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.search import coordinate_descent
 from milpscore.search.points import repaired
@@ -447,7 +447,7 @@ class Cards:
         self.tried: set[bytes] = set()
         self.mended: set[bytes] = set()
         self.descents = 0
-        self.deadline = math.inf
+        self.deadline = Clock()
 
     def card(self, w: IntArray, b: float) -> Card:
         """Coefficients and intercept as a card, the intercept on its step."""
@@ -494,10 +494,7 @@ class Cards:
         self.polish(self.root, np.empty(0, np.int64))
 
     def start(self) -> None:
-        """A beam search over supports, then swaps, each support's best weights rounded.
-
-        Until ``deadline``, on the clock of :func:`time.perf_counter`.
-        """
+        """A beam search over supports, then swaps, each support's best weights rounded."""
         a = self.arrays
         must = tuple(int(j) for j in np.flatnonzero(self.root.status == IN))
         beam = [self.fitted(must)]
@@ -548,7 +545,7 @@ class Cards:
 
     def _late(self) -> bool:
         """Whether the time for a first card is over."""
-        return time.perf_counter() >= self.deadline
+        return self.deadline.is_up
 
     def _candidates(self, node: Node) -> list[int]:
         """Features out of a fitted node whose slope over their spread is largest."""

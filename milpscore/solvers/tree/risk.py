@@ -176,7 +176,7 @@ class Tree:
 
     def run(self, jobs: int = 1) -> Answer:
         """Search until proved, or stopped."""
-        self.cards.deadline = self.clock.started + _START * self.limits.time_limit
+        self.cards.deadline = self.clock.deadline.part(_START)
         # an infinite loss is a fair answer: such a card is never the best
         with (
             heeding_interrupts(self.clock.interrupted),

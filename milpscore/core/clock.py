@@ -1,0 +1,66 @@
+"""The clock of one call: started at its first line, handed down in place of ``time_limit``."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from milpscore.core.jit import making
+
+
+class Clock(float):
+    """Seconds a call may take, and since when: a number everywhere, a deadline where it is asked.
+
+    The first line of a call makes it (`Clock.of`); every phase gets it, or a part of it, as its
+    ``time_limit``. Seconds in which kernels are made or loaded stand outside.
+
+    Examples
+    --------
+    >>> clock = Clock.of(30)
+    >>> clock == 30, clock.left <= 30, Clock.of(clock) is clock
+    (True, True, True)
+    """
+
+    _started: float
+    now: ClassVar[Callable[[], float]] = staticmethod(time.perf_counter)
+    """What tells the time; tests put a clock of their own here."""
+
+    def __new__(cls, limit: float = math.inf) -> Clock:
+        """A clock that starts now."""
+        self = super().__new__(cls, limit)
+        self._started = cls._time()
+        return self
+
+    @classmethod
+    def of(cls, time_limit: float) -> Clock:
+        """The clock itself where it runs already, else one of so many seconds from now."""
+        return time_limit if isinstance(time_limit, Clock) else cls(time_limit)
+
+    @classmethod
+    def _time(cls) -> float:
+        return cls.now() - making.seconds
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return self._time() - self._started
+
+    @property
+    def left(self) -> float:
+        """Seconds left, 0 where none are."""
+        return max(float(self) - self.seconds, 0.0)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether no time is left."""
+        return self.left <= 0.0
+
+    def part(self, share: float) -> Clock:
+        """A clock that starts now, for at most this share of the whole and what is left of it."""
+        return Clock(min(share * self, self.left) if math.isfinite(self) else math.inf)
+
+    def __reduce__(self) -> tuple[type[float], tuple[float]]:
+        """A copy, or what another process gets, is the number alone."""
+        return float, (float(self),)

@@ -1,0 +1,67 @@
+"""One clock a call: started at its first line, handed down, stopped while kernels are made."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from milpscore.core.clock import Clock
+from milpscore.core.jit import making
+from milpscore.solvers.options import Options
+
+
+@pytest.fixture
+def hand(monkeypatch):
+    """A clock face whose hand the test moves."""
+
+    class Hand:
+        at = 100.0
+
+    monkeypatch.setattr(Clock, "now", staticmethod(lambda: Hand.at))
+    return Hand
+
+
+def test_a_clock_is_the_number_and_counts_from_where_it_was_made(hand):
+    clock = Clock.of(10)
+    hand.at += 4
+    assert (clock, clock.seconds, clock.left, clock.is_up) == (10.0, 4.0, 6.0, False)
+    assert Clock.of(clock) is clock
+    hand.at += 7
+    assert (clock.left, clock.is_up) == (0.0, True)
+    assert json.dumps({"time_limit": clock}) == '{"time_limit": 10.0}'
+
+
+def test_a_part_starts_now_and_never_outlasts_the_whole(hand):
+    clock = Clock(10)
+    hand.at += 2
+    tenth, most = clock.part(0.1), clock.part(0.9)
+    assert (tenth, most) == (1.0, 8.0)
+    hand.at += 1
+    assert tenth.is_up
+    assert most.left == clock.left == 7.0
+    assert math.isinf(Clock().part(0.1))
+
+
+def test_making_kernels_stands_outside(hand, monkeypatch):
+    clock = Clock(10)
+    hand.at += 5
+    monkeypatch.setattr(making, "seconds", making.seconds + 4)
+    assert clock.seconds == pytest.approx(1.0)
+
+
+def test_options_start_the_clock_or_go_on_with_the_callers(hand):
+    clock = Clock(10)
+    hand.at += 3
+    assert Options(time_limit=clock).clock.left == 7.0
+    assert Options(time_limit=10).clock.left == 10.0
+    told = Options(time_limit=clock).as_dict()["time_limit"]
+    assert (told, type(told)) == (10.0, float)
+
+
+def test_another_process_gets_the_number_alone():
+    assert type(pickle.loads(pickle.dumps(Clock(3)))) is float
+    assert np.float64(Clock(3)) == 3.0
