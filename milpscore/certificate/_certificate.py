@@ -20,8 +20,8 @@ from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate.leaves import MARGIN, grow_tree
 from milpscore.certificate.tangents import points_of_tangents
 from milpscore.core.card import Card
-from milpscore.core.design import Column, ColumnKind
-from milpscore.core.errors import DataError, FormulationError, NotApplicableError, OptionError
+from milpscore.core.design import Column, ColumnKind, plain_label
+from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Result
 from milpscore.formulations.restating import plain_statement
@@ -217,14 +217,6 @@ def _column(entry: Mapping[str, Any]) -> Column:
 def _is_block(block: Any) -> bool:
     """Whether a block lists positions of columns."""
     return isinstance(block, list) and all(type(j) is int for j in block)
-
-
-def plain_label(label: Any) -> Any:
-    """A class label as JSON holds it."""
-    value = label.item() if isinstance(label, np.generic) else label
-    if not isinstance(value, str | int | float | bool):
-        raise FormulationError(f"the label {label!r} is not plain data: recode the target")
-    return value
 
 
 def _text(value: Any) -> str:

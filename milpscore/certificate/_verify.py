@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from milpscore.certificate import PROOF_SECONDS
-from milpscore.certificate._certificate import Certificate, plain_label
+from milpscore.certificate._certificate import Certificate
 from milpscore.certificate.leaves import prove_by_leaves
 from milpscore.certificate.tangents import prove_by_tangents
 from milpscore.core.card import Card
-from milpscore.core.design import Design
+from milpscore.core.design import Design, plain_label
 from milpscore.core.errors import DataError, MilpscoreError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of

@@ -13,6 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from milpscore.core.errors import DataError
+
 MAX_GRID_POINTS = 10**9
 """A grid finer than this across the data's range cannot be told from no grid at all."""
 
@@ -288,3 +290,16 @@ def _sorting_keys(X: FloatArray) -> list[FloatArray]:
         keys.append((X[:, start:end] - low[start:end]) @ digits)
         start = end
     return keys
+
+
+def plain_label(label: Any) -> bool | int | float | str:
+    """A class label as a plain Python value."""
+    value = label.item() if isinstance(label, np.generic) else label
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise DataError(
+        f"neither card nor certificate can carry the label {label!r} of type "
+        f"{type(label).__name__}; recode the target as text, whole numbers or true/false"
+    )

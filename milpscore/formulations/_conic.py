@@ -229,18 +229,49 @@ def conic_builder(
             bound = signature.bind(X, y, **given)
             bound.apply_defaults()
             told = bound.arguments
-            loss = _loss_of(told["loss"], told["margin"])
+            intercept = told["intercept"]
+            if not isinstance(intercept, bool | np.bool_):
+                raise FormulationError(
+                    f"intercept={intercept!r}: use True (free) or False (fixed at 0)"
+                )
+            row_loss = _loss_of(told["loss"], told["margin"])
             labels = {name: told[name] for name in ("class_weight", "positive")}
-            data = _data(X, y, loss, told["sample_weight"], labels)
-            return _program(
-                penalty_of.__name__,
-                data,
-                partial(penalty_of, data),
-                make_cone,
-                {name: told[name] for name in own if name != "data"},
-                told["intercept"],
-                exact_form if loss.name == "hinge" else None,
-                fixed,
+            data = _data(X, y, row_loss, told["sample_weight"], labels)
+            arguments = {name: told[name] for name in own if name != "data"}
+            penalty = penalty_of(data, **arguments)
+            w = cp.Variable(len(data.columns), name="w")
+            b = cp.Variable(name="b") if intercept else cp.Constant(0.0)
+            cone = make_cone(w, penalty)
+            cone.fill(penalty)
+            loss, rows = CONIC_LOSSES[row_loss.name][1](
+                data.merged, data.merged.X @ w + b, row_loss
+            )
+            objective = cp.Minimize(loss + cone.expression)
+            statement = ConicStatement(
+                formulation=penalty_of.__name__,
+                rows=data.rows,
+                merged=data.merged,
+                columns=data.columns,
+                loss=row_loss,
+                penalty=penalty,
+                intercept=bool(intercept),
+                arguments=arguments,
+                design=data.design,
+            )
+            return ConicProgram(
+                statement,
+                cp.Problem(objective, [*rows, *cone.constraints]),
+                Layout(read=_unused, fill=_unused),
+                kind="relaxed",
+                parameters={key: key for key in arguments if key not in fixed},
+                w=w,
+                b=b,
+                objective=objective,
+                loss=loss,
+                cone=cone,
+                own=rows,
+                exact_form=exact_form if row_loss.name == "hinge" else None,
+                penalty_of=partial(penalty_of, data),
             )
 
         common = inspect.signature(ConicBuilder.__call__).parameters
@@ -258,54 +289,6 @@ def conic_builder(
         return cast(ConicBuilder, builder(build, {**COMMON, "return": answer}))
 
     return decorate
-
-
-def _program(
-    name: str,
-    data: ConicData,
-    penalty_of: Callable[..., ProxPenalty],
-    make_cone: Callable[[Any, Any], Cone],
-    arguments: dict[str, Any],
-    intercept: bool,
-    exact_form: ExactForm | None,
-    fixed: Collection[str],
-) -> ConicProgram:
-    """Minimise loss + penalty over w and b."""
-    if not isinstance(intercept, bool | np.bool_):
-        raise FormulationError(f"intercept={intercept!r}: use True (free) or False (fixed at 0)")
-    w = cp.Variable(len(data.columns), name="w")
-    b = cp.Variable(name="b") if intercept else cp.Constant(0.0)
-    penalty = penalty_of(**arguments)
-    cone = make_cone(w, penalty)
-    cone.fill(penalty)
-    loss, own = CONIC_LOSSES[data.loss.name][1](data.merged, data.merged.X @ w + b, data.loss)
-    objective = cp.Minimize(loss + cone.expression)
-    statement = ConicStatement(
-        formulation=name,
-        rows=data.rows,
-        merged=data.merged,
-        columns=data.columns,
-        loss=data.loss,
-        penalty=penalty,
-        intercept=bool(intercept),
-        arguments=arguments,
-        design=data.design,
-    )
-    return ConicProgram(
-        statement,
-        cp.Problem(objective, [*own, *cone.constraints]),
-        Layout(read=_unused, fill=_unused),
-        kind="relaxed",
-        parameters={key: key for key in arguments if key not in fixed},
-        w=w,
-        b=b,
-        objective=objective,
-        loss=loss,
-        cone=cone,
-        own=own,
-        exact_form=exact_form,
-        penalty_of=penalty_of,
-    )
 
 
 def _unused(*_: Any) -> Any:

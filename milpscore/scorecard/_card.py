@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import Card, DecisionRule
-from milpscore.core.design import Column, Design, FloatArray, as_fraction
+from milpscore.core.design import Column, Design, FloatArray, as_fraction, plain_label
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.scorecard import rendering
 from milpscore.scorecard.rendering import Feature, Row, card_features, card_row, merged_rows, settle
@@ -472,19 +471,6 @@ class Scorecard:
                 "'milpscore fit --out'"
             ) from error
         return cls.from_json(text)
-
-
-def plain_label(label: Any) -> bool | int | float | str:
-    """A class label as a plain Python value."""
-    value = label.item() if isinstance(label, np.generic) else label
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    raise DataError(
-        f"a card cannot carry the label {label!r} of type {type(label).__name__}; "
-        "recode the target as text, whole numbers or true/false"
-    )
 
 
 def plain_points(points: Any) -> tuple[int, ...]:
