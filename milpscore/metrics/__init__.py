@@ -1,8 +1,4 @@
-"""Measures of a linear model in floating point: size, integrity, losses, accuracy, credibility.
-
-Everything here is for looking and comparing. What a certificate rests on is recomputed exactly by
-:mod:`milpscore.verify`.
-"""
+"""Measures of a linear model in floating point, for looking and comparing; verify recomputes."""
 
 import lazy_loader as lazy
 

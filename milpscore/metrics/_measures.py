@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import DecisionRule
-from milpscore.core.design import FloatArray, as_fraction, common_step
+from milpscore.core.design import as_fraction, common_step
 from milpscore.core.errors import DataError
 from milpscore.core.result import relative_gap
+from milpscore.data.checking import row_weights
 
 Weights = npt.ArrayLike | None
 
@@ -32,8 +33,7 @@ def accuracy(y: npt.ArrayLike, predicted: npt.ArrayLike, weight: Weights = None)
     float
         In [0, 1].
     """
-    right = np.asarray(y) == np.asarray(predicted)
-    return _mean(right.astype(np.float64), weight)
+    return _mean(np.asarray(y) == np.asarray(predicted), weight)
 
 
 def auc(y: npt.ArrayLike, scores: npt.ArrayLike, weight: Weights = None) -> float:
@@ -59,7 +59,7 @@ def auc(y: npt.ArrayLike, scores: npt.ArrayLike, weight: Weights = None) -> floa
     from sklearn.metrics import roc_auc_score
 
     positive = np.asarray(y, dtype=np.float64) > 0
-    row_weight = _row_weights(weight, len(positive))
+    row_weight = row_weights(weight, len(positive))
     if not row_weight[positive].sum() > 0 or not row_weight[~positive].sum() > 0:
         raise DataError("the AUC needs rows of both classes; only one class is present")
     return float(roc_auc_score(positive, np.asarray(scores), sample_weight=row_weight))
@@ -94,7 +94,7 @@ def zero_one_loss(
     values = np.asarray(X, dtype=np.float64)
     rule = DecisionRule(-as_fraction(intercept), common_step(values) if step is None else step)
     answered = np.where(rule.positive(rule.totals(values, w)), 1, -1)
-    return _mean((answered != np.asarray(y)).astype(np.float64), weight)
+    return _mean(answered != np.asarray(y), weight)
 
 
 def hinge_loss(
@@ -133,7 +133,7 @@ def hinge_loss(
     """
     if not margin > 0:
         raise DataError(f"the margin of the hinge loss must be positive, not {margin!r}")
-    scores = np.asarray(X, dtype=np.float64) @ _vector(w) + float(intercept)
+    scores = np.asarray(X, dtype=np.float64) @ np.asarray(w, dtype=np.float64) + float(intercept)
     return _mean(np.maximum(0.0, margin - np.asarray(y) * scores) / margin, weight)
 
 
@@ -152,23 +152,9 @@ def gap(objective: float, bound: float) -> float:
     return float(relative_gap(objective, bound))
 
 
-def _row_weights(weight: Weights, n: int) -> FloatArray:
-    """One weight per row; refuses another length."""
-    if weight is None:
-        return np.ones(n)
-    values = np.asarray(weight, dtype=np.float64)
-    if values.shape != (n,):
-        raise DataError(f"{n} rows need {n} weights, not an array of shape {values.shape}")
-    return values
-
-
-def _mean(losses: FloatArray, weight: Weights) -> float:
-    """Weighted mean over rows; refuses data without weight."""
-    row_weight = _row_weights(weight, len(losses))
-    total = row_weight.sum()
-    if not total > 0:
-        raise DataError("a mean over rows needs at least one row of positive weight")
-    return float(row_weight @ losses / total)
+def _mean(losses: npt.NDArray[Any], weight: Weights) -> float:
+    """Weighted mean over rows."""
+    return float(np.average(losses, weights=row_weights(weight, len(losses))))
 
 
 def integrity(w: npt.ArrayLike, tol: float = 1e-6) -> float:
@@ -190,10 +176,8 @@ def integrity(w: npt.ArrayLike, tol: float = 1e-6) -> float:
     Belahcene, Sokolovska, Chevaleyre, Zucker (2020), "Learning interpretable models using soft
     integrity constraints", ACML, section 2.
     """
-    values = _vector(w)
-    if values.size == 0:
-        return 1.0
-    return float(np.mean(np.abs(values - np.rint(values)) <= tol))
+    values = np.asarray(w, dtype=np.float64)
+    return float(np.mean(np.abs(values - np.rint(values)) <= tol)) if values.size else 1.0
 
 
 def magnitude(w: npt.ArrayLike, ord: float = 1) -> float:
@@ -220,7 +204,7 @@ def magnitude(w: npt.ArrayLike, ord: float = 1) -> float:
     """
     if ord not in (1, 2, np.inf):
         raise DataError(f"magnitude knows the norms 1, 2 and inf, not {ord!r}")
-    values = _vector(w)
+    values = np.asarray(w, dtype=np.float64)
     return float(np.linalg.norm(values, ord=ord)) if values.size else 0.0
 
 
@@ -236,7 +220,7 @@ def nonzeros(w: npt.ArrayLike, tol: float = 1e-6) -> int:
     -------
     int
     """
-    return int(np.count_nonzero(np.abs(_vector(w)) > tol))
+    return int(np.count_nonzero(np.abs(np.asarray(w, dtype=np.float64)) > tol))
 
 
 def total_variation(w: npt.ArrayLike, blocks: Sequence[Sequence[int]]) -> float:
@@ -252,10 +236,5 @@ def total_variation(w: npt.ArrayLike, blocks: Sequence[Sequence[int]]) -> float:
     -------
     float
     """
-    values = _vector(w)
+    values = np.asarray(w, dtype=np.float64)
     return float(sum(np.abs(np.diff(values[list(block)])).sum() for block in blocks))
-
-
-def _vector(w: npt.ArrayLike) -> FloatArray:
-    """Coefficients as a float vector."""
-    return np.asarray(w, dtype=np.float64).ravel()

@@ -4,9 +4,13 @@ from ._cards import (
     points_over_pool as points_over_pool,
 )
 from ._comparison import (
+    accuracy_over_terms as accuracy_over_terms,
+    bound_curves as bound_curves,
     bounds_over_time as bounds_over_time,
     coefficients as coefficients,
     comparison_figure as comparison_figure,
+    performance_profile as performance_profile,
+    study_figure as study_figure,
 )
 from ._penalties import (
     facets_heat_maps as facets_heat_maps,
@@ -14,10 +18,4 @@ from ._penalties import (
     level_sets as level_sets,
     prox_curves as prox_curves,
     regularisation_path as regularisation_path,
-)
-from ._study import (
-    accuracy_over_terms as accuracy_over_terms,
-    bound_curves as bound_curves,
-    performance_profile as performance_profile,
-    study_figure as study_figure,
 )

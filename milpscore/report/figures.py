@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -191,54 +189,6 @@ def histogram_of(subject: Subject, most: int = 40) -> Histogram:
     left = first + width * np.arange(count)
     rows = [np.bincount(place[side], minlength=count).astype(np.int64) for side in (~hit, hit)]
     return Histogram(left, left + width, *rows)
-
-
-@dataclass(frozen=True)
-class Checks:
-    """Counts over the rows of positive weight, in the card's columns."""
-
-    rows: int  # all of them
-    weightless: int  # rows of weight 0, which the figures below leave out
-    columns: int
-    positives: int
-    negatives: int
-    positive_share: float  # of the weight
-    repeats: int  # rows with the values and the class of an earlier one
-    patterns: int  # different rows of values
-    contradicted: int  # rows that share their values with a row of the other class
-    least_wrong: float  # least share of the weight any rule on these columns answers wrongly
-    least_errors: int | None  # the same in rows; None where rows differ in weight
-    constant: tuple[str, ...]
-    missing: Mapping[str, int] | None  # by raw feature; None where it cannot be told
-
-
-def checks_of(subject: Subject) -> Checks:
-    """Count what is odd about the data."""
-    design, counted = subject.design, subject.counted
-    merged, weight = design.merged, design.weight
-    rows, hit = int(counted.sum()), subject.positive & counted
-    pairs = merged.conflicts
-    lost = math.fsum(merged.weight[pairs].min(axis=1)) if len(pairs) else 0.0
-    in_conflict = np.isin(merged.inverse[counted], pairs)
-    whole = math.fsum(weight)
-    each = float(weight[counted][0])
-    return Checks(
-        rows=len(weight),
-        weightless=len(weight) - rows,
-        columns=design.shape[1],
-        positives=int(hit.sum()),
-        negatives=rows - int(hit.sum()),
-        positive_share=math.fsum(weight[hit]) / whole,
-        repeats=rows - len(merged.y),
-        patterns=len(merged.y) - len(pairs),
-        contradicted=int(in_conflict.sum()),
-        least_wrong=lost / whole,
-        least_errors=None if subject.weighted else round(lost / each),
-        constant=tuple(
-            design.names[j] for j in np.flatnonzero(np.ptp(design.X[counted], axis=0) == 0).tolist()
-        ),
-        missing=subject.missing,
-    )
 
 
 def calibration_of(subject: Subject) -> DataFrame:

@@ -266,9 +266,4 @@ def _rest(
 
 def _loss_name(subject: Subject) -> str:
     """The loss that was minimised; empty where it is not known."""
-    record, allowed = subject.record, subject.allowed
-    if allowed is not None:
-        return str(allowed.get("loss", ""))
-    if record.get("loss_name"):
-        return str(record["loss_name"])
-    return "zero_one" if record.get("formulation") == "slim" else ""
+    return str((subject.allowed or {}).get("loss") or subject.record.get("loss_name") or "")

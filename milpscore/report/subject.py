@@ -176,8 +176,8 @@ def _require_same_card(card: Scorecard, proof: Certificate) -> None:
 
 
 def _with_risks(card: Scorecard, proof: Certificate, design: Design) -> Scorecard:
-    """A risk score read from a certificate, with its risks."""
-    if proof.statement.get("formulation") != "risk_score" or len(design.names) != len(card.columns):
+    """A card read from a certificate, with its risks where its loss gives some."""
+    if len(design.names) != len(card.columns):
         return card
     scale = risk_scale(card, design, restate(proof.statement, design).statement.loss)
     if scale is not None and design.fingerprint != card.fingerprint:
