@@ -143,26 +143,13 @@ _HUGE = 1e300  # stands for infinity where a product with zero must be zero
 
 @dataclass(frozen=True, eq=False)
 class Ramps:
-    """sum_j weight_j phi(|w_j|) + ridge_j w_j^2 / 2, in the notation of the module.
+    """sum_j weight_j phi(|w_j|) + ridge_j w_j^2 / 2, in the notation of the module."""
 
-    Attributes
-    ----------
-    weight, ridge : float, or ndarray of shape (p,), not negative
-        An infinite weight holds its coefficient at zero.
-    slopes : ndarray of shape (m,), m >= 1, not decreasing
-        A_0, ..., A_{m-1}.
-    growth : float
-        Slopes beyond the last of the table rise by it at every kink; 0 where there are no kinks
-        (the lasso: slopes (1,), growth 0).
-    gamma : float
-        Positive and finite.
-    """
-
-    weight: Any
-    ridge: Any
-    slopes: FloatArray
-    growth: float = 0.0
-    gamma: float = 1.0
+    weight: Any  # a number or (p,), not negative; infinite: the coefficient is held at zero
+    ridge: Any  # a number or (p,), not negative
+    slopes: FloatArray  # A_0, ..., A_{m-1}, m >= 1, not decreasing
+    growth: float = 0.0  # slopes beyond the table rise by it at every kink; 0: no kinks (lasso)
+    gamma: float = 1.0  # positive and finite
 
     def wide(self, p: int) -> Ramps:
         """The same with one finite weight and ridge for each of p coefficients."""
@@ -210,17 +197,14 @@ class Ramps:
         return np.asarray(total)
 
     def prox(self, y: FloatArray, step: float, out: FloatArray) -> None:
-        """The prox of step > 0 times the penalty, from C-contiguous y of shape (n,) into out.
-
-        ``weight`` and ``ridge`` are numbers or of shape (n,). Where they are numbers and there is
-        one slope, plateaus are found by one division; the general kernel walks through the table.
-        """
+        """The prox of step > 0 times the penalty, from C-contiguous y of shape (n,) into out."""
         from milpscore.penalties import kernels
 
         if len(self.slopes) == 1 and self.growth == 0:
             weight = _line(self.weight * self.slopes[0])
             kernels.soft(y, out, float(step), weight, _line(self.ridge))
         elif len(self.slopes) == 1 and np.ndim(self.weight) == np.ndim(self.ridge) == 0:
+            # plateaus are found by one division; the general kernel walks through the table
             push = min(step * self.weight * self.slopes[0] / self.gamma, _HUGE)
             bend = 1.0 + step * self.ridge
             pitch = bend + push * (self.growth / self.slopes[0])

@@ -111,36 +111,27 @@ def _shape(ramps: Ramps) -> tuple[Any, ...]:
 
 def _ready(X: Operator) -> None:
     """Load or compile the kernels for columns of this kind, before a clock starts."""
-    _prepare_gram()
+    _prepare("gram")
     if X.shape[1] > GRAM_COLUMNS and isinstance(X, DenseOperator):
-        _prepare_columns(None)
+        _prepare("dense")
     elif X.shape[1] > GRAM_COLUMNS and isinstance(X, SparseOperator):
-        _prepare_columns(X.X.indices.dtype.str)
-
-
-_ONE = np.empty(1)
-_REST = _ONE, _ONE, (_ONE, 0.0, 1.0), 0.0, 1
+        _prepare(X.X.indices.dtype.str)
 
 
 @cache
-def _prepare_gram() -> None:
-    """The kernel on a Gram matrix."""
+def _prepare(kind: str) -> None:
+    """The kernel on a Gram matrix, on dense columns, or on sparse ones with positions of a type."""
     from milpscore.proximal import _kernels
 
-    prepare(_kernels.descend_gram, np.empty((1, 1)), _ONE, _ONE, *_REST)
-
-
-@cache
-def _prepare_columns(positions: str | None) -> None:
-    """The kernel on dense columns, or on sparse ones whose positions are of this type."""
-    from milpscore.proximal import _kernels
-
-    state = _ONE, _ONE, _ONE, _ONE
-    if positions is None:
-        prepare(_kernels.descend_dense, np.empty((2, 2), order="F"), state, _ONE, *_REST)
+    one = np.empty(1)
+    state, rest = (one, one, one, one), (one, one, one, (one, 0.0, 1.0), 0.0, 1)
+    if kind == "gram":
+        prepare(_kernels.descend_gram, np.empty((1, 1)), one, *rest)
+    elif kind == "dense":
+        prepare(_kernels.descend_dense, np.empty((2, 2), order="F"), state, *rest)
     else:
-        whole = np.empty(1, dtype=positions)
-        prepare(_kernels.descend_sparse, (_ONE, whole, whole), state, _ONE, *_REST)
+        whole = np.empty(1, dtype=kind)
+        prepare(_kernels.descend_sparse, (one, whole, whole), state, *rest)
 
 
 @dataclass(eq=False)
@@ -178,14 +169,12 @@ def working_set(
     """Minimise with a separable penalty; columns that stay at zero are looked at only now and then.
 
     A round takes the columns in use and those farthest from optimal (at first those of ``hint``
-    too), solves the problem in these by at most ``max_iter`` proximal Newton steps in all (the
-    quadratic model by coordinate descent, the intercept eliminated, a backtracking line search),
-    then looks at all columns again.
+    too), solves the problem in these by proximal Newton steps (the quadratic model by coordinate
+    descent, the intercept eliminated, a backtracking line search), then looks at all columns again.
 
-    Friedman, Hastie, Tibshirani, "Regularization paths for generalized linear models via coordinate
-    descent", J. Stat. Softw. 33 (2010); Lee, Sun, Saunders, "Proximal Newton-type methods", SIAM J.
-    Optim. 24 (2014); Bertrand et al., "Beyond L1: faster and better sparse models with skglm"
-    (2022) for the choice of the working set by distance to the subdifferential.
+    Friedman, Hastie, Tibshirani, J. Stat. Softw. 33 (2010); Lee, Sun, Saunders, SIAM J. Optim. 24
+    (2014); Bertrand et al., "Beyond L1: faster and better sparse models with skglm" (2022) for the
+    choice of the working set by distance to the subdifferential.
     """
     _ready(smooth.X)
     run = Run(smooth, penalty, "working_set", tol)

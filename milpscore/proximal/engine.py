@@ -56,17 +56,15 @@ class _Iterate:
 class _State:
     """What one proximal step gives to the next.
 
-    ``bend`` estimates the curvature in w, ``mass`` that of the intercept per unit of it: after
-    centring, intercept and coefficients hardly touch, and each gets a step of its own. The step
-    starts from ``ahead``, which the momentum of ``speed`` has moved beyond ``now``.
+    After centring, intercept and coefficients hardly touch, and each gets a step of its own.
     """
 
     smooth: Smooth
     penalty: ProxPenalty
     now: _Iterate
-    ahead: _Iterate
-    bend: float
-    mass: float
+    ahead: _Iterate  # where the next step starts: the momentum has moved it beyond now
+    bend: float  # curvature in w
+    mass: float  # that of the intercept, per unit of bend
     speed: float = 1.0
 
 
@@ -82,14 +80,10 @@ def proximal_gradient(
 ) -> Run:
     """Minimise by proximal gradient steps with backtracking; the first is ``step`` long (0: any).
 
-    Works for every penalty with a prox and every design. A free intercept is moved in centred
-    columns, which is an exact change of variables: b = c - means.w. Without ``momentum`` it is
-    ISTA; with it FISTA, its momentum dropped whenever it points uphill.
-
-    Beck and Teboulle, "A fast iterative shrinkage-thresholding algorithm for linear inverse
-    problems", SIAM J. Imaging Sci. 2 (2009); O'Donoghue and Candes, "Adaptive restart for
-    accelerated gradient schemes", Found. Comput. Math. 15 (2015), the gradient scheme. The papers
-    on Facets (Belahcene et al. 2020, eqs 10, 11, 18; eq. 11 omits lambda) use the same steps.
+    A free intercept is moved in centred columns, an exact change of variables: b = c - means.w.
+    Without ``momentum`` it is ISTA; with it FISTA (Beck and Teboulle, SIAM J. Imaging Sci. 2, 2009;
+    Belahcene et al. 2020, eqs 10, 11, 18; eq. 11 omits lambda), its momentum dropped whenever it
+    points uphill (O'Donoghue and Candes, Found. Comput. Math. 15, 2015, the gradient scheme).
     """
     state = _begin(smooth, penalty, start, step)
     run = Run(smooth, penalty, "fista" if momentum else "ista", tol)
@@ -198,12 +192,9 @@ def proximal_newton(
     """Minimise with any penalty that has a prox, a quadratic model of the loss at a time.
 
     Each model, on the p x p Gram matrix with the intercept eliminated, is minimised by FISTA with
-    restarts to a hundredth of its first residual; a line search guards the step. Where margins are
-    large the loss hardly bends along most rows, and first-order steps on the loss itself take tens
-    of thousands of passes over the data where this takes tens. For losses of one score a row.
-
-    Lee, Sun, Saunders, "Proximal Newton-type methods for minimizing composite functions", SIAM J.
-    Optim. 24 (2014).
+    restarts to a hundredth of its first residual; a line search guards the step (Lee, Sun,
+    Saunders, SIAM J. Optim. 24, 2014). Where margins are large the loss hardly bends along most
+    rows, and first-order steps take tens of thousands of passes where this takes tens.
     """
     run = Run(smooth, penalty, "newton", tol)
     run.look(0, start)
@@ -273,10 +264,7 @@ def _model_minimiser(
 def _searched(
     smooth: Smooth, penalty: ProxPenalty, at: Primal, target: FloatArray
 ) -> Primal | None:
-    """The first point on the way back from ``target`` that is not worse; None where there is none.
-
-    The objective is convex: along the segment to the model's minimiser it falls at first.
-    """
+    """The first point on the way back from ``target`` that is not worse; None where none is."""
     cost, length = _cost(penalty, at), 1.0
     while length > _SHORTEST:
         w = target if length == 1.0 else at.w + length * (target - at.w)
@@ -303,10 +291,7 @@ _MOST_PAIRS = 50_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """How a fit is made: relative gap, steps at most, algorithm; checked, the one default of each.
-
-    Raises OptionError for a value outside its range.
-    """
+    """How a fit is made: relative gap, steps at most, algorithm; the one default of each."""
 
     tol: float = 1e-6
     max_iter: int | None = None
@@ -390,10 +375,7 @@ def _choose(algorithm: Algorithm, penalty: ProxPenalty, ramps: Ramps | None, smo
 
 
 def as_maker(penalty: Any) -> Maker:
-    """What makes the penalty from lam: a class, a function, or an instance whose lam is replaced.
-
-    Raises OptionError where there is no lam to vary.
-    """
+    """What makes the penalty from lam: a class, a function, or an instance to put it into."""
     if isinstance(penalty, type) or (callable(penalty) and not is_dataclass(penalty)):
         made: Maker = penalty
         return made

@@ -188,10 +188,7 @@ class BinnedOperator:
 
 
 def as_operator(X: Any) -> Operator:
-    """An array, DataFrame of numbers, SciPy sparse matrix or BinnedDesign as an operator, checked.
-
-    Raises DataError where X is not a table of finite numbers, or is empty.
-    """
+    """An array, DataFrame of numbers, SciPy sparse matrix or BinnedDesign as an operator."""
     if isinstance(X, DenseOperator | SparseOperator | BinnedOperator):
         return X
     if hasattr(X, "n_bins"):  # a BinnedDesign; to import its class would import pandas
@@ -257,10 +254,7 @@ def _check_finite(values: FloatArray) -> None:
 def merge(
     X: Operator, y: FloatArray, weight: FloatArray
 ) -> tuple[Operator, FloatArray, FloatArray]:
-    """Rows with equal x and y once, their weights added: the mean loss stays what it was.
-
-    Dense and binned designs only, and only where at least a fifth of the rows goes away.
-    """
+    """Rows of equal x and y once, where that takes a fifth of them; dense and binned only."""
     table: np.ndarray
     if isinstance(X, DenseOperator):
         table = X.X
@@ -398,10 +392,7 @@ class Smooth:
 
 
 def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArray, FloatArray]:
-    """The b of least mean loss, and loss'(eta + b): its weighted sum is zero to rounding.
-
-    Newton's method inside a shrinking bracket: the derivative in b never decreases.
-    """
+    """The b of least mean loss, and loss'(eta + b): Newton's method inside a shrinking bracket."""
     lower, upper = -np.inf, np.inf
     reach = 1.0
     for _ in range(_NEWTON_STEPS):
@@ -439,10 +430,7 @@ def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArr
 def _best_intercepts(
     smooth: Smooth, eta: FloatArray, b: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The same for the K intercepts of the multinomial loss, their mean kept at 0.
-
-    Damped Newton steps; moving all K together changes nothing.
-    """
+    """The K intercepts of the multinomial loss, their mean kept at 0, by damped Newton steps."""
     value = smooth.value(eta + b)
     for _ in range(_NEWTON_STEPS):
         z = eta + b
@@ -469,11 +457,7 @@ def _best_intercepts(
 def prepare(
     X: Any, y: Any, loss: str | SmoothLoss, *, sample_weight: Any = None, intercept: bool = True
 ) -> Smooth:
-    """Check the data as ``fit_proximal`` takes it, drop rows of weight 0, and merge equal rows.
-
-    Raises DataError where shapes differ, values are missing or of the wrong kind, or one class
-    alone has weight; OptionError where the loss is unknown or has no derivative.
-    """
+    """Check the data as ``fit_proximal`` takes it, drop rows of weight 0, and merge equal rows."""
     chosen = smooth_loss(loss)
     if not isinstance(intercept, bool | np.bool_):
         raise OptionError(f"intercept={intercept!r}; use True (free) or False (fixed at 0).")
@@ -494,7 +478,12 @@ def prepare(
 
 def _answers(y: Any, n: int, task: LossTask) -> tuple[FloatArray, int]:
     """Answers as floats, and the number of classes of the multinomial loss."""
-    values = _vector("y", y, n, "encode labels first (encode_labels)")
+    try:
+        values = np.array(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y holds no numbers ({error}); encode labels first.") from error
+    if values.shape != (n,):
+        raise DataError(f"X has {n} rows but y has the shape {values.shape}: one number a row")
     if not np.isfinite(values).all():
         raise DataError("y holds missing or infinite values; drop these rows.")
     if task == "classification":
@@ -515,21 +504,9 @@ def _weights(sample_weight: Any, n: int) -> FloatArray:
     """Row weights of shape (n,), all 1 where none are given."""
     if sample_weight is None:
         return np.ones(n)
-    weight = _vector("sample_weight", sample_weight, n, "give one number a row")
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise DataError("sample_weight must be finite and not negative, and not all zero.")
-    return weight
+    from milpscore.data.checking import row_weights
 
-
-def _vector(name: str, values: Any, n: int, hint: str) -> FloatArray:
-    """A copy of the values as floats, one for each of n rows."""
-    try:
-        vector = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds no numbers ({error}); {hint}.") from error
-    if vector.shape != (n,):
-        raise DataError(f"X has {n} rows but {name} has the shape {vector.shape}: one number a row")
-    return vector
+    return row_weights(sample_weight, n)
 
 
 def _refuse_one_class(y: FloatArray, task: LossTask, n_classes: int) -> None:
@@ -552,10 +529,7 @@ _NEEDED = (
 
 
 def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:
-    """The penalty for coefficients of the problem's shape; tried once, so that lengths agree.
-
-    Raises OptionError where it has no prox, or was made for another number of columns.
-    """
+    """The penalty for coefficients of the problem's shape; tried once, so that lengths agree."""
     lacking = [name for name in _NEEDED if not hasattr(penalty, name)]
     if lacking:
         raise OptionError(
@@ -731,19 +705,15 @@ class ProximalResult:
 
 @dataclass(eq=False)
 class Run:
-    """One run of an algorithm: its clock, its trace, and whether a point is good enough.
-
-    ``tol`` is the relative gap wanted; distances are measured in units of the sup norm of the
-    gradient at w = 0. ``iterations`` are those done at the last look.
-    """
+    """One run of an algorithm: its clock, its trace, and whether a point is good enough."""
 
     smooth: Smooth
     penalty: ProxPenalty
     algorithm: str
-    tol: float
+    tol: float  # the relative gap wanted
     started: float = field(default_factory=time.perf_counter)
     trace: list[ProximalPoint] = field(default_factory=list)
-    iterations: int = 0
+    iterations: int = 0  # at the last look
     step: float = 0.0
     stop: Termination | None = None
     point: DualityGap | None = None
