@@ -16,7 +16,7 @@ from milpscore.core.errors import FormulationError, NotApplicableError, OptionEr
 from milpscore.data import make_design
 from milpscore.formulations import hinge, risk_score
 from milpscore.search import FastRisk, coordinate_descent, fast_risk_card
-from milpscore.search.risk import SupportRules
+from milpscore.search.beam import SupportRules
 from milpscore.verify import evaluate
 
 

@@ -3,323 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from milpscore.core.card import Card
-from milpscore.core.design import Design, FloatArray, IntArray, MergedRows
+from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Logistic, RiskLoss
 from milpscore.penalties import L0
+from milpscore.search.beam import (
+    NEARLY_DONE,
+    Beam,
+    Choices,
+    Columns,
+    Groups,
+    Model,
+    Score,
+    Support,
+    SupportRules,
+    Whole,
+    fitted_loss,
+    judge,
+)
+from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import repaired_points
 from milpscore.verify import evaluate
-
-if TYPE_CHECKING:
-    from milpscore.search.risk_kernels import Choices, Coded, Groups, Score
-
-
-Support = tuple[int, ...]
-
-_LEVELS = 256
-_SAME = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class SupportRules:
-    """What the constraints of a statement say of supports before any points are known."""
-
-    statement: Statement
-    limit: int
-
-    def demanded(self) -> Support:
-        """Columns without which no card meets the constraints."""
-        p = self.statement.design.shape[1]
-        return tuple(j for j in range(p) if not self._fine((), (j,)))
-
-    def grows(self, key: Support) -> bool:
-        """Whether a support, or one that it grows into, may hold an allowed card."""
-        return not self.statement.constraints or self._fine(
-            key, self._rest(key) if len(key) >= self.limit else ()
-        )
-
-    def holds(self, key: Support) -> bool:
-        """Whether points on these columns alone, some of them 0 perhaps, may be allowed."""
-        return self._fine((), self._rest(key))
-
-    def _fine(self, used: Support, unused: Support) -> bool:
-        return all(c.allows_support(used, unused) for c in self.statement.constraints)
-
-    def _rest(self, key: Support) -> Support:
-        """The columns outside; none where no constraint asks."""
-        if not self.statement.constraints:
-            return ()
-        outside = np.ones(self.statement.design.shape[1], dtype=bool)
-        outside[list(key)] = False
-        return tuple(np.flatnonzero(outside).tolist())
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Merged rows as the beam reads them: ``coded`` columns minus their ``means``, shape (p,)."""
-
-    coded: Coded
-    means: FloatArray
-
-    @classmethod
-    def of(cls, rows: MergedRows) -> Columns:
-        """Weighted distinct rows, centred and coded."""
-        from milpscore.search.risk_kernels import Coded
-
-        share = rows.weight / rows.weight.sum()
-        means = share @ rows.X
-        codes, values, widths = _coded(rows.X)
-        modes = np.array([np.bincount(each, minlength=1).argmax() for each in codes], np.int64)
-        base = values[np.arange(len(modes)), modes]
-        off = codes != modes[:, None].astype(np.uint8)
-        wide = np.flatnonzero(widths == 0)
-        off[wide] = rows.X.T[wide] != base[wide, None]
-        column, row = np.nonzero(off)
-        coded = Coded(
-            weights=np.stack([np.where(rows.y > 0, share, 0.0), np.where(rows.y > 0, 0.0, share)]),
-            values=values - means[:, None],
-            widths=widths,
-            modes=modes,
-            starts=np.concatenate([[0], np.cumsum(np.count_nonzero(off, axis=1))]),
-            rows=row.astype(np.int32),
-            codes=codes[off],
-            deltas=rows.X[row, column] - base[column],
-        )
-        return cls(coded, means)
-
-    @property
-    def log_odds(self) -> float:
-        """Score of the best constant risk."""
-        up, down = self.coded.weights.sum(axis=1)
-        return float(np.log(up / down))
-
-    def groups(self, support: Sequence[int]) -> Groups:
-        """Rows that agree on the support's columns; each for itself where values are too many."""
-        from milpscore.search.risk_kernels import Groups, part
-
-        weights = self.coded.weights
-        together = Groups(
-            np.zeros(weights.shape[1], np.int64), np.zeros((1, 0)), weights.sum(axis=1)[:, None]
-        )
-        return part(together, self.coded, np.array(support, dtype=np.int64))
-
-    def gains(self, groups: Groups, w: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """What a Newton step within [low, high], (p,), along each column alone would save; (p,).
-
-        The intercept follows: with g and h the first and second derivatives of the rows and
-        M = sum h, a column x has gradient sum g x - sum g sum h x / M and curvature
-        sum h x^2 - (sum h x)^2 / M.
-        """
-        from milpscore.search.risk_kernels import moments
-
-        sums = moments(groups, self.coded, groups.patterns @ w[:-1] + w[-1])
-        (gx, hx, hxx), (slope, mass, _) = sums[:, :-1], sums[:, -1]
-        mass += 1e-300
-        gradient = gx - slope / mass * hx
-        curvature = hxx - hx * hx / mass
-        # a column without curvature left tells nothing that the support does not
-        told = curvature > 1e-13 * mass
-        curvature = np.where(told, curvature, 1.0)
-        step = np.clip(-gradient / curvature, low, high)
-        return np.where(told, -(gradient * step + 0.5 * curvature * step * step), 0.0)
-
-
-def _coded(X: FloatArray) -> tuple[npt.NDArray[np.uint8], FloatArray, IntArray]:
-    """Codes (p, m), distinct values (p, V) and their number (p,), 0 above 256."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    if (high - low).max(initial=0.0) < _LEVELS:
-        shifted = X - low
-        small = shifted.astype(np.uint8)
-        if np.array_equal(small, shifted):  # whole numbers: no sorting needed
-            widths = (high - low).astype(np.int64) + 1
-            return np.ascontiguousarray(small.T), low[:, None] + np.arange(widths.max()), widths
-    codes = np.zeros(X.shape[::-1], dtype=np.uint8)
-    distinct, widths = [], np.zeros(X.shape[1], dtype=np.int64)
-    for j in range(X.shape[1]):
-        found, where, counts = np.unique(X[:, j], return_inverse=True, return_counts=True)
-        if len(found) <= _LEVELS:
-            codes[j], widths[j] = where, len(found)
-        else:
-            found = found[[counts.argmax()]]
-        distinct.append(found)
-    values = np.zeros((X.shape[1], max(map(len, distinct), default=1)))
-    for j, found in enumerate(distinct):
-        values[j, : len(found)] = found
-    return codes, values, widths
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """A support's real weights: its columns in their ``order``, the intercept last; the loss.
-
-    ``floor`` is the loss with the least that points of these columns cost, ``key`` the columns in
-    rising order.
-    """
-
-    order: Support
-    w: FloatArray
-    loss: float
-    floor: float
-    key: Support
-
-
-@dataclass(frozen=True, eq=False)
-class Model(Known):
-    """The same with the rows grouped by the support's columns."""
-
-    groups: Groups
-
-
-@dataclass(eq=False)
-class Beam:
-    """Supports by forward selection and exchange; every one that was refitted is remembered.
-
-    Attributes
-    ----------
-    columns : Columns
-    lower, upper : ndarrays of shape (p,)
-        Bounds on the real weights; infinite where a free slope leaves only the sign.
-    usable : ndarray of bool, shape (p,)
-    forced : tuple of int
-        Columns whose points cannot be 0.
-    prices : ndarray of shape (p,)
-        The least that any points of a column cost.
-    limit : int
-        Most terms.
-    width : int
-        Supports kept of each size.
-    tried : int
-        Columns whose addition to a support is refitted, of those that promise most.
-    rules : SupportRules
-        Supports they rule out are not refitted.
-    """
-
-    columns: Columns
-    lower: FloatArray
-    upper: FloatArray
-    usable: npt.NDArray[np.bool_]
-    forced: Support
-    prices: FloatArray
-    limit: int
-    width: int
-    tried: int
-    rules: SupportRules
-    known: dict[Support, Known] = field(default_factory=dict)
-    refits: int = 0
-
-    def levels(self) -> Iterator[float]:
-        """Add columns one at a time up to the limit; the least loss of each size."""
-        beam = [self.model(self.forced)]
-        self.known[beam[0].key] = beam[0]
-        yield beam[0].loss
-        for size in range(len(self.forced) + 1, self.limit + 1):
-            found: set[Support] = set()
-            for model in beam:
-                found |= self.extend(model)
-            if not found:
-                return
-            best = self._distinct(found)
-            before = beam[0].loss
-            yield best[0].loss
-            if size == self.limit or best[0].loss >= before - _SAME:
-                return
-            beam = [self._grouped(each) for each in best]
-
-    def _distinct(self, found: set[Support]) -> list[Known]:
-        """The best supports, of those with one and the same loss (twin columns) only one."""
-        kept: list[Known] = []
-        for known in sorted((self.known[key] for key in found), key=attrgetter("loss", "key")):
-            if not kept or known.loss > kept[-1].loss + _SAME:
-                kept.append(known)
-            if len(kept) == self.width:
-                break
-        return kept
-
-    def exchange(self, key: Support) -> None:
-        """Refit supports with one column of this one exchanged for another."""
-        known = self.known[key]
-        for n, j in enumerate(known.order):
-            if j not in self.forced:
-                rest = known.order[:n] + known.order[n + 1 :]
-                self.extend(self.model(rest, np.delete(known.w, n)), without=j)
-
-    def extend(self, model: Model, without: int = -1) -> set[Support]:
-        """Refit the support with each of the most promising columns; the new supports' keys."""
-        from milpscore.search.risk_kernels import expand
-
-        columns = self.columns
-        gains = columns.gains(model.groups, model.w, self.lower, self.upper)
-        gains[~self.usable] = 0.0
-        gains[[*model.order, *([without] if without >= 0 else [])]] = 0.0
-        # a stable order, so that equal columns do not change places
-        ranked = np.argsort(-gains, kind="stable")
-        promising = ranked[gains[ranked] > 1e-12].tolist()
-        keyed = ((j, tuple(sorted((*model.order, j)))) for j in promising)
-        keys = dict(islice((pair for pair in keyed if self.rules.grows(pair[1])), self.tried))
-        new = [j for j, key in keys.items() if key not in self.known]
-        if new:
-            bounds = np.array([[*model.order, j] for j in new])
-            losses, found = expand(
-                model.groups, columns.coded, model.w, np.array(new), self.lower[bounds],
-                self.upper[bounds],
-            )  # fmt: skip
-            self.refits += len(new)
-            before = model.floor - model.loss
-            for j, loss, w in zip(new, losses.tolist(), found, strict=True):
-                floor = loss + (before + float(self.prices[j]))
-                self.known[keys[j]] = Known((*model.order, j), w, loss, floor, keys[j])
-        return set(keys.values())
-
-    def _grouped(self, known: Known) -> Model:
-        """The model as it was left, with the rows grouped."""
-        groups = self.columns.groups(known.order)
-        return Model(known.order, known.w, known.loss, known.floor, known.key, groups)
-
-    def remembered(self, key: Support) -> Model:
-        """The model of a support that was refitted before, refined."""
-        return self.model(self.known[key].order, self.known[key].w)
-
-    def model(self, order: Support, start: FloatArray | None = None) -> Model:
-        """Group the rows by the support's columns and refit, from the given weights (t + 1,)."""
-        from milpscore.search.risk_kernels import refit
-
-        groups, chosen = self.columns.groups(order), list(order)
-        w = np.zeros(len(order) + 1) if start is None else start.copy()
-        if start is None:
-            w[-1] = self.columns.log_odds
-        lower, upper = self.lower[chosen], self.upper[chosen]
-        w[:-1] = np.clip(w[:-1], lower, upper)
-        loss = refit(groups.patterns, groups.sides, w, lower, upper)
-        self.refits += 1
-        floor = loss + float(self.prices[chosen].sum())
-        return Model(order, w, loss, floor, tuple(sorted(order)), groups)
-
 
 Scale: TypeAlias = float | Literal["free"]
 
 _CANDIDATES = 12
 """Roundings of a support whose loss is computed; so many of them are improved."""
 _DESCENTS = 2
+_MODEL_STEPS = 8
 _SLACK = 1e-10
 _BETTER = 1e-9
 _MOST_TERMS = 30
 _MENDED = 8
 """Points found, and supports, from which allowed ones are sought where none was allowed."""
-_NEAR = 2
-_MOST_MOVES = 4000
+_TURNS = 5
+_DESCENT_WORK = 1e6
+"""Row totals a descent under constraints may compute, at each of so many scales at most."""
 _WIDEST = 1000
 """Of wider ranges the search takes whole points up to this size, and the bounds themselves."""
 _PARTED = 1e-9
@@ -509,8 +242,6 @@ class AllowedPoints:
     @classmethod
     def of(cls, statement: Statement, scale: float) -> AllowedPoints:
         """The points a statement allows."""
-        from milpscore.search.risk_kernels import Choices
-
         ends = zip(*(bound.tolist() for bound in statement.ranges), strict=True)
         lists = [
             _points(low, high, statement.coef_sets.get(j)) for j, (low, high) in enumerate(ends)
@@ -553,10 +284,6 @@ class AllowedPoints:
         least: FloatArray = np.where(self._nonzero, self.choices.prices, np.inf).min(axis=1)
         return least
 
-    def of_column(self, j: int) -> set[int]:
-        """The points of one column."""
-        return {int(v) for v in self.choices.values[j, : self.choices.counts[j]]}
-
     def price(self, w: IntArray) -> float:
         """The prices of points w, shape (p,), added up."""
         values, prices, counts = self.choices
@@ -589,27 +316,6 @@ class AllowedPoints:
         fits = np.divide(reach, np.abs(w), out=np.full(len(w), np.inf), where=np.abs(w) > 1e-12)
         most = float(fits.min(initial=np.inf))
         return (most if np.isfinite(most) and most > 0 else 1.0) * _FREE
-
-    def moves(self, w: IntArray) -> IntArray:
-        """Points that differ in one column, or have one term exchanged for another; (V, p)."""
-        found = []
-        usable = np.flatnonzero(self.usable).tolist()
-        for j in usable:
-            found += [_with(w, {j: value}) for value in self.of_column(j) - {int(w[j])}]
-        for j in np.flatnonzero(w).tolist():
-            near = {v for v in (int(w[j]), -int(w[j]), *range(-_NEAR, _NEAR + 1)) if v}
-            for i in usable:
-                if i != j and w[i] == 0 and len(found) < _MOST_MOVES:
-                    found += [_with(w, {j: 0, i: value}) for value in near & self.of_column(i)]
-        return np.array(found, dtype=np.int64).reshape(-1, len(w))
-
-
-def _with(w: IntArray, values: dict[int, int]) -> IntArray:
-    """w with some points set to other values, shape (p,)."""
-    moved = w.copy()
-    for j, value in values.items():
-        moved[j] = value
-    return moved
 
 
 def _points(low: int, high: int, chosen: tuple[int, ...] | None) -> list[int]:
@@ -684,23 +390,17 @@ class _Finish:
 
     def _loss(self, groups: Groups, scores: FloatArray) -> float:
         """Mean logistic loss of the groups' scores."""
-        from milpscore.search.risk_kernels import line_sums
-
-        return float(line_sums(scores, groups.sides, 1.0, 0.0)[0])
+        up, down = groups.sides
+        return float(up @ np.logaddexp(0.0, -scores) + down @ np.logaddexp(0.0, scores))
 
     def _line(self, groups: Groups, totals: FloatArray) -> tuple[float, float, float]:
         """Least loss over slope and intercept of centred totals, the slope, and the shift."""
-        from milpscore.search.risk_kernels import best_line
-
         slope = 1.0 / (float(np.ptp(totals)) or 1.0)
-        return best_line(
-            totals, groups.sides, slope, self.columns.log_odds, math.inf, _PARTED, _EXACT
-        )
+        exact = self.score._replace(scale=0.0, parted=_PARTED, enough=_EXACT)
+        return fitted_loss(totals, 0.0, groups.sides, slope, self.columns.log_odds, math.inf, exact)
 
     def _intercept(self, groups: Groups, totals: FloatArray, offset: float) -> Fraction:
         """The best intercept allowed at the fixed scale."""
-        from milpscore.search.risk_kernels import fitted_loss
-
         scale = self.score.scale
         _, _, shift = fitted_loss(
             totals, offset, groups.sides, 1.0 / scale, self.columns.log_odds, math.inf, self.score
@@ -733,25 +433,19 @@ class _Finish:
 
 
 def _best_slope(scores: FloatArray, groups: Groups) -> tuple[float, float]:
-    """The least loss of slope * scores, slope >= 0: (loss, slope), by Newton's method."""
-    from milpscore.search.risk_kernels import line_sums
+    """The least loss of slope * scores, slope >= 0: (loss, slope)."""
+    up, down = groups.sides
 
-    a = 0.0
-    loss, _, g, _, _, h = line_sums(scores, groups.sides, a, 0.0)
-    for _ in range(60):
-        step, trial = max(-g / (h + 1e-300), -a), loss
-        if loss < _PARTED or abs(g * step) <= 1e-16:
-            break
-        promised = 0.1 * g
-        for _halving in range(30):
-            trial, _, g, _, _, h = line_sums(scores, groups.sides, a + step, 0.0)
-            if trial <= loss + step * promised:
-                break
-            step *= 0.5
-        if trial > loss:
-            break
-        a, loss = a + step, trial
-    return loss, a
+    def rise(a: float) -> float:
+        return float(scores @ ((up + down) * expit(a * scores) - up))
+
+    low, high = 0.0, 1.0 / (float(np.abs(scores).max(initial=0.0)) or 1.0)
+    if rise(low) >= 0:
+        return float(np.log(2.0) * (up + down).sum()), 0.0
+    while rise(high) < -_PARTED:  # below it every row is on its side: a rising slope costs nothing
+        low, high = high, 2.0 * high
+    a = float(brentq(rise, low, high)) if rise(high) > 0 else high
+    return float(up @ np.logaddexp(0.0, -a * scores) + down @ np.logaddexp(0.0, a * scores)), a
 
 
 class _Search:
@@ -760,8 +454,6 @@ class _Search:
     def __init__(
         self, statement: Statement, scale: float, beam: int, tried: int, n_rounded: int
     ) -> None:
-        from milpscore.search.risk_kernels import Score
-
         self.statement, self.n_rounded = statement, n_rounded
         self.columns = Columns.of(statement.design.merged)
         self.allowed = AllowedPoints.of(statement, scale)
@@ -791,7 +483,7 @@ class _Search:
         parted = math.log(2.0) * float(self.columns.coded.weights.sum(axis=0).min())
         self.score = Score(
             scale, float(rule.lower), float(rule.upper), float(rule.step or 0),
-            0.0 if scale else parted,
+            0.0 if scale else parted, NEARLY_DONE,
         )  # fmt: skip
         self.finish = _Finish(statement, self.columns, self.score)
         self.found: dict[tuple[int, ...], float] = {}
@@ -847,29 +539,32 @@ class _Search:
 
     def _points(self, model: Model) -> None:
         """Whole points for one support: many scales, a quadratic model, then the loss."""
-        from milpscore.search.risk_kernels import Whole, descend, judge, model_descents
-
         order, w, scale = list(model.order), model.w[:-1], self.score.scale
         choices = self.allowed.take(order)
         bend = _curvature(model)
         pull = bend @ w
-        # each rounding as it is, and improved in the model
-        targets = w * self.allowed.multipliers(order, w)[:, None]
-        indices = np.repeat(_nearest_indices(choices.values, targets), 2, axis=0)
-        values = model_descents(bend, pull, choices, scale, indices)
-        # the best distinct ones of the model, judged by the loss
-        chosen: dict[bytes, IntArray] = {}
-        for m in np.argsort(values, kind="stable").tolist():
-            chosen.setdefault(indices[m].tobytes(), indices[m])
-            if len(chosen) == _CANDIDATES:
-                break
+        scaled = w * self.allowed.multipliers(order, w)[:, None]
+        rounded = np.unique(_nearest_indices(choices.values, scaled), axis=0)
+
+        def modelled(indices: IntArray) -> FloatArray:
+            v, price = _taken(choices, indices)
+            square, along = ((v @ bend) * v).sum(axis=1), v @ pull
+            if scale > 0.0:
+                return 0.5 * square / scale**2 - along / scale + price
+            fine = (along > 0.0) & (square > 0.0)
+            return price - np.where(fine, 0.5 * along**2 / np.where(fine, square, 1.0), 0.0)
+
+        # each rounding as it is, and improved in the model; the best ones are judged by the loss
+        indices = np.unique(
+            np.concatenate([rounded, _improved(choices, rounded, modelled)]), axis=0
+        )
+        found = indices[np.argsort(modelled(indices), kind="stable")[:_CANDIDATES]]
         whole = Whole(
             model.groups.patterns, model.groups.sides, self.columns.means[order], choices,
             self.score,
         )  # fmt: skip
-        found = np.stack(list(chosen.values()))
-        v = choices.values[np.arange(len(order)), found]
-        square = np.einsum("ki,ij,kj->k", v, bend, v)
+        v, _ = _taken(choices, found)
+        square = ((v @ bend) * v).sum(axis=1)
         along = np.maximum(v @ pull, 0.0)
         states = np.full((len(found), 3), math.inf)
         states[:, 1] = np.divide(along, square, out=np.zeros(len(v)), where=square > 0.0)
@@ -878,9 +573,9 @@ class _Search:
         incumbent = self.least
         for k in np.argsort(states[:, 0], kind="stable")[:_DESCENTS]:
             if 0.5 * (states[k, 0] + model.loss) <= incumbent:
-                descend(whole, found[k], self.allowed.nothing[order], states[k])
+                _descend(whole, found[k], self.allowed.nothing[order], states[k])
             points = self._nothing
-            points[order] = choices.values[np.arange(len(order)), found[k]].astype(np.int64)
+            points[order] = _taken(choices, found[k : k + 1])[0][0].astype(np.int64)
             self._keep(points, float(states[k, 0]))
 
     def _keep(self, w: IntArray, objective: float) -> None:
@@ -941,6 +636,17 @@ class _Search:
         """The card of these points."""
         return self.finish.answer(w, self.beam.refits, len(self.done))
 
+    def _descended(self, w: IntArray) -> FastRisk:
+        """The card of these points, changed at its own scale while that helps."""
+        found = self._answer(w)
+        for _ in range(_TURNS):
+            card = coordinate_descent(found.statement, found.card, max_work=_DESCENT_WORK)
+            after = self._answer(card.coefficients)
+            if after.objective >= found.objective - _BETTER:
+                break
+            found = after
+        return found
+
     def _candidates(self) -> Iterator[IntArray]:
         """Points by their objective, no points among them."""
         # what the prices of single columns leave out of the penalties
@@ -950,9 +656,11 @@ class _Search:
         }
         ranked = sorted(total, key=lambda w: (total[w], w))
         least = self.beam.known[()].loss if () in self.beam.known else math.inf
-        if self.statement.constraints:
-            starts = [*(np.array(w, dtype=np.int64) for w in ranked), self._nothing]
-            yield from self._allowed_descent(starts)
+        if self.statement.constraints:  # the beam looks at supports, not at points, for them
+            points = np.array([*ranked, (0,) * len(self._nothing)], dtype=np.int64)
+            near = [self._descended(w) for w in points[self.statement.allows(points)][:_MENDED]]
+            if near:
+                yield min(near, key=attrgetter("objective")).card.coefficients
         shown = False
         for w in ranked:
             if not shown and total[w] >= least:
@@ -961,34 +669,6 @@ class _Search:
             yield np.array(w, dtype=np.int64)
         if not shown:
             yield self._nothing
-
-    def _allowed_descent(self, starts: Iterable[IntArray], max_sweeps: int = 20) -> list[IntArray]:
-        """Change one column, or exchange two terms, while that is allowed and helps.
-
-        Where the statement allows none of the starts, what one or two changes make of them. Every
-        stop on the way down, the best first; empty where no allowed points were found.
-        """
-        pool = np.array(list(starts), dtype=np.int64)
-        for _ in range(2):
-            fine = pool[self.statement.allows(pool)]
-            if len(fine):
-                break
-            pool = np.concatenate([self.allowed.moves(w) for w in pool[:20]])
-        if not len(fine):
-            return []
-        stops = [min(self._judged(w) for w in fine[:50])]
-        for _ in range(max_sweeps):
-            moves = self.allowed.moves(np.array(stops[-1][1]))
-            trials = [self._judged(w) for w in moves[self.statement.allows(moves)]]
-            found = min(trials, default=stops[-1])
-            if found[0] >= stops[-1][0] - _BETTER:
-                break
-            stops.append(found)
-        return [np.array(w, dtype=np.int64) for _, w in reversed(stops)]
-
-    def _judged(self, w: IntArray) -> tuple[float, tuple[int, ...]]:
-        """The objective of points, and the points, to be compared."""
-        return self.finish.objective(w), tuple(w.tolist())
 
 
 def _nearest_indices(values: FloatArray, targets: FloatArray) -> IntArray:
@@ -1005,3 +685,55 @@ def _curvature(model: Model) -> FloatArray:
     mean = weighted.sum(axis=0)
     mass = (both * e / ((1.0 + e) * (1.0 + e))).sum() + 1e-300
     return np.ascontiguousarray(patterns.T @ weighted - np.outer(mean, mean) / mass)
+
+
+def _taken(choices: Choices, indices: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The points at ``indices`` (K, t), of their shape, and what each row of them costs, (K,)."""
+    columns = np.arange(indices.shape[1])
+    return choices.values[columns, indices], choices.prices[columns, indices].sum(axis=1)
+
+
+def _improved(
+    choices: Choices, indices: IntArray, value: Callable[[IntArray], FloatArray]
+) -> IntArray:
+    """Each row (M, t) moved by its best single step while that lowers its value."""
+    t = indices.shape[1]
+    at, best = indices.copy(), value(indices)
+    steps = np.vstack([np.eye(t, dtype=np.int64), -np.eye(t, dtype=np.int64)])
+    rows = np.arange(len(at))
+    for _ in range(_MODEL_STEPS):
+        near = np.clip(at[rows, None, :] + steps, 0, choices.counts - 1)
+        values = value(near.reshape(-1, t)).reshape(len(rows), -1)
+        k = values.argmin(axis=1)
+        after = values[np.arange(len(rows)), k]
+        better = after < best[rows] - _BETTER
+        if not better.any():
+            break
+        rows, k, near, after = rows[better], k[better], near[better], after[better]
+        at[rows], best[rows] = near[np.arange(len(rows)), k], after
+    return at
+
+
+def _descend(whole: Whole, index: IntArray, nothing: IntArray, state: FloatArray) -> None:
+    """The best change of one column, or else of two, while the objective falls; all in place.
+
+    ``state`` (3,) holds objective, slope and shift of the points at ``index`` (t,); ``nothing``
+    (t,) are the indices of the points closest to 0.
+    """
+    eye = np.eye(len(index), dtype=np.int64)
+    first, second = np.triu_indices(len(index), 1)
+    pairs = np.concatenate([s * eye[first] + r * eye[second] for s in (1, -1) for r in (1, -1)])
+    improved = True
+    while improved:
+        improved = False
+        singles = np.concatenate([eye, -eye, (nothing - index) * eye])
+        for moves in (singles, pairs):
+            near = index + moves
+            inside = ((near >= 0) & (near < whole.choices.counts)).all(axis=1)
+            near = near[inside & (near != index).any(axis=1)]
+            states = np.repeat(state[None, :], len(near), axis=0)
+            judge(whole, near, states, 0.0)
+            k = int(states[:, 0].argmin()) if len(near) else 0
+            if len(near) and states[k, 0] < state[0] - _BETTER:
+                index[:], state[:], improved = near[k], states[k], True
+                break

@@ -27,7 +27,6 @@ from milpscore.search.points import (
     repaired,
     repaired_points,
 )
-from milpscore.search.risk import fast_risk_card
 from milpscore.verify import check, evaluate
 
 Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]
@@ -134,6 +133,8 @@ def _fast_card(statement: Statement) -> Card | None:
     loss = statement.loss
     if not isinstance(loss, RiskLoss) or loss.base.name != "logistic":
         return None
+    from milpscore.search.risk import fast_risk_card  # loads numba
+
     try:
         return fast_risk_card(statement).card
     except FormulationError:  # it found no card at all: the other candidates stand
