@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate._certificate import Certificate
 from milpscore.certificate.leaves import prove_by_leaves
-from milpscore.certificate.tangents import prove_by_tangents
+from milpscore.certificate.tangents import Status, prove_by_tangents
 from milpscore.core.card import Card
 from milpscore.core.design import Design, plain_label
 from milpscore.core.errors import DataError, MilpscoreError, NotApplicableError
@@ -18,8 +18,6 @@ from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of
 from milpscore.formulations.restating import restate
 from milpscore.verify import evaluate
-
-Status = Literal["proved", "refuted", "not proved", "not checked"]
 
 ROUNDING = 1e-12
 """Relative difference of two correctly summed objectives: libraries differ in a logarithm."""
@@ -231,7 +229,9 @@ def _evidence(
     certificate: Certificate, program: Program, bound: float, time_limit: float
 ) -> tuple[Status, str]:
     """What the recorded evidence proves of the bound, or a second opinion where there is none."""
-    kind, seed = certificate.evidence.get("kind"), _other_seed(certificate)
+    kind, used = certificate.evidence.get("kind"), certificate.engine.get("random_state", 0)
+    # a seed the card was not found with
+    seed = (int(used) + 1) % 2**31 if isinstance(used, int) else 1
     allowance = CLAIM_TOLERANCE * max(1.0, abs(certificate.objective))
     if kind == "leaves":
         proved, sentence = prove_by_leaves(program.statement, _list(certificate, "nodes"), bound)
@@ -239,20 +239,14 @@ def _evidence(
     if kind == "tangents":
         points = _list(certificate, "points")
         status, sentence = prove_by_tangents(program, points, bound - allowance, time_limit, seed)
-        return _status(status), sentence
+        return status, sentence
     if kind != "none":
         return "not proved", f"evidence of the kind {kind!r} is not known"
     status, sentence = second_opinion(
         program, certificate.engine, bound, allowance, time_limit, seed
     )
     reason = certificate.evidence.get("reason", "")
-    return _status(status), f"{sentence} (no evidence is recorded: {reason})"
-
-
-def _status(text: str) -> Status:
-    """The status a proof answered with."""
-    known: dict[str, Status] = {"proved": "proved", "refuted": "refuted"}
-    return known.get(text, "not proved")
+    return status, f"{sentence} (no evidence is recorded: {reason})"
 
 
 def _list(certificate: Certificate, name: str) -> list[Any]:
@@ -261,12 +255,6 @@ def _list(certificate: Certificate, name: str) -> list[Any]:
     if not isinstance(found, list):
         raise DataError(f"it holds no {name}")
     return found
-
-
-def _other_seed(certificate: Certificate) -> int:
-    """A seed the card was not found with."""
-    used = certificate.engine.get("random_state", 0)
-    return (int(used) + 1) % 2**31 if isinstance(used, int) else 1
 
 
 def _claim(certificate: Certificate, bound: Part) -> Part:
@@ -297,7 +285,7 @@ def second_opinion(
     allowance: float,
     time_limit: float,
     random_state: int,
-) -> tuple[str, str]:
+) -> tuple[Status, str]:
     """Whether solving anew proves the bound."""
     from milpscore.solvers import solve
 

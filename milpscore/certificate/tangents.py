@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from milpscore.losses import RiskLoss
 _EPS = float(np.finfo(np.float64).eps)
 _BATCH = 2**22
 """Most row scores computed at once."""
+
+Status = Literal["proved", "refuted", "not proved", "not checked"]
+"""What became of a part of a certificate."""
 
 Curve = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -195,7 +198,7 @@ def points_of_tangents(program: Program) -> list[Any]:
 
 def prove_by_tangents(
     program: Program, points: list[Any], goal: float, time_limit: float, random_state: int
-) -> tuple[str, str]:
+) -> tuple[Status, str]:
     """Whether the master of re-derived tangents proves that no card lies below ``goal``.
 
     Its solution is looked at: where the tangents underrate it, its own is added and the master

@@ -150,7 +150,7 @@ def compare(
         X, y, binner, sample_weight=sample_weight, class_weight=class_weight, positive=positive
     )
     splits = stratified_splits(design, cv, random_state)
-    seconds = Seconds.shared(time_limit, len(names), len(splits))
+    whole, fold = _shared(time_limit, len(names), len(splits))
     more = _roundings(roundings)
     run = Run(n_draws, random_state, solver, progress, dict(options or {}), proximal, more)
     rows: list[dict[str, Any]] = []
@@ -168,9 +168,9 @@ def compare(
             rows.append(no_answer(f"not stated: {error}", formulation=name, kind="exact"))
             continue
         programs[name] = program
-        family = solve_family(program, run, seconds.whole)
+        family = solve_family(program, run, whole)
         folds = folds_of(design, splits, X, binner, sample_weight)
-        held_out, failure = _cross_validate(name, chosen[name], folds, run, seconds.fold)
+        held_out, failure = _cross_validate(name, chosen[name], folds, run, fold)
         for kind in run.kinds:
             row = _row(name, kind, family, design) | held_out.get(kind, {})
             row["message"] = "; ".join(filter(None, [row["message"], failure]))
@@ -184,7 +184,7 @@ def compare(
     table = table.astype(dict.fromkeys(_COUNTS, "Int64"))
     saved = None
     if len(savings) and not run.interrupted:
-        saved = savings_table(programs, savings, seconds.whole, solver=solver, **run.options)
+        saved = savings_table(programs, savings, whole, solver=solver, **run.options)
     return Comparison(table, results, design.names, saved, programs)
 
 
@@ -307,22 +307,11 @@ class Run:
         return (*KINDS, *self.roundings, *((PROXIMAL,) if self.proximal else ()))
 
 
-@dataclass(frozen=True)
-class Seconds:
+def _shared(time_limit: float, formulations: int, folds: int) -> tuple[float, float]:
     """Seconds of solving for one formulation on all rows, and in one fold."""
-
-    whole: float
-    fold: float
-
-    @classmethod
-    def shared(cls, time_limit: float, formulations: int, folds: int) -> Seconds:
-        """The shares of a total."""
-        if isinstance(time_limit, bool) or not time_limit >= 0:
-            raise OptionError(f"time_limit must be a number of seconds >= 0, got {time_limit!r}")
-        share = time_limit / max(formulations, 1)
-        if not folds:
-            return cls(share, 0.0)
-        return cls(share * (1 - _CV_SHARE), share * _CV_SHARE / folds)
+    Options(time_limit=time_limit)  # a number of seconds
+    share = time_limit / max(formulations, 1)
+    return (share * (1 - _CV_SHARE), share * _CV_SHARE / folds) if folds else (share, 0.0)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pyomo.environ as pyo
 
 from milpscore.certificate import Certificate, certify
 from milpscore.core.card import Card
-from milpscore.core.errors import NotApplicableError, OptionError, SolverError, is_number, is_whole
+from milpscore.core.errors import NotApplicableError, OptionError, SolverError, is_whole
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination, claim_of
@@ -201,8 +201,7 @@ def pareto(
     """
     _refuse(program)
     sizes = _sizes(program, max_terms)
-    if not (is_number(time_limit) and time_limit >= 0):
-        raise OptionError(f"time_limit must be a number of seconds >= 0, got {time_limit!r}")
+    Options(time_limit=time_limit)  # a number of seconds
     started = time.perf_counter()
     programs: dict[int, Program] = {}
     results: dict[int, Result] = {}

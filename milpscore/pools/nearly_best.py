@@ -522,8 +522,7 @@ def _check_options(epsilon: float, max_cards: int, time_limit: float) -> None:
         raise OptionError(f"epsilon must be a finite number >= 0, got {epsilon!r}")
     if not is_whole(max_cards, 1):
         raise OptionError(f"max_cards must be a whole number >= 1, got {max_cards!r}")
-    if not (is_number(time_limit) and time_limit >= 0):
-        raise OptionError(f"time_limit must be a number of seconds >= 0, got {time_limit!r}")
+    Options(time_limit=time_limit)  # a number of seconds
 
 
 def _threshold(objective: float, epsilon: float) -> float:
