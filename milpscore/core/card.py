@@ -25,15 +25,19 @@ class Card:
     intercept : Fraction
         b; the card answers positive iff ``w.x >= -b``. A tie is positive. A float is read as the
         decimal it prints as.
+    scale : Fraction or None
+        Points in one unit of the score, (w.x + b) / scale, where the statement leaves it to the
+        card; None where it does not.
 
     Raises
     ------
     FormulationError
-        Where the coefficients are no vector of whole numbers.
+        Where the coefficients are no vector of whole numbers, or the scale is not above 0.
     """
 
     coefficients: IntArray
     intercept: Fraction
+    scale: Fraction | None = None
 
     def __post_init__(self) -> None:
         given = np.asarray(self.coefficients)
@@ -44,16 +48,19 @@ class Card:
             )
         object.__setattr__(self, "coefficients", np.rint(given).astype(np.int64))
         object.__setattr__(self, "intercept", as_fraction(self.intercept))
+        if self.scale is not None:
+            object.__setattr__(self, "scale", as_fraction(self.scale))
+            if self.scale <= 0:
+                raise FormulationError(f"a card's scale must be above 0, got {self.scale}")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Card):
             return NotImplemented
-        return self.intercept == other.intercept and np.array_equal(
-            self.coefficients, other.coefficients
-        )
+        same = (self.intercept, self.scale) == (other.intercept, other.scale)
+        return same and np.array_equal(self.coefficients, other.coefficients)
 
     def __hash__(self) -> int:
-        return hash((self.coefficients.tobytes(), self.intercept))
+        return hash((self.coefficients.tobytes(), self.intercept, self.scale))
 
     @property
     def threshold(self) -> Fraction:

@@ -196,7 +196,10 @@ class Program:
     def card(self) -> Card:
         """The card nearest to the model's current values."""
         w, b = self.coefficients()
-        return Card(np.rint(w).astype(np.int64), self.statement.intercept.nearest(b))
+        points = np.rint(w).astype(np.int64)
+        if self.statement.scales is not None:
+            return self.statement.with_best_intercept(points)
+        return Card(points, self.statement.intercept.nearest(b))
 
     def fill(self, card: Card) -> None:
         """Set every variable of the builder from a card, auxiliaries included."""

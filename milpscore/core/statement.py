@@ -208,6 +208,18 @@ class Requirement(Protocol):
         """What it demands, as the entry of a file of constraints."""
 
 
+@dataclass(frozen=True)
+class ScaleRange:
+    """The scales a card may have: points in one unit of the score, from ``lower`` to ``upper``."""
+
+    lower: float
+    upper: float
+
+    def allows(self, scale: Fraction | None) -> bool:
+        """Whether a card of this scale has one, and within the range."""
+        return scale is not None and self.lower <= scale <= self.upper
+
+
 @dataclass(frozen=True, eq=False)
 class Statement:
     """min mean weighted loss + penalties over the integer cards allowed."""
@@ -230,6 +242,19 @@ class Statement:
         """Raw rows and columns, (n, p)."""
         return self.design.shape
 
+    @property
+    def scales(self) -> ScaleRange | None:
+        """The scales a card may choose from; None where the loss has its own, or none."""
+        scale = getattr(self.loss, "scale", None)
+        return scale if isinstance(scale, ScaleRange) else None
+
+    def loss_of(self, card: Card) -> Loss:
+        """The loss at a card's own scale, where the statement leaves that to the card."""
+        if self.scales is None:
+            return self.loss
+        assert card.scale is not None, "a card without a scale: see `violations`"
+        return self.loss.at(float(card.scale))  # type: ignore[attr-defined,no-any-return]
+
     def penalty(self, w: Any) -> float:
         """Sum of the penalties of coefficients w (real or whole)."""
         return sum(term.value(w) for term in self.penalties)
@@ -239,7 +264,7 @@ class Statement:
         return self.with_best_intercept(np.zeros(self.design.shape[1], dtype=np.int64))
 
     def with_best_intercept(self, w: IntArray) -> Card:
-        """The card of whole coefficients w, shape (p,), with the best intercept allowed.
+        """The card of whole coefficients w, shape (p,), with the best intercept and scale allowed.
 
         Limits on errors are kept where an intercept that keeps them was found.
         """
@@ -294,6 +319,12 @@ class Statement:
                 f"intercept {card.intercept} is not an allowed {self.intercept.kind} value in "
                 f"[{self.intercept.lower}, {self.intercept.upper}]"
             )
+        scales = self.scales
+        if scales is None and card.scale is not None:
+            broken.append(f"the card has a scale of {card.scale} where none is asked for")
+        if scales is not None and not scales.allows(card.scale):
+            given = "no scale" if card.scale is None else f"scale {float(card.scale):g}"
+            broken.append(f"{given} where one in [{scales.lower:g}, {scales.upper:g}] is needed")
         broken += [text for each in self.constraints if (text := each.violation(self, card))]
         return tuple(broken)
 
@@ -304,22 +335,44 @@ _MOST_RUNS = 8
 
 def best_card(statement: Statement, w: IntArray, totals: Totals) -> Card:
     """The card of whole coefficients w with the best intercept the limits on errors allow."""
-    design, rule = statement.design, statement.intercept
+    rule = statement.intercept
     limits = [each for each in statement.constraints if each.limits_answers]
-    free = statement.loss.best_intercept(totals, design.y, design.weight, rule)
-    first = Card(w, free)
+    first = _fitted(statement, w, totals, rule)
     if not any(limit.violation(statement, first) for limit in limits):
         return first
     best, least = first, np.inf
-    for allowed in _near(_runs(statement, totals, limits), free):
-        b = statement.loss.best_intercept(totals, design.y, design.weight, allowed)
-        card = Card(w, b)
+    for allowed in _near(_runs(statement, totals, limits), first.intercept):
+        card = _fitted(statement, w, totals, allowed)
         if any(limit.violation(statement, card) for limit in limits):
             continue  # a total on no grid may be too close to the threshold to tell
-        lost = _mean_loss(statement, totals, b)
+        lost = _mean_loss(statement, totals, card)
         if lost < least:
             best, least = card, lost
     return best
+
+
+def _fitted(statement: Statement, w: IntArray, totals: Totals, rule: InterceptRule) -> Card:
+    """The card of whole coefficients w with the best intercept of a rule, and the best scale."""
+    design, scales, loss = statement.design, statement.scales, statement.loss
+    if scales is None:
+        return Card(w, loss.best_intercept(totals, design.y, design.weight, rule))
+    values = _floats(totals).values[:, None]
+    lines = loss.best_lines(values, design.y, design.weight, rule)  # type: ignore[attr-defined]
+    return scaled_card(statement, w, float(lines.slopes[0]), float(lines.intercepts[0]), rule)
+
+
+def scaled_card(
+    statement: Statement,
+    w: IntArray,
+    slope: float,
+    intercept: float,
+    rule: InterceptRule | None = None,
+) -> Card:
+    """The card of risks link(slope * w.x + intercept), its scale and intercept in points."""
+    assert statement.scales is not None
+    scale = min(max(1.0 / slope, statement.scales.lower), statement.scales.upper)
+    rule = statement.intercept if rule is None else rule
+    return Card(w, rule.nearest(intercept * scale), Fraction(scale))
 
 
 def best_losses(
@@ -342,17 +395,22 @@ def best_losses(
         card = statement.with_best_intercept(points[k])
         if not any(limit.violation(statement, card) for limit in limits):
             merged = FloatTotals(totals[:, k], 0.0)
-            mean = statement.loss.rows(merged, card.intercept, rows.y) @ rows.weight
+            mean = statement.loss_of(card).rows(merged, card.intercept, rows.y) @ rows.weight
             limited[k] = float(mean) / float(rows.weight.sum())
     return limited
 
 
-def _mean_loss(statement: Statement, totals: Totals, b: Fraction) -> float:
+def _floats(totals: Totals) -> FloatTotals:
+    """Totals in floating point."""
+    if isinstance(totals, GridTotals):
+        return FloatTotals(totals.counts.astype(np.float64) * float(totals.unit), 0.0)
+    return totals
+
+
+def _mean_loss(statement: Statement, totals: Totals, card: Card) -> float:
     """Mean weighted loss over the raw rows, in floating point."""
     design = statement.design
-    if isinstance(totals, GridTotals):
-        totals = FloatTotals(totals.counts.astype(np.float64) * float(totals.unit), 0.0)
-    rows = statement.loss.rows(totals, b, design.y)
+    rows = statement.loss_of(card).rows(_floats(totals), card.intercept, design.y)
     return float(rows @ design.weight) / float(design.weight.sum())
 
 

@@ -11,10 +11,11 @@ from typing import Any, Literal
 import numpy as np
 import pyomo.environ as pyo
 
+from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
-from milpscore.core.statement import InterceptRule, ProxPenalty, SmoothLoss, Statement
+from milpscore.core.statement import InterceptRule, ProxPenalty, ScaleRange, SmoothLoss, Statement
 from milpscore.formulations.building import (
     LEAST,
     MOST,
@@ -22,6 +23,7 @@ from milpscore.formulations.building import (
     Constraints,
     IntegerKind,
     PerColumn,
+    Ranges,
     allowed,
     applied,
     as_design,
@@ -37,6 +39,9 @@ from milpscore.penalties.ramps import IntegerFacets, PointPenalty
 
 PENALTIES = ("none", "l1", "l2", "facets", "eye")
 
+_STEEPEST, _FLATTEST = 20.0, 1e-3
+"""Of free scales: what one point adds to the score, what all points together add at most."""
+
 
 @builder
 def risk_score(
@@ -44,7 +49,7 @@ def risk_score(
     y: Any = None,
     *,
     loss: str | SmoothLoss = "logistic",
-    scale: float = 1.0,
+    scale: float | Literal["auto"] | Sequence[float] = 1.0,
     coef_min: PerColumn = LEAST,
     coef_max: PerColumn = MOST,
     coef_sets: Mapping[str, Sequence[int]] | None = None,
@@ -53,7 +58,7 @@ def risk_score(
     penalty: Literal["none", "l1", "l2", "facets", "eye"] = "none",
     lam: float = 0.0,
     expert: Any = None,
-    intercept: IntegerKind = "integer",
+    intercept: IntegerKind | None = None,
     intercept_bounds: Sequence[float] | None = None,
     constraints: Constraints = (),
     sample_weight: Any = None,
@@ -79,8 +84,11 @@ def risk_score(
     ----------
     loss : str or SmoothLoss
         "logistic", "squared" or "squared_hinge" of the classes -1/+1; "poisson" of 0/1.
-    scale : float
-        Points in one unit of the score, > 0; fixed: what is proved is proved for this scale.
+    scale : float, "auto" or (float, float)
+        Points in one unit of the score, sigma above, > 0. With a number it is fixed, and what is
+        proved is proved at this scale. "auto" minimises over it too, within a finite range that
+        follows from the data (see Notes), and what is proved holds whatever the scale; a pair of
+        numbers is that range.
     penalty : {"none", "l1", "l2", "facets", "eye"}
         Omega: the sum of sizes, half the sum of squares, Facets' integer form (w^2 + \|w\|) / 2,
         or EYE of the ``expert``'s features.
@@ -88,9 +96,17 @@ def risk_score(
         Its weight.
     expert : names, mapping or array
         As in :func:`eye`; for ``penalty="eye"`` only.
+    intercept : {"integer", "zero", "real"}, optional
+        Default: "integer" at a fixed scale, "real" where the scale is free, which takes no integer.
 
     Notes
     -----
+    The range of a free scale: at its lower end one point moves the score by 20 or more across the
+    narrowest column, at its upper end no two rows' scores differ by more than 0.001, whatever the
+    card. Where totals part the classes the loss falls to 0 as the scale does; the range makes the
+    best card well defined. Points (2 w, 2 b) at a scale of 2 sigma are the same risks as (w, b) at
+    sigma: the answer's points have no common divisor where the ranges allow that.
+
     Without integrality ``penalty="l2"`` charges the chords of w^2/2 between whole points, which is
     more than ridge does and a better bound. The model has no tangents of the loss until a solver
     adds them, so ``size`` lacks the intercept before.
@@ -100,15 +116,21 @@ def risk_score(
     """
     design = as_design(X, y, sample_weight, class_weight, positive)
     check_non_negative(l0_penalty=l0_penalty, lam=lam)
-    check_positive(scale=scale)
     ranges = allowed(design, coef_min, coef_max, coef_sets, max_terms)
     # no row of the data is one of the program's: only the points and their curves are
     curved = 2 * sum(ranges.reach) if penalty in ("l2", "facets") else 0
     refuse_if_too_large("risk_score", 0, design.shape[1], 8 * design.shape[1] + curved)
-    risk = RiskLoss(smooth_loss(loss), float(scale))
+    totals = ranges.totals(design.merged.X)
+    risk = RiskLoss(smooth_loss(loss), _scale(scale, design, ranges, totals))
     if risk.base.task == "multinomial":
         raise FormulationError("a risk score tells two classes apart: choose another loss")
-    totals = ranges.totals(design.merged.X)
+    fixed = not isinstance(risk.scale, ScaleRange)
+    if intercept is None:
+        intercept = "integer" if fixed else "real"
+    if intercept == "integer" and not fixed:
+        raise FormulationError(
+            "intercept='integer' needs a fixed scale: give scale=1.0, or take intercept='real'"
+        )
     statement = Statement(
         formulation="risk_score",
         design=design,
@@ -167,10 +189,51 @@ def _intercept_rule(
     """
     rows, (smallest, largest) = design.merged, totals
     far = InterceptRule("real", Fraction(-(10**6)), Fraction(10**6), None)
-    best, _ = loss.best_intercepts(np.zeros((len(rows.y), 1)), rows.y, rows.weight, far)
-    lower = float(best[0]) - float(largest.max(initial=0.0))
-    upper = float(best[0]) - float(smallest.min(initial=0.0))
+    scales = loss.scale if isinstance(loss.scale, ScaleRange) else ScaleRange(1.0, 1.0)
+    at_one = loss.at(1.0) if isinstance(loss.scale, ScaleRange) else loss
+    best, _ = at_one.best_intercepts(np.zeros((len(rows.y), 1)), rows.y, rows.weight, far)
+    middle = float(best[0])
+    ends = middle * scales.lower, middle * scales.upper
+    lower = min(ends) - float(largest.max(initial=0.0))
+    upper = max(ends) - float(smallest.min(initial=0.0))
     return intercept_rule(kind, bounds, lower, upper)
+
+
+def _scale(
+    given: Any, design: Design, ranges: Ranges, totals: tuple[FloatArray, FloatArray]
+) -> float | ScaleRange:
+    """The fixed scale, or the scales a card may have."""
+    if isinstance(given, str) and given == "auto":
+        widths = np.ptp(design.merged.X[:, np.array(ranges.reach) > 0], axis=0)
+        narrowest = float(widths[widths > 0].min(initial=math.inf))
+        span = float(totals[1].max(initial=0.0) - totals[0].min(initial=0.0))
+        if not math.isfinite(narrowest) or span <= 0:
+            return ScaleRange(1.0, 1.0)  # no points move any score
+        return ScaleRange(
+            10.0 ** math.floor(math.log10(narrowest / _STEEPEST)),
+            10.0 ** math.ceil(math.log10(span / _FLATTEST)),
+        )
+    if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
+        low, high = given
+        check_positive(scale=low)
+        check_positive(scale=high)
+        if low > high:
+            raise FormulationError(f"scale={given!r}: give the smaller number first")
+        return ScaleRange(float(low), float(high))
+    if isinstance(given, str):
+        raise FormulationError(f"scale must be a number > 0, 'auto' or a pair, got {given!r}")
+    check_positive(scale=given)
+    return float(given)
+
+
+def _coprime(statement: Statement, card: Card) -> Card:
+    """The card with its points, intercept and scale over their common divisor, where allowed."""
+    divisor = int(np.gcd.reduce(card.coefficients)) if card.nonzeros else 1
+    if divisor <= 1 or card.scale is None:
+        return card
+    smaller = Card(card.coefficients // divisor, card.intercept / divisor, card.scale / divisor)
+    cheaper = statement.penalty(smaller.coefficients) <= statement.penalty(card.coefficients)
+    return smaller if cheaper and not statement.violations(smaller) else card
 
 
 def _program(statement: Statement) -> Program:
@@ -182,11 +245,17 @@ def _program(statement: Statement) -> Program:
     model.add_points()
     terms = model.add_terms()
     model.add_intercept()
+    options: dict[str, Any] = {}
+    if (scales := statement.scales) is not None:
+        model.variable(
+            "scale", lambda card: float(card.scale or 0), bounds=(scales.lower, scales.upper)
+        )
+        options["simplify"] = _coprime
     # no loss is negative
     model.variable("eta", lambda card: mean_loss(statement, card)[0], bounds=(0, None))
     m.cuts = pyo.ConstraintList()
     m.loss = pyo.Expression(expr=1.0 * m.eta)
-    return model.program(terms + _penalty_term(model))
+    return model.program(terms + _penalty_term(model), **options)
 
 
 def _reach_every_cut(

@@ -13,8 +13,9 @@ import numpy as np
 
 from milpscore.core.card import FloatTotals, GridTotals, Totals
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import OptionError
-from milpscore.core.statement import InterceptRule, LossTask, SmoothLoss
+from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.statement import InterceptRule, LossTask, ScaleRange, SmoothLoss
+from milpscore.losses.lines import Lines, Rows, best_lines
 from milpscore.losses.registry import EXACT_ONLY, LINKS, LOSSES
 
 _STEPS = 60
@@ -592,17 +593,37 @@ class RiskLoss:
     ----------
     base : SmoothLoss
         Logistic, squared, ... of y in {-1, 1}; a loss of counts reads 0 and 1.
-    scale : float
-        Points in one unit of the score: a risk is 1 / (1 + exp(-(w.x + b) / scale)).
+    scale : float or ScaleRange
+        Points in one unit of the score: a risk is 1 / (1 + exp(-(w.x + b) / scale)). Of a range
+        each card chooses its own, and :meth:`at` gives the loss of one of them.
     """
 
     base: SmoothLoss
-    scale: float = 1.0
+    scale: float | ScaleRange = 1.0
 
     @property
     def name(self) -> str:
         """The base loss's name."""
         return self.base.name
+
+    def at(self, scale: float) -> RiskLoss:
+        """The loss at one scale."""
+        return RiskLoss(self.base, scale)
+
+    @property
+    def fixed(self) -> float:
+        """The scale, where it is not left to the card.
+
+        Raises
+        ------
+        NotApplicableError
+        """
+        if isinstance(self.scale, ScaleRange):
+            raise NotApplicableError(
+                "this works at one scale only, and the statement leaves the scale to the card: "
+                "give scale=1.0, or another number"
+            )
+        return self.scale
 
     def answers(self, y: IntArray) -> FloatArray:
         """The classes -1/+1 as the base loss reads them."""
@@ -611,7 +632,7 @@ class RiskLoss:
 
     def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
         """Row losses in floating point, shape (n,)."""
-        z = (totals.values + float(intercept)) / self.scale
+        z = (totals.values + float(intercept)) / self.fixed
         return self.base.value(z, self.answers(y))
 
     def best_intercept(
@@ -630,19 +651,31 @@ class RiskLoss:
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> tuple[FloatArray, FloatArray]:
         """(intercepts, mean losses), both of shape (V,), for totals of shape (n, V)."""
-        share = weight / weight.sum()
+        if isinstance(self.scale, ScaleRange):
+            lines = self.best_lines(totals, y, weight, allowed)
+            return lines.intercepts / lines.slopes, lines.losses
+        scale, share = self.scale, weight / weight.sum()
         answers = np.broadcast_to(self.answers(y)[:, None], totals.shape)
 
         def mean(b: FloatArray) -> FloatArray:
-            return np.asarray(share @ self.base.value((totals + b) / self.scale, answers))
+            return np.asarray(share @ self.base.value((totals + b) / scale, answers))
 
         return _stepped(self._minimisers(totals, answers, share, allowed), allowed, mean)
+
+    def best_lines(
+        self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
+    ) -> Lines:
+        """Slopes, intercepts of the score and mean losses, for totals of shape (n, V)."""
+        assert isinstance(self.scale, ScaleRange)
+        rows = Rows(self.base, (weight / weight.sum())[:, None], self.answers(y)[:, None])
+        slopes = 1.0 / self.scale.upper, 1.0 / self.scale.lower
+        return best_lines(rows, totals, slopes, (float(allowed.lower), float(allowed.upper)))
 
     def _minimisers(
         self, totals: FloatArray, answers: FloatArray, share: FloatArray, allowed: InterceptRule
     ) -> FloatArray:
         """Newton's method in a shrinking bracket, all columns at once: the slope never falls."""
-        columns = totals.shape[1]
+        columns, scale = totals.shape[1], self.fixed
         lower = np.full(columns, float(allowed.lower))
         upper = np.full(columns, float(allowed.upper))
         b = np.clip(-(share @ totals), lower, upper)
@@ -650,14 +683,14 @@ class RiskLoss:
         for _ in range(_NEWTON_STEPS):
             at, low, high = b[open_], lower[open_], upper[open_]
             given = answers[:, open_]
-            z = (totals[:, open_] + at) / self.scale
+            z = (totals[:, open_] + at) / scale
             rows = self.base.gradient(z, given)
             slope, size = share @ rows, share @ np.abs(rows)
             bend = share @ self.base.hessian(z, given)
             rising = slope > 0
             high, low = np.where(rising, at, high), np.where(rising, low, at)
             with np.errstate(divide="ignore", invalid="ignore"):
-                moved = at - self.scale * slope / bend
+                moved = at - scale * slope / bend
             inside = (moved > low) & (moved < high)
             settled = (np.abs(slope) <= _NEWTON_TOLERANCE * size) | (
                 high - low <= 1e-14 * (1.0 + np.abs(at))

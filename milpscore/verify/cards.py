@@ -74,11 +74,12 @@ def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
     design = statement.design
     totals = card_totals(design.X, design.step, card)
     weight = design.weight
-    if isinstance(totals, GridTotals) and not hasattr(statement.loss, "exact_rows"):
+    loss = statement.loss_of(card)
+    if isinstance(totals, GridTotals) and not hasattr(loss, "exact_rows"):
         # a logarithm or an exponential has no exact value: the scores are exact, the loss is not
         totals = FloatTotals(totals.counts.astype(np.float64) * float(totals.unit), 0.0)
     if isinstance(totals, GridTotals):
-        counts, unit = statement.loss.exact_rows(totals, card.intercept, design.y)
+        counts, unit = loss.exact_rows(totals, card.intercept, design.y)
         if np.array_equal(weight, np.rint(weight)):
             share = Fraction(
                 sum(int(k) * int(s) for k, s in zip(*_grouped(counts, weight), strict=True)),
@@ -87,7 +88,7 @@ def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
             return float(share * unit), True
         rows: FloatArray = counts.astype(np.float64) * float(unit)
         return math.fsum(rows * weight) / math.fsum(weight), True
-    rows = statement.loss.rows(totals, card.intercept, design.y)
+    rows = loss.rows(totals, card.intercept, design.y)
     return math.fsum(rows * weight) / math.fsum(weight), False
 
 
@@ -111,7 +112,8 @@ def evaluate(statement: Statement, card: Card) -> Evaluation:
     Evaluation
     """
     violations = statement.violations(card)
-    if len(card.coefficients) != statement.design.shape[1]:
+    unscaled = statement.scales is not None and card.scale is None
+    if unscaled or len(card.coefficients) != statement.design.shape[1]:
         nan = float("nan")
         return Evaluation(nan, nan, nan, violations, exact=False)
     loss, exact = mean_loss(statement, card)

@@ -13,6 +13,7 @@ from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.jit import compiled, inner
 from milpscore.core.statement import Statement
+from milpscore.losses.lines import Lines, Rows, best_lines
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -53,6 +54,10 @@ class Arrays:
     ----------
     X : ndarray of shape (n, p)
         Distinct (x, y) rows over the loss's scale, column by column in memory.
+    slopes : (float, float)
+        What X w is multiplied by: a range where the scale is left to the card, (1, 1) elsewhere.
+        Intercepts are those of the score then (not in points), and lie in ``offset`` + slope *
+        [``b_lower``, ``b_upper``].
     y, share : ndarrays of shape (n,)
         Answers as the loss reads them; weights that sum to 1.
     points, table : ndarrays of shape (p, K)
@@ -73,13 +78,16 @@ class Arrays:
         self.penalty = getattr(lam, "base", lam)
         self.separable = self.penalty is None or bool(self.penalty.separable)
         self.l0 = float(weights["l0_penalty"].lam) if "l0_penalty" in weights else 0.0
-        self.unit = 1.0 / risk.scale
-        rule = statement.intercept
-        self.b_step = None if rule.step is None else float(rule.step)
+        scales, rule = statement.scales, statement.intercept
+        self.scaled = scales is not None
+        self.slopes = (1.0, 1.0) if scales is None else (1.0 / scales.upper, 1.0 / scales.lower)
+        self.unit = 1.0 if self.scaled else 1.0 / risk.scale
+        self.b_step = None if rule.step is None or self.scaled else float(rule.step)
         self.b_lower, self.b_upper = (
             float(rule.nearest(rule.lower)),
             float(rule.nearest(rule.upper)),
         )
+        self.offset = 0.0
         rows = statement.design.merged
         self.y = np.asarray(risk.answers(rows.y), dtype=np.float64)
         self.share = rows.weight / math.fsum(rows.weight)
@@ -128,8 +136,14 @@ class Arrays:
         self.most = np.abs(self.points).max(axis=1)
         # no allowed card scores any row beyond +-reach: its largest terms and the intercept
         reach = np.sort(np.abs(self.X) * self.most, axis=1)[:, self.p - self.terms :]
-        intercept = max(abs(self.b_lower), abs(self.b_upper)) * self.unit
-        self.reach = float(reach.sum(axis=1).max()) + intercept
+        self.reach = float(reach.sum(axis=1).max())
+        if not self.scaled:
+            self.reach += max(abs(self.b_lower), abs(self.b_upper)) * self.unit
+        elif self.statement.intercept.kind != "zero":
+            # the best intercept leaves some score at or above the best constant one, and some at
+            # or below it: whatever the slope, no score of it lies farther away than the totals do
+            best = self.lines(np.zeros((self.n, 1)), self.y, self.share)
+            self.offset, self.b_lower, self.b_upper = best[1][0], -self.reach, self.reach
         # a sum of n products, each a few roundings; doubled for the second order
         self.gamma = 2.0 * (self.n + self.p + 64) * _EPS
         charged = float(np.abs(self.table).max(axis=1, initial=0.0).sum()) + self.l0 * self.p
@@ -159,11 +173,44 @@ class Arrays:
         """X'u, shape (p,)."""
         return np.asarray(self._transposed @ u)
 
-    def objective(self, w: IntArray, b: float) -> float:
+    def lines(self, totals: FloatArray, y: FloatArray, share: FloatArray) -> Lines:
+        """The best slopes and intercepts of the score for totals of shape (n, V)."""
+        ends = (-math.inf, math.inf)
+        if self.statement.intercept.kind == "zero":
+            ends = (0.0, 0.0)
+        return best_lines(Rows(self.loss, share[:, None], y[:, None]), totals, self.slopes, ends)
+
+    def intercepts(self, s: float, low: float, high: float) -> tuple[float, float]:
+        """The ends of a node's range of intercepts at slope s."""
+        return self.offset + s * low, self.offset + s * high
+
+    def objective(self, w: IntArray, b: float, s: float = 1.0) -> float:
         """A card's objective, summed without rounding error of its own."""
-        rows = self.share * self.loss.value(self._scores(w, b), self.y)
+        rows = self.share * self.loss.value(self._scores(w, b, s), self.y)
         total = math.fsum(rows) if np.isfinite(rows).all() else math.inf
         return total + self.l0 * int(np.count_nonzero(w)) + self.penalised(w)
+
+    def line_slack(self, w: IntArray, b: float, s: float) -> float:
+        """How far below a card's objective any other slope and intercept can be: by its gradient.
+
+        The loss is convex in both, so that it nowhere falls faster than its gradient says.
+        """
+        totals = self.X @ w.astype(np.float64)
+        z = s * totals + b
+        value, u = self.loss.value(z, self.y), self.share * self.loss.gradient(z, self.y)
+        low, high = self.intercepts(self.slopes[1], self.b_lower, self.b_upper)
+        far = (
+            max(abs(low), abs(high), abs(self.offset)),
+            self.slopes[1] * float(np.abs(totals).max()),
+        )
+        g_b, g_s = math.fsum(u), math.fsum(u * totals)
+        room_b = max(high - b, 0.0) if g_b < 0 else max(b - low, 0.0)
+        room_s = self.slopes[1] - s if g_s < 0 else s - self.slopes[0]
+        held = self.statement.intercept.kind == "zero"
+        rounding = self.gamma * (
+            float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * sum(far)
+        )
+        return float((0.0 if held else abs(g_b) * room_b) + abs(g_s) * room_s + rounding)
 
     def intercept_slack(self, w: IntArray, b: float) -> float:
         """How far below a card's objective any other intercept can be: by its slope in b."""
@@ -175,9 +222,9 @@ class Arrays:
         rounding = self.gamma * float(self.share @ np.abs(self.loss.value(z, self.y)))
         return float(abs(slope) * room + 2.0 * error * (self.b_upper - self.b_lower) + rounding)
 
-    def _scores(self, w: IntArray, b: float) -> FloatArray:
+    def _scores(self, w: IntArray, b: float, s: float = 1.0) -> FloatArray:
         """The rows' scores (w.x + b) / scale."""
-        return np.asarray(self.X @ w.astype(np.float64) + b * self.unit)
+        return np.asarray(s * (self.X @ w.astype(np.float64)) + b * self.unit)
 
     def penalised(self, w: FloatArray | IntArray) -> float:
         """The penalty of w, 0 without one."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.core.statement import scaled_card
 from milpscore.search import coordinate_descent
 from milpscore.search.points import repaired
 from milpscore.solvers.tree.arrays import Arrays, Choices, hull_cost, new_hulls, solve_model
@@ -40,9 +41,11 @@ class Node:
     """Decisions, box, bound, and what the node's parts start from.
 
     The line says: every card (v, b) has loss + (a penalty that is not a sum) >= ``constant`` +
-    ``slope``.v + ``slope_b`` b, everywhere and not only in this node. ``lo`` and ``hi`` are
-    positions among the choices, ``primal`` is the relaxation's value at (w, b), and ``mu`` the
-    multiplier of the limit on terms.
+    (``s`` ``slope`` + ``fixed``).v + ``slope_b`` b at every slope s (1 where the scale is fixed) of
+    at most ``s_hi`` as the line was drawn, and not only in this node. It is linear in s, so the
+    least of it over some cards is concave: over a range of slopes it is least at an end. ``lo`` and
+    ``hi`` are positions among the choices, ``primal`` is the relaxation's value at (w, b, s), and
+    ``mu`` the multiplier of the limit on terms.
     """
 
     status: NDArray[np.int8]
@@ -53,6 +56,10 @@ class Node:
     w: FloatArray
     b: float
     slope: FloatArray
+    fixed: FloatArray | float = 0.0
+    s: float = 1.0
+    s_lo: float = 1.0
+    s_hi: float = 1.0
     slope_b: float = 0.0
     constant: float = -math.inf
     bound: float = -math.inf
@@ -63,6 +70,7 @@ class Node:
     def root(cls, arrays: Arrays) -> Node:
         """Nothing decided but what the ranges decide, and no line yet."""
         status = np.where(arrays.zero < 0, IN, np.where(arrays.hi == 0, OUT, OPEN))
+        s_lo, s_hi = arrays.slopes
         return cls(
             status.astype(np.int8),
             np.zeros(arrays.p, np.int64),
@@ -72,6 +80,9 @@ class Node:
             np.zeros(arrays.p),
             min(max(0.0, arrays.b_lower), arrays.b_upper),
             np.zeros(arrays.p),
+            s=min(max(1.0, s_lo), s_hi),
+            s_lo=s_lo,
+            s_hi=s_hi,
         )
 
     @property
@@ -90,10 +101,47 @@ class Node:
         )
 
     def project(self, arrays: Arrays) -> None:
-        """Move w and b into the box."""
+        """Move w, s and b into the box."""
         at = np.arange(arrays.p)
         np.clip(self.w, arrays.points[at, self.lo], arrays.points[at, self.hi], out=self.w)
-        self.b = min(max(self.b, self.b_lo), self.b_hi)
+        self.s = min(max(self.s, self.s_lo), self.s_hi)
+        low, high = arrays.intercepts(self.s, self.b_lo, self.b_hi)
+        self.b = min(max(self.b, low), high)
+
+
+class _Price(NamedTuple):
+    """A line at one slope: its least value, each choice's cost, and what of it is counted there.
+
+    ``least`` (p,) is each feature's cheapest choice, ``next_`` the cheapest one not counted.
+    """
+
+    bound: float
+    cost: FloatArray
+    least: FloatArray
+    counted: FloatArray
+    next_: float
+
+
+def _narrow(node: Node, at_low: float, at_high: float, cutoff: float) -> bool:
+    """Cut off slopes at which a line's bounds rule out every card; whether that went far.
+
+    The bound is concave in the slope, so between the ends it lies above the chord.
+    """
+    width = node.s_hi - node.s_lo
+    share = (max(at_low, at_high) - cutoff) / abs(at_low - at_high) * (1.0 - 1e-9)
+    if not share > 0.0:
+        return False
+    if at_low > at_high:
+        node.s_lo = min(node.s_lo + share * width, node.s_hi)
+    else:
+        node.s_hi = max(node.s_hi - share * width, node.s_lo)
+    return share > 0.1 and node.s_lo < node.s_hi
+
+
+def _either(first: Any, second: Any) -> Any:
+    """What two ends of a range of slopes agree on: (out, in, kept by either)."""
+    out = first[0] & second[0]
+    return out, first[1] & second[1] & ~out, first[2] | second[2]
 
 
 class Relaxation:
@@ -137,43 +185,64 @@ class Relaxation:
             if free <= 0:  # every term is used up: what is undecided is out
                 rest = node.status == OPEN
                 node.status[rest], node.lo[rest], node.hi[rest] = OUT, a.zero[rest], a.zero[rest]
-            inside, undecided = node.status == IN, node.status == OPEN
-            place, zero = a.places, a.is_zero & undecided
-            allowed = (place >= node.lo) & (place <= node.hi)
-            cost = np.where(allowed, node.slope * a.values + a.charges, np.inf)
-            # an undecided feature at 0 costs nothing; it is a term at its other choices
-            self._least = least = np.where(zero, np.inf, cost).min(axis=0)
-            # at best the `free` cheapest undecided features become terms: the `last` of them
-            # counts (0 where a place stays free), and `next_` would take a place that gets free
-            cheapest = np.sort(np.minimum(least[undecided], 0.0))
-            last = float(cheapest[free - 1]) if 0 < free <= len(cheapest) else 0.0
-            next_ = float(cheapest[free]) if 0 < free < len(cheapest) else 0.0
-            ends = node.slope_b * node.b_lo, node.slope_b * node.b_hi
-            terms = float(least[inside].sum()) + float(cheapest[: max(free, 0)].sum())
-            bound = node.constant + min(ends) + terms
+            undecided = node.status == OPEN
+            zero = a.is_zero & undecided
+            # concave in the slope: a range of slopes is bounded by its ends
+            ends = (node.s_lo,) if node.s_lo == node.s_hi else (node.s_lo, node.s_hi)
+            prices = [self._price(node, s, free, zero) for s in ends]
+            bound = min(price.bound for price in prices)
             if not math.isfinite(bound):
                 return True
             node.bound = max(node.bound, bound)
             if node.bound >= cutoff:
                 return False
-            room = (cutoff - bound) * (1.0 + 1e-9)
-            counted = np.where(inside, least, np.minimum(least, last))
-            out = undecided & (least - counted >= room)
-            enters = undecided & ~out & (least <= last) & (min(next_, 0.0) - least >= room)
+            narrower = len(ends) > 1 and _narrow(node, prices[0].bound, prices[1].bound, cutoff)
+            told = [self._told(price, undecided, zero, cutoff) for price in prices]
+            out, enters, kept = told[0] if len(told) == 1 else _either(*told)
             node.status[out], node.status[enters] = OUT, IN
-            kept = (cost - counted < room) & ~out | zero & ~enters
-            lo, hi = kept.argmax(axis=0), len(place) - 1 - kept[::-1].argmax(axis=0)
+            lo, hi = kept.argmax(axis=0), len(a.places) - 1 - kept[::-1].argmax(axis=0)
             fixed = node.status == OUT
             lo[fixed], hi[fixed] = a.zero[fixed], a.zero[fixed]
             changed = bool((out | enters | (lo != node.lo) | (hi != node.hi)).any())
             node.lo, node.hi = lo, hi
-            self._tighten_intercept(node, room)
-            if not changed:
+            if len(ends) == 1:
+                self._tighten_intercept(node, (cutoff - bound) * (1.0 + 1e-9))
+            if not changed and not narrower:
                 return True
             if node.sure > a.terms:
                 # more features than allowed must be in: nothing here beats the cutoff
                 node.bound = max(node.bound, cutoff)
                 return False
+
+    def _price(self, node: Node, s: float, free: int, zero: BoolArray) -> _Price:
+        """What the node's line says at one slope: of all its cards, and of each choice."""
+        a, inside, undecided = self.arrays, node.status == IN, node.status == OPEN
+        allowed = (a.places >= node.lo) & (a.places <= node.hi)
+        slope = node.slope if s == 1.0 else s * node.slope
+        cost = np.where(allowed, (slope + node.fixed) * a.values + a.charges, np.inf)
+        # an undecided feature at 0 costs nothing; it is a term at its other choices
+        least = np.where(zero, np.inf, cost).min(axis=0)
+        # at best the `free` cheapest undecided features become terms: the `last` of them
+        # counts (0 where a place stays free), and `next_` would take a place that gets free
+        cheapest = np.sort(np.minimum(least[undecided], 0.0))
+        last = float(cheapest[free - 1]) if 0 < free <= len(cheapest) else 0.0
+        next_ = float(cheapest[free]) if 0 < free < len(cheapest) else 0.0
+        low, high = a.intercepts(s, node.b_lo, node.b_hi)
+        terms = float(least[inside].sum()) + float(cheapest[: max(free, 0)].sum())
+        bound = node.constant + min(node.slope_b * low, node.slope_b * high) + terms
+        self._least = least
+        return _Price(bound, cost, least, np.where(inside, least, np.minimum(least, last)), next_)
+
+    def _told(self, price: _Price, undecided: BoolArray, zero: BoolArray, cutoff: float) -> Any:
+        """(features out, features in, choices kept) by what a line says at one slope."""
+        room = (cutoff - price.bound) * (1.0 + 1e-9)
+        if room <= 0.0:
+            nothing = np.zeros_like(price.cost, np.bool_)
+            return undecided, undecided, nothing
+        least, counted = price.least, price.counted
+        out = undecided & (least - counted >= room)
+        enters = undecided & ~out & (least <= counted) & (min(price.next_, 0.0) - least >= room)
+        return out, enters, (price.cost - counted < room) & ~out | zero & ~enters
 
     def _tighten_intercept(self, node: Node, room: float) -> None:
         """Move the intercept's farther end in to where the line stays within ``room``."""
@@ -194,19 +263,20 @@ class Relaxation:
         """Newton steps on the rows merged by the active columns."""
         a, columns = self.arrays, rows.columns
         model = _Model(self, node, rows)
-        w, b, mu = node.w[columns].copy(), node.b, node.mu
-        z = rows.scores(w, b)
+        w, b, s, mu = node.w[columns].copy(), node.b, node.s, node.mu
+        z = rows.scores(w, b, s)
         value = model.value(z, w)
         careful = False
         for _ in range(_NEWTON):
             if not math.isfinite(value):
                 break
-            new_w, new_b, mu = model.minimise(rows.slopes(z, careful), w, b, mu)
+            new_w, new_b, new_s, mu = model.minimise(rows.slopes(z, careful), w, b, s, mu)
             here = model.cost(w, mu)[0] + value
             t = 1.0
             for _ in range(_BACKTRACK):
                 try_w, try_b = w + t * (new_w - w), b + t * (new_b - b)
-                try_z = rows.scores(try_w, try_b)
+                try_s = s + t * (new_s - s)
+                try_z = rows.scores(try_w, try_b, try_s)
                 try_value = model.value(try_z, try_w)
                 cost, used = model.cost(try_w, mu)
                 gain = here - cost - try_value
@@ -219,14 +289,14 @@ class Relaxation:
                 # where the second derivative vanishes beyond a kink, its upper bound still descends
                 careful = True
                 continue
-            w, b, z, value = try_w, try_b, try_z, try_value
+            w, b, s, z, value = try_w, try_b, try_s, try_z, try_value
             # what the multiplier charges beyond the terms themselves is not part of the objective
             node.primal = value + cost - mu * used + a.l0 * node.sure
             room = min(abs(cutoff - node.primal), 0.01 * abs(node.primal))
             if gain <= max(1e-10, 0.02 * room):
                 break
             model.move(w)
-        node.w[columns], node.b, node.mu = w, b, mu
+        node.w[columns], node.b, node.s, node.mu = w, b, s, mu
         rows.z = z
 
     def _draw_line(self, node: Node, rows: _Rows, wanted: BoolArray) -> None:
@@ -240,15 +310,21 @@ class Relaxation:
         u = a.loss.gradient(z, rows.y)
         sizes = rows.share @ np.abs(value), rows.share @ np.abs(u)
         most = float(np.abs(z).max()) + a.reach
+        if a.scaled:
+            most += 2.0 * node.s_hi * a.reach + abs(a.offset)
         slack = a.gamma * (sizes[0] + sizes[1] * most) + a.table_slack
         # loss(z') >= loss(z) + u (z' - z), and z' = (v.x + b') / scale
         constant = float(rows.share @ (value - u * z)) - float(slack)
         slope = np.where(wanted, a.column_sums(a.share * u[rows.labels]), 0.0)
         if self.omega is not None:
-            s, offset = self.omega.line(node.w, slope)
-            slope, constant = slope + s, constant + offset
+            s, offset = self.omega.line(node.w, node.s * slope if a.scaled else slope)
+            constant += offset
+            if not a.scaled:
+                slope += s
         if math.isfinite(constant) and np.isfinite(slope).all():
             node.constant, node.slope = constant, slope
+            if a.scaled and self.omega is not None:
+                node.fixed = s
             node.slope_b = float(rows.share @ u) * a.unit
 
     def _extend(self, node: Node, active: BoolArray, cutoff: float) -> bool:
@@ -262,6 +338,9 @@ class Relaxation:
         if easy and not moved:
             return False
         # a column at 0 stays there while its cheapest choice costs more than the multiplier gives
+        if node.s_lo < node.s_hi:
+            zero = self.arrays.is_zero & (node.status == OPEN)
+            self._price(node, node.s, self.arrays.terms - node.sure, zero)
         short = np.where((node.status == OPEN) & ~active, self._least + node.mu, 0.0)
         worst = np.argsort(short, kind="stable")[:_ADDED]
         worst = worst[short[worst] < -1e-9 - 1e-3 * node.mu]
@@ -282,9 +361,11 @@ class _Rows:
         self.loss, self.unit = arrays.loss, arrays.unit
         self.z = np.zeros(len(first))
 
-    def scores(self, w: FloatArray, b: float) -> FloatArray:
+    def scores(self, w: FloatArray, b: float, s: float) -> FloatArray:
         """The rows' scores."""
         z: FloatArray = self.X @ w
+        if s != 1.0:
+            z *= s
         z += b * self.unit
         return z
 
@@ -311,6 +392,9 @@ class _Model:
             a.zero[columns],
             node.status[columns] == IN,
         )
+        self.free_slope = node.s_lo < node.s_hi
+        if self.free_slope:
+            self.choices = _with_slope(self.choices, node.s_lo, node.s_hi)
         self.hulls = new_hulls(*self.choices.points.shape)
         self.move(node.w[columns])
 
@@ -320,8 +404,10 @@ class _Model:
             weight, ridge = (
                 each[self.rows.columns, None] for each in self.omega.nearby(self._full(w))
             )
-            points = self.choices.points
+            points = self.choices.points[: len(w)]
             table = weight * np.abs(points) + 0.5 * ridge * points * points
+            if self.free_slope:
+                table = np.vstack([table, np.zeros((1, table.shape[1]))])
             self.choices = self.choices._replace(table=table)
 
     def _full(self, w: FloatArray) -> FloatArray:
@@ -349,27 +435,45 @@ class _Model:
         return (self.arrays.l0 + mu) * used, used
 
     def minimise(
-        self, slopes: tuple[FloatArray, FloatArray], w: FloatArray, b: float, mu: float
-    ) -> tuple[FloatArray, float, float]:
-        """(w, b, multiplier) at the minimum of the second-order model around (w, b)."""
-        X, unit, node = self.rows.X, self.arrays.unit, self.node
+        self, slopes: tuple[FloatArray, FloatArray], w: FloatArray, b: float, s: float, mu: float
+    ) -> tuple[FloatArray, float, float, float]:
+        """(w, b, slope, multiplier) at the minimum of the second-order model around (w, b, s).
+
+        A free slope is one more coefficient: the scores s X w + b are linear in it at the given w.
+        """
+        X, unit, node, m = self.rows.X, self.arrays.unit, self.node, len(w)
+        if s != 1.0:
+            X = s * X
+        if self.free_slope:
+            X, w = np.column_stack([X, self.rows.X @ w]), np.append(w, s)
         u, h = slopes
         bent = X * h[:, None]
         gram, gradient = X.T @ bent, X.T @ u
         slope_b, bend_b = float(u.sum()) * unit, float(h.sum()) * unit * unit
         cross = bent.sum(axis=0) * unit
-        new_b, moved = min(max(b, node.b_lo), node.b_hi), w.copy()
+        low, high = self.arrays.intercepts(s, node.b_lo, node.b_hi)
+        new_b, moved = min(max(b, low), high), w.copy()
         rest = self.choices, self.hulls, self.arrays.l0, self.budget, mu
-        if node.b_lo < node.b_hi and bend_b > 1e-12:
+        if low < high and bend_b > 1e-12:
             # the best intercept is linear in w: b' = b - (slope_b + cross.d) / bend_b
             reduced = gram - np.outer(cross, cross) / bend_b
             free = solve_model(reduced, gradient - cross * (slope_b / bend_b), moved, *rest)
             new_b = b - (slope_b + float(cross @ (moved - w))) / bend_b
-            if node.b_lo <= new_b <= node.b_hi:
-                return moved, new_b, free
-            moved, new_b = w.copy(), min(max(new_b, node.b_lo), node.b_hi)
+            if low <= new_b <= high:
+                return moved[:m], new_b, float(moved[m]) if self.free_slope else s, free
+            moved, new_b = w.copy(), min(max(new_b, low), high)
         mu = solve_model(gram, gradient + cross * (new_b - b), moved, *rest)
-        return moved, new_b, mu
+        return moved[:m], new_b, float(moved[m]) if self.free_slope else s, mu
+
+
+def _with_slope(choices: Choices, low: float, high: float) -> Choices:
+    """The choices with the slope as one more coefficient, of no cost, between two points."""
+    m, width = choices.points.shape
+    points, table = np.zeros((m + 1, max(width, 2))), np.zeros((m + 1, max(width, 2)))
+    points[:m, :width], table[:m, :width] = choices.points, choices.table
+    points[m, :2] = low, high
+    lo, hi, zero = (np.append(each, k) for each, k in zip(choices[2:5], (0, 1, -1), strict=True))
+    return Choices(points, table, lo, hi, zero, np.append(choices.inside, True))
 
 
 class Omega:
@@ -426,6 +530,9 @@ _DESCENTS = 8
 _DESCENT = 1e6
 """Row totals a descent from a mended card may compute."""
 
+_MULTIPLIERS = np.linspace(0.2, 1.1, 19)
+"""Of real coefficients whose scale is free, times the largest that keeps to the ranges."""
+
 _PAIRS = 12
 """Supports of more features are not moved by steps of two coefficients: there are too many."""
 
@@ -436,6 +543,7 @@ class Best(NamedTuple):
     objective: float = math.inf
     w: IntArray | None = None
     b: float = 0.0
+    s: float = 1.0
 
 
 class Cards:
@@ -449,25 +557,36 @@ class Cards:
         self.descents = 0
         self.deadline = Clock()
 
-    def card(self, w: IntArray, b: float) -> Card:
-        """Coefficients and intercept as a card, the intercept on its step."""
-        return Card(w, self.arrays.statement.intercept.nearest(b))
+    def card(self, w: IntArray, b: float, s: float = 1.0) -> Card:
+        """Coefficients, intercept and slope as a card, the intercept on its step."""
+        statement = self.arrays.statement
+        if self.arrays.scaled:
+            return scaled_card(statement, w, s, b)
+        return Card(w, statement.intercept.nearest(b))
 
-    def allowed(self, w: IntArray, b: float) -> bool:
+    def take(self, card: Card) -> bool:
+        """Offer a card of the statement's."""
+        w, b = card.coefficients, float(card.intercept)
+        if card.scale is None:
+            return self.offer(w, b)
+        s = 1.0 / float(card.scale)
+        return self.offer(w, b * s, s)
+
+    def allowed(self, w: IntArray, b: float, s: float = 1.0) -> bool:
         """Whether a card of the tree meets the constraints as well."""
         statement = self.arrays.statement
-        return not (statement.constraints and statement.violations(self.card(w, b)))
+        return not (statement.constraints and statement.violations(self.card(w, b, s)))
 
-    def offer(self, w: IntArray, b: float) -> bool:
+    def offer(self, w: IntArray, b: float, s: float = 1.0) -> bool:
         """Take a card where it is better than the best and allowed; whether it is allowed."""
-        objective = self.arrays.objective(w, b)
-        if not self.allowed(w, b):
+        objective = self.arrays.objective(w, b, s)
+        if not self.allowed(w, b, s):
             return False
         if objective < self.best.objective:
-            self.best = Best(objective, w.copy(), float(b))
+            self.best = Best(objective, w.copy(), float(b), float(s))
         return True
 
-    def mend(self, w: IntArray, b: float) -> None:
+    def mend(self, w: IntArray, b: float, s: float) -> None:
         """Offer an allowed card near one that was refused, and what a descent makes of it.
 
         A refused card no better than the best one is left: what is near it is seldom better.
@@ -478,16 +597,15 @@ class Cards:
             return
         self.mended.add(key)
         before = self.best.objective
-        if self.arrays.objective(w, b) >= before:
+        if self.arrays.objective(w, b, s) >= before:
             return
         near = repaired(statement, w)
-        if near is None or not self.offer(near.coefficients, float(near.intercept)):
+        if near is None or not self.take(near):
             return
         # descents end in different cards: the first ones are worth their time, later only the best
         if self.descents < _DESCENTS or self.best.objective < before:
             self.descents += 1
-            better = coordinate_descent(statement, near, max_work=_DESCENT)
-            self.offer(better.coefficients, float(better.intercept))
+            self.take(coordinate_descent(statement, near, max_work=_DESCENT))
 
     def empty(self) -> None:
         """Offer the card without terms, where that is allowed."""
@@ -588,13 +706,13 @@ class Cards:
             self.tried.add(key)
         if bool((np.delete(a.zero, support) < 0).any()):
             return  # a feature that cannot be 0 is missing
-        at = _nearest(a, support, node.w)
         walk = _Walk(a, support)
-        at, b, _ = walk.run(at, node.b)
+        at = walk.rescaled(node.w) if a.scaled else _nearest(a, support, node.w)
+        at, b, s = walk.run(at, node.b)
         w = np.zeros(a.p, np.int64)
         w[support] = a.points[support, at].astype(np.int64)
-        if not self.offer(w, b):
-            self.mend(w, b)
+        if not self.offer(w, b, s):
+            self.mend(w, b, s)
 
 
 class _Walk:
@@ -608,26 +726,42 @@ class _Walk:
         self.share = np.bincount(labels, weights=arrays.share, minlength=len(first))
         self.moves = _moves(len(support))
 
+    def rescaled(self, w: FloatArray) -> IntArray:
+        """The best rounding of the coefficients times a multiplier that keeps to the ranges."""
+        a, support = self.arrays, self.support
+        inside = w[support]
+        ends = np.where(inside < 0, a.points[support, 0], a.points[support, a.hi[support]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fits = np.where(inside * ends > 0, ends / inside, np.inf)
+        most = float(fits.min(initial=math.inf))
+        most = most if math.isfinite(most) else 1.0
+        near = np.stack([_nearest(a, support, w * most * each) for each in _MULTIPLIERS])
+        values, _, _ = self.evaluate(near, 0.0)
+        return np.asarray(near[int(np.argmin(values))])
+
     def run(self, at: IntArray, b: float) -> tuple[IntArray, float, float]:
-        """(positions of the choices, intercept, objective) no move improves."""
+        """(positions of the choices, intercept, slope) no move improves."""
         hi = self.arrays.hi[self.support]
-        b = self.arrays.snap(b)
+        b, s = b if self.arrays.scaled else self.arrays.snap(b), 1.0
         value = math.inf
         for _ in range(_MOVES):
             near = at + self.moves
             near = near[((near >= 0) & (near <= hi)).all(axis=1)]
-            values, intercepts = self.evaluate(near, b)
+            values, intercepts, slopes = self.evaluate(near, b)
             k = int(np.argmin(values))
             if not values[k] < value:
                 break
-            at, b, value = near[k], float(intercepts[k]), float(values[k])
-        return at, b, value
+            at, b, s, value = near[k], float(intercepts[k]), float(slopes[k]), float(values[k])
+        return at, b, s
 
-    def evaluate(self, at: IntArray, b: float) -> tuple[FloatArray, FloatArray]:
-        """Each card's objective at the best intercept near b: (objectives, intercepts)."""
+    def evaluate(self, at: IntArray, b: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Each card's objective at the best slope and the best intercept near b, and these."""
         a = self.arrays
         w = a.points[self.support[None, :], at]
         totals = self.X @ w.T
+        if a.scaled:
+            lines = a.lines(totals, self.y, np.asarray(self.share, dtype=np.float64))
+            return lines.losses + self._priced(w), lines.intercepts, lines.slopes
         y = np.broadcast_to(self.y[:, None], totals.shape)
         if a.b_step is None:
             intercepts = self._follow(totals, y, b)[None, :]
@@ -641,7 +775,7 @@ class _Walk:
         values[~np.isfinite(values)] = np.inf
         best = np.argmin(values, axis=0)
         chosen = best, np.arange(len(w))
-        return values[chosen] + self._priced(w), intercepts[chosen]
+        return values[chosen] + self._priced(w), intercepts[chosen], np.ones(len(w))
 
     def _priced(self, w: FloatArray) -> FloatArray:
         """Penalties and term costs of the cards."""
@@ -679,7 +813,7 @@ def best_intercept(arrays: Arrays, w: IntArray, b: float) -> float:
     """The best real intercept of a card, from ``b`` on."""
     support = np.flatnonzero(w)
     at = _nearest(arrays, support, w.astype(np.float64))
-    _, intercepts = _Walk(arrays, support).evaluate(at[None, :], b)
+    _, intercepts, _ = _Walk(arrays, support).evaluate(at[None, :], b)
     return float(intercepts[0])
 
 

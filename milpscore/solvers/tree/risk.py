@@ -53,6 +53,9 @@ _MARGIN = 1e-9
 
 _WHOLE = 1e-7
 
+_WIDEST = 2.0
+"""Nodes of slopes that differ by a larger factor are split by slopes before anything else."""
+
 _SHARED_NODES = 200
 _SHARED_EACH = 8
 """Of a search by several processes: nodes each searches in a round, open nodes it is given."""
@@ -95,7 +98,7 @@ def search(
     prepare_kernels()
     tree = Tree(arrays, limits or Limits(), listeners)
     if start is not None:
-        tree.cards.offer(start.coefficients, float(start.intercept))
+        tree.cards.take(start)
     return tree.run(jobs)
 
 
@@ -184,11 +187,11 @@ class Tree:
         ):
             self.begin()
             self.drain() if jobs == 1 else self._drain_shared(jobs)
-        objective, w, b = self.cards.best
+        objective, w, b, s = self.cards.best
         termination = self.clock.termination
         if w is None and termination is Termination.COMPLETED:
             termination = Termination.INFEASIBLE
-        card = None if w is None else self.cards.card(w, b)
+        card = None if w is None else self.cards.card(w, b, s)
         return Answer(
             card,
             objective,
@@ -285,16 +288,21 @@ class Tree:
         if int(np.count_nonzero(w)) > a.terms:
             node.bound = math.inf
             return
+        if a.scaled:
+            lines = a.lines((a.X @ w.astype(np.float64))[:, None], a.y, a.share)
+            b, s = float(lines.intercepts[0]), float(lines.slopes[0])
+            self.take(node, w, b, a.line_slack(w, b, s), s)
+            return
         real = a.b_step is None and node.b_lo < node.b_hi
         b = best_intercept(a, w, node.b) if real else node.b_lo
         self.take(node, w, b, a.intercept_slack(w, b) if real else 0.0)
 
-    def take(self, node: Node, w: Any, b: float, slack: float) -> None:
-        """Close a node by its card, the best real intercept being at most ``slack`` below it."""
-        if not self.cards.offer(w, b):
+    def take(self, node: Node, w: Any, b: float, slack: float, s: float = 1.0) -> None:
+        """Close a node by its card, the best real line being at most ``slack`` below it."""
+        if not self.cards.offer(w, b, s):
             node.bound = math.inf
             return
-        node.bound = max(node.bound, self.arrays.objective(w, b) - slack)
+        node.bound = max(node.bound, self.arrays.objective(w, b, s) - slack)
         self.floor = min(self.floor, node.bound)
 
     def report(self) -> None:
@@ -405,10 +413,12 @@ class AllCards(Tree):
     def round(self, node: Node) -> None:
         """No card is looked for: every one is met at its leaf."""
 
-    def take(self, node: Node, w: Any, b: float, slack: float) -> None:
+    def take(self, node: Node, w: Any, b: float, slack: float, s: float = 1.0) -> None:
         """Keep a leaf's card where it is low enough and allowed."""
-        if self.arrays.objective(w, b) <= self.most and self.cards.allowed(w, b):
-            self.found.append(self.cards.card(w, b))
+        if self.arrays.scaled and w.tobytes() in self.different:
+            return  # nodes of several slopes may end in the same points
+        if self.arrays.objective(w, b, s) <= self.most and self.cards.allowed(w, b, s):
+            self.found.append(self.cards.card(w, b, s))
             self.different.add(w.tobytes())
 
     def report(self) -> None:
@@ -421,6 +431,8 @@ def split(arrays: Arrays, node: Node) -> list[Node]:
     First the undecided feature that moves scores most, then the most fractional coordinate, the
     intercept among them; where all are whole, whatever is left to decide.
     """
+    if arrays.scaled and node.s_hi > _WIDEST * node.s_lo:
+        return _halve_slopes(node)
     undecided = node.status == OPEN
     size = np.where(undecided, np.abs(node.w) * arrays.spread, 0.0)
     if size.any():
@@ -438,9 +450,8 @@ def split(arrays: Arrays, node: Node) -> list[Node]:
         size = np.where(undecided, np.abs(node.slope) * arrays.most, -1.0)
         return _decide(arrays, node, int(np.argmax(size)))
     width = node.hi - node.lo
-    if width.any():
-        return _halve(arrays, node, int(np.argmax(width)))
-    return _halve_intercept(arrays, node)
+    wide = bool(width.any())
+    return _halve(arrays, node, int(np.argmax(width))) if wide else _halve_intercept(arrays, node)
 
 
 def _decide(arrays: Arrays, node: Node, j: int) -> list[Node]:
@@ -484,6 +495,13 @@ def _halve(arrays: Arrays, node: Node, j: int) -> list[Node]:
     k = min(max(k, int(node.lo[j])), int(node.hi[j]) - 1)
     low, high = node.child(), node.child()
     low.hi[j], high.lo[j] = k, k + 1
+    return [low, high]
+
+
+def _halve_slopes(node: Node) -> list[Node]:
+    """The slopes below and above the geometric mean of the node's range."""
+    low, high = node.child(), node.child()
+    low.s_hi = high.s_lo = math.sqrt(node.s_lo * node.s_hi)
     return [low, high]
 
 

@@ -1,0 +1,125 @@
+"""The best slope and intercept of given totals under a smooth loss, many cards at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from milpscore.core.design import BoolArray, FloatArray
+from milpscore.core.statement import SmoothLoss
+
+_STEPS = 200
+_HALVINGS = 40
+_FLAT = 1e-16
+"""A step that promises less, of the loss or of 1e-3, is not taken."""
+
+_RIDGE = 1e-13
+
+
+class Lines(NamedTuple):
+    """Scores slope * total + intercept and their mean losses, all of shape (V,)."""
+
+    slopes: FloatArray
+    intercepts: FloatArray
+    losses: FloatArray
+
+
+class Rows(NamedTuple):
+    """Weights that sum to 1, of shape (n, 1), and answers as the loss reads them, (n, 1)."""
+
+    loss: SmoothLoss
+    share: FloatArray
+    answers: FloatArray
+
+    def mean(self, z: FloatArray) -> FloatArray:
+        """Mean losses of scores of shape (n, V); infinite where they overflow."""
+        values = self.loss.value(z, np.broadcast_to(self.answers, z.shape))
+        with np.errstate(invalid="ignore", over="ignore"):
+            means = (self.share * values).sum(axis=0)
+        return np.where(np.isnan(means), np.inf, means)
+
+
+def best_lines(
+    rows: Rows,
+    totals: FloatArray,
+    slopes: tuple[float, float],
+    thresholds: tuple[float, float],
+) -> Lines:
+    """Minimise the mean loss of s * total + c over s within ``slopes`` and real c.
+
+    c / s, the intercept in points, lies within ``thresholds``: the feasible (s, c) are a cone cut
+    by two lines, so that a minimiser beyond one of its sides is one on that side.
+    """
+    lines = _newton(rows, totals, slopes, np.ones(totals.shape[1], np.bool_))
+    for end, sign in zip(thresholds, (1.0, -1.0), strict=True):
+        beyond = np.flatnonzero(sign * (end * lines.slopes - lines.intercepts) > 0.0)
+        if len(beyond):
+            held = _newton(rows, totals[:, beyond] + end, slopes, np.zeros(len(beyond), np.bool_))
+            lines.slopes[beyond], lines.losses[beyond] = held.slopes, held.losses
+            lines.intercepts[beyond] = held.slopes * end
+    return lines
+
+
+def _newton(rows: Rows, totals: FloatArray, slopes: tuple[float, float], free: BoolArray) -> Lines:
+    """Newton's method with halved steps, the slope held to its range; c is 0 where not ``free``."""
+    # centred and scaled totals: slope and intercept hardly move each other
+    middle = np.where(free, (rows.share * totals).sum(axis=0), 0.0)
+    spread = np.abs(totals - middle).max(axis=0, initial=0.0)
+    spread[spread == 0.0] = 1.0
+    t = (totals - middle) / spread
+    low, high = slopes[0] * spread, slopes[1] * spread
+    a, c = np.clip(1.0, low, high), np.zeros(totals.shape[1])
+    value = rows.mean(a * t + c)
+    open_ = np.arange(len(a))
+    for _ in range(_STEPS):
+        if not len(open_):
+            break
+        da, dc, promised = _step(rows, t[:, open_], (a, c, low, high), free, open_)
+        fine = promised > _FLAT * (1e-3 + np.abs(value[open_]))
+        size, moved = np.ones(len(open_)), np.zeros(len(open_), np.bool_)
+        for _halving in range(_HALVINGS):
+            tried = np.flatnonzero(fine & ~moved)
+            if not len(tried):
+                break
+            which, h = open_[tried], size[tried]
+            new_a, new_c = a[which] + h * da[tried], c[which] + h * dc[tried]
+            new = rows.mean(new_a * t[:, which] + new_c)
+            better = new <= value[which] - 1e-4 * h * promised[tried]
+            done = which[better]
+            a[done], c[done], value[done] = new_a[better], new_c[better], new[better]
+            moved[tried[better]] = True
+            size[tried] = 0.5 * h
+        open_ = open_[moved]
+    slope = np.clip(a / spread, *slopes)
+    return Lines(slope, c - a * middle / spread, value)
+
+
+def _step(
+    rows: Rows,
+    t: FloatArray,
+    state: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+    free: BoolArray,
+    columns: np.ndarray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(Newton steps of slope and of intercept, what they promise) at some columns."""
+    a, c, low, high = (each[columns] for each in state)
+    z = a * t + c
+    answers = np.broadcast_to(rows.answers, z.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        u = rows.share * rows.loss.gradient(z, answers)
+        bend = rows.share * rows.loss.hessian(z, answers)
+    g_a, g_c = (u * t).sum(axis=0), np.where(free[columns], u.sum(axis=0), 0.0)
+    h_aa, h_ac, h_cc = (bend * t * t).sum(axis=0), (bend * t).sum(axis=0), bend.sum(axis=0)
+    h_aa, h_cc = h_aa + _RIDGE, h_cc + _RIDGE
+    loose = free[columns]
+    with np.errstate(all="ignore"):
+        determinant = np.maximum(h_aa * h_cc - h_ac * h_ac, _RIDGE * h_aa * h_cc)
+        both = (h_ac * g_c - h_cc * g_a) / determinant
+        da = np.where(loose, both, -g_a / h_aa)
+        # a step beyond an end stops there, and the intercept follows
+        da = np.clip(da, low - a, high - a)
+        dc = np.where(loose, -(g_c + h_ac * da) / h_cc, 0.0)
+        promised = -(g_a * da + g_c * dc)
+    promised = np.where(np.isfinite(promised), promised, 0.0)
+    return da, dc, promised
