@@ -41,7 +41,7 @@ def test_what_mends_a_card_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> No
         return np.array_equal(w, odd)
 
     limited = replace(problem, rule=Rule(accept))
-    home = "milpscore.solvers.tree.relaxation"
+    home = "milpscore.solvers.tree.cards"
     monkeypatch.setattr(f"{home}.repaired", lambda statement, w: None)
     assert search(limited, node_limit=0).card is None
     monkeypatch.setattr(f"{home}.coordinate_descent", lambda statement, card, **_: Card(-odd, 0))

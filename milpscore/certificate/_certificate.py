@@ -106,7 +106,12 @@ class Certificate:
             given = self.card["coefficients"]
             if any(isinstance(w, bool) or not isinstance(w, int) for w in given):
                 raise ValueError("points are whole numbers")
-            return Card(np.array(given, dtype=np.int64), Fraction(self.card["intercept"]))
+            scale = self.card.get("scale")
+            return Card(
+                np.array(given, dtype=np.int64),
+                Fraction(self.card["intercept"]),
+                None if scale is None else Fraction(scale),
+            )
         except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
             raise DataError(f"the certificate holds no card ({error}): make it again") from error
 
@@ -301,7 +306,11 @@ def certify(
             **(source or {}),
         },
         statement=plain_statement(program),
-        card={"coefficients": card.coefficients.tolist(), "intercept": str(card.intercept)},
+        card={
+            "coefficients": card.coefficients.tolist(),
+            "intercept": str(card.intercept),
+            **({} if card.scale is None else {"scale": str(card.scale)}),
+        },
         claim=str(result.claim),
         objective=result.objective,
         loss=result.loss,

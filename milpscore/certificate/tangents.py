@@ -96,7 +96,7 @@ class Rows:
             raise NotApplicableError(
                 f"there are no tangents below the {loss.name} loss of {statement.formulation}"
             )
-        self.curve, self.scale = CURVES[loss.name], float(loss.scale)
+        self.curve, self.scale = CURVES[loss.name], float(loss.fixed)
         signs = design.y.astype(np.float64)
         answers = (signs + 1.0) / 2.0 if loss.name == "poisson" else signs
         counted = design.weight > 0

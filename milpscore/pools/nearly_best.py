@@ -85,7 +85,7 @@ def _row_losses(loss: Any, scores: FloatArray, y: IntArray) -> FloatArray:
     """Losses of the merged rows, shape (m, V)."""
     if isinstance(loss, ZeroOne):
         return np.asarray(is_positive(scores) != (y > 0)[:, None], dtype=np.float64)
-    z = scores / loss.scale
+    z = scores / loss.fixed
     return np.asarray(loss.base.value(z, np.broadcast_to(loss.answers(y)[:, None], z.shape)))
 
 

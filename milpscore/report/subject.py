@@ -179,7 +179,8 @@ def _with_risks(card: Scorecard, proof: Certificate, design: Design) -> Scorecar
     """A card read from a certificate, with its risks where its loss gives some."""
     if len(design.names) != len(card.columns):
         return card
-    scale = risk_scale(card, design, restate(proof.statement, design).statement.loss)
+    loss = restate(proof.statement, design).statement.loss_of(proof.points)
+    scale = risk_scale(card, design, loss)
     if scale is not None and design.fingerprint != card.fingerprint:
         scale = replace(scale, rows=(), shares=())  # these are not its training rows
     return replace(card, risk=scale)

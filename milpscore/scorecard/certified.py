@@ -70,7 +70,7 @@ def certified_card(
     if isinstance(statement.loss, RiskLoss):
         certificate["loss_name"] = statement.loss.name
         certificate["loss_without_points"] = mean_loss(statement, statement.empty_card())[0]
-    risk = risk_scale(card, design, statement.loss)
+    risk = risk_scale(card, design, statement.loss_of(result.card))
     return replace(card, certificate=certificate, risk=risk)
 
 
@@ -126,7 +126,7 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
     if (link := link_of(loss)) is None or not isinstance(loss, RiskLoss):
         return None
     least, most = attainable(card)
-    scale = RiskScale(link, loss.scale, unit=_unit(card), least=least, most=most)
+    scale = RiskScale(link, loss.fixed, unit=_unit(card), least=least, most=most)
     counted = design.weight > 0
     totals = card.score_design(design.X)[counted]
     scale = replace(scale, edges=_edges(card, scale, totals))

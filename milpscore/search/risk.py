@@ -169,7 +169,8 @@ def fast_risk_card(
         scale = "free" if scale is None else scale
     else:
         statement = _own_statement(problem, max_terms, coef_min, coef_max)
-        scale = float(statement.loss.scale) if scale is None else scale  # type: ignore[attr-defined]
+        own: Any = "free" if statement.scales else statement.loss.scale  # type: ignore[attr-defined]
+        scale = own if scale is None else scale
     if scale != "free":
         if isinstance(scale, str) or not (math.isfinite(scale) and scale > 0):
             raise OptionError(f"scale must be a finite number > 0 or 'free', got {scale!r}")
@@ -373,6 +374,8 @@ class _Finish:
         else:
             scale, b = 1.0, self.statement.intercept.nearest(shift - offset)
         statement, card = _rescaled(self.statement, scale), Card(w, b)
+        if self.statement.scales is not None:
+            statement, card = self.statement, Card(w, b, Fraction(scale))
         loss = self._loss(groups, (totals + (offset + float(b))) / scale)
         objective = loss + statement.penalty(w)
         if statement.violations(card):

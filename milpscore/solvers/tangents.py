@@ -61,7 +61,7 @@ class LossCurve:
     def __init__(self, statement: Statement) -> None:
         rows = statement.design.merged
         loss: Any = statement.loss
-        self.base, self.scale = loss.base, float(loss.scale)
+        self.base, self.scale = loss.base, float(loss.fixed)
         self.X = np.column_stack([rows.X, np.ones(len(rows.y))]) / self.scale
         self.answers = loss.answers(rows.y)
         self.share = rows.weight / rows.weight.sum()

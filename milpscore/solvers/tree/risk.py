@@ -26,16 +26,8 @@ from milpscore.solvers.tree.arrays import (
     number_keys,
     solve_model,
 )
-from milpscore.solvers.tree.relaxation import (
-    IN,
-    OPEN,
-    OUT,
-    Best,
-    Cards,
-    Node,
-    Relaxation,
-    best_intercept,
-)
+from milpscore.solvers.tree.cards import Best, Cards, best_intercept
+from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node, Relaxation
 
 _MOST_OPEN = 50_000
 _ROUND_ALL = 200
