@@ -1,4 +1,5 @@
 from ._cards import (
+    ESTIMATORS as ESTIMATORS,
     CardClassifier as CardClassifier,
     ConvexRoundingClassifier as ConvexRoundingClassifier,
     FacetsHingeClassifier as FacetsHingeClassifier,
@@ -10,7 +11,7 @@ from ._cards import (
     SparseRoundingClassifier as SparseRoundingClassifier,
 )
 from ._cv import OneStandardErrorCV as OneStandardErrorCV, one_standard_error as one_standard_error
-from ._linear import (
+from ._penalised import (
     BinarsityClassifier as BinarsityClassifier,
     BinarsityRegressor as BinarsityRegressor,
     EyeClassifier as EyeClassifier,
@@ -18,7 +19,6 @@ from ._linear import (
     FacetsClassifier as FacetsClassifier,
     FacetsRegressor as FacetsRegressor,
     PenalisedClassifier as PenalisedClassifier,
+    PenalisedModel as PenalisedModel,
     PenalisedRegressor as PenalisedRegressor,
 )
-from ._penalised import PenalisedModel as PenalisedModel
-from ._registry import ESTIMATORS as ESTIMATORS

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -86,8 +86,29 @@ def says_probabilities(estimator: Any) -> bool:
     return True
 
 
-class Probabilities:
-    """Probabilities of the classes, where the loss is a likelihood of them."""
+class Decided(ClassifierMixin):
+    """Classes from ``decision_function``, and their probabilities where the loss gives some."""
+
+    classes_: npt.NDArray[Any]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores of shape (n,), positive answers at 0 and above, or (n, K)."""
+        raise TypeError(f"{type(self).__name__} must define decision_function")  # pragma: no cover
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of each row; of two classes a tie is positive, ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        scores = self.decision_function(X)
+        chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(np.intp)
+        return np.asarray(self.classes_[chosen])
 
     @available_if(says_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:

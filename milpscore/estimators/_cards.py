@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from milpscore.constraints import Constraint
 from milpscore.core.design import Column, FloatArray, IntArray
-from milpscore.core.errors import DataError, SolverError
+from milpscore.core.errors import DataError, FormulationError, Registry, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.core.statement import LAM, SmoothLoss
 from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import validated_frame
-from milpscore.estimators._base import OnDesign, Probabilities, class_labels, parameters, seed_of
+from milpscore.estimators._base import Decided, OnDesign, class_labels, parameters, seed_of
 from milpscore.fitting import MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.scorecard import Scorecard, calibration_table, certified_card
@@ -37,7 +35,7 @@ Intercept = Literal["zero", "integer", "real"]
 _SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads")
 
 
-class CardClassifier(Probabilities, ClassifierMixin, OnDesign):
+class CardClassifier(Decided, OnDesign):
     """Base of the estimators: binary labels, integer points, a certificate.
 
     A subclass names its ``formulation``; its parameters are those of the builder, by the builder's
@@ -105,7 +103,6 @@ class CardClassifier(Probabilities, ClassifierMixin, OnDesign):
     binner: Binner | None
     class_weight: Any
 
-    classes_: npt.NDArray[Any]
     scorecard_: Scorecard
     result_: Result
     binner_: Binner
@@ -180,20 +177,6 @@ class CardClassifier(Probabilities, ClassifierMixin, OnDesign):
         """
         totals = self._totals(X)  # this looks first whether there is a card
         return self.scorecard_.rule.decision(totals)
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of each row: ``classes_[1]`` iff its total reaches the threshold.
-
-        Parameters
-        ----------
-        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        positive = self.decision_function(X) > 0
-        return np.asarray(self.classes_[positive.astype(np.intp)])
 
     def _probabilities(self, X: Any) -> FloatArray:
         """One minus the risk of each row's total, and the risk, shape (n, 2)."""
@@ -590,3 +573,20 @@ class FormulationClassifier(_Exact, CardClassifier):
             del given["constraints"]  # a builder need not take any
         arguments = with_few_terms(self.formulation, given.pop("arguments"))
         return {**given, **arguments}
+
+
+_OWN = (
+    ConvexRoundingClassifier,
+    FacetsHingeClassifier,
+    FusedLassoClassifier,
+    HingeClassifier,
+    RiskScoreClassifier,
+    SlimClassifier,
+    SparseRoundingClassifier,
+)
+ESTIMATORS: Registry[type[CardClassifier]] = Registry(
+    "estimator for",
+    {each.formulation: f"{__name__}:{each.__name__}" for each in _OWN},
+    FormulationError,
+)
+"""The estimator of each formulation that has one of its own; FormulationClassifier takes all."""

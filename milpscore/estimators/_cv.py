@@ -6,18 +6,17 @@ import math
 import numbers
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from joblib import Parallel, delayed
-from sklearn import config_context
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -68,8 +67,8 @@ class OneStandardErrorCV(_Searched):
 
     Every candidate is fitted on all folds; the simplest one whose mean score is within one
     standard error of the best is kept, fitted on all rows. A card's candidates are those of a
-    grid, by :class:`sklearn.model_selection.GridSearchCV`. A penalised model's are the values of
-    ``lam`` along its path: every fold descends them, each model started from the one before.
+    grid. A penalised model's are the values of ``lam`` along its path: every fold descends them,
+    each model started from the one before.
 
     Parameters
     ----------
@@ -98,8 +97,8 @@ class OneStandardErrorCV(_Searched):
     best_params_ : dict
     best_index_ : int
     cv_results_ : dict of arrays
-        As GridSearchCV's; ``mean_test_complexity`` counts nonzero coefficients, or the jumps
-        between bins of the fused lasso and binarsity.
+        As GridSearchCV's, without times; ``mean_test_complexity`` counts nonzero coefficients, or
+        the jumps between bins of the fused lasso and binarsity.
     score_floor_ : float
         The best mean score less one standard error: what the chosen candidate at least has.
     lams_, path_ :
@@ -154,15 +153,16 @@ class OneStandardErrorCV(_Searched):
         ConvergenceWarning
             Once, for all fits of a penalised model whose gap stayed above its ``tol``.
         """
-        if isinstance(self.estimator, CardClassifier):
-            self._fit_grid(X, y, sample_weight)
-        elif isinstance(self.estimator, PenalisedModel):
-            self._fit_path(X, y, sample_weight)
-        else:
+        if not isinstance(self.estimator, CardClassifier | PenalisedModel):
             raise OptionError(
                 "estimator must be a card classifier or a penalised model of "
                 f"milpscore.estimators, got {self.estimator!r}"
             )
+        candidate, grid = clone(self.estimator), self._grid()
+        if isinstance(candidate, PenalisedModel):
+            self._fit_path(candidate, grid.get("lam"), X, y, sample_weight)
+        else:
+            self._fit_grid(candidate, grid, X, y, sample_weight)
         for name in _COPIED:
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
@@ -186,104 +186,78 @@ class OneStandardErrorCV(_Searched):
         check_is_fitted(self)
         return self.best_estimator_
 
-    # ------------------------------------------------------------ cards: a grid
-
-    def _fit_grid(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Every candidate of the grid on every fold."""
-        frame = validated_frame(self, X, reset=True)
-        labels, _ = class_labels(y)
-        weighted = sample_weight is not None
-        # Only routed weights reach the scores as well as the fits.
-        with config_context(enable_metadata_routing=True) if weighted else nullcontext():
-            search = self._grid_search(weighted)
-            weights = {"sample_weight": row_weights(sample_weight, len(frame))} if weighted else {}
-            search.fit(X, labels, **weights)
-        self.best_estimator_ = search.best_estimator_
-        self.best_params_ = search.best_params_
-        self.best_index_ = int(search.best_index_)
-        self.cv_results_ = search.cv_results_
-        self.score_floor_ = score_floor(_split_scores(search.cv_results_))
-
-    def _grid_search(self, weighted: bool) -> GridSearchCV:
-        """The grid search, its fits and scores asking for sample weights if there are any."""
-        candidate = clone(self.estimator)
-        scoring = self.estimator.default_scoring if self.scoring is None else self.scoring
-        scorer = deepcopy(check_scoring(candidate, scoring=scoring))
-        if weighted:
-            candidate.set_fit_request(sample_weight=True)
-            _require_weights(scorer)
-            scorer.set_score_request(sample_weight=True)
-        return GridSearchCV(
-            candidate,
-            self._grid(),
-            scoring={"score": scorer, "complexity": _complexity},
-            cv=self._folds(),
-            n_jobs=self.n_jobs,
-            refit=one_standard_error,
-            error_score="raise",
-        )
-
     def _grid(self) -> dict[str, list[Any]]:
-        """Searched parameter -> its values."""
+        """Searched parameter -> its values; of a penalised model empty for the path's own."""
+        card = isinstance(self.estimator, CardClassifier)
+        if self.grid is None and not card:
+            return {}
         given = self.estimator.default_grid if self.grid is None else self.grid
         grid = {name: list(values) for name, values in given.items()}
         if not grid or not all(grid.values()):
             raise OptionError("grid holds no values to try: give at least one value of a parameter")
+        if not card and set(grid) != {"lam"}:
+            raise OptionError(
+                f"the grid of a penalised model holds lam alone, got {', '.join(grid)}"
+            )
         return grid
 
-    # ------------------------------------------------------------ penalised models: a path
+    def _fit_grid(self, candidate: Any, grid: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        """Every candidate of the grid on every fold."""
+        validated_frame(self, X, reset=True)
+        labels, _ = class_labels(y)
+        points = list(ParameterGrid(grid))
+        self._score([[point] for point in points], candidate, X, labels, sample_weight)
+        self.best_index_ = one_standard_error(self.cv_results_)
+        self.best_params_ = points[self.best_index_]
+        chosen = candidate.set_params(**self.best_params_)
+        self.best_estimator_ = chosen.fit(X, labels, sample_weight)
 
-    def _fit_path(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_path(self, candidate: Any, lams: Any, X: Any, y: Any, sample_weight: Any) -> None:
         """The path of all rows settles the values of lam; every fold descends them."""
-        candidate = clone(self.estimator)
         y = candidate.checked_answers(y)
         found, models = candidate.along_path(
-            X, y, sample_weight, lams=self._lams(), n_lams=self.n_lams, ratio=self.ratio
+            X, y, sample_weight, lams=lams, n_lams=self.n_lams, ratio=self.ratio
         )
-        parts = self._across_folds(candidate, X, y, sample_weight, found.lams)
-        scores = np.array([part[0] for part in parts])
-        self.score_floor_ = score_floor(scores)
+        points = [{"lam": lam} for lam in found.lams.tolist()]
+        fits = [*found.results, *self._score([points], candidate, X, y, sample_weight)]
         # lam descends, so the first is the simplest
-        self.best_index_ = int(np.flatnonzero(scores.mean(axis=0) >= self.score_floor_)[0])
-        self.cv_results_ = _table(found.lams, scores, np.array([part[1] for part in parts]))
+        within = self.cv_results_["mean_test_score"] >= self.score_floor_
+        self.best_index_ = int(np.flatnonzero(within)[0])
         self.lams_, self.path_ = found.lams, found
         self.best_estimator_ = models[self.best_index_]
         self.best_params_ = {"lam": float(self.best_estimator_.lam or 0.0)}
-        fits = [*found.results, *(result for part in parts for result in part[2])]
         warn_of_gaps(type(self).__name__, fits, candidate.tol)
 
-    def _lams(self) -> Any:
-        """The values of lam asked for, or None."""
-        if self.grid is None:
-            return None
-        if set(self.grid) != {"lam"}:
-            raise OptionError(
-                f"the grid of a penalised model holds lam alone, got {', '.join(self.grid)}"
-            )
-        return self.grid["lam"]
-
-    def _across_folds(
-        self, candidate: Any, X: Any, y: npt.NDArray[Any], sample_weight: Any, lams: FloatArray
-    ) -> list[tuple[FloatArray, FloatArray, tuple[ProximalResult, ...]]]:
-        """Scores, complexities and results of all lam, fold by fold."""
-        scorer = check_scoring(candidate, scoring=self.scoring)
+    def _score(
+        self, batches: Sequence[Any], candidate: Any, X: Any, y: Any, sample_weight: Any
+    ) -> list[ProximalResult]:
+        """Fill ``cv_results_`` of candidates fitted batch by batch; the results of their fits."""
+        scoring = self.scoring or getattr(candidate, "default_scoring", None)
+        scorer = check_scoring(candidate, scoring=scoring)
         weight = None
         if sample_weight is not None:
-            if callable(self.scoring):
-                _require_weights(scorer)
+            if not hasattr(scorer, "set_score_request") and callable(self.scoring):
+                raise OptionError(
+                    "scoring is a plain function, which takes no sample_weight: pass the name of a "
+                    "score, or a scorer from sklearn.metrics.make_scorer"
+                )
             weight = row_weights(sample_weight, len(y))
         (rows,) = indexable(X)
-        folds = check_cv(self._folds(), y, classifier=is_classifier(candidate))
-        splits = list(folds.split(rows, y))
+        splits = list(
+            check_cv(self._folds(), y, classifier=is_classifier(candidate)).split(rows, y)
+        )
         if len(splits) < 2:
             raise OptionError(f"cv={self.cv!r} makes one fold; a standard error needs two.")
-        jobs = (
-            delayed(_one_fold)(clone(candidate), scorer, rows, y, weight, lams, train, test)
-            for train, test in splits
+        parts = Parallel(n_jobs=self.n_jobs)(
+            delayed(_one_fold)(clone(candidate), scorer, rows, y, weight, points, *split)
+            for split in splits
+            for points in batches
         )
-        parts: list[tuple[FloatArray, FloatArray, tuple[ProximalResult, ...]]]
-        parts = Parallel(n_jobs=self.n_jobs)(jobs)
-        return parts
+        scores = np.concatenate([part[0] for part in parts]).reshape(len(splits), -1)
+        complexity = np.concatenate([part[1] for part in parts]).reshape(len(splits), -1)
+        self.score_floor_ = score_floor(scores)
+        self.cv_results_ = _table(list(chain(*batches)), scores, complexity)
+        return [result for part in parts for result in part[2]]
 
     def _folds(self) -> Any:
         """The splitter."""
@@ -340,48 +314,43 @@ def _split_scores(cv_results: Mapping[str, Any]) -> FloatArray:
     return np.stack([np.asarray(cv_results[f"split{k}_test_score"]) for k in range(folds)])
 
 
-def _complexity(estimator: CardClassifier, X: Any, y: Any) -> int:
-    """A scorer that looks at the card only."""
-    return estimator.complexity()
-
-
-def _require_weights(scorer: Any) -> None:
-    """Refuse a score that cannot weigh rows."""
-    if not hasattr(scorer, "set_score_request"):
-        raise OptionError(
-            "scoring is a plain function, which takes no sample_weight: pass the name of a score, "
-            "or a scorer from sklearn.metrics.make_scorer"
-        )
-
-
 def _one_fold(
-    model: PenalisedModel,
+    model: Any,
     scorer: Any,
     X: Any,
     y: npt.NDArray[Any],
     weight: FloatArray | None,
-    lams: FloatArray,
+    points: Sequence[Mapping[str, Any]],
     train: IntArray,
     test: IntArray,
-) -> tuple[FloatArray, FloatArray, tuple[ProximalResult, ...]]:
-    """Descend the path on some rows and score every model on the others."""
-    inside = None if weight is None else weight[train]
-    found, models = model.along_path(_safe_indexing(X, train), y[train], inside, lams=lams)
+) -> tuple[list[float], list[float], tuple[ProximalResult, ...]]:
+    """Fit some candidates to some rows and score them on the others; a path is descended."""
+    given = _safe_indexing(X, train), y[train], None if weight is None else weight[train]
+    results: tuple[ProximalResult, ...] = ()
+    if isinstance(model, PenalisedModel):
+        found, models = model.along_path(*given, lams=[point["lam"] for point in points])
+        results = found.results
+    else:
+        models = [clone(model).set_params(**point).fit(*given) for point in points]
     left_out = {} if weight is None else {"sample_weight": weight[test]}
-    rest, answers = _safe_indexing(X, test), y[test]
-    scores = np.array([scorer(one, rest, answers, **left_out) for one in models])
-    return scores, np.array([float(one.complexity()) for one in models]), found.results
+    rest = _safe_indexing(X, test)
+    scores = [float(scorer(one, rest, y[test], **left_out)) for one in models]
+    return scores, [float(one.complexity()) for one in models], results
 
 
-def _table(lams: FloatArray, scores: FloatArray, complexity: FloatArray) -> dict[str, Any]:
-    """Columns named as GridSearchCV names them; scores of shape (folds, m)."""
-    mean = scores.mean(axis=0)
-    return {
-        "param_lam": lams,
-        "params": [{"lam": lam} for lam in lams.tolist()],
-        **{f"split{k}_test_score": row for k, row in enumerate(scores)},
-        "mean_test_score": mean,
-        "std_test_score": scores.std(axis=0),
-        "rank_test_score": 1 + (mean[:, None] < mean).sum(axis=1),
-        "mean_test_complexity": complexity.mean(axis=0),
+def _table(
+    points: Sequence[Mapping[str, Any]], scores: FloatArray, complexity: FloatArray
+) -> dict[str, Any]:
+    """Columns named as GridSearchCV names them; measures of shape (folds, m)."""
+    columns = {name: [point[name] for point in points] for name in points[0]}
+    found: dict[str, Any] = {
+        f"param_{name}": pd.Series(values, dtype=object).infer_objects().to_numpy()
+        for name, values in columns.items()
     }
+    found["params"] = list(points)
+    for name, measured in (("score", scores), ("complexity", complexity)):
+        found |= {f"split{k}_test_{name}": row for k, row in enumerate(measured)}
+        found |= {f"mean_test_{name}": measured.mean(axis=0)}
+        found |= {f"std_test_{name}": measured.std(axis=0)}
+    mean = scores.mean(axis=0)
+    return {**found, "rank_test_score": 1 + (mean[:, None] < mean).sum(axis=1)}

@@ -1,52 +1,63 @@
-"""Penalised linear models: a design, a penalty of lam, a fit with its gap; classes and counts."""
+"""Penalised linear estimators: any penalty with a prox; Facets, EYE and binarsity by name."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import MISSING, field, fields
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.core.statement import ProxPenalty, SmoothLoss
-from milpscore.data import apply_columns
+from milpscore.core.statement import LAM, ProxPenalty, SmoothLoss
+from milpscore.data import BinnedDesign, Binner, apply_columns
+from milpscore.data.binned import MAX_BINS, bin_codes
 from milpscore.data.checking import class_weights, row_weights, validated_frame
-from milpscore.data.columns import numeric_column, raw_columns, refuse_equal_names
-from milpscore.estimators._base import OnDesign, Probabilities, class_labels
+from milpscore.data.columns import (
+    Expert,
+    Unseen,
+    expert_vector,
+    numeric_column,
+    raw_columns,
+    refuse_equal_names,
+)
+from milpscore.estimators._base import Decided, OnDesign, class_labels, parameters
 from milpscore.losses import LINKS, smooth_loss
 from milpscore.losses.kinds import link_of
+from milpscore.penalties import (
+    EYE,
+    PENALTIES,
+    Binarsity,
+    Facets,
+    StronglyConvexFacets,
+    data_driven_weights,
+)
 from milpscore.proximal import ProximalPath, ProximalResult, fit_proximal, path
-from milpscore.proximal.engine import Algorithm, Maker
+from milpscore.proximal.engine import Algorithm, Maker, as_maker
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What a fit and a path need: the design, the answers coded, row weights, lam -> penalty."""
+@parameters
+class _Fitted:
+    """Parameters of every penalised model."""
 
-    design: Any
-    answers: FloatArray
-    weight: FloatArray
-    maker: Maker
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Those the two functions of :mod:`milpscore.proximal` have in common."""
-        return {"X": self.design, "y": self.answers, "sample_weight": self.weight}
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: int | None = None
+    algorithm: Algorithm = "auto"
 
 
-class PenalisedModel(OnDesign):
+class PenalisedModel(_Fitted, OnDesign):
     """Base of the penalised linear estimators: mean loss plus penalty, solved to a stated gap.
 
     A subclass says in ``_maker`` what penalty its parameters mean; it lists these in ``__init__``,
@@ -89,10 +100,6 @@ class PenalisedModel(OnDesign):
 
     lam: float | None
     loss: str | SmoothLoss
-    fit_intercept: bool
-    tol: float
-    max_iter: int | None
-    algorithm: Algorithm
 
     columns_: tuple[Column, ...]
     _blocks: tuple[tuple[int, ...], ...]
@@ -128,9 +135,8 @@ class PenalisedModel(OnDesign):
         ConvergenceWarning
             The gap stayed above ``tol``; the message says why.
         """
-        problem = self._problem(X, y, sample_weight)
-        penalty = self._penalty(problem.maker)
-        result = fit_proximal(**problem.arguments, penalty=penalty, **self._options())
+        problem, maker = self._problem(X, y, sample_weight)
+        result = fit_proximal(**problem, penalty=self._penalty(maker))
         self._take(result)
         warn_of_gaps(type(self).__name__, [result], self.tol)
         return self
@@ -163,15 +169,8 @@ class PenalisedModel(OnDesign):
         (ProximalPath, list of fitted estimators)
             In descending order of lam. What did not converge is in the path's table; no warning.
         """
-        problem = self._problem(X, y, sample_weight)
-        found = path(
-            **problem.arguments,
-            penalty=problem.maker,
-            lams=lams,
-            n_lams=n_lams,
-            ratio=ratio,
-            **self._options(),
-        )
+        problem, maker = self._problem(X, y, sample_weight)
+        found = path(**problem, penalty=maker, lams=lams, n_lams=n_lams, ratio=ratio)
         models = []
         for lam, result in zip(found.lams.tolist(), found.results, strict=True):
             model = copy(self)
@@ -191,7 +190,7 @@ class PenalisedModel(OnDesign):
         raise TypeError(f"{type(self).__name__} must define checked_answers")  # pragma: no cover
 
     def _encode(self, y: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Answers as the loss reads them, and the weights of the rows."""
+        """Checked answers as the loss reads them, and the weights of the rows."""
         raise TypeError(f"{type(self).__name__} must define _encode")  # pragma: no cover
 
     def _take(self, result: ProximalResult) -> None:
@@ -204,22 +203,22 @@ class PenalisedModel(OnDesign):
 
     # ------------------------------------------------------------ from data to a problem
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        """Check everything and learn the design columns."""
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], Maker]:
+        """What a fit and a path need, design columns learned; and what makes the penalty of lam."""
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise OptionError(f"fit_intercept={self.fit_intercept!r}; use True or False.")
         design = self._learn(X, sample_weight)
-        answers, weight = self._encode(y, row_weights(sample_weight, design.shape[0]))
-        return Problem(design, answers, weight, self._maker(design, weight))
-
-    def _options(self) -> dict[str, Any]:
-        return {
-            "loss": self.loss,
-            "intercept": self.fit_intercept,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "algorithm": self.algorithm,
-        }
+        weight = row_weights(sample_weight, design.shape[0])
+        given_answers = self.checked_answers(y)
+        if len(given_answers) != len(weight):
+            raise DataError(
+                f"X has {len(weight)} rows but y has {len(given_answers)} entries; inconsistent"
+                " numbers of samples. Pass one answer for each row."
+            )
+        answers, weight = self._encode(given_answers, weight)
+        given = {"X": design, "y": answers, "sample_weight": weight, "loss": self.loss}
+        options = {"tol": self.tol, "max_iter": self.max_iter, "algorithm": self.algorithm}
+        return {**given, "intercept": self.fit_intercept, **options}, self._maker(design, weight)
 
     def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
         return self.columns_, self._features
@@ -294,7 +293,8 @@ def _plain(frame: pd.DataFrame) -> bool:
     return all(isinstance(d, np.dtype) and d.kind in "iuf" for d in frame.dtypes.unique())
 
 
-class PenalisedClassifierBase(Probabilities, ClassifierMixin, PenalisedModel):
+@parameters
+class PenalisedClassifierBase(Decided, PenalisedModel):
     """Base of the classifiers: two classes, or any number with ``loss="multinomial"``.
 
     Parameters
@@ -311,8 +311,8 @@ class PenalisedClassifierBase(Probabilities, ClassifierMixin, PenalisedModel):
     intercept_ : ndarray of shape (1,) or (K,)
     """
 
-    class_weight: Any
-    classes_: npt.NDArray[Any]
+    loss: str | SmoothLoss = "logistic"
+    class_weight: Mapping[Any, float] | str | None = None
 
     def decision_function(self, X: Any) -> FloatArray:
         """w.x + b; an answer is positive where it is >= 0.
@@ -329,21 +329,6 @@ class PenalisedClassifierBase(Probabilities, ClassifierMixin, PenalisedModel):
         scores = self._scores(X)
         two = scores.ndim == 2 and scores.shape[1] == 2
         return np.asarray(scores[:, 1] - scores[:, 0]) if two else scores
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of each row; a tie of two classes is positive.
-
-        Parameters
-        ----------
-        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        scores = self.decision_function(X)
-        chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= 0).astype(np.intp)
-        return np.asarray(self.classes_[chosen])
 
     def _probabilities(self, X: Any) -> FloatArray:
         """Of the loss's own model; two classes of the multinomial one are logistic."""
@@ -364,9 +349,7 @@ class PenalisedClassifierBase(Probabilities, ClassifierMixin, PenalisedModel):
         return class_labels(y, two=loss.task == "classification")[0]
 
     def _encode(self, y: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        labels = self.checked_answers(y)
-        _match(labels, weight)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         weight = class_weights(self.class_weight, codes, weight, self.classes_.tolist())
         multinomial = smooth_loss(self.loss).task == "multinomial"
         return (codes if multinomial else 2 * codes - 1).astype(np.float64), weight
@@ -383,6 +366,7 @@ class PenalisedClassifierBase(Probabilities, ClassifierMixin, PenalisedModel):
         return tags
 
 
+@parameters
 class PenalisedRegressorBase(RegressorMixin, PenalisedModel):
     """Base of the regressors: real answers, or counts with ``loss="poisson"``.
 
@@ -391,6 +375,8 @@ class PenalisedRegressorBase(RegressorMixin, PenalisedModel):
     coef_ : ndarray of shape (p,)
     intercept_ : float
     """
+
+    loss: str | SmoothLoss = "squared"
 
     def predict(self, X: Any) -> FloatArray:
         """The mean answer of each row: w.x + b, or exp(w.x + b) for the Poisson loss.
@@ -428,9 +414,7 @@ class PenalisedRegressorBase(RegressorMixin, PenalisedModel):
         return answers
 
     def _encode(self, y: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        answers = self.checked_answers(y)
-        _match(answers, weight)
-        return answers, weight
+        return y, weight
 
     def _take(self, result: ProximalResult) -> None:
         super()._take(result)
@@ -444,10 +428,284 @@ class PenalisedRegressorBase(RegressorMixin, PenalisedModel):
         return tags
 
 
-def _match(answers: npt.NDArray[Any], weight: FloatArray) -> None:
-    """Refuse another number of answers than of rows."""
-    if len(answers) != len(weight):
-        raise DataError(
-            f"X has {len(weight)} rows but y has {len(answers)} entries; inconsistent numbers of"
-            " samples. Pass one answer for each row."
+# ------------------------------------------------------------ the penalties by name
+
+
+@parameters
+class _AnyPenalty(PenalisedModel):
+    """The meaning of ``penalty`` and ``lam``."""
+
+    penalty: Any = field(default=None, kw_only=False)
+    lam: float | None = None
+    binner: Binner | None = None
+
+    def _maker(self, design: Any, weight: FloatArray) -> Maker:
+        given = "l1" if self.penalty is None else self.penalty
+        if isinstance(given, str):
+            return _named(given)
+
+        def replaced(lam: float) -> ProxPenalty:
+            # not sooner: a penalty without a lam (a box) can be fitted all the same
+            return as_maker(given)(lam)
+
+        return replaced
+
+    def _penalty(self, maker: Maker) -> ProxPenalty:
+        if self.lam is not None:
+            return maker(self.lam)
+        if self.penalty is None or isinstance(self.penalty, str | type):
+            return maker(LAM)
+        own: ProxPenalty = self.penalty
+        return own
+
+
+@parameters
+class PenalisedClassifier(_AnyPenalty, PenalisedClassifierBase):
+    """Linear classification under any penalty of :mod:`milpscore.penalties`.
+
+    Parameters
+    ----------
+    penalty : penalty, str or class, optional
+        An instance, or a name of ``milpscore.penalties.PENALTIES`` or a class where lam is all it
+        needs. None is "l1".
+    lam : float, optional
+        The penalty's weight. None leaves an instance its own, and is 0.01 for a name.
+    loss, fit_intercept, tol, max_iter, algorithm, binner :
+        As in :class:`PenalisedModel`, where the attributes are listed too.
+    class_weight :
+        As in :class:`PenalisedClassifierBase`.
+
+    Examples
+    --------
+    >>> from milpscore.estimators import PenalisedClassifier
+    >>> from milpscore.penalties import Facets
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]
+    >>> model = PenalisedClassifier(Facets(0.2)).fit(X, y)
+    >>> model.coef_.round(6), bool(model.result_.gap <= 1e-6)
+    (array([[1.]]), True)
+    """
+
+
+@parameters
+class PenalisedRegressor(_AnyPenalty, PenalisedRegressorBase):
+    """Linear regression under any penalty of :mod:`milpscore.penalties`.
+
+    Parameters
+    ----------
+    penalty, lam :
+        As in :class:`PenalisedClassifier`.
+    loss, fit_intercept, tol, max_iter, algorithm, binner :
+        As in :class:`PenalisedModel`, where the attributes are listed too.
+    """
+
+
+@parameters
+class _Facets(PenalisedModel):
+    """The meaning of ``gamma`` and ``eps``."""
+
+    lam: float = LAM
+    gamma: float = 1.0
+    eps: float = 0.0
+    binner: Binner | None = None
+
+    def _maker(self, design: Any, weight: FloatArray) -> Maker:
+        if self.eps == 0:
+            return lambda lam: Facets(lam, self.gamma)
+        return lambda lam: StronglyConvexFacets(lam, eps=self.eps, gamma=self.gamma)
+
+
+@parameters
+class FacetsClassifier(_Facets, PenalisedClassifierBase):
+    """Linear classification with coefficients that prefer the multiples of ``gamma``.
+
+    Parameters
+    ----------
+    lam : float
+    gamma : float
+        The unit of the coefficient grid: whole numbers where gamma = 1.
+    eps : float
+        0 is :class:`milpscore.penalties.Facets`; beyond it, up to 1,
+        :class:`milpscore.penalties.StronglyConvexFacets`, whose optimum is unique.
+    loss, fit_intercept, tol, max_iter, algorithm, binner :
+        As in :class:`PenalisedModel`, where the attributes are listed too.
+    class_weight :
+        As in :class:`PenalisedClassifierBase`.
+
+    References
+    ----------
+    Belahcene, Sokolovska, Chevaleyre & Zucker, "Learning interpretable models using soft integrity
+    constraints" (2020).
+    """
+
+
+@parameters
+class FacetsRegressor(_Facets, PenalisedRegressorBase):
+    """Linear regression with coefficients that prefer the multiples of ``gamma``.
+
+    Parameters
+    ----------
+    lam, gamma, eps :
+        As in :class:`FacetsClassifier`.
+    loss, fit_intercept, tol, max_iter, algorithm, binner :
+        As in :class:`PenalisedModel`, where the attributes are listed too.
+    """
+
+
+@parameters
+class _Eye(PenalisedModel):
+    """The meaning of ``expert``."""
+
+    lam: float = LAM
+    expert: Expert = None
+    binner: Binner | None = None
+
+    def _maker(self, design: Any, weight: FloatArray) -> Maker:
+        known = expert_vector(self.expert, self.columns_, self._features)
+        return lambda lam: EYE(lam, expert=known)
+
+
+@parameters
+class EyeClassifier(_Eye, PenalisedClassifierBase):
+    """Linear classification that favours the features an expert knows to matter.
+
+    Parameters
+    ----------
+    lam : float
+    expert : sequence of names, mapping of name to number, or array of numbers in [0, 1], optional
+        What is known: the names of the features (or of single design columns) that matter; or a
+        number a name, 1 for known and 0 for unknown; or such numbers, one a feature or one a
+        design column. None: nothing is known, which is the lasso with 2 lam.
+    loss, fit_intercept, tol, max_iter, algorithm, binner :
+        As in :class:`PenalisedModel`, where the attributes are listed too.
+    class_weight :
+        As in :class:`PenalisedClassifierBase`.
+
+    References
+    ----------
+    Wang, Oh, Wang & Wiens, "Learning credible models" (2018).
+    """
+
+
+@parameters
+class EyeRegressor(_Eye, PenalisedRegressorBase):
+    """Linear regression that favours the features an expert knows to matter.
+
+    Parameters
+    ----------
+    lam, expert :
+        As in :class:`EyeClassifier`.
+    loss, fit_intercept, tol, max_iter, algorithm, binner :
+        As in :class:`PenalisedModel`, where the attributes are listed too.
+    """
+
+
+@parameters
+class _Binarsity(PenalisedModel):
+    """One-hot bins, kept as one-byte codes, and the penalty's weights found in them."""
+
+    lam: float = LAM
+    n_bins: int = 10
+    thresholds: Mapping[str, Sequence[float]] | None = None
+    max_distinct: int = 10
+    unseen: Unseen = "error"
+
+    # rows of which a feature's one-hot columns are written out at a time
+    rows_at_once: ClassVar[int] = 1 << 16
+
+    def _binner(self) -> Binner:
+        return Binner(
+            self.n_bins,
+            thresholds=self.thresholds,
+            max_distinct=self.max_distinct,
+            unseen=self.unseen,
         )
+
+    def _values(self, frame: pd.DataFrame) -> BinnedDesign:
+        """The bin of every row in every feature."""
+        codes = np.empty((len(frame), len(self._blocks)), dtype=np.uint8, order="F")
+        for f, block in enumerate(self._blocks):
+            columns = [self.columns_[j] for j in block]
+            if len(block) > MAX_BINS:
+                raise DataError(
+                    f"feature {columns[0].feature!r} has {len(block)} bins, more than the"
+                    f" {MAX_BINS} a code of one byte tells apart; use fewer, or merge categories."
+                )
+            codes[:, f] = bin_codes(
+                columns, frame[[columns[0].feature]], self.unseen, self.rows_at_once
+            )
+        return BinnedDesign(codes, tuple(len(block) for block in self._blocks))
+
+    def _maker(self, design: Any, weight: FloatArray) -> Maker:
+        in_bins = design.rmatvec(weight)
+        counts = [in_bins[list(block)] for block in design.blocks]
+        self.penalty_weights_ = data_driven_weights(counts, design.blocks)
+        return lambda lam: Binarsity(lam, blocks=design.blocks, weights=self.penalty_weights_)
+
+    def complexity(self) -> int:
+        """The number of jumps between neighbouring bins."""
+        rows = np.atleast_2d(self.coef_)
+        jumps = [np.diff(rows[:, list(block)], axis=1) for block in self._blocks]
+        return sum(int(np.count_nonzero(jump)) for jump in jumps)
+
+
+@parameters
+class BinarsityClassifier(_Binarsity, PenalisedClassifierBase):
+    """Additive classification: the score of a feature is a step function of its bins.
+
+    Parameters
+    ----------
+    lam : float
+        The jumps' own weights are those of :func:`milpscore.penalties.data_driven_weights`.
+    n_bins, thresholds, max_distinct, unseen :
+        As in :class:`milpscore.data.Binner`; the bins are found anew in each ``fit``. Text,
+        boolean and categorical features have one bin a category, in their order.
+    loss, fit_intercept, tol, max_iter, algorithm :
+        As in :class:`PenalisedModel`, where the attributes are listed too.
+    class_weight :
+        As in :class:`PenalisedClassifierBase`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, p)
+        One entry a bin; those of a feature sum to 0.
+    penalty_weights_ : ndarray of shape (p,)
+        Weight of the jump into each bin.
+
+    References
+    ----------
+    Alaya, Bussy, Gaiffas & Guilloux, "Binarsity: a penalization for one-hot encoded features",
+    JMLR 20 (2019).
+    """
+
+
+@parameters
+class BinarsityRegressor(_Binarsity, PenalisedRegressorBase):
+    """Additive regression: the score of a feature is a step function of its bins.
+
+    Parameters
+    ----------
+    lam, n_bins, thresholds, max_distinct, unseen :
+        As in :class:`BinarsityClassifier`.
+    loss, fit_intercept, tol, max_iter, algorithm :
+        As in :class:`PenalisedModel`, where the attributes are listed too.
+    """
+
+
+def _named(name: str) -> Maker:
+    """The penalty of a name as a function of lam.
+
+    Raises
+    ------
+    OptionError
+        There is none of that name, or lam is not all it needs.
+    """
+    found: Any = PENALTIES[name]
+    needed = [f.name for f in fields(found) if f.default is MISSING]
+    if needed != ["lam"]:
+        more = ", ".join(field for field in needed if field != "lam")
+        raise OptionError(
+            f"the penalty {name!r} needs {more}; pass an instance, milpscore.penalties."
+            f"{found.__name__}({', '.join(f'{field}=...' for field in needed)})."
+        )
+    made: Maker = found
+    return made
