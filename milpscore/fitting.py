@@ -11,7 +11,6 @@ from milpscore.core.errors import FormulationError, did_you_mean
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.formulations import FORMULATIONS
-from milpscore.rounding import round_program
 from milpscore.search import start_card
 from milpscore.search.starts import heuristic_result, work_within
 from milpscore.solvers import solve
@@ -91,6 +90,8 @@ def fit_card(
             program, max_work=work_within(told.time_limit), options=told.as_dict()
         )
     if program.kind == "relaxed":
+        from milpscore.rounding import round_program
+
         return program, round_program(
             program, solver=solver, n_draws=n_draws, progress=progress, **chosen
         )

@@ -12,7 +12,6 @@ import pandas as pd
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from milpscore.constraints import Constraint
 from milpscore.core.design import Column, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, Registry, SolverError
 from milpscore.core.program import Program
@@ -28,6 +27,7 @@ from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
     from milpscore.certificate import Certificate
+    from milpscore.constraints import Constraint
 
 PerColumn: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Intercept = Literal["zero", "integer", "real"]
