@@ -379,7 +379,7 @@ def test_export_writes_every_formulation(
     done = run("export", data, "--target", "ill", *given, model)
     assert done.exit_code == 0
     assert model.stat().st_size > 500
-    assert ("states no loss" in done.stderr) == (formulation == "risk-score")
+    assert ("tangents of the loss" in done.stderr) == (formulation == "risk-score")
     relaxed = run("export", data, "--target", "ill", *given, model, "--relaxed")
     assert "(0 of them integer)" in relaxed.stdout
     exact = run("export", data, "--target", "ill", *given, model, "--exact")

@@ -13,7 +13,7 @@ import pytest
 from designs import card_of, design, hard, noisy
 from risk_cases import optimum, small
 
-from milpscore.core.errors import NotApplicableError
+from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.result import Claim, Termination
 from milpscore.data import make_design
 from milpscore.formulations import hinge, risk_score
@@ -143,7 +143,8 @@ def test_auto_sees_what_needs_tangents() -> None:
 
 def test_the_exported_master_shows_the_tangents(tmp_path: Any) -> None:
     program = risk_score(small(1), max_terms=2, **BOX)
-    assert "cuts" not in program.write(tmp_path / "before.lp").read_text()
+    with pytest.raises(FormulationError, match="would lack the loss"):
+        program.write(tmp_path / "before.lp")
     result = solve(program, NAME)
     text = program.write(tmp_path / "after.lp").read_text()
     assert text.count("_cuts(") == len(program.model.cuts) > 0

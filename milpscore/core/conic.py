@@ -14,6 +14,7 @@ from scipy import sparse
 from milpscore.core.card import Card
 from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError
+from milpscore.core.labels import PointsByName
 from milpscore.core.program import Program, Size
 from milpscore.core.statement import ProxPenalty, RowLoss
 
@@ -124,6 +125,11 @@ class ConicProgram(Program):
             f"<Program {self.formulation}, {self.statement.loss.name} loss, conic, of {rows} rows "
             f"x {columns} columns>"
         )
+
+    @property
+    def points(self) -> PointsByName:
+        """The entries of ``w``, by the names of the columns."""
+        return PointsByName(self.statement.columns, list(self.w))
 
     @property
     def penalty(self) -> Any:

@@ -18,6 +18,7 @@ from milpscore.core.statement import Statement
 
 if TYPE_CHECKING:
     from milpscore.core.conic import ConicProgram
+    from milpscore.core.labels import PointsByName
 
 _LEFT = ' style="text-align: left"'
 _RIGHT = ' style="text-align: right"'
@@ -56,6 +57,8 @@ class Layout:
     read: Callable[[Any], tuple[FloatArray, float]]
     # sets every variable of the builder, auxiliaries included, to what the card implies
     fill: Callable[[Any, Statement, Card], None]
+    # the variables, or expressions, of the points, in the order of the columns
+    points: Callable[[Any], Sequence[Any]] = lambda model: list(model.w.values())
 
 
 @dataclass(eq=False, repr=False)
@@ -152,15 +155,32 @@ class Program:
         (restore_integrality if kind == "exact" else relax_integrality)(model)
         return replace(self, model=model, kind=kind)
 
-    def write(self, path: str | Path) -> Path:
-        """Write the model as ``.lp`` or ``.mps``, with the model's own names; answers the path.
+    @property
+    def points(self) -> PointsByName:
+        """The model's variables for the points, by the names of the design's columns."""
+        from milpscore.core.labels import PointsByName
 
-        Raises FormulationError for any other ending.
+        return PointsByName(self.statement.design.columns, self.layout.points(self.model))
+
+    def write(self, path: str | Path) -> Path:
+        """Write the model as ``.lp`` or ``.mps``; answers the path.
+
+        Variables and rows have the model's names, a column's position replaced by its name made
+        safe for the format; the head of the file says which label stands for which column.
+
+        Raises FormulationError for any other ending, and where a smooth loss has no tangent yet.
         """
+        from milpscore.core.labels import write_model
+
         path = Path(path)
         if path.suffix not in (".lp", ".mps"):
             raise FormulationError(f"cannot write {path.name}: the name must end in .lp or .mps")
-        self.model.write(str(path), io_options={"symbolic_solver_labels": True})
+        if self.takes_tangents and not len(self.model.cuts):
+            raise FormulationError(
+                f"{path.name} would lack the loss: the model of {self.formulation} holds no "
+                "tangent of it before solver='outer_approximation' puts them in; solve it so first"
+            )
+        write_model(self.model, self.statement.design.names, path)
         return path
 
     @property

@@ -441,7 +441,7 @@ Implied = Callable[[Card], Any]
 class PointVariables:
     """How a model holds the points: w_j = sum_s signs_s x_{j s}, x in the order of the columns."""
 
-    variables: Sequence[Any]
+    variables: list[Any]
     signs: FloatArray = field(default_factory=lambda: np.ones(1))
 
     def linear(self, factors: FloatArray) -> Any:
@@ -497,7 +497,7 @@ class CardModel:
     ) -> None:
         """Say which variable holds the points: w_j = sum_s signs_s x_{j s}."""
         self._holder = name
-        self.points = PointVariables(variables, np.array(signs))
+        self.points = PointVariables(list(variables), np.array(signs))
         # also of terms that somebody counts later, in a model that had no use for them
         self.implied["alpha"] = lambda card: (card.coefficients != 0).astype(np.int64)
 
@@ -634,6 +634,11 @@ class CardModel:
             held = np.array([x.value for x in m.component(holder).values()], dtype=np.float64)
             return held.reshape(-1, len(signs)) @ signs, intercept(m)
 
+        def points(m: Any) -> list[Any]:
+            held = PointVariables(list(m.component(holder).values()), signs)
+            doubled = len(signs) > 1
+            return [held.of(j) for j in range(statement.shape[1])] if doubled else held.variables
+
         def fill(m: Any, statement: Statement, card: Card) -> None:
             for name, rule in implied.items():
                 if m.component(name) is not None:
@@ -646,7 +651,7 @@ class CardModel:
         # the penalties whose weights are mutable Params of the same name
         weights = {term.name: term.name for term in statement.penalties if term.lam > 0}
         options = {"parameters": weights, **options}
-        return Program(statement, m, Layout(read=read, fill=fill), **options)
+        return Program(statement, m, Layout(read=read, fill=fill, points=points), **options)
 
     def _weight_of(self, name: str) -> float:
         """The weight of the penalty called ``name``, 0 where the statement has none."""

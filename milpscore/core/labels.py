@@ -1,0 +1,132 @@
+"""Columns by their names: the variables of a model, and labels that LP and MPS files can hold."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from milpscore.core.design import Column
+from milpscore.core.errors import FormulationError, did_you_mean
+
+_SIGNS = {">=": "ge", "<=": "le", "!=": "ne", "<": "lt", ">": "gt", "=": "eq", "%": "pct"}
+_LONGEST = 100
+"""Of a column's part of a label; the formats' own limit is 255 for all of it."""
+
+
+class PointsByName:
+    """The variables that hold the points, by design column; of a raw feature all its columns.
+
+    ``points["worst texture >= 22.65"]`` and ``points[3]`` are one variable (an expression, where
+    the model doubles its columns), ``points["worst texture"]`` is a tuple of them where the feature
+    has several columns.
+    """
+
+    def __init__(self, columns: Sequence[Column], variables: Sequence[Any]) -> None:
+        self._columns, self._variables = columns, variables
+
+    def __getitem__(self, name: str | int) -> Any:
+        if isinstance(name, int):
+            return self._variables[name]
+        found = self._positions(name)
+        if not found:
+            known = [*self, *dict.fromkeys(column.feature for column in self._columns)]
+            hint = did_you_mean(str(name), known) or f"there are {', '.join(known[:10])}"
+            raise FormulationError(f"the design has no column {name!r}; {hint.strip()}")
+        own = [self._variables[j] for j in found]
+        return own[0] if len(own) == 1 else tuple(own)
+
+    def _positions(self, name: Any) -> list[int]:
+        """The column of this name, else those of the feature."""
+        own = [j for j, column in enumerate(self._columns) if column.name == name]
+        return own or [j for j, column in enumerate(self._columns) if column.feature == name]
+
+    def __contains__(self, name: object) -> bool:
+        return bool(self._positions(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return (column.name for column in self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(list(self)[:5]) + (", ..." if len(self) > 5 else "")
+        return f"<points of {len(self)} columns: {shown}>"
+
+
+def safe_labels(names: Sequence[str]) -> list[str]:
+    """One label a name, of letters, digits, "_" and "." only, no two equal, at most 100 long."""
+    labels: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        text = unicodedata.normalize("NFKD", name)
+        for sign, word in _SIGNS.items():
+            text = text.replace(sign, f" {word} ")
+        plain = re.sub(r"[^0-9A-Za-z_.]+", "_", text).strip("_.")[:_LONGEST] or "column"
+        label, number = plain, 2
+        while label.lower() in taken:  # some readers do not tell cases apart
+            label, number = f"{plain}_{number}", number + 1
+        taken.add(label.lower())
+        labels.append(label)
+    return labels
+
+
+def labeller(model: Any, labels: Sequence[str]) -> Callable[[Any], str]:
+    """What Pyomo's writers call a component: an index of a column becomes the column's label."""
+    from pyomo.core.base.label import LPFileLabeler
+
+    plain, taken = LPFileLabeler(), set()
+    signed = [f"{label}_{side}" for label in labels for side in ("plus", "minus")]
+
+    def label(data: Any) -> str:
+        parent = data.parent_component()
+        named = _columns_of(parent, len(labels))
+        if named is None:
+            text = str(plain(data))
+        else:
+            index = data.index()
+            first, *rest = index if isinstance(index, tuple) else (index,)
+            own = (signed if named == "signed" else labels)[first]
+            text = f"{plain(parent)}({'_'.join([own, *map(_plain_part, rest)])})"
+        unique, number = text, 2
+        while unique in taken:
+            unique, number = f"{text}_{number}", number + 1
+        taken.add(unique)
+        return unique
+
+    return label
+
+
+def _plain_part(part: Any) -> str:
+    """A further part of an index."""
+    return re.sub(r"[^0-9A-Za-z]", "_", str(part))
+
+
+def _columns_of(parent: Any, columns: int) -> str | None:
+    """Whether a component's first index counts columns, or both signs of columns, in turn."""
+    if not parent.is_indexed():
+        return None
+    name = parent.index_set().local_name
+    if name == "D":
+        return "columns" if len(parent.index_set()) == columns else "signed"
+    return "columns" if name in BY_COLUMN else None
+
+
+BY_COLUMN = ("J", "J_sets", "jumps", "choice_index", "kinks", "chords")
+"""Sets of the builders' models whose first part is the position of a column."""
+
+
+def write_model(model: Any, names: Sequence[str], path: Path) -> None:
+    """Write a Pyomo model as LP or MPS, labels for its columns, what they stand for in its head."""
+    labels = safe_labels(names)
+    model.write(str(path), io_options={"labeler": labeller(model, labels)})
+    mark = "\\" if path.suffix == ".lp" else "*"
+    told = [
+        f"{mark} {label} is {' '.join(name.split())}\n"
+        for label, name in zip(labels, names, strict=True)
+    ]
+    text = f"{mark} Columns of the data\n{''.join(told)}{path.read_text(encoding='utf-8')}"
+    path.write_text(text, encoding="utf-8")
