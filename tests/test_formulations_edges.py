@@ -17,7 +17,7 @@ from test_formulations_exact import random_design
 from milpscore.core.card import Card
 from milpscore.core.design import Design, as_fraction
 from milpscore.core.result import Claim
-from milpscore.formulations import FORMULATIONS, hinge, slim
+from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS, hinge, slim
 from milpscore.solvers import load, solve
 from milpscore.verify import evaluate
 
@@ -355,3 +355,12 @@ def test_the_scale_of_the_costs_changes_no_figure(
     assert solve(session).objective == pytest.approx(solve(again.relaxed()).objective, abs=1e-9)
     tree = solve(program, "support_tree")
     assert tree.objective == pytest.approx(solve(again).objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [*FORMULATIONS, *CONIC_FORMULATIONS])
+def test_an_unknown_argument_is_met_with_the_nearest(name: str) -> None:
+    build = {**FORMULATIONS, **CONIC_FORMULATIONS}[name]
+    with pytest.raises(
+        TypeError, match=rf"{name} takes no 'sampel_weight'; did you mean 'sample_w"
+    ):
+        build(noisy(), sampel_weight=[1.0])

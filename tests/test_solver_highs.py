@@ -641,3 +641,17 @@ def test_an_exact_program_without_integers_left_is_proved(name: str) -> None:
     assert result.objective == pytest.approx(0.4 if name == "slim" else 0.8)
     assert result.card is not None
     assert result.card.coefficients.min() >= 1
+
+
+@pytest.mark.parametrize("word", ["tee", "verbose"])
+def test_the_log_is_shown_where_it_is_asked_for(
+    word: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    solve(slim(noisy()), "highs", progress=False)
+    assert capfd.readouterr() == ("", "")
+    solve(slim(noisy()), "highs", progress=False, **{word: True})
+    assert "HiGHS" in capfd.readouterr().out
+    solve(slim(noisy(), max_terms=2), "tree", progress=False, **{word: True})
+    assert "slim, tree  objective" in capfd.readouterr().err
+    with pytest.raises(OptionError, match="verbose must be True or False"):
+        solve(slim(noisy()), **{word: "loud"})

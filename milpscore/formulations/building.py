@@ -19,7 +19,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, IntArray
-from milpscore.core.errors import DataError, FormulationError, SizeError, is_number
+from milpscore.core.errors import DataError, FormulationError, SizeError, did_you_mean, is_number
 from milpscore.core.program import Layout, Program, part_names
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Hinge
@@ -419,10 +419,15 @@ def builder(build: Callable[P, Made], common: Mapping[str, str] | None = None) -
     @functools.wraps(build)
     def recorded(*args: P.args, **kwargs: P.kwargs) -> Made:
         started = time.perf_counter()
-        with PauseGC():
-            program = build(*args, **kwargs)
+        for name in kwargs:
+            if name not in signature.parameters:
+                hint = did_you_mean(name, signature.parameters)
+                known = ", ".join(signature.parameters)
+                raise TypeError(f"{build.__name__} takes no {name!r}; {hint}it takes {known}")
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
+        with PauseGC():
+            program = build(*args, **kwargs)
         program.arguments = {k: v for k, v in given.arguments.items() if k not in DATA}
         program.algebra = algebra_in(build.__doc__)
         if not program.conic:

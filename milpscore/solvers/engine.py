@@ -276,9 +276,10 @@ def solve(
         the better bound of the two is kept.
     **options :
         Fields of :class:`milpscore.solvers.options.Options`: ``time_limit=30``, ``mip_gap=0``,
-        ``node_limit``, ``threads=1``, ``random_state=0``, ``presolve=True``, ``log_file``; for
-        conic programs of :class:`milpscore.solvers.options.ConicOptions`: ``tol=1e-9``,
-        ``max_iter``, ``time_limit``, ``zero_tol=1e-6``, ``verbose=False``.
+        ``node_limit``, ``threads=1``, ``random_state=0``, ``presolve=True``, ``log_file``,
+        ``verbose=False``, or ``tee``: show the solver's log; for conic programs of
+        :class:`milpscore.solvers.options.ConicOptions`: ``tol=1e-9``, ``max_iter``,
+        ``time_limit``, ``zero_tol=1e-6``, ``verbose=False``.
 
     Returns
     -------
@@ -362,7 +363,8 @@ def _run(
     if options.time_limit == 0:
         outcome = Outcome(Termination.TIME_LIMIT)
     else:
-        with _progress_line(f"{of.formulation}, {name}", progress) as line:
+        verbose = options.verbose and name != "highs"  # which shows a log of its own
+        with _progress_line(f"{of.formulation}, {name}", progress, verbose) as line:
             listeners = [each for each in (line, callback) if each is not None]
             outcome = engine.solve(replace(task, listeners=listeners))
         if note == "accepted" and not outcome.start_taken:
@@ -417,8 +419,11 @@ def program_of(program: Program | Session) -> Program:
 
 
 @contextmanager
-def _progress_line(title: str, wanted: bool | None) -> Iterator[Listener | None]:
-    """A live line on standard error; by default (None) where that is a terminal."""
+def _progress_line(title: str, wanted: bool | None, verbose: bool) -> Iterator[Listener | None]:
+    """A live line on standard error, by default (None) where that is a terminal; or a line each."""
+    if verbose:
+        yield lambda point: _tell(f"{title}  {_described(point)}\n")
+        return
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield None
         return
@@ -426,6 +431,12 @@ def _progress_line(title: str, wanted: bool | None) -> Iterator[Listener | None]
 
     with Console(stderr=True).status(title) as status:
         yield lambda point: status.update(f"{title}  {_described(point)}")
+
+
+def _tell(line: str) -> None:
+    """A line of a log, at once."""
+    sys.stderr.write(line)
+    sys.stderr.flush()
 
 
 def _described(point: TracePoint) -> str:

@@ -60,6 +60,8 @@ class _Checked:
     def of(cls, given: Mapping[str, Any]) -> Self:
         """Options from keyword arguments; OptionError for a bad one, naming the nearest known."""
         known = [each.name for each in fields(cls)]  # type: ignore[arg-type]
+        if "tee" in given and "verbose" not in given:  # Pyomo's word for CVXPY's
+            given = {("verbose" if name == "tee" else name): v for name, v in given.items()}
         for name in given:
             if name not in known:
                 there = did_you_mean(name, known) or f"known are {', '.join(known)}"
@@ -88,6 +90,9 @@ class Options(_Checked):
     presolve : bool
     log_file : str or None
         Where the solver writes its own log.
+    verbose : bool
+        Show the solver's own log (HiGHS's on standard output; the searches', a line an event, on
+        standard error); ``tee`` is another name for it.
     """
 
     time_limit: float = _seconds(30.0)
@@ -107,6 +112,7 @@ class Options(_Checked):
     log_file: str | None = _option(
         None, _is_log, "the name of a file in a folder that exists, or None"
     )
+    verbose: bool = _switch(False)
 
 
 @dataclass(frozen=True)

@@ -541,8 +541,8 @@ def limit_run(highs: Any, seconds: float, nodes: int | None, *, mip: bool) -> No
 
 
 def configure(highs: Any, options: Options, absolute_gap: float) -> None:
-    """Set what every HiGHS of a run shares: gaps, threads, seed, presolve, a quiet console."""
-    set_option(highs, "log_to_console", False)
+    """Set what every HiGHS of a run shares: gaps, threads, seed, presolve, the console."""
+    set_option(highs, "log_to_console", options.verbose)
     set_option(highs, "mip_rel_gap", float(options.mip_gap))
     set_option(highs, "mip_abs_gap", absolute_gap)
     # HiGHS prunes this far below its incumbent: at the default of 1e-6 an optimum proved to the

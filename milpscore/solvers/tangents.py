@@ -265,9 +265,9 @@ class Master:
             (np.append(session.row_lower, -np.inf), np.append(session.row_upper, np.inf)),
         )
         configure(highs, self.options, 0.1 * TOLERANCE)
-        if self.options.log_file is not None:
+        if self.options.log_file is not None or self.options.verbose:
             set_option(highs, "output_flag", True)
-            set_option(highs, "log_file", self.options.log_file)
+            set_option(highs, "log_file", self.options.log_file or "")
         for name, value in _MIP_OPTIONS.items():
             set_option(highs, name, value)
         return highs
