@@ -36,7 +36,8 @@ from milpscore.data import make_design
 from milpscore.estimators import FormulationClassifier, PenalisedClassifier, SlimClassifier
 from milpscore.fitting import fit_card
 from milpscore.formulations import FORMULATIONS, hinge
-from milpscore.formulations.building import CardModel, allowed, as_design, builder, intercept_rule
+from milpscore.formulations.building import allowed, as_design, builder, intercept_rule
+from milpscore.formulations.card_model import CardModel
 from milpscore.losses import LINKS, LOSSES, Hinge, Logistic
 from milpscore.penalties import L1, PENALTIES
 from milpscore.penalties.ramps import Ramps, Separable

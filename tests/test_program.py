@@ -408,3 +408,14 @@ def test_a_program_knows_the_arguments_it_was_built_with(name: str) -> None:
     for weight in program.parameters:
         program.set(**{weight: 0.75})
         assert program.arguments[weight] == 0.75
+
+
+def test_a_model_is_made_where_it_is_first_asked_for() -> None:
+    program = slim(np.array([[0, 1], [1, 0], [1, 1], [0, 0]]), [0, 1, 1, 0], max_terms=1)
+    result = solve(program, "tree")
+    assert not program.is_built  # the tree searches the statement, the re-check reads the rows
+    assert program.added_by_user() == ""
+    assert result.card is not None
+    assert program.card() == result.card  # loaded as the model was made
+    assert program.is_built
+    assert check(program).objective == result.objective

@@ -20,7 +20,7 @@ from milpscore.core.result import Result
 from milpscore.core.statement import Statement
 from milpscore.data import make_design
 from milpscore.formulations import slim
-from milpscore.formulations.building import linear
+from milpscore.formulations.card_model import linear
 from milpscore.solvers import Session, solve
 from milpscore.solvers.session import set_option
 

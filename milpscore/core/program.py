@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -93,6 +94,8 @@ class Program:
     """
 
     conic: ClassVar[bool] = False
+    _make: ClassVar[Any] = None
+    _filled: ClassVar[Card | None] = None
 
     statement: Statement
     model: Any
@@ -106,6 +109,48 @@ class Program:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     algebra: tuple[str, ...] = ()
     touched: list[FloatArray] = field(default_factory=list)
+
+    @classmethod
+    def later(cls, statement: Statement, make: Callable[[], Program], **fields: Any) -> Program:
+        """A program of which ``make`` states the rest where somebody first asks for its model.
+
+        A search of the statement alone needs no model, and large ones take long.
+        """
+        program = cls(statement, None, None, **fields)  # type: ignore[arg-type]
+        for name in _MADE:
+            del program.__dict__[name]
+        program.__dict__["_make"] = make
+        return program
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Make the model, and what comes with it."""
+            if name not in _MADE or self._make is None:
+                raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+            self._build()
+            return self.__dict__[name]
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the model is there; until it is, nobody can have changed it."""
+        return "model" in self.__dict__
+
+    def _build(self) -> None:
+        """Make the model and load the card it was filled from meanwhile."""
+        from pyomo.common.gc_manager import PauseGC
+
+        started = time.perf_counter()
+        # a model is many small objects that all stay alive: collecting while they are made costs
+        # five times the making
+        with PauseGC():
+            made = self._make()
+        self.__dict__.update({name: getattr(made, name) for name in _MADE})
+        self.__dict__["_make"] = None
+        self.stated = part_names(self.model)
+        if self._filled is not None:
+            self.fill(self._filled)
+        self.build_seconds += time.perf_counter() - started
 
     def _repr_html_(self) -> str:
         """Kind, shape, size, and the algebra as a notebook's MathJax reads it."""
@@ -196,6 +241,8 @@ class Program:
 
         A solver that works from the statement alone must refuse what it cannot see.
         """
+        if not self.is_built:
+            return ""
         low, high = self.statement.coef_min.tolist(), self.statement.coef_max.tolist()
         points = next((name for name in ("w", "theta") if name in self.stated), "")
         ranges = {f"{points}[{j}]": (low[j], high[j]) for j in range(len(low))}
@@ -223,7 +270,10 @@ class Program:
 
     def fill(self, card: Card) -> None:
         """Set every variable of the builder from a card, auxiliaries included."""
-        self.layout.fill(self.model, self.statement, card)
+        if self.is_built:
+            self.layout.fill(self.model, self.statement, card)
+        else:
+            self.__dict__["_filled"] = card
 
     def set(self, **values: float) -> None:
         """Change penalty weights in place (``lam``, ``l0_penalty``, ``l1_penalty``).
@@ -255,6 +305,9 @@ class Program:
         arguments = {**self.statement.arguments, **values}
         self.statement = replace(self.statement, penalties=penalties, arguments=arguments)
 
+
+_MADE = ("model", "layout", "parameters", "least")
+"""What a program made later lacks until then."""
 
 _DOMAINS = "_integral_domains"
 

@@ -20,15 +20,11 @@ from milpscore.constraints.parts import (
     wrong_rows,
 )
 from milpscore.core.card import Card
-from milpscore.core.design import FloatArray
+from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.statement import RULES, Statement
-from milpscore.formulations.building import (
-    INTEGRALITY_TOLERANCE,
-    PointVariables,
-    Ranges,
-    linear,
-)
+from milpscore.formulations.building import INTEGRALITY_TOLERANCE, Ranges
+from milpscore.formulations.card_model import PointVariables, linear
 
 Group = tuple[int, ...]
 
@@ -164,14 +160,9 @@ class _Rows:
 
     def _link_wrong(self, new: list[int]) -> None:
         """positive: w.x + b + M e >= 0; negative: w.x + b - M e <= -delta."""
-        statement, m = self.statement, self.m
-        delta = _least_distance(statement)
-        X, y = statement.design.merged.X[new], statement.design.merged.y[new]
-        ranges = Ranges(statement.coef_min, statement.coef_max, {}, statement.max_terms).totals(X)
-        rule = statement.intercept
-        worst_positive = -(ranges[0] + float(rule.lower))
-        big_m = np.where(y > 0, worst_positive, ranges[1] + float(rule.upper) + delta)
-        _refuse_coarse(big_m, delta)
+        m, rows = self.m, self.statement.design.merged
+        X, y = rows.X[new], rows.y[new]
+        big_m, delta = counting(self.statement, X, y)
         for i, row, label, reach in zip(new, X, y.tolist(), big_m.tolist(), strict=True):
             flag = self.block.wrong[i]
             if reach <= 0:
@@ -236,14 +227,22 @@ def _least_distance(statement: Statement) -> float:
     return math.gcd(*counts) / denominator
 
 
-def _refuse_coarse(big_m: FloatArray, delta: float) -> None:
-    """Refuse rows that a solver's tolerance could excuse."""
+def counting(statement: Statement, X: FloatArray, y: IntArray) -> tuple[FloatArray, float]:
+    """The big-M of rows X (m, p) whose errors are counted, and the step between scores.
+
+    FormulationError where there is no such step, or a solver's tolerance could excuse a row.
+    """
+    delta, rule = _least_distance(statement), statement.intercept
+    ranges = Ranges(statement.coef_min, statement.coef_max, {}, statement.max_terms).totals(X)
+    worst_positive = -(ranges[0] + float(rule.lower))
+    big_m = np.where(y > 0, worst_positive, ranges[1] + float(rule.upper) + delta)
     if big_m.max(initial=0.0) * INTEGRALITY_TOLERANCE >= delta / 2:
         raise FormulationError(
             f"big_m {big_m.max():.3g} times the integrality tolerance reaches half of the step "
             f"{delta:g} between totals, so errors cannot be counted: bin the columns, or narrow "
             "the coefficients"
         )
+    return big_m, delta
 
 
 def fill_constraints(m: Any, statement: Statement, card: Card) -> None:

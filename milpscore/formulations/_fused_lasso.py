@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-import pyomo.environ as pyo
 
 from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
@@ -22,7 +21,6 @@ from milpscore.formulations.building import (
     LEAST,
     MAX_COEFFICIENT,
     MOST,
-    CardModel,
     Constraints,
     IntegerKind,
     PerColumn,
@@ -33,7 +31,7 @@ from milpscore.formulations.building import (
     builder,
     check_non_negative,
     check_positive,
-    linear,
+    later,
     refuse_if_too_large,
 )
 from milpscore.losses import Hinge
@@ -119,7 +117,7 @@ def fused_lasso(
         constraints=applied(constraints, design),
         **vars(ranges),
     )
-    program = _program(statement, totals)
+    program = later(statement, lambda: _program(statement, totals))
     if reference == "lowest":
         program.simplify = _lower_blocks
     return program
@@ -127,6 +125,10 @@ def fused_lasso(
 
 def _program(statement: Statement, totals: tuple[FloatArray, FloatArray]) -> Program:
     """The algebra over the merged rows; jumps are indexed by the left bin of each pair."""
+    import pyomo.environ as pyo
+
+    from milpscore.formulations.card_model import CardModel, linear
+
     model = CardModel(statement)
     m, tv = model.m, statement.penalties[0]
     assert isinstance(tv, BlockTV)

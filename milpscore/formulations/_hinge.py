@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-import pyomo.environ as pyo
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, IntArray
@@ -20,7 +19,6 @@ from milpscore.formulations.building import (
     LEAST,
     MAX_COEFFICIENT,
     MOST,
-    CardModel,
     Constraints,
     IntegerKind,
     PerColumn,
@@ -34,7 +32,7 @@ from milpscore.formulations.building import (
     check_positive,
     column_index,
     intercept_rule,
-    linear,
+    later,
     per_column,
     refuse_crossed,
     refuse_if_too_large,
@@ -110,6 +108,13 @@ def hinge(
         constraints=applied(constraints, design),
         **vars(ranges),
     )
+    return later(statement, lambda: _program(statement, totals))
+
+
+def _program(statement: Statement, totals: tuple[FloatArray, FloatArray]) -> Program:
+    """The algebra over the merged rows, whose least and largest totals are given."""
+    from milpscore.formulations.card_model import CardModel
+
     model = CardModel(statement)
     model.add_points()
     penalty = model.add_terms() + model.add_l1()
@@ -271,6 +276,18 @@ def _hull(
         constraints=applied(constraints, design),
         **vars(ranges),
     )
+    make = lambda: _hull_program(statement, totals, signs)  # noqa: E731
+    return later(statement, make, kind="relaxed")
+
+
+def _hull_program(
+    statement: Statement, totals: tuple[FloatArray, FloatArray], signs: tuple[float, ...]
+) -> Program:
+    """The algebra over the hull: c_d for each column and sign."""
+    import pyomo.environ as pyo
+
+    from milpscore.formulations.card_model import CardModel, linear
+
     model = CardModel(statement)
     m = model.m
 
@@ -278,7 +295,7 @@ def _hull(
         # c' = 1 on the side of w's sign
         return np.asarray(card.coefficients[:, None] * np.array(signs) > 0, dtype=np.int64).ravel()
 
-    m.D = pyo.RangeSet(0, design.shape[1] * len(signs) - 1)
+    m.D = pyo.RangeSet(0, statement.shape[1] * len(signs) - 1)
     c = model.variable("c", sides, m.D, domain=pyo.Binary)
     model.hold_points("c", [c[d] for d in m.D], signs)
     model.add_hinge_loss(totals)
@@ -386,13 +403,17 @@ def facets_hinge(
     )
     if least:
         _refuse_unless_empty_allowed(statement)
-    return _facets_program(statement, totals, least)
+    return later(statement, lambda: _facets_program(statement, totals, least))
 
 
 def _facets_program(
     statement: Statement, totals: tuple[FloatArray, FloatArray], least: dict[str, float]
 ) -> Program:
     """The algebra over the merged rows; a ramp is indexed by its column and its kink."""
+    import pyomo.environ as pyo
+
+    from milpscore.formulations.card_model import CardModel
+
     model = CardModel(statement)
     m = model.m
     model.add_points()

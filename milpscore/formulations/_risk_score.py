@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pyomo.environ as pyo
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray
@@ -19,7 +18,6 @@ from milpscore.core.statement import InterceptRule, ProxPenalty, ScaleRange, Smo
 from milpscore.formulations.building import (
     LEAST,
     MOST,
-    CardModel,
     Constraints,
     IntegerKind,
     PerColumn,
@@ -31,11 +29,15 @@ from milpscore.formulations.building import (
     check_non_negative,
     check_positive,
     intercept_rule,
+    later,
     refuse_if_too_large,
 )
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.penalties import L0, L1, L2
 from milpscore.penalties.ramps import IntegerFacets, PointPenalty
+
+if TYPE_CHECKING:
+    from milpscore.formulations.card_model import CardModel
 
 PENALTIES = ("none", "l1", "l2", "facets", "eye")
 
@@ -144,7 +146,7 @@ def risk_score(
     if any(each.limits_answers for each in statement.constraints):
         rule = _reach_every_cut(statement.intercept, totals, intercept_bounds)
         statement = replace(statement, intercept=rule)
-    return _program(statement)
+    return later(statement, lambda: _program(statement))
 
 
 def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, ...]:
@@ -238,6 +240,9 @@ def _coprime(statement: Statement, card: Card) -> Card:
 
 def _program(statement: Statement) -> Program:
     """The master program: no tangent yet but the least loss there can be."""
+    import pyomo.environ as pyo
+
+    from milpscore.formulations.card_model import CardModel
     from milpscore.verify.cards import mean_loss
 
     model = CardModel(statement)
@@ -275,6 +280,8 @@ def _reach_every_cut(
 
 def _penalty_term(model: CardModel) -> Any:
     """lam Omega(w) as rows that are exact at whole points; EYE, a norm, by tangents."""
+    import pyomo.environ as pyo
+
     m, statement = model.m, model.statement
     if len(statement.penalties) == 1:
         return 0.0

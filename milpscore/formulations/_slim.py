@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
 
 from milpscore.core.card import RELATIVE_ROUNDING, Card
 from milpscore.core.design import Design, FloatArray, IntArray, MergedRows, on_grid
@@ -19,7 +18,6 @@ from milpscore.formulations.building import (
     INTEGRALITY_TOLERANCE,
     LEAST,
     MOST,
-    CardModel,
     Constraints,
     PerColumn,
     allowed,
@@ -29,7 +27,7 @@ from milpscore.formulations.building import (
     check_non_negative,
     divide_by_gcd,
     intercept_range,
-    linear,
+    later,
     refuse_if_too_large,
 )
 from milpscore.losses import ZeroOne
@@ -131,11 +129,20 @@ def slim(
         constraints=applied(constraints, design),
         **vars(ranges),
     )
-    return _program(statement, grid_rows, big_m, units)
+    return later(
+        statement,
+        lambda: _program(statement, grid_rows, big_m, units),
+        counts=True,
+        simplify=divide_by_gcd,
+    )
 
 
 def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Units) -> Program:
     """The algebra; X holds the merged rows in grid units, shape (m, p), big_m one for each."""
+    import pyomo.environ as pyo
+
+    from milpscore.formulations.card_model import CardModel, linear
+
     model, rows, rule = CardModel(statement), statement.design.merged, statement.intercept
     m, y = model.m, rows.y
 
@@ -190,7 +197,6 @@ def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Uni
         penalty,
         wrong=errors,
         intercept=lambda m: -float(m.T.value) * float(units.unit),
-        simplify=divide_by_gcd,
     )
 
 

@@ -101,7 +101,7 @@ def _of_card(
     solver_refused = any(text.startswith("the solver was refused") for text in refused)
     if own is not None and origin != "solver" and not solver_refused:
         message = f"the {origin} is better than the solver's card"
-    bound, doubt = _trusted_bound(program, outcome, common["solver"])
+    bound, doubt = _trusted_bound(program, outcome, common["solver"], figures.objective)
     bound = min(bound, figures.objective)
     return Result(
         **common, **figures.fields(program.statement, card), dual_bound=bound, origin=origin,
@@ -110,14 +110,17 @@ def _of_card(
     )  # fmt: skip
 
 
-def _trusted_bound(program: Program, outcome: Outcome, solver: str) -> tuple[float, str]:
+def _trusted_bound(
+    program: Program, outcome: Outcome, solver: str, charged: float
+) -> tuple[float, str]:
     """The solver's bound, or the trivial 0 and why where a verified card contradicts it."""
     if outcome.termination is Termination.INFEASIBLE:
         return 0.0, f"{solver} calls the program infeasible although this card was verified"
     if outcome.termination is Termination.ERROR or math.isnan(outcome.dual_bound):
         return 0.0, f"{solver} stopped with an error: its bound is not used"
-    # the model holds the card's values: its objective is the card's own, or more under a caveat
-    charged = float(program.model.loss() + program.model.penalty())
+    if program.is_built:
+        # it holds the card's values: its objective is the card's own, or more under a caveat
+        charged = float(program.model.loss() + program.model.penalty())
     if outcome.dual_bound - charged > CLAIM_TOLERANCE * max(1.0, charged):
         return 0.0, (
             f"{solver} claims the bound {outcome.dual_bound:.9g}, above the verified objective "

@@ -151,7 +151,8 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
         return check_conic(program)
     card = program.card() if card is None else card
     evaluation = evaluate(program.statement, card)
-    if evaluation.violations:
+    if evaluation.violations or not program.is_built:
+        program.fill(card)
         return evaluation
     with _fixed_values_kept(program.model) as fixed:
         program.fill(card)
