@@ -11,8 +11,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import sparse
-from sklearn.exceptions import DataConversionWarning
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, SizeError
@@ -83,7 +81,7 @@ def as_frame(
 
 def _from_array(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:
     """Wrap an array, a sparse matrix or a list of rows."""
-    if sparse.issparse(X):
+    if hasattr(X, "tocsr"):  # sparse; to ask SciPy would import it
         rows, cols = X.shape
         check_size(rows, cols, "this sparse X made dense")
         X = X.toarray()
@@ -345,6 +343,8 @@ def _one_dimensional(y: Any) -> pd.Series[Any]:
     if array.dtype.kind in "US" and not hasattr(y, "dtype"):
         array = np.asarray(y, dtype=object)  # a list of 1 and "1" must not turn into text
     if array.ndim == 2 and array.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Pass y.ravel().",
             DataConversionWarning,

@@ -12,8 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 
 from milpscore.core.design import Column, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
@@ -368,6 +366,8 @@ def binned_design(
         return X
     if binner is None:
         return make_design(X, y, **weights)
+    from sklearn.base import clone
+
     design: Design = clone(binner).fit_design(X, y, **weights)
     return design
 
@@ -385,6 +385,8 @@ def stratified_splits(design: Design, cv: Any, random_state: int) -> list[Split]
                 f"cv must be None or a number of folds from 2 to {smallest}, the rows of the "
                 f"rarer class, got {cv!r}"
             )
+        from sklearn.model_selection import StratifiedKFold
+
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
     return [(rows[train], rows[test]) for train, test in cv.split(rows[:, None], y)]
 
@@ -393,6 +395,8 @@ def folds_of(
     design: Design, splits: Sequence[Split], X: Any, binner: Any, sample_weight: Any = None
 ) -> Iterator[Fold]:
     """The folds of a design; with a binner its cuts come from the training rows alone."""
+    from sklearn.base import clone
+
     for train, test in splits:
         y, weight = design.y[train], design.weight[train]
         if binner is None:
