@@ -71,6 +71,27 @@ def test_import_is_cheap(tmp_path: Path) -> None:
     assert seconds < 0.3
 
 
+POSTPONED = """
+    from milpscore.cli.app import Postponing
+
+    sys.meta_path.insert(0, Postponing("scipy.stats", "scipy.spatial"))
+    import scipy.stats, scipy.spatial.distance
+    from scipy import stats
+
+    assert stats is scipy.stats and "scipy.stats._stats_py" not in sys.modules
+    assert "scipy.spatial._kdtree" in sys.modules  # a look for a submodule is a look
+    from scipy.stats import rankdata
+
+    assert rankdata([3, 1]).tolist() == [2, 1] and type(stats).__name__ == "module"
+    print(stats.norm.cdf(0.0), scipy.stats.qmc.__name__)
+"""
+
+
+def test_a_postponed_module_is_loaded_at_the_first_look(tmp_path: Path) -> None:
+    _, _, text = run_child(tmp_path, POSTPONED.strip())
+    assert text.split() == ["0.5", "scipy.stats.qmc"]
+
+
 def test_help_is_cheap(tmp_path: Path) -> None:
     seconds, loaded, text = run_child(tmp_path, HELP, "--help")
     for command in ("fit", "compare", "path", "export", "predict", "list", "demo"):

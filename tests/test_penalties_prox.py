@@ -136,6 +136,26 @@ def test_long_vectors_may_be_strided_and_overwritten() -> None:
 # --- total variation -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["l1", "elastic net", "weighted l1", "weighted l2"])
+def test_long_vectors_get_what_short_ones_get(name: str) -> None:
+    n, copies = 50, 100  # together beyond what NumPy does alone
+    rng = np.random.default_rng(0)
+    y, weights = rng.normal(size=n) * 3, np.abs(rng.normal(size=n))
+    y[:5] = 0.0, -0.0, 0.3, -0.3, 1e-300
+
+    def penalty(times: int) -> Any:
+        many = np.tile(weights, times)
+        return {
+            "l1": L1(0.7),
+            "elastic net": ElasticNet(0.7, l1_ratio=0.4),
+            "weighted l1": WeightedL1(0.7, weights=many),
+            "weighted l2": WeightedL2(0.7, weights=many),
+        }[name]
+
+    short, long = penalty(1).prox(y, 0.9), penalty(copies).prox(np.tile(y, copies), 0.9)
+    assert np.array_equal(long, np.tile(short, copies))
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_total_variation_of_short_chains(n: int) -> None:
     rng = np.random.default_rng(n)

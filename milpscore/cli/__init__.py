@@ -7,6 +7,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line on ``sys.argv`` and exit with its code."""
-    from milpscore.cli.app import app
+    import sys
 
+    from milpscore.cli.app import Postponing, app
+
+    sys.meta_path.insert(0, Postponing("scipy.stats", "scipy.integrate", "scipy.spatial"))
     app(prog_name="milpscore")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -37,6 +40,44 @@ COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
     },
 )
 """A command's module is imported when it runs, or when its help is asked for."""
+
+
+class _Postponed(ModuleType):
+    """A module that is loaded at the first look into it."""
+
+    def __getattr__(self, name: str) -> Any:
+        spec = self.__spec__
+        assert spec is not None
+        self.__class__ = ModuleType  # from here on a module like any other
+        self.__path__ = list(spec.submodule_search_locations or ())
+        spec.loader_state.exec_module(self)
+        return getattr(self, name)
+
+
+class Postponing(MetaPathFinder, Loader):
+    """Keeps modules from being loaded before somebody looks into them, in a process of our own.
+
+    Pyomo and scikit-learn import SciPy's statistics, integrals and geometry whoever asks for them:
+    a second of CPU before the first card, and no fit of a card reads any of it. (importlib's own
+    LazyLoader loads a module as soon as it is imported twice.)
+    """
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module's own spec, its loader kept for later."""
+        if fullname not in self.names or (spec := PathFinder.find_spec(fullname, path)) is None:
+            return None
+        spec.loader, spec.loader_state = self, spec.loader
+        return spec
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave it empty, without a path even: a look for its submodules is a look into it."""
+        module.__class__ = _Postponed
+        del module.__path__
 
 
 class Commands(TyperGroup):

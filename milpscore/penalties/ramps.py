@@ -138,6 +138,8 @@ def per_feature(values: FloatArray, w: Vector) -> FloatArray:
     return values.reshape((-1, *(1,) * (np.ndim(w) - 1)))
 
 
+# microseconds of NumPy, to the same values, where loading a compiled kernel takes half a second
+_SHORT = 4096
 _HUGE = 1e300  # stands for infinity where a product with zero must be zero
 
 
@@ -198,10 +200,15 @@ class Ramps:
 
     def prox(self, y: FloatArray, step: float, out: FloatArray) -> None:
         """The prox of step > 0 times the penalty, from C-contiguous y of shape (n,) into out."""
+        straight = len(self.slopes) == 1 and self.growth == 0
+        weight = _line(self.weight * self.slopes[0] if straight else self.weight)
+        if straight and y.size <= _SHORT:
+            held = np.minimum(np.maximum(y, -step * weight), step * weight)
+            np.divide(y - held, 1.0 + step * _line(self.ridge), out=out)
+            return
         from milpscore.penalties import kernels
 
-        if len(self.slopes) == 1 and self.growth == 0:
-            weight = _line(self.weight * self.slopes[0])
+        if straight:
             kernels.soft(y, out, float(step), weight, _line(self.ridge))
         elif len(self.slopes) == 1 and np.ndim(self.weight) == np.ndim(self.ridge) == 0:
             # plateaus are found by one division; the general kernel walks through the table
@@ -211,7 +218,7 @@ class Ramps:
             kernels.grid(y, out, float(self.gamma), float(push), float(pitch), float(bend))
         else:
             shape = self.slopes, float(self.growth), float(self.gamma)
-            kernels.ramps(y, out, float(step), _line(self.weight), _line(self.ridge), *shape)
+            kernels.ramps(y, out, float(step), weight, _line(self.ridge), *shape)
 
     def conjugate(self, z: Vector) -> float:
         """The sum over j of sup over x of z_j x - weight_j phi(|x|) - ridge_j x^2 / 2.
