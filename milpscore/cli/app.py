@@ -48,7 +48,7 @@ class _Postponed(ModuleType):
     def __getattr__(self, name: str) -> Any:
         spec = self.__spec__
         assert spec is not None
-        self.__class__ = ModuleType  # from here on a module like any other
+        self.__class__ = ModuleType  # type: ignore[assignment]  # like any other from here on
         self.__path__ = list(spec.submodule_search_locations or ())
         spec.loader_state.exec_module(self)
         return getattr(self, name)
