@@ -514,7 +514,7 @@ def known_names(design: Design) -> list[str]:
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Which of the known names was perhaps meant."""
-    from milpscore.data.checking import near_matches
+    from milpscore.core.errors import near_matches
 
     return near_matches(name, known)
 

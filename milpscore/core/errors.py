@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
@@ -134,3 +134,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return "".join(
         f"did you mean {close!r}? " for close in get_close_matches(name, list(known), n=1)
     )
+
+
+def listing(names: Iterable[Any], limit: int = 5) -> str:
+    """Quote the first names and count the rest, for messages."""
+    quoted = [repr(name) for name in names]
+    rest = len(quoted) - limit
+    shown = ", ".join(quoted[:limit])
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def near_matches(name: str, names: Collection[str]) -> str:
+    """Say which of ``names`` were perhaps meant by ``name``, for messages."""
+    by_lower = {other.lower(): other for other in names}
+    near = get_close_matches(name.lower(), list(by_lower), n=3, cutoff=0.6)
+    if near:
+        return f"did you mean {listing(by_lower[match] for match in near)}?"
+    return f"the columns are {listing(names, 10)}."

@@ -15,11 +15,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from milpscore.core.design import Column, Design, FloatArray
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
-    listing,
     missing_counts,
-    near_matches,
     odd_text,
     raw_kind,
     refuse_missing,

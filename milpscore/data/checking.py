@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import DataError, SizeError
+from milpscore.core.errors import DataError, SizeError, listing, near_matches
 
 RawKind = Literal["numeric", "boolean", "text", "category"]
 
@@ -27,23 +26,6 @@ _KINDS: dict[str, RawKind] = {
     **dict.fromkeys(("string", "mixed-integer", "mixed"), "text"),
 }
 """What pandas infers of a column's values -> how they are used."""
-
-
-def listing(names: Iterable[Any], limit: int = 5) -> str:
-    """Quote the first names and count the rest, for messages."""
-    quoted = [repr(name) for name in names]
-    rest = len(quoted) - limit
-    shown = ", ".join(quoted[:limit])
-    return f"{shown} and {rest} more" if rest > 0 else shown
-
-
-def near_matches(name: str, names: Collection[str]) -> str:
-    """Say which of ``names`` were perhaps meant by ``name``, for messages."""
-    by_lower = {other.lower(): other for other in names}
-    near = difflib.get_close_matches(name.lower(), list(by_lower), n=3, cutoff=0.6)
-    if near:
-        return f"did you mean {listing(by_lower[match] for match in near)}?"
-    return f"the columns are {listing(names, 10)}."
 
 
 def as_frame(

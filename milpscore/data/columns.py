@@ -17,14 +17,12 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.design import Column, FloatArray
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
     as_frame,
     categories_of,
     category_text,
     check_size,
-    listing,
-    near_matches,
     raw_kind,
     refuse_missing,
     to_numbers,

@@ -14,15 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.design import Column, Design, FloatArray, IntArray
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
     as_frame,
     check_size,
     class_weights,
     encode_labels,
-    listing,
     missing_counts,
-    near_matches,
     odd_text,
     refuse_missing,
     row_weights,

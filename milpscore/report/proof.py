@@ -12,8 +12,8 @@ import numpy as np
 
 from milpscore.certificate import Verification
 from milpscore.core.design import FloatArray, common_step
+from milpscore.core.errors import listing
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
-from milpscore.data.checking import listing
 from milpscore.report.subject import Subject
 from milpscore.scorecard.rendering import finite, number, printable, rounded_down, signed
 from milpscore.verify import evaluate
