@@ -94,21 +94,8 @@ def summed(design: Design, points: Sequence[IntArray]) -> Card:
 
 
 def conditions(card: Scorecard) -> list[tuple[str, str, int]]:
-    """(feature, condition, points) of every bin that is left after merging equal neighbours.
-
-    Neighbouring categories merge as intervals do.
-    """
-    found = []
-    for rows in card.rows:
-        start = 0
-        for at, row in enumerate(rows):
-            last = at + 1 == len(rows)
-            if last or row.kind != "category" or rows[at + 1].points != row.points:
-                names = ", ".join(each.category for each in rows[start : at + 1])
-                words = f"= {names}" if row.kind == "category" else row.condition()
-                found.append((row.feature, words, row.points))
-                start = at + 1
-    return found
+    """(feature, condition, points) of every bin that is left after merging equal neighbours."""
+    return [(row.feature, row.condition, row.points) for rows in card.rows for row in rows]
 
 
 def by_total(totals: FloatArray, positive: Any) -> pd.DataFrame:

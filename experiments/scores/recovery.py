@@ -165,7 +165,7 @@ def _published(column: Column) -> float:
     """DiaRem's points of a bin of the grid, none of which crosses one of its cuts."""
     rows = [row for rows in diarem().rows for row in rows if row.feature == column.feature]
     if column.kind == "category":
-        return float(next(row.points for row in rows if row.category == column.category))
+        return float(next(row.points for row in rows if column.category in row.categories))
     return float([row.points for row in rows if row.lower <= column.lower][-1])
 
 
@@ -200,7 +200,7 @@ def _points(found: pd.DataFrame, some: Scorecard) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "feature": [row.feature for row in words],
-            "bin": [row.condition() for row in words],
+            "bin": [row.condition for row in words],
             DIAREM: scaled[DIAREM][0],
         }
     )

@@ -101,7 +101,7 @@ def subject_of(
     card = given if isinstance(given, Scorecard) else card_of(given)
     kept = _kept(card, X)
     design = design_of(card, kept, X, y, sample_weight, class_weight)
-    totals = card.rule.totals(design.X, [card.points[j] for j in kept])
+    totals = card.totals(design.X, kept)
     if proof is not None:
         _require_same_card(card, proof)
         card = replace(card, certificate=_record(proof, card))

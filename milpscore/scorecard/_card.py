@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -16,8 +16,18 @@ import numpy.typing as npt
 from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import Column, Design, FloatArray, as_fraction, plain_label
 from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.data.checking import listing, near_matches
 from milpscore.scorecard import rendering
-from milpscore.scorecard.rendering import Feature, Row, card_features, card_row, merged_rows, settle
+from milpscore.scorecard.rendering import (
+    Feature,
+    Lines,
+    Row,
+    card_features,
+    card_row,
+    feature_lines,
+    merged_rows,
+    settle,
+)
 
 if TYPE_CHECKING:
     from milpscore.scorecard.risks import RiskScale
@@ -55,6 +65,15 @@ class Scorecard:
     title : str
     risk : RiskScale or None
         What totals mean as probabilities of the positive label; None for a card that only decides.
+    base : mapping from feature to int
+        What a feature counts before any of its columns applies, so that its least points are 0:
+        total = sum of these + w.x. Empty where points are as they were found.
+    flags : tuple of int
+        Positions of the numeric columns that only hold 0 and 1; a card reads nothing else there.
+    words : mapping from feature to mapping
+        ``name``, ``unit``, and ``lines``, from printed conditions to what stands in their place.
+    outcome : str
+        What a positive answer says; the positive label where it is empty.
 
     Raises
     ------
@@ -72,6 +91,10 @@ class Scorecard:
     fingerprint: str = ""
     title: str = "Scorecard"
     risk: RiskScale | None = None
+    base: Mapping[str, int] = field(default_factory=dict, hash=False)
+    flags: tuple[int, ...] = ()
+    words: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    outcome: str = ""
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -91,9 +114,18 @@ class Scorecard:
             raise DataError(f"the step of the data must be positive, not {step}")
         if not isinstance(self.certificate, Mapping):
             raise DataError("the certificate is a mapping from names to values; pass a dict")
+        names = {column.feature for column in columns}
+        for what, given in (("base points", self.base), ("words", self.words)):
+            if unknown := sorted(given.keys() - names):
+                raise DataError(
+                    f"the {what} name {listing(unknown)}, which the card does not know: "
+                    f"{near_matches(unknown[0], names)}"
+                )
         settle(
             self, columns=columns, points=points, threshold=as_fraction(self.threshold),
             blocks=blocks, classes=classes, step=step, certificate=plain_value(self.certificate),
+            base={name: int(points) for name, points in self.base.items() if points},
+            flags=tuple(map(int, self.flags)), words=checked_words(self.words),
         )  # fmt: skip
 
     @classmethod
@@ -124,9 +156,13 @@ class Scorecard:
         DataError
             If the card has another number of coefficients than the design has columns.
         """
+        flags = tuple(
+            int(j) for j in np.flatnonzero(card.coefficients)
+            if design.columns[j].kind == "numeric" and np.isin(design.X[:, j], (0.0, 1.0)).all()
+        )  # fmt: skip
         return cls(
             design.columns, tuple(card.coefficients.tolist()), card.threshold, design.blocks,
-            design.classes, design.step, certificate or {}, design.fingerprint, title,
+            design.classes, design.step, certificate or {}, design.fingerprint, title, flags=flags,
         )  # fmt: skip
 
     # ---------------------------------------------------------------- what the card consists of
@@ -155,25 +191,29 @@ class Scorecard:
     def rule(self) -> DecisionRule:
         """The decision rule; totals of indicators are whole numbers, whatever the other data."""
         step = self.step
-        if step is None and all(column.is_indicator for column in self.used_columns):
+        if step is None and self.counts_whole:
             step = Fraction(1)
         return DecisionRule(self.threshold, step)
+
+    @cached_property
+    def counts_whole(self) -> bool:
+        """Whether every total is a sum of whole points: no column is counted by the unit."""
+        used = (j for feature in self.used_features for j in feature.positions)
+        return all(self.columns[j].is_indicator or j in self.flags for j in used)
+
+    @cached_property
+    def lines(self) -> tuple[Lines, ...]:
+        """What each used feature is worth: the one model of every output."""
+        return tuple(feature_lines(self, feature) for feature in self.used_features)
 
     @cached_property
     def rows(self) -> tuple[tuple[Row, ...], ...]:
         """The printed rows, one tuple for each used feature.
 
         The bins of a block are all shown, zeros too, with equal neighbours merged, as in the DiaRem
-        table; of other columns only those with points.
+        table; of other columns only what has points, and what a missing value counts.
         """
-        return tuple(
-            (
-                *(row for block in feature.blocks for row in self.merged(block)),
-                *(card_row(self.columns[j], self.points[j])
-                  for j in feature.outside if self.points[j]),
-            )
-            for feature in self.used_features
-        )  # fmt: skip
+        return tuple(rows for lines in self.lines if (rows := lines.printed))
 
     def merged(self, block: Iterable[int]) -> tuple[Row, ...]:
         """The bins of one block, equal neighbours merged."""
@@ -191,8 +231,8 @@ class Scorecard:
 
     @property
     def intercept(self) -> Fraction:
-        """b = -T."""
-        return -self.threshold
+        """b of the bare card: w.x + b >= 0 iff the answer is positive; -T less the base points."""
+        return sum(self.base.values()) - self.threshold
 
     @property
     def card(self) -> Card:
@@ -246,8 +286,27 @@ class Scorecard:
 
         used, names = self.used_columns, feature_names or self.features
         values = apply_columns(used, X, feature_names=names, unseen=unseen)
-        points = self.coefficients
-        return self.rule.totals(values, [points[column.name] for column in used])
+        place = {column.name: j for j, column in enumerate(self.columns)}
+        positions = [place[column.name] for column in used]
+        flags = [k for k, j in enumerate(positions) if j in self.flags]
+        odd = ~np.isin(values[:, flags], (0.0, 1.0))
+        if odd.any() and unseen == "error":
+            row, k = np.argwhere(odd)[0]
+            raise DataError(
+                f"{used[flags[k]].name!r} is {values[row, flags[k]]:g} in row {row + 1}, and the "
+                "card knows it as 0 or 1: mend the value, or learn the card on data that have it"
+            )
+        values[:, flags] = np.where(odd, 0.0, values[:, flags])
+        return self.totals(values, positions)
+
+    def totals(self, values: FloatArray, positions: Sequence[int] | None = None) -> FloatArray:
+        """Totals of values in the design columns at some positions, by default in all of them."""
+        points = np.array(self.points)[... if positions is None else list(positions)]
+        base = sum(self.base.values())
+        rule = replace(self.rule, threshold=self.threshold - base)
+        raw = rule.totals(values, points)
+        # a tie without a grid stays one, whatever rounding makes of the sum
+        return np.where(raw == float(rule.threshold), float(self.threshold), raw + base)
 
     def decision_function(
         self, X: Any, feature_names: Names = None, unseen: Unseen = "error"
@@ -299,7 +358,7 @@ class Scorecard:
                 f"the card has {len(self.columns)} columns, the matrix the shape {values.shape}; "
                 "give the design matrix, or raw data to score()"
             )
-        return self.rule.totals(values, self.points)
+        return self.totals(values)
 
     def labels(self, totals: FloatArray) -> npt.NDArray[Any]:
         """The label of each total returned by :meth:`score` or :meth:`score_design`.
@@ -501,3 +560,24 @@ def plain_value(value: Any) -> Any:
         f"a certificate cannot carry a value of type {type(value).__name__}; "
         "give it as a number, text, list or mapping"
     )
+
+
+def checked_words(words: Any) -> dict[str, dict[str, Any]]:
+    """Words for features: ``name`` and ``unit`` are text, ``lines`` a mapping from text to text."""
+    found: dict[str, dict[str, Any]] = {}
+    for feature, given in words.items():
+        own = {"name": given} if isinstance(given, str) else given
+        odd = not isinstance(own, Mapping) or own.keys() - {"name", "unit", "lines"}
+        lines = {} if odd else own.get("lines", {})
+        texts = [] if odd else [own.get("name", ""), own.get("unit", "")]
+        if (
+            odd
+            or not isinstance(lines, Mapping)
+            or not all(isinstance(text, str) for text in (*texts, *lines, *lines.values()))
+        ):
+            raise DataError(
+                f"the words for {feature!r} must be a name, or a mapping with texts for 'name' and "
+                "'unit' and a mapping 'lines' from printed conditions to texts"
+            )
+        found[feature] = dict(own)
+    return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from milpscore.core.card import RELATIVE_ROUNDING
 from milpscore.core.design import Column, ColumnKind
 from milpscore.core.errors import DataError, OptionError
-from milpscore.scorecard.rendering import Feature, Row, card_row, printable
+from milpscore.scorecard.rendering import Lines, Row, printable
 from milpscore.scorecard.risks import RiskScale
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Unseen = Literal["null", "zero"]
 
 # --- JSON -----------------------------------------------------------------------------------------
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised whenever a reader of the previous layout would misread a card."""
 
 _KIND = "milpscore.scorecard"
@@ -33,7 +33,8 @@ def card_to_json(card: Scorecard) -> str:
     """The card as one JSON object in standard JSON (no NaN, no infinities).
 
     Fractions are text (``"3/10"``), an open end of an interval is ``null``, labels keep their
-    JSON type, and the data are named by their fingerprint.
+    JSON type, and the data are named by their fingerprint. ``lines`` repeats the card as it is
+    printed, for readers other than milpscore.
     """
     content = {
         "kind": _KIND,
@@ -52,6 +53,15 @@ def card_to_json(card: Scorecard) -> str:
             for column, points in zip(card.columns, card.points, strict=True)
         ],
         "blocks": card.blocks,
+        "base": card.base,
+        "flags": card.flags,
+        "words": card.words,
+        "outcome": card.outcome,
+        "lines": [
+            {"feature": row.feature, "condition": row.condition, "points": row.points}
+            for rows in card.rows
+            for row in rows
+        ],
         "fingerprint": card.fingerprint,
         "risk": None if card.risk is None else vars(card.risk),
         "certificate": _encoded(card.certificate),
@@ -91,6 +101,10 @@ def card_fields(text: str) -> dict[str, Any]:
             "fingerprint": _text(content["fingerprint"]),
             "title": _text(content["title"]),
             "risk": _risk_from_json(content["risk"]) if content.get("risk") else None,
+            "base": dict(content["base"].items()),
+            "flags": tuple(content["flags"]),
+            "words": dict(content["words"].items()),
+            "outcome": _text(content["outcome"]),
         }
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
         raise DataError(
@@ -155,7 +169,7 @@ _EXP_LIMIT = 700
 # Lines are indented after names are written; a line break within a name must not be. Names cannot
 # hold NUL, so it stands for their line breaks until the statement is complete.
 _BREAK = "\x00"
-_TRUTH = {"True": "('true', '1', 't')", "False": "('false', '0', 'f')"}
+_TRUTH = {"True": ("true", "1", "t"), "False": ("false", "0", "f")}
 
 
 _QUOTES = {"ansi": '"', "mysql": "`"}
@@ -241,16 +255,12 @@ class _Writer:
             ]
         if self._has_risk():
             lines.append(f"risk is the probability of {positive}; it needs the function EXP.")
-        if not self._whole() and card.rule.step is not None:
+        if not card.counts_whole and card.rule.step is not None:
             lines += [
                 f"{_literal(card.rule.cut)} is the threshold less a thousandth of a step of the",
                 "data, so that rounding cannot lose a tie.",
             ]
         return "\n".join(f"-- {line}" for line in lines)
-
-    def _whole(self) -> bool:
-        """Whether every total is a whole number, added up without rounding."""
-        return all(column.is_indicator for column in self.card.used_columns)
 
     def _prediction(self, total: str, size: str) -> str:
         """The label of a total."""
@@ -260,7 +270,9 @@ class _Writer:
             distance = f"{total} - {_literal(rule.threshold)}"
             reached = f"{distance} >= -{_literal(RELATIVE_ROUNDING)} * {size}"
         else:
-            reached = f"{total} >= {_literal(rule.threshold if self._whole() else rule.cut)}"
+            reached = (
+                f"{total} >= {_literal(rule.threshold if self.card.counts_whole else rule.cut)}"
+            )
         return (
             f"CASE\n  WHEN {total} IS NULL THEN NULL\n  WHEN {reached} THEN {positive}\n"
             f"  ELSE {negative}\nEND"
@@ -289,7 +301,7 @@ class _Writer:
 
     def _sum(self) -> str:
         """The sum over the features; of absolute values and |T| where ``absolute``."""
-        summands = [self._feature(feature) for feature in self.card.used_features]
+        summands = [self._feature(lines) for lines in self.card.lines]
         if self.absolute:
             summands.append(_literal(abs(self.card.threshold)))
         return "\n+ ".join(summands) or "0"
@@ -298,55 +310,43 @@ class _Writer:
         """Points, or their size."""
         return abs(points) if self.absolute else points
 
-    def _feature(self, feature: Feature) -> str:
+    def _feature(self, lines: Lines) -> str:
         """The points of one feature, with NULL decided first."""
-        columns, points = self.card.columns, self.card.points
-        value = f"{self.name(_SOURCE)}.{self.name(feature.name)}"
-        bins = [block for block in feature.blocks if columns[block[0]].kind == "interval"]
-        rest = [j for j in feature.positions if not any(j in block for block in bins)]
-        of_kind: dict[str, list[int]] = {}
-        for j in rest:
-            of_kind.setdefault(columns[j].kind, []).append(j)
-        parts = [self._bins(value, self.card.merged(block)) for block in bins]
-        if "category" in of_kind:
-            parts.append(self._categories(value, of_kind["category"]))
-        single = [j for j in rest if columns[j].kind not in ("category", "missing") and points[j]]
-        for row in (card_row(columns[j], points[j]) for j in single):
-            size = f"ABS({value})" if self.absolute else value
-            unit = row.kind == "numeric"
-            parts.append(
-                f"{self._points(row.points)} * {size}" if unit else self._bins(value, (row,))
-            )
+        value = f"{self.name(_SOURCE)}.{self.name(lines.name)}"
+        bases = [self._points(lines.base), *[0] * len(lines.groups)]
+        parts = [self._group(value, *each) for each in zip(lines.groups, bases, strict=False)]
         added = "\n  + ".join(_indented(part) for part in parts) or "0"
         # a NULL scores the points for missing values, or nothing, or makes the total NULL
-        missing = [j for j in feature.positions if columns[j].kind == "missing"]
-        foreseen = missing or (self.unseen == "zero" and "numeric" not in of_kind)
-        if_null = sum(self._points(points[j]) for j in missing) if foreseen else "NULL"
+        if_null: int | str = "NULL"
+        if lines.missing:
+            if_null = self._points(lines.missing.points)
+        elif self.unseen == "zero" and all(row.kind != "numeric" for row in lines.everything):
+            if_null = bases[0]
         return f"CASE\n  WHEN {value} IS NULL THEN {if_null}\n  ELSE {added}\nEND"
 
-    def _bins(self, value: str, rows: Sequence[Row]) -> str:
-        """One CASE over the intervals among the rows."""
+    def _group(self, value: str, rows: Sequence[Row], base: int) -> str:
+        """The points of the row that applies, or ``base``; NULL for a value that is unknown."""
+        row = rows[0]
+        if row.kind == "numeric":
+            return f"{self._points(row.points)} * {f'ABS({value})' if self.absolute else value}"
         branches = [
-            f"WHEN {_between(value, row.lower, row.upper)} THEN {self._points(row.points)}"
-            for row in rows
-            if row.kind in ("interval", "step")
+            f"WHEN {self._test(value, row)} THEN {self._points(row.points)}" for row in rows
         ]
-        return _case(branches, "0")
+        unknown = "NULL" if self.unseen == "null" and row.kind != "interval" else str(base)
+        return _case(branches, unknown)
 
-    def _categories(self, value: str, positions: Sequence[int]) -> str:
-        """One CASE over the categories, zeros too: a category not listed is unseen."""
-        known = [self.card.columns[j].category or "" for j in positions]
-        logical = set(known) <= _TRUTH.keys()
-        branches = []
-        for j, category in zip(positions, known, strict=True):
+    def _test(self, value: str, row: Row) -> str:
+        """Whether a row applies to a known value."""
+        if row.kind == "interval":
+            return _between(value, row.lower, row.upper)
+        if row.kind == "flag":
+            return f"{value} = {row.lower:g}"
+        if set(row.categories) <= _TRUTH.keys():
             # Databases store truth values as words or as 1 and 0; both are understood.
-            test = (
-                f"LOWER(CAST({value} AS CHAR(5))) IN {_TRUTH[category]}"
-                if logical
-                else f"{value} = {self.text(category)}"
-            )
-            branches.append(f"WHEN {test} THEN {self._points(self.card.points[j])}")
-        return _case(branches, "NULL" if self.unseen == "null" else "0")
+            known = ", ".join(f"'{text}'" for each in row.categories for text in _TRUTH[each])
+            return f"LOWER(CAST({value} AS CHAR(5))) IN ({known})"
+        *first, last = map(self.text, row.categories)
+        return f"{value} IN ({', '.join([*first, last])})" if first else f"{value} = {last}"
 
 
 def _between(value: str, lower: float, upper: float) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from milpscore.losses import RiskLoss
 from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0, L1
 from milpscore.scorecard._card import Scorecard
-from milpscore.scorecard.rendering import Feature
 from milpscore.scorecard.risks import RiskScale
 from milpscore.verify.cards import mean_loss
 
@@ -135,34 +133,25 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
 
 def attainable(card: Scorecard) -> tuple[Fraction | None, Fraction | None]:
     """The smallest and the largest total any row can have; None where a number is unlimited."""
-    if any(not column.is_indicator for column in _counting(card)):
-        return None, None
-    ends = [_feature_ends(card, feature) for feature in card.used_features]
-    return Fraction(sum(low for low, _ in ends)), Fraction(sum(high for _, high in ends))
-
-
-def _counting(card: Scorecard) -> list[Any]:
-    """The columns that have points."""
-    return [column for column, w in zip(card.columns, card.points, strict=True) if w]
-
-
-def _feature_ends(card: Scorecard, feature: Feature) -> tuple[int, int]:
-    """The least and the most points of one raw feature of indicators."""
-    steps = [j for j in feature.outside if card.columns[j].kind == "step"]
-    ascending = sorted(steps, key=lambda j: card.columns[j].lower)
-    reached = accumulate(card.points[j] for j in ascending)
-    others = [card.points[j] for j in feature.outside if j not in steps]
-    # exactly one bin of a block applies
-    choices = [[card.points[j] for j in block] for block in feature.blocks]
-    choices.append([0, *others, *reached])
-    return sum(map(min, choices)), sum(map(max, choices))
+    least = most = 0
+    for lines in card.lines:
+        if any(row.kind == "numeric" and row.points for row in lines.everything):
+            return None, None
+        bases = [lines.base, *[0] * len(lines.groups)]
+        low = high = 0
+        for rows, base in zip(lines.groups, bases, strict=False):
+            # a category may be one the card does not know
+            worth = [row.points for row in rows] + [base] * (rows[0].kind == "category")
+            low, high = low + min(worth), high + max(worth)
+        gone = [lines.missing.points] if lines.missing else []
+        least, most = least + min([low, *gone]), most + max([high, *gone])
+    return Fraction(least), Fraction(most)
 
 
 def _unit(card: Scorecard) -> Fraction | None:
     """What totals are multiples of: the grid of the used columns times the points' divisor."""
-    whole = all(column.is_indicator for column in _counting(card))
-    step = Fraction(1) if whole else card.rule.step
-    return None if step is None else step * (math.gcd(*card.points) or 1)
+    step = Fraction(1) if card.counts_whole else card.rule.step
+    return None if step is None else step * (math.gcd(*card.points, *card.base.values()) or 1)
 
 
 def _edges(card: Scorecard, scale: RiskScale, totals: FloatArray) -> tuple[Fraction, ...]:

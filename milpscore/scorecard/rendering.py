@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from milpscore.core.design import Column, ColumnKind
+from milpscore.core.design import Column
 from milpscore.core.result import relative_gap
 
 if TYPE_CHECKING:
@@ -76,35 +77,58 @@ def finite(value: Any) -> float | None:
 
 # --- rows -----------------------------------------------------------------------------------------
 
+RowKind = Literal["numeric", "flag", "interval", "category", "missing"]
+_STATES = re.compile(r"[<>=≤≥?]")
+
 
 @dataclass(frozen=True)
 class Row:
     """One printed line: a condition on one feature, and the points it is worth."""
 
     feature: str
-    kind: ColumnKind
+    kind: RowKind
     points: int
-    lower: float = -math.inf
+    lower: float = -math.inf  # of a flag: the value it counts
     upper: float = math.inf
-    category: str = ""
+    categories: tuple[str, ...] = ()
+    unit: str = ""
+    text: str = ""  # stands in place of the condition
 
     @property
     def condition(self) -> str:
         """The condition in words and signs."""
+        return self.text or self.plain_condition
+
+    @property
+    def plain_condition(self) -> str:
+        """The condition without the user's words for it."""
+        unit = f" {self.unit}" if self.unit else ""
         if self.kind == "category":
-            return f"= {self.category}"
+            return _in_words(self.categories)
+        if self.kind == "flag":
+            # a name that states a condition, such as "age >= 40", is answered by yes or no
+            states = _STATES.search(self.feature)
+            return ("yes" if self.lower else "no") if states else f"= {number(self.lower)}"
         if self.kind in ("numeric", "missing"):
-            return "per unit" if self.kind == "numeric" else "missing"
+            return f"per {self.unit or 'unit'}" if self.kind == "numeric" else "missing"
         # closed on the left; infinite ends are left out
         if math.isinf(self.upper):
-            return f"≥ {number(self.lower)}" if math.isfinite(self.lower) else "any value"
-        below = f"< {number(self.upper)}"
+            return f"≥ {number(self.lower)}{unit}" if math.isfinite(self.lower) else "any value"
+        below = f"< {number(self.upper)}{unit}"
         return f"{number(self.lower)} to {below}" if math.isfinite(self.lower) else below
 
     @property
     def points_text(self) -> str:
-        """The points; those of steps carry a sign, because they add up."""
-        return signed(f"{self.points:+d}" if self.kind == "step" else str(self.points))
+        """The points with the minus sign of print."""
+        return signed(str(self.points))
+
+
+def _in_words(categories: Sequence[str]) -> str:
+    """One of some categories."""
+    if set(categories) in ({"True"}, {"False"}):
+        return "yes" if categories[0] == "True" else "no"
+    *first, last = map(printable, categories)
+    return f"= {', '.join(first)} or {last}" if first else f"= {last}"
 
 
 @dataclass(frozen=True)
@@ -120,6 +144,34 @@ class Feature:
         """The columns that belong to no block of bins."""
         inside = {j for block in self.blocks for j in block}
         return tuple(j for j in self.positions if j not in inside)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What a feature is worth: of each group the row that applies, or what a missing value counts.
+
+    A value that no row of the first group foresees counts ``base``, of another group nothing.
+    """
+
+    name: str
+    groups: tuple[tuple[Row, ...], ...]
+    in_full: tuple[bool, ...]  # whether a group is printed with its rows of no points
+    missing: Row | None  # None where a missing value is not foreseen
+    base: int = 0
+
+    @property
+    def everything(self) -> list[Row]:
+        """All rows, those of no points included."""
+        return [*(row for rows in self.groups for row in rows), *filter(None, [self.missing])]
+
+    @property
+    def printed(self) -> tuple[Row, ...]:
+        """The rows to print; none where nothing has points. What is missing is always stated."""
+        if not any(row.points for row in self.everything):
+            return ()
+        groups = zip(self.groups, self.in_full, strict=True)
+        shown = [row for rows, full in groups for row in rows if full or row.points]
+        return (*shown, *filter(None, [self.missing]))
 
 
 def card_features(
@@ -144,26 +196,89 @@ def card_features(
 
 
 def merged_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """Bins to print: intervals in order, equal neighbours merged, then the other bins."""
+    """Bins to print, equal neighbours merged: intervals in order, then categories, then missing."""
     merged: list[Row] = []
-    others: list[Row] = []
-    for row in sorted(rows, key=lambda row: row.lower):
+    order = ("interval", "category", "missing")
+    for row in sorted(rows, key=lambda row: (order.index(row.kind), row.lower)):
         last = merged[-1] if merged else None
-        if row.kind != "interval":
-            others.append(row)
-        elif last and last.points == row.points and last.upper == row.lower:
+        if last is None or (last.kind, last.points) != (row.kind, row.points):
+            merged.append(row)
+        elif row.kind == "interval" and last.upper == row.lower:
             merged[-1] = replace(last, upper=row.upper)
+        elif row.kind == "category":
+            merged[-1] = replace(last, categories=last.categories + row.categories)
         else:
             merged.append(row)
-    return (*merged, *others)
+    return tuple(merged)
 
 
-def card_row(column: Column, points: int) -> Row:
-    """One design column as a row."""
-    return Row(
-        printable(column.feature), column.kind, points, column.lower, column.upper,
-        printable(column.category or ""),
-    )  # fmt: skip
+def card_row(column: Column, points: int, **words: str) -> Row:
+    """One design column as a row; a step is the interval above it."""
+    kind: RowKind = "interval" if column.kind == "step" else column.kind
+    categories = () if column.category is None else (column.category,)
+    feature = words.pop("feature", printable(column.feature))
+    return Row(feature, kind, points, column.lower, column.upper, categories, **words)
+
+
+def feature_lines(card: Scorecard, feature: Feature) -> Lines:
+    """The rows of one feature in the user's words, its base points added to the first group."""
+    label, base = card.words.get(feature.name, {}), card.base.get(feature.name, 0)
+    words = {
+        "feature": printable(label.get("name", feature.name)),
+        "unit": printable(label.get("unit", "")),
+    }
+    rows = {j: card_row(card.columns[j], card.points[j], **words) for j in feature.positions}
+    gone = [j for j in feature.positions if card.columns[j].kind == "missing"]
+    blocks = [merged_rows(rows[j] for j in block if j not in gone) for block in feature.blocks]
+    groups = [*blocks, *_loose_groups(card, feature, rows)]
+    groups = [rows for rows in groups if rows]
+    if groups and base:
+        groups[0] = tuple(replace(row, points=row.points + base) for row in groups[0])
+    missing = None
+    if gone:
+        missing = replace(rows[gone[0]], points=base + sum(card.points[j] for j in gone))
+    texts = {_plainly(line): printable(text) for line, text in label.get("lines", {}).items()}
+
+    def told(row: Row) -> Row:
+        return replace(row, text=texts.get(_plainly(row.plain_condition), ""))
+
+    return Lines(
+        feature.name,
+        tuple(tuple(map(told, rows)) for rows in groups),
+        tuple(k < len(blocks) for k in range(len(groups))),
+        missing and told(missing),
+        base,
+    )
+
+
+def _loose_groups(
+    card: Scorecard, feature: Feature, rows: Mapping[int, Row]
+) -> list[tuple[Row, ...]]:
+    """The columns in no block: steps added up to intervals, categories of equal points together."""
+    kinds = {j: card.columns[j].kind for j in feature.outside}
+    groups: list[tuple[Row, ...]] = []
+    steps = sorted((rows[j] for j, kind in kinds.items() if kind == "step"), key=lambda r: r.lower)
+    if steps:
+        ends = [row.lower for row in steps]
+        totals = accumulate((row.points for row in steps), initial=0)
+        cells = zip([-math.inf, *ends], [*ends, math.inf], totals, strict=True)
+        own = [replace(steps[0], lower=a, upper=b, points=w) for a, b, w in cells if a < b]
+        groups.append(merged_rows(own))
+    for j in (j for j, kind in kinds.items() if kind == "numeric"):
+        flag = replace(rows[j], kind="flag", lower=1.0)
+        found = (flag, replace(flag, lower=0.0, points=0))
+        groups.append(found if j in card.flags else (rows[j],))
+    alike: dict[int, Row] = {}
+    for row in (rows[j] for j, kind in kinds.items() if kind == "category"):
+        known = alike.get(row.points, replace(row, categories=()))
+        alike[row.points] = replace(known, categories=known.categories + row.categories)
+    return [*groups, tuple(alike.values())]
+
+
+def _plainly(condition: str) -> str:
+    """A condition as people type it: without blanks, in ASCII."""
+    signs = str.maketrans({"≥": ">=", "≤": "<=", "−": "-", " ": ""})
+    return condition.translate(signs)
 
 
 def _cells(card: Scorecard) -> list[list[tuple[str, str, str]]]:
