@@ -71,7 +71,7 @@ def test_the_text_is_standard_json_with_version_and_fingerprint(card):
         raise AssertionError(constant)
 
     content = json.loads(card.to_json(), parse_constant=refuse)
-    assert content["schema_version"] == 1
+    assert content["schema_version"] == 2
     assert content["fingerprint"] == card.fingerprint
     assert content["threshold"] == "1/3"
 
@@ -79,7 +79,7 @@ def test_the_text_is_standard_json_with_version_and_fingerprint(card):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: content.update(schema_version=2), "schema_version 2"),
+        (lambda content: content.update(schema_version=1), "schema_version 1"),
         (lambda content: content.pop("schema_version"), "schema_version None"),
         (lambda content: content.update(kind="x"), "not a scorecard"),
         (lambda content: content.pop("threshold"), "damaged"),

@@ -57,7 +57,7 @@ def test_equal_neighbours_print_as_one_bin_in_the_form_of_diarem(diarem):
         [
             "DiaRem",
             "",
-            "Variable | Thresholds | Points",
+            "Variable | Value      | Points",
             "---------+------------+-------",
             "Age      | < 40       |      0",
             "         | 40 to < 50 |      1",
@@ -113,8 +113,8 @@ def test_steps_and_units_and_lone_columns_show_only_what_has_points():
     card = Scorecard(columns, (2, 0, -1, 3, 0), 1, blocks=((0, 1, 2),))
     shown = [(row.feature, row.condition, row.points_text) for rows in card.rows for row in rows]
     assert shown == [
-        ("Age", "≥ 40", "+2"),
-        ("Age", "≥ 60.25", "−1"),
+        ("Age", "40 to < 60.25", "2"),
+        ("Age", "≥ 60.25", "1"),
         ("Density", "per unit", "3"),
     ]
     assert (card.terms, card.bins) == (2, 0)

@@ -18,6 +18,7 @@ from milpscore.losses import RiskLoss
 from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0, L1
 from milpscore.scorecard._card import Scorecard
+from milpscore.scorecard.rendering import attainable
 from milpscore.scorecard.risks import RiskScale
 from milpscore.verify.cards import mean_loss
 
@@ -52,6 +53,8 @@ def certified_card(
     if result.card is None:
         raise NotApplicableError(f"the result has no card to show: {result.message}")
     card = Scorecard.from_card(result.card, design, title=title)
+    if statement is not None:
+        card = with_least_zero(card, statement)
     counted = design.weight > 0
     wrong = card.rule.positive(card.score_design(design.X)) != (design.y > 0)
     certificate = {
@@ -70,6 +73,34 @@ def certified_card(
         certificate["loss_without_points"] = mean_loss(statement, statement.empty_card())[0]
     risk = risk_scale(card, design, statement.loss_of(result.card))
     return replace(card, certificate=certificate, risk=risk)
+
+
+def with_least_zero(card: Scorecard, statement: Statement) -> Scorecard:
+    """The same answers with 0 as the least points of every feature, where the statement allows it.
+
+    The threshold moves along. A feature stays as it is where it would be printed with more points
+    than its columns may have, and every feature where rules or sets speak of points.
+    """
+    if statement.coef_sets or not all(map(_ignores_points, statement.constraints)):
+        return card
+    most, base = statement.ranges[1], {}
+    for feature, lines in zip(card.used_features, card.lines, strict=True):
+        points = [row.points for row in lines.everything]
+        kinds = {row.kind for row in lines.everything}
+        # a category beside the only known one has no line that could say what it counts
+        alone = "category" in kinds and len(feature.positions) == 1
+        fits = max(points) - min(points) <= most[list(feature.positions)].max()
+        if min(points) and fits and not alone and "numeric" not in kinds and len(lines.groups) == 1:
+            base[feature.name] = -min(points)
+    return replace(card, base=base, threshold=card.threshold + sum(base.values()))
+
+
+def _ignores_points(constraint: Any) -> bool:
+    """Whether a constraint only speaks of which columns are used, and of errors."""
+    from milpscore.constraints.parts import Used, Wrong
+
+    parts = getattr(constraint, "parts", None)
+    return isinstance(parts, tuple) and all(isinstance(part, Used | Wrong) for part in parts)
 
 
 def allowed_cards(statement: Statement) -> dict[str, Any]:
@@ -129,23 +160,6 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
     totals = card.score_design(design.X)[counted]
     scale = replace(scale, edges=_edges(card, scale, totals))
     return _observed(scale, totals, design.y[counted] > 0, design.weight[counted])
-
-
-def attainable(card: Scorecard) -> tuple[Fraction | None, Fraction | None]:
-    """The smallest and the largest total any row can have; None where a number is unlimited."""
-    least = most = 0
-    for lines in card.lines:
-        if any(row.kind == "numeric" and row.points for row in lines.everything):
-            return None, None
-        bases = [lines.base, *[0] * len(lines.groups)]
-        low = high = 0
-        for rows, base in zip(lines.groups, bases, strict=False):
-            # a category may be one the card does not know
-            worth = [row.points for row in rows] + [base] * (rows[0].kind == "category")
-            low, high = low + min(worth), high + max(worth)
-        gone = [lines.missing.points] if lines.missing else []
-        least, most = least + min([low, *gone]), most + max([high, *gone])
-    return Fraction(least), Fraction(most)
 
 
 def _unit(card: Scorecard) -> Fraction | None:

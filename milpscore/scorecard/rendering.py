@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _DIGITS = 6
 _WIDTH = 79
-_HEADER = ("Variable", "Thresholds", "Points")
+HEADER = ("Variable", "Value", "Points")
 _BAND = 7
 """Columns of totals side by side on a page."""
 
@@ -298,29 +298,76 @@ def class_names(card: Scorecard) -> tuple[str, str]:
     return negative, positive
 
 
+def answers(card: Scorecard) -> tuple[str, str]:
+    """What a card says of a negative and of a positive row."""
+    return ("not", printable(card.outcome)) if card.outcome else class_names(card)
+
+
+def attainable(card: Scorecard) -> tuple[Fraction | None, Fraction | None]:
+    """The smallest and the largest total any row can have; None where a number is unlimited."""
+    least = most = 0
+    for lines in card.lines:
+        if any(row.kind == "numeric" and row.points for row in lines.everything):
+            return None, None
+        bases = [lines.base, *[0] * len(lines.groups)]
+        low = high = 0
+        for rows, base in zip(lines.groups, bases, strict=False):
+            # a category may be one the card does not know
+            worth = [row.points for row in rows] + [base] * (rows[0].kind == "category")
+            low, high = low + min(worth), high + max(worth)
+        gone = [lines.missing.points] if lines.missing else []
+        least, most = least + min([low, *gone]), most + max([high, *gone])
+    return Fraction(least), Fraction(most)
+
+
+def decision_words(card: Scorecard) -> tuple[tuple[str, bool], ...]:
+    """The decision rule in parts, and whether a part is one of the two answers."""
+    negative, positive = answers(card)
+    least, most = attainable(card)
+    cut = Fraction(math.ceil(card.threshold)) if card.counts_whole else card.threshold
+    shown = exact_number(cut)
+    if most is not None and most < cut:
+        return (("never ", False), (positive, True), (f", as no total reaches {shown}.", False))
+    if least is not None and least >= cut and most != least:
+        return (("always ", False), (positive, True), (f", as every total reaches {shown}.", False))
+    risk = ""
+    if card.risk is not None:
+        risk = f" (a risk of {card.risk.risks(np.array([float(cut)]), card.rule)[0]:.1%} or more)"
+    rest = f" if total ≥ {shown}{risk}, otherwise "
+    return ((positive, True), (rest, False), (negative, True), (".", False))
+
+
 def decision_sentence(card: Scorecard) -> str:
     """The decision rule in one line."""
-    negative, positive = class_names(card)
-    cut = exact_number(card.threshold)
-    return f"Decision: {positive} if total ≥ {cut}, otherwise {negative}."
+    return "Decision: " + "".join(part for part, _ in decision_words(card))
 
 
 def notes(card: Scorecard) -> tuple[str, ...]:
     """Everything else said below the table."""
-    if not card.used_features:
+    return (*reading_sentences(card), *certificate_sentences(card.certificate))
+
+
+def reading_sentences(card: Scorecard) -> tuple[str, ...]:
+    """How the card is read."""
+    if not card.rows:
         reading = "No variable has points: the total is 0 for every row."
     else:
         reading = "Total: the sum of the points of every line that applies."
-        if any(row.kind == "numeric" for rows in card.rows for row in rows):
-            reading = reading[:-1] + "; 'per unit' means points times the value."
-    return (reading, *_risk_sentences(card), *certificate_sentences(card.certificate))
+        unit = next(
+            (row.condition for rows in card.rows for row in rows if row.kind == "numeric"), ""
+        )
+        if unit:
+            reading = f"{reading[:-1]}; '{unit}' means points times the value."
+        if any(lines.missing and lines.printed for lines in card.lines):
+            reading += " What is missing counts as stated; every other value must be known."
+    return (reading, *_risk_sentences(card))
 
 
 def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
     """What a risk is, and what stands below it; empty for a card without risks."""
     if card.risk is None:
         return ()
-    positive, scale = class_names(card)[1], number(card.risk.scale)
+    positive, scale = answers(card)[1], number(card.risk.scale)
     distance = "total" if not card.threshold else f"(total − {exact_number(card.threshold)})"
     distance = distance.replace("− −", "+ ") + (f" / {scale}" if scale != "1" else "")
     formula = {
@@ -411,10 +458,10 @@ def card_text(card: Scorecard) -> str:
 def _text_table(card: Scorecard) -> list[str]:
     """The table; a rule stands between two features."""
     groups = _cells(card)
-    columns = zip(_HEADER, *(cells for group in groups for cells in group), strict=True)
+    columns = zip(HEADER, *(cells for group in groups for cells in group), strict=True)
     widths = [max(map(_text_width, column)) for column in columns]
     rule = "-+-".join("-" * width for width in widths)
-    lines = [_text_line(_HEADER, widths, left=2)]
+    lines = [_text_line(HEADER, widths, left=2)]
     for group in groups:
         lines += [rule, *(_text_line(cells, widths, left=2) for cells in group)]
     return lines if groups else [*lines, rule]
@@ -462,7 +509,7 @@ def escape_markdown(text: str) -> str:
 
 def card_markdown(card: Scorecard) -> str:
     """Bold title, pipe tables, decision rule and certificate as Markdown text."""
-    table = _pipes([_HEADER, *(row for rows in _cells(card) for row in rows)], "|:---|:---|---:|")
+    table = _pipes([HEADER, *(row for rows in _cells(card) for row in rows)], "|:---|:---|---:|")
     if risks := card.risk_lines:
         table += ["", *_pipes(risks, f"|:---|{'---:|' * (len(risks[0]) - 1)}")]
     said = "\n".join(f"- {escape_markdown(note)}" for note in notes(card))
@@ -520,7 +567,7 @@ def card_latex(card: Scorecard) -> str:
             rf"\caption{{{escape_latex(printable(card.title))}}}",
             r"\begin{tabular}{llr}",
             r"\hline",
-            _latex_row(_HEADER),
+            _latex_row(HEADER),
             r"\hline",
             *([body, r"\hline"] if body else []),
             rf"\multicolumn{{3}}{{l}}{{{escape_latex(decision_sentence(card))}}} \\",
@@ -582,11 +629,11 @@ def card_html(card: Scorecard, foot: Sequence[str] | None = None, *, styled: boo
     """
     made: str = templates("milpscore.scorecard")("card.html").render(
         card=card,
-        names=class_names(card),
+        header=HEADER,
         title=printable(card.title),
-        threshold=exact_number(card.threshold),
+        decision=decision_words(card),
+        outcome=answers(card)[1],
         risks=[*zip(*card.risk_lines, strict=True)],
-        numeric=any(row.kind == "numeric" for rows in card.rows for row in rows),
         foot=notes(card) if foot is None else foot,
         style=card_style() if styled else "",
     )

@@ -1,0 +1,180 @@
+"""A card as a form: what a pencil adds up from its lines is what the program says."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from milpscore import Scorecard, formulations
+from milpscore.constraints import AtMost, Range
+from milpscore.core.card import Card
+from milpscore.core.design import Column, Design
+from milpscore.core.errors import DataError
+from milpscore.data import Binner, make_design
+from milpscore.scorecard import RiskScale
+from milpscore.scorecard.certified import with_least_zero
+
+
+def by_pencil(card: Scorecard, row: pd.Series) -> int:
+    """The sum of the points of every printed line that applies."""
+    total = 0
+    for lines in card.lines:
+        value = row[lines.name]
+        for line in lines.printed:
+            if pd.isna(value):
+                applies = line.kind == "missing"
+            elif line.kind == "interval":
+                applies = line.lower <= value < line.upper
+            elif line.kind == "flag":
+                applies = value == line.lower
+            else:
+                applies = line.kind == "category" and str(value) in line.categories
+            total += line.points * applies
+    return total
+
+
+def mixed(seed: int) -> tuple[pd.DataFrame, Design]:
+    """Measurements, a 0/1 column and text with gaps, and a design of cuts, bins and categories."""
+    rng = np.random.default_rng(seed)
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 80, n).astype(float),
+            "dose": rng.integers(0, 40, n) / 4,
+            "smoker": rng.integers(0, 2, n),
+            "group": rng.choice(["a", "b", "c"], n),
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, "age"] = np.nan
+    kinds = ["cumulative", "onehot"]
+    y = rng.integers(0, 2, n)
+    binned = Binner(4, encoding=kinds[seed % 2], missing="bin").fit_design(
+        frame[["age", "dose", "group"]], y
+    )
+    flag = Column("smoker", "smoker")
+    X = np.column_stack([binned.X, frame["smoker"]])
+    return frame, make_design(X, y, columns=(*binned.columns, flag), blocks=binned.blocks)
+
+
+def random_card(design: Design, seed: int, reach: int = 5) -> Scorecard:
+    rng = np.random.default_rng(seed)
+    points = rng.integers(-reach, reach + 1, design.shape[1]) * (rng.random(design.shape[1]) < 0.6)
+    threshold = Fraction(int(rng.integers(-4, 9)), int(rng.integers(1, 3)))
+    return Scorecard.from_card(Card(points, -threshold), design)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_least_points_of_zero_answer_alike(seed: int) -> None:
+    frame, design = mixed(seed)
+    raw = replace(random_card(design, seed), risk=RiskScale(scale=1.7))
+    reach = 5 if seed % 3 else 20
+    statement = formulations.slim(design, coef_min=-20, coef_max=reach, max_terms=None).statement
+    card = with_least_zero(raw, statement)
+    np.testing.assert_array_equal(card.predict(frame), raw.predict(frame))
+    np.testing.assert_allclose(card.predict_proba(frame), raw.predict_proba(frame), rtol=1e-12)
+    np.testing.assert_allclose(
+        card.decision_function(frame), raw.decision_function(frame), atol=1e-9
+    )
+    np.testing.assert_array_equal(card.score_design(design.X), card.score(frame))
+    assert card.card == raw.card
+    assert Scorecard.from_json(card.to_json()) == card
+    for lines in card.lines:
+        points = [row.points for row in lines.everything]
+        assert min(points) == 0 or max(points) - min(points) > reach
+    assert any(card.base.values()) or seed % 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pencil_a_program_and_a_database_find_the_same_totals(seed: int) -> None:
+    frame, design = mixed(seed)
+    statement = formulations.slim(design, coef_min=-9, coef_max=30, max_terms=None).statement
+    for card in (random_card(design, seed), with_least_zero(random_card(design, seed), statement)):
+        totals = card.score(frame)
+        assert [by_pencil(card, row) for _, row in frame.iterrows()] == totals.tolist()
+        with closing(sqlite3.connect(":memory:")) as base:
+            frame.to_sql("data", base, index=False)
+            answers = pd.read_sql(card.to_sql(), base)
+        assert answers["total"].tolist() == totals.tolist()
+        assert answers["prediction"].tolist() == card.predict(frame).tolist()
+
+
+def test_nothing_is_shifted_where_the_statement_speaks_of_points() -> None:
+    _, design = mixed(0)
+    raw = random_card(design, 3)
+    assert min(row.points for lines in raw.lines for row in lines.everything) < 0
+    within = {"coef_min": -30, "coef_max": 30, "max_terms": None}
+    ruled = [AtMost(40, columns=list(design.names))], [Range("smoker", -2, 2)]
+    free, used, ranged = (
+        formulations.slim(design, constraints=rules, **within).statement for rules in ((), *ruled)
+    )
+    narrow = formulations.slim(design, coef_max=0, coef_min=-5, max_terms=None).statement
+    assert with_least_zero(raw, free).base == with_least_zero(raw, used).base != {}
+    assert with_least_zero(raw, ranged) == raw
+    assert not with_least_zero(raw, narrow).base
+
+
+def test_a_column_of_zeros_and_ones_is_no_measurement() -> None:
+    X = pd.DataFrame({"smoker": [0, 1, 1, 0], "age >= 40": [1, 0, 1, 0], "weight": [1, 0, 2, 1]})
+    design = make_design(X, [0, 1, 1, 0])
+    card = Scorecard.from_card(Card(np.array([2, 1, 3]), Fraction(-2)), design)
+    shown = [row.condition for rows in card.rows for row in rows]
+    assert shown == ["= 1", "yes", "per unit"]
+    odd = pd.DataFrame({"smoker": [0, 2], "age >= 40": [1, 1], "weight": [1, 1]})
+    with pytest.raises(DataError, match="'smoker' is 2 in row 2"):
+        card.score(odd)
+    assert card.score(odd, unseen="zero").tolist() == [4, 4]
+
+
+def test_what_is_missing_is_stated_in_every_feature_that_foresees_it() -> None:
+    columns = (
+        Column("age >= 40", "age", "step", lower=40),
+        Column("age >= 60", "age", "step", lower=60),
+        Column("age missing", "age", "missing"),
+        Column("b", "b", "step", lower=1),
+    )
+    card = Scorecard(columns, (2, 1, 0, 4), 3)
+    shown = [[(row.condition, row.points) for row in rows] for rows in card.rows]
+    assert shown == [[("40 to < 60", 2), ("≥ 60", 3), ("missing", 0)], [("≥ 1", 4)]]
+
+
+def test_the_users_words_stand_in_place_of_names_and_conditions() -> None:
+    columns = (
+        Column("a", "crp_mg_l", "step", lower=10),
+        Column("b", "sex", "category", category="f"),
+        Column("c", "sex", "category", category="m"),
+        Column("d", "dose"),
+    )
+    words = {
+        "crp_mg_l": {"name": "C-reactive protein", "unit": "mg/l"},
+        "sex": {"name": "Sex", "lines": {"=m": "male"}},
+        "dose": {"unit": "mg"},
+    }
+    card = Scorecard(columns, (2, 0, 1, 1), 3, words=words, outcome="Sepsis", title="Score")
+    shown = [(row.feature, row.condition) for rows in card.rows for row in rows]
+    assert shown == [("C-reactive protein", "≥ 10 mg/l"), ("Sex", "male"), ("dose", "per mg")]
+    for text in (card.to_text(), card.to_html(), card.to_markdown(), card.to_latex()):
+        assert "C-reactive protein" in text
+        assert "Sepsis" in text
+    again = Scorecard.from_json(card.to_json())
+    assert again == card
+    with pytest.raises(DataError, match="did you mean 'crp_mg_l'"):
+        replace(card, words={"crp_mgl": "CRP"})
+    with pytest.raises(DataError, match="'name' and 'unit'"):
+        replace(card, words={"dose": {"units": "mg"}})
+
+
+def test_a_decision_that_cannot_fall_says_so() -> None:
+    columns = (Column("a", "a", "step", lower=1), Column("b", "b", "step", lower=1))
+    card = Scorecard(columns, (2, 3), 8)
+    assert "Decision: never 1, as no total reaches 8." in card.to_text()
+    assert "never <strong>1</strong>, as no total reaches 8." in card.to_html()
+    always = replace(card, threshold=Fraction(-1))
+    assert "Decision: always 1, as every total reaches −1." in always.to_text()
+    risky = replace(card, threshold=Fraction(7, 2), risk=RiskScale())
+    assert "1 if total ≥ 4 (a risk of 62.2% or more), otherwise 0." in risky.to_text()
