@@ -16,6 +16,9 @@ from milpscore.search.starts import heuristic_result, work_within
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
 
+_START = 0.1
+"""Share of the time limit that the start may take."""
+
 MAX_TERMS = 5
 """Terms of a card that is fitted for a person, unless asked otherwise: builders set no limit."""
 
@@ -82,18 +85,20 @@ def fit_card(
     OptionError
         For ``heuristic`` with a relaxed program, or options that cannot be used.
     """
+    told = Options.of({"time_limit": time_limit, "random_state": random_state, **(options or {})})
+    clock = told.clock
     program = FORMULATIONS[formulation](design, **arguments)
-    chosen = {"time_limit": time_limit, "random_state": random_state, **(options or {})}
     if heuristic:
-        told = Options.of(chosen)
-        return program, heuristic_result(
-            program, max_work=work_within(told.time_limit), options=told.as_dict()
-        )
+        return program, heuristic_result(program, time_limit=clock, options=told.as_dict())
+    chosen = {**vars(told), "time_limit": clock}
     if program.kind == "relaxed":
         from milpscore.rounding import round_program
 
         return program, round_program(
             program, solver=solver, n_draws=n_draws, progress=progress, **chosen
         )
-    start = start_card(program, max_work=work_within(time_limit)) if warm_start else None
+    start = None
+    if warm_start:
+        tenth = clock.part(_START)
+        start = start_card(program, max_work=work_within(clock), time_limit=tenth)
     return program, solve(program, solver, warm_start=start, progress=progress, **chosen)

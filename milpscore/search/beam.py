@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray, MergedRows
 from milpscore.core.jit import compiled, inner
 from milpscore.core.statement import Statement
@@ -602,6 +603,8 @@ class Beam:
         Columns whose addition to a support is refitted, of those that promise most.
     rules : SupportRules
         Supports they rule out are not refitted.
+    clock : Clock
+        Once it has run out, no support is refitted but the first ones.
     """
 
     columns: Columns
@@ -614,6 +617,7 @@ class Beam:
     width: int
     tried: int
     rules: SupportRules
+    clock: Clock = field(default_factory=Clock)
     known: dict[Support, Known] = field(default_factory=dict)
     refits: int = 0
 
@@ -625,7 +629,8 @@ class Beam:
         for size in range(len(self.forced) + 1, self.limit + 1):
             found: set[Support] = set()
             for model in beam:
-                found |= self.extend(model)
+                if not self.clock.is_up:
+                    found |= self.extend(model)
             if not found:
                 return
             best = self._distinct(found)
@@ -649,7 +654,7 @@ class Beam:
         """Refit supports with one column of this one exchanged for another."""
         known = self.known[key]
         for n, j in enumerate(known.order):
-            if j not in self.forced:
+            if j not in self.forced and not self.clock.is_up:
                 rest = known.order[:n] + known.order[n + 1 :]
                 self.extend(self.model(rest, np.delete(known.w, n)), without=j)
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray, as_fraction
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import Statement, best_losses
@@ -389,7 +390,8 @@ def coordinate_descent(
     card: Card | None = None,
     *,
     max_sweeps: int = 50,
-    max_work: float = float("inf"),
+    max_work: float = math.inf,
+    time_limit: float = math.inf,
 ) -> Card:
     """Change one coefficient or swap two, the best intercept following, until nothing helps.
 
@@ -405,6 +407,8 @@ def coordinate_descent(
     max_work : float
         Most row totals to compute; the best card so far is returned. Unlike seconds it stops at
         the same card on every machine.
+    time_limit : float
+        Seconds.
 
     Returns
     -------
@@ -412,7 +416,7 @@ def coordinate_descent(
         Never worse than ``card`` in the statement's objective; deterministic.
     """
     start = statement.empty_card() if card is None else card
-    search = _Search(statement, start, max_work)
+    search = _Search(statement, start, max_work, Clock.of(time_limit))
     for _ in range(max_sweeps):
         improved = search.sweep()
         if not improved and not search.swap():
@@ -428,10 +432,10 @@ def coordinate_descent(
 class _Search:
     """The current coefficients with their totals on the merged rows."""
 
-    def __init__(self, statement: Statement, card: Card, max_work: float) -> None:
+    def __init__(self, statement: Statement, card: Card, max_work: float, clock: Clock) -> None:
         self.statement = statement
         self.rows = statement.design.merged
-        self.work_left = max_work
+        self.work_left, self.clock = max_work, clock
         limited = any(each.limits_answers for each in statement.constraints)
         self.work = _LIMITED_WORK if limited else 1
         self.directions = _directions(statement)
@@ -442,8 +446,8 @@ class _Search:
 
     @property
     def spent(self) -> bool:
-        """Whether the allowed work is done."""
-        return self.work_left <= 0
+        """Whether the allowed work is done, or the time is up."""
+        return self.work_left <= 0 or self.clock.is_up
 
     def card(self) -> Card:
         """The current coefficients with their exact best intercept."""

@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.statement import InterceptRule, Statement
@@ -104,6 +105,7 @@ def fast_risk_card(
     tried: int = 12,
     n_rounded: int = 24,
     n_exchanged: int = 1,
+    time_limit: float = math.inf,
 ) -> FastRisk:
     r"""A risk score of small logistic loss in milliseconds, without a bound.
 
@@ -141,6 +143,8 @@ def fast_risk_card(
         Most supports whose points are searched.
     n_exchanged : int
         Supports whose columns are exchanged, of the best; those of the best card come on top.
+    time_limit : float
+        Seconds after which the best card so far is the answer.
 
     Returns
     -------
@@ -161,6 +165,7 @@ def fast_risk_card(
     Liu, Zhong, Li, Seltzer & Rudin, "FasterRisk", NeurIPS 2022: the beam and the multipliers.
     Ustun & Rudin (2019), section 4: rounding that looks at the loss, and polishing.
     """
+    clock = Clock.of(time_limit)
     counts = {"beam": beam, "tried": tried, "n_rounded": n_rounded, "n_exchanged": n_exchanged + 1}
     for name, value in counts.items():
         _whole(name, value, 1, OptionError)
@@ -175,7 +180,8 @@ def fast_risk_card(
         if isinstance(scale, str) or not (math.isfinite(scale) and scale > 0):
             raise OptionError(f"scale must be a finite number > 0 or 'free', got {scale!r}")
         statement = _rescaled(statement, float(scale))
-    search = _Search(statement, 0.0 if scale == "free" else float(scale), beam, tried, n_rounded)
+    free = 0.0 if scale == "free" else float(scale)
+    search = _Search(statement, free, beam, tried, n_rounded, clock)
     search.run(n_exchanged)
     return search.best()
 
@@ -455,9 +461,15 @@ class _Search:
     """What was found so far: points with their objectives on the merged rows."""
 
     def __init__(
-        self, statement: Statement, scale: float, beam: int, tried: int, n_rounded: int
+        self,
+        statement: Statement,
+        scale: float,
+        beam: int,
+        tried: int,
+        n_rounded: int,
+        clock: Clock,
     ) -> None:
-        self.statement, self.n_rounded = statement, n_rounded
+        self.statement, self.n_rounded, self.clock = statement, n_rounded, clock
         self.columns = Columns.of(statement.design.merged)
         self.allowed = AllowedPoints.of(statement, scale)
         lower, upper = self.allowed.real_bounds
@@ -480,6 +492,7 @@ class _Search:
             width=beam,
             tried=tried,
             rules=self.rules,
+            clock=clock.part(0.5),
         )
         rule = statement.intercept
         # at log 2 times the least weight every row lies on its side
@@ -532,6 +545,8 @@ class _Search:
                 return
             if key in self.done or not key:
                 continue
+            if self.clock.is_up and self.done:
+                return
             if self.beam.known[key].floor >= self.least:
                 return  # no points of this support, nor of any after it, can be better
             if not self.rules.holds(key):
@@ -575,7 +590,7 @@ class _Search:
         judge(whole, found, states, model.loss)
         incumbent = self.least
         for k in np.argsort(states[:, 0], kind="stable")[:_DESCENTS]:
-            if 0.5 * (states[k, 0] + model.loss) <= incumbent:
+            if 0.5 * (states[k, 0] + model.loss) <= incumbent and not self.clock.is_up:
                 _descend(whole, found[k], self.allowed.nothing[order], states[k])
             points = self._nothing
             points[order] = _taken(choices, found[k : k + 1])[0][0].astype(np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias, get_args
@@ -10,6 +11,7 @@ import numpy as np
 
 from milpscore._version import __version__
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
@@ -37,7 +39,9 @@ _TOL = 1e-3
 _MAX_ITER = 300
 _SCALES = 12
 # row totals that cost as much as one column's share of one model of the path
-_WORK_PER_CELL = 0.25
+_WORK_PER_CELL = 1.0
+_FEWEST_ROWS = 100
+"""A path on fewer rows says little of the others."""
 
 
 WORK_PER_SECOND = 2e6
@@ -49,7 +53,9 @@ def work_within(time_limit: float) -> float:
     return WORK_PER_SECOND * time_limit
 
 
-def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
+def start_card(
+    program: Program, *, max_work: float = 1e8, time_limit: float = math.inf
+) -> Card | None:
     """The better of two cards: integer descent from no points, and one from a proximal path.
 
     Where constraints do not allow a card without points, the descent begins at a few that they do.
@@ -62,6 +68,9 @@ def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
     program : Program
     max_work : float
         Most row totals to compute; 1e8 take some ten seconds, and few data sets need as many.
+    time_limit : float
+        Seconds after which the best so far is the answer; ``max_work`` stops earlier as a rule,
+        and at the same card on every machine.
 
     Returns
     -------
@@ -72,6 +81,7 @@ def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
     --------
     milpscore.search.proximal_start : the second card alone.
     """
+    clock = Clock.of(time_limit)
     statement = program.statement
     cards: list[Card] = []
     empty = statement.empty_card()
@@ -80,18 +90,20 @@ def start_card(program: Program, *, max_work: float = 1e8) -> Card | None:
         nothing = np.zeros(statement.design.shape[1], dtype=np.int64)
         first = repaired(statement, nothing) if statement.constraints else None
     if first is not None:
-        cards.append(coordinate_descent(statement, first, max_work=max_work / 2))
-    proximal = find_start(statement, max_work=max_work / 2)
+        half = clock.part(0.5)
+        cards.append(coordinate_descent(statement, first, max_work=max_work / 2, time_limit=half))
+    proximal = find_start(statement, max_work=max_work / 2, time_limit=clock)
     cards += proximal.cards if proximal is not None else ()
     return min(cards, key=lambda card: evaluate(statement, card).objective, default=None)
 
 
-def heuristic_result(program: Program, *, max_work: float, options: dict[str, Any]) -> Result:
+def heuristic_result(program: Program, *, time_limit: float, options: dict[str, Any]) -> Result:
     """The better of the start card, a fast risk score and the empty card; nothing is proved.
 
     OptionError for a relaxed program, which has a rounding of its own. ``options`` are put down in
     the result.
     """
+    clock = Clock.of(time_limit)
     if program.kind == "relaxed":
         raise OptionError(
             f"{program.formulation} is rounded from its LP and has no start to keep: leave "
@@ -99,7 +111,12 @@ def heuristic_result(program: Program, *, max_work: float, options: dict[str, An
         )
     started = time.perf_counter()
     empty = program.statement.empty_card()
-    candidates = [start_card(program, max_work=max_work), _fast_card(program.statement), empty]
+    work = work_within(clock)
+    candidates = [
+        start_card(program, max_work=work, time_limit=clock.part(0.3)),
+        _fast_card(program.statement, clock.part(0.6)),
+        empty,
+    ]
     checked = [(card, check(program, card)) for card in candidates if card is not None]
     sound = [(card, figures) for card, figures in checked if figures.feasible]
     common: dict[str, Any] = {
@@ -128,7 +145,7 @@ def heuristic_result(program: Program, *, max_work: float, options: dict[str, An
     )
 
 
-def _fast_card(statement: Statement) -> Card | None:
+def _fast_card(statement: Statement, time_limit: float) -> Card | None:
     """The card of the beam over supports, where the loss is the logistic one."""
     loss = statement.loss
     if not isinstance(loss, RiskLoss) or loss.base.name != "logistic":
@@ -136,7 +153,7 @@ def _fast_card(statement: Statement) -> Card | None:
     from milpscore.search.risk import fast_risk_card  # loads numba
 
     try:
-        return fast_risk_card(statement).card
+        return fast_risk_card(statement, time_limit=time_limit).card
     except FormulationError:  # it found no card at all: the other candidates stand
         return None
 
@@ -196,6 +213,7 @@ def find_start(
     n_lams: int = 12,
     n_polished: int = 2,
     max_work: float = 1e8,
+    time_limit: float = math.inf,
 ) -> RoundedCard | None:
     """The best card of `proximal_start` under the statement alone, with figures of its model.
 
@@ -211,12 +229,19 @@ def find_start(
         )
     if n_lams < 1 or n_polished < 1:
         raise OptionError("n_lams and n_polished must be whole numbers from 1 on")
+    clock = Clock.of(time_limit)
     rows = statement.design.merged
-    work_left = max_work - n_lams * rows.X.size * _WORK_PER_CELL
+    # half of the work for the path: on a part of the rows where that does not reach for all
+    most_rows = int(max_work / (2 * n_lams * max(rows.X.shape[1], 1) * _WORK_PER_CELL))
     two_classes = len(np.unique(rows.y)) == 2
-    if work_left <= 0 or not two_classes or not rows.X.size:
+    enough = most_rows >= min(len(rows.y), _FEWEST_ROWS) and not clock.is_up
+    if not enough or not two_classes or not rows.X.size:
         return None
-    models = _Models(statement, loss, penalty, n_lams)
+    try:
+        models = _Models(statement, loss, penalty, n_lams, most_rows, clock)
+    except _LateError:
+        return None
+    work_left = max_work - n_lams * models.cells * _WORK_PER_CELL
     # every rounded vector of points once, and the first model that gives it
     sources: dict[tuple[int, ...], int] = {}
     for at, w in models.weights():
@@ -225,6 +250,9 @@ def find_start(
     if not sources:
         return None
     points = np.array(list(sources), dtype=np.int64)
+    most = max(int(work_left / 2 / len(rows.y)), n_polished)
+    if len(points) > most:
+        points = points[np.linspace(0, len(points) - 1, most).astype(np.int64)]
     work_left -= len(points) * len(rows.y)
     ranked = np.argsort(best_objectives(statement, points)[1], kind="stable")[:n_polished]
     best: RoundedCard | None = None
@@ -232,7 +260,9 @@ def find_start(
         card = statement.with_best_intercept(points[k])
         if statement.violations(card):
             continue
-        polished = coordinate_descent(statement, card, max_work=max(work_left, 0.0) / n_polished)
+        polished = coordinate_descent(
+            statement, card, max_work=max(work_left, 0.0) / n_polished, time_limit=clock
+        )
         evaluation = evaluate(statement, polished)
         if best is None or evaluation.objective < best.objective:
             best = RoundedCard(
@@ -242,11 +272,21 @@ def find_start(
     return best
 
 
+class _LateError(Exception):
+    """The time was up before the path was done."""
+
+
 class _Models:
     """The path on columns of unit deviation, its coefficients in the design's own units."""
 
     def __init__(
-        self, statement: Statement, loss: Surrogate, penalty: PathPenalty, n_lams: int
+        self,
+        statement: Statement,
+        loss: Surrogate,
+        penalty: PathPenalty,
+        n_lams: int,
+        most_rows: int,
+        clock: Clock,
     ) -> None:
         from milpscore.penalties import L1, Facets
         from milpscore.proximal import path
@@ -255,11 +295,15 @@ class _Models:
         lower, upper = statement.ranges
         self.free = np.flatnonzero(lower < upper)
         self.columns = len(statement.coef_min)
-        X = rows.X[:, self.free]
-        self.deviation = deviation_of(X, rows.weight)
+        X, y, weight = rows.X[:, self.free], rows.y, rows.weight
+        if len(y) > most_rows:
+            some = np.random.default_rng(0).permutation(len(y))[:most_rows]
+            X, y, weight = X[some], y[some], weight[some]
+        self.cells = X.size
+        self.deviation = deviation_of(X, weight)
         free_intercept = statement.intercept.kind != "zero"
         if free_intercept:  # it takes the means up, and the path is much quicker without them
-            X = X - rows.weight @ X / rows.weight.sum()
+            X = X - weight @ X / weight.sum()
         X = X / self.deviation
         if loss == "auto":
             loss = "smoothed_hinge" if isinstance(statement.loss, Hinge) else "logistic"
@@ -268,17 +312,22 @@ class _Models:
             penalty = "facets" if own else "l1"
         surrogate = smooth_loss(loss)
         self.title = f"{surrogate.name} with {penalty}"
+
+        def stop_if_late(done: int, total: int) -> None:
+            if clock.is_up:
+                raise _LateError
+
         common: dict[str, Any] = {
-            "loss": surrogate, "sample_weight": rows.weight, "tol": _TOL, "max_iter": _MAX_ITER,
-            "intercept": free_intercept, "algorithm": "fista",
+            "loss": surrogate, "sample_weight": weight, "tol": _TOL, "max_iter": _MAX_ITER,
+            "intercept": free_intercept, "algorithm": "fista", "progress": stop_if_late,
         }  # fmt: skip
-        self.path = path(X, rows.y, penalty=L1, n_lams=n_lams, ratio=_RATIO, **common)
+        self.path = path(X, y, penalty=L1, n_lams=n_lams, ratio=_RATIO, **common)
         # the unit of the points: the largest weight of the lasso's last model at the most points
         largest = float(np.abs(self.path.coefficients[-1]).max())
         if penalty == "facets" and largest > 0:
             unit = largest / _most_points(statement)
             self.path = path(
-                X, rows.y, penalty=lambda lam: Facets(lam * unit, unit), lams=self.path.lams,
+                X, y, penalty=lambda lam: Facets(lam * unit, unit), lams=self.path.lams,
                 **common,
             )  # fmt: skip
 
