@@ -47,19 +47,21 @@ HELP = """from milpscore.cli import main
     main()"""
 
 
-def run_child(tmp_path: Path, code: str, *arguments: str) -> tuple[float, set[str], str]:
-    """Run ``code`` in a fresh interpreter: least CPU seconds of three, modules loaded, stdout."""
+def run_child(
+    tmp_path: Path, code: str, *arguments: str, runs: int = 3, exit_code: int = 0
+) -> tuple[float, set[str], str]:
+    """Run ``code`` in a fresh interpreter: least CPU seconds, modules loaded, standard output."""
     log = tmp_path / "modules.json"
     command = [sys.executable, "-c", CHILD.format(code=code), *arguments, str(log)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
     seconds = []
-    for _ in range(3):
+    for _ in range(runs):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(
             command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == exit_code, done.stderr
         seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return min(seconds), set(json.loads(log.read_text())), done.stdout
 
@@ -88,7 +90,7 @@ POSTPONED = """
 
 
 def test_a_postponed_module_is_loaded_at_the_first_look(tmp_path: Path) -> None:
-    _, _, text = run_child(tmp_path, POSTPONED.strip())
+    _, _, text = run_child(tmp_path, POSTPONED.strip(), runs=1)
     assert text.split() == ["0.5", "scipy.stats.qmc"]
 
 
@@ -100,9 +102,34 @@ def test_help_is_cheap(tmp_path: Path) -> None:
     assert seconds < 0.6
 
 
+MISTAKES = {
+    "fit absent.csv --target y": "No such file",
+    "fit table.csv --target z": "no column 'z'; the columns are 'a', 'y'",
+    "fit table.csv --target y --weights-column b": "no column 'b'",
+    "fit table.csv --target y --frobnicate": "No such option",
+    "fit table.csv --target y --formulation slimm": "did you mean slim?",
+    "fit table.csv --target y --solver highz": "did you mean highs?",
+    "compare absent.csv --target y": "No such file",
+    "path absent.csv --target y --penalty l1": "No such file",
+    "pool absent.csv --target y": "No such file",
+    "predict absent.json table.csv": "No such file",
+    "verify absent.json table.csv": "No such file",
+    "report absent.json table.csv --out a.html": "No such file",
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_before_anything_heavy_is_loaded(mistake: str, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text('"a";" y "\n1;0\n2;1\n')
+    code = HELP.replace("main()", "sys.stderr = sys.stdout; main()")
+    _, loaded, text = run_child(tmp_path, code, *mistake.split(), runs=1, exit_code=2)
+    assert MISTAKES[mistake] in text
+    assert not loaded & (HEAVY | {"numpy"})
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_alone_loads_nothing_heavy(package: str, tmp_path: Path) -> None:
-    _, loaded, _ = run_child(tmp_path, f"import {package}")
+    _, loaded, _ = run_child(tmp_path, f"import {package}", runs=1)
     assert not loaded & HEAVY
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from milpscore.certificate import PROOF_SECONDS
-from milpscore.cli.common import print_json, require_folder, say
+from milpscore.cli.common import print_json, require_columns, require_file, require_folder, say
 from milpscore.cli.groups import (
     CLASS_WEIGHT,
     DATA,
@@ -57,12 +57,14 @@ def predict_command(
     absent. A risk score adds the column 'risk', the probability of the
     positive label.
     """
+    require_file(card)
+    require_columns(data)
+    require_folder(out)
     import pandas as pd
 
     from milpscore.data import read_frame
     from milpscore.scorecard import Scorecard
 
-    require_folder(out)
     loaded = Scorecard.load(card)
     totals = loaded.score(read_frame(data), unseen=unseen)
     table = pd.DataFrame({"prediction": loaded.labels(totals)})
@@ -97,6 +99,8 @@ def verify_command(
     again with another engine or seed. Exit code 0: everything claimed was
     proved; 1: some part was refuted, or could not be proved.
     """
+    require_file(certificate)
+    require_columns(data, target)
     from milpscore.certificate import Certificate, verify_certificate
 
     made = Certificate.from_json(certificate)
@@ -146,11 +150,13 @@ def report_command(
     the card's fingerprint. Weights are read as for the certificate unless
     options say otherwise.
     """
+    require_file(card)
+    require_columns(data, target)
+    require_folder(out)
     from milpscore.certificate import verify_certificate
     from milpscore.report import report
     from milpscore.report.subject import compared_again
 
-    require_folder(out)
     given, proof = _subject(card, certificate)
     if proof is None and (compare or verify):
         wish = "--compare" if compare else "--verify"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Annotated, Any
@@ -54,7 +53,7 @@ class _Postponed(ModuleType):
         return getattr(self, name)
 
 
-class Postponing(MetaPathFinder, Loader):
+class Postponing:
     """Keeps modules from being loaded before somebody looks into them, in a process of our own.
 
     Pyomo and scikit-learn import SciPy's statistics, integrals and geometry whoever asks for them:
@@ -71,8 +70,11 @@ class Postponing(MetaPathFinder, Loader):
         """The module's own spec, its loader kept for later."""
         if fullname not in self.names or (spec := PathFinder.find_spec(fullname, path)) is None:
             return None
-        spec.loader, spec.loader_state = self, spec.loader
+        spec.loader, spec.loader_state = self, spec.loader  # type: ignore[assignment]
         return spec
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Nothing special."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Leave it empty, without a path even: a look for its submodules is a look into it."""

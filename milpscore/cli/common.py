@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import signal
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, OptionError, near_matches
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -68,6 +69,35 @@ def tell_warnings(design: Design, quiet: bool) -> None:
     if not quiet:
         for warning in design.warnings:
             say(f"Warning: {warning}")
+
+
+def require_file(path: Path) -> None:
+    """Refuse a file that is not there before anything heavy is imported; OSError says why."""
+    with path.open("rb"):
+        pass
+
+
+_PACKED = {".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"}
+
+
+def require_columns(path: Path, *names: str | None) -> None:
+    """Refuse a table that is not there, or lacks a column by its header, before heavy imports."""
+    try:
+        require_file(path)
+    except OSError as error:
+        raise DataError(f"cannot read {str(path)!r}: {error.strerror}. Check the path.") from error
+    if path.suffix in _PACKED:
+        return
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            first = next(filter(str.strip, lines), "")
+    except UnicodeDecodeError:
+        return  # who reads the whole file says where
+    header = next(csv.reader([first], delimiter=max(",;\t", key=first.count)), [])
+    known = [name.strip() for name in header]
+    for name in filter(None, names):
+        if known and name.strip() not in known:
+            raise DataError(f"there is no column {name.strip()!r}; {near_matches(name, known)}")
 
 
 def require_folder(*paths: Path | None) -> None:

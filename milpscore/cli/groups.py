@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import typer
 
-from milpscore.cli.common import spelt
+from milpscore.cli.common import require_columns, spelt
 from milpscore.core.errors import OptionError
 from milpscore.formulations import FORMULATIONS
-from milpscore.solvers.options import Options
+from milpscore.solvers.options import Options, require_solver
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
@@ -148,6 +148,9 @@ class DataOptions:
     weights_column: str | None = WEIGHTS_COLUMN
     class_weight: ClassWeight | None = CLASS_WEIGHT
 
+    def __post_init__(self) -> None:
+        require_columns(self.data, self.target, self.weights_column)
+
     def read(self) -> tuple[Any, Any, Any, dict[str, Any]]:
         """X of shape (n, q), y, an unfitted binner or None, and weights as make_design takes them.
 
@@ -225,6 +228,9 @@ class CardOptions:
         "along bins, limits on errors and totals.",
         CARD,
     )
+
+    def __post_init__(self) -> None:
+        FORMULATIONS.name_of(self.formulation)
 
     @property
     def name(self) -> str:
@@ -345,6 +351,9 @@ class SolveOptions:
         default=Options.threads,
     )
     seed: int = SEED
+
+    def __post_init__(self) -> None:
+        require_solver(self.solver)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from milpscore.core.statement import InterceptRule
 from milpscore.losses import Hinge
 from milpscore.proximal import ProximalResult, fit_proximal
 from milpscore.proximal.problem import Smooth
-from milpscore.solvers.engine import SOLVERS, Outcome, Solver, Task
-from milpscore.solvers.options import ConicOptions
+from milpscore.solvers.engine import Outcome, Solver, Task
+from milpscore.solvers.options import SOLVERS, ConicOptions
 from milpscore.verify import Evaluation
 from milpscore.verify.cards import (
     added_violations,

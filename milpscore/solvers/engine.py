@@ -14,7 +14,7 @@ from milpscore._version import __version__
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import NotApplicableError, OptionError, Registry
+from milpscore.core.errors import NotApplicableError
 from milpscore.core.program import Kind, Program
 from milpscore.core.result import (
     Result,
@@ -24,7 +24,7 @@ from milpscore.core.result import (
     relative_gap,
 )
 from milpscore.losses import RiskLoss, ZeroOne
-from milpscore.solvers.options import ConicOptions, Options
+from milpscore.solvers.options import SOLVERS, ConicOptions, Options, require_solver
 
 if TYPE_CHECKING:
     from milpscore.solvers.session import Session
@@ -194,22 +194,6 @@ class Solver(ABC):
         """The outcome of one run within the task's options."""
 
 
-_HOME = "milpscore.solvers."
-
-SOLVERS: Registry[type[Solver]] = Registry(
-    "solver",
-    {
-        "highs": _HOME + "session:Highs",
-        "outer_approximation": _HOME + "_outer_approximation:OuterApproximation",
-        "support_tree": _HOME + "_support_tree:SupportTree",
-        "tree": _HOME + "tree.answer:Tree",
-        "ecos": _HOME + "_conic:Ecos",
-        "clarabel": _HOME + "_conic:Clarabel",
-        "proximal": _HOME + "_conic:Proximal",
-    },
-)
-"""Solvers by name, subclasses of :class:`milpscore.solvers.engine.Solver`."""
-
 _TREE_TERMS = 6
 """Up to so many terms ``auto`` searches the 0-1 loss by supports."""
 
@@ -318,10 +302,8 @@ def _require_fitting(program: Program | Session, solver: str) -> None:
     """Refuse an unknown solver, and one of the wrong kind of program."""
     if solver == "auto":
         return
-    try:
-        conic = SOLVERS[solver].conic
-    except OptionError as error:
-        raise OptionError(f"{error}, auto") from None
+    require_solver(solver)
+    conic = SOLVERS[solver].conic
     wanted = program_of(program).conic
     if conic == wanted:
         return

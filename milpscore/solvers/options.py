@@ -6,10 +6,39 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from milpscore.core.clock import Clock
-from milpscore.core.errors import OptionError, did_you_mean, is_number, is_whole
+from milpscore.core.errors import OptionError, Registry, did_you_mean, is_number, is_whole
+
+if TYPE_CHECKING:
+    from milpscore.solvers.engine import Solver
+
+_HOME = "milpscore.solvers."
+
+SOLVERS: Registry[type[Solver]] = Registry(
+    "solver",
+    {
+        "highs": _HOME + "session:Highs",
+        "outer_approximation": _HOME + "_outer_approximation:OuterApproximation",
+        "support_tree": _HOME + "_support_tree:SupportTree",
+        "tree": _HOME + "tree.answer:Tree",
+        "ecos": _HOME + "_conic:Ecos",
+        "clarabel": _HOME + "_conic:Clarabel",
+        "proximal": _HOME + "_conic:Proximal",
+    },
+)
+"""Solvers by name, subclasses of :class:`milpscore.solvers.engine.Solver`."""
+
+
+def require_solver(name: str) -> None:
+    """Refuse a name that is neither a solver's nor "auto"."""
+    if name == "auto":
+        return
+    try:
+        SOLVERS.name_of(name)
+    except OptionError as error:
+        raise OptionError(f"{error}, auto") from None
 
 
 def require(fine: bool, name: str, value: Any, wanted: str) -> None:
