@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,6 +28,7 @@ from milpscore.core.errors import (
     OptionError,
     SolverError,
 )
+from milpscore.core.result import Claim
 from milpscore.data import Binner, make_design, make_planted_score
 from milpscore.estimators import (
     ESTIMATORS,
@@ -34,6 +36,7 @@ from milpscore.estimators import (
     ConvexRoundingClassifier,
     FusedLassoClassifier,
     HingeClassifier,
+    OneStandardErrorCV,
     SlimClassifier,
     SparseRoundingClassifier,
 )
@@ -154,10 +157,29 @@ def test_a_card_that_cannot_exist_is_an_error(planted: Any) -> None:
 
 
 def test_no_time_gives_the_empty_card(planted: Any) -> None:
-    model = SlimClassifier(time_limit=0, use_start=False).fit(*planted)
+    with pytest.warns(ConvergenceWarning, match=r"nothing is proved .* raise time_limit \(now 0 s"):
+        model = SlimClassifier(time_limit=0, use_start=False).fit(*planted)
     assert not model.coef_.any()
     assert str(model.result_.claim) == "feasible"
     assert model.score(*planted) == max(np.mean(planted[1]), 1 - np.mean(planted[1]))
+
+
+def test_a_gap_is_warned_of_with_its_size_and_what_to_do() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (80, 9)), rng.integers(0, 2, 80)
+    model = HingeClassifier(node_limit=1, max_terms=None)
+    with pytest.warns(ConvergenceWarning) as seen:
+        model.fit(X, y)
+    (only,) = seen
+    assert model.result_.claim is Claim.GAP
+    assert f"the gap is {model.result_.gap:.1%}" in str(only.message)
+    assert "raise node_limit" in str(only.message)
+    assert only.filename == __file__
+    # what is small enough is said by mip_gap, and then nobody is warned
+    clone(model).set_params(mip_gap=1.0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="3 of 3 fits, the worst: ") as seen:
+        OneStandardErrorCV(model, grid={"margin": [1.0]}, cv=2).fit(X, y)
+    assert len(seen) == 1
 
 
 def test_any_random_state_is_a_seed(planted: Any) -> None:

@@ -92,6 +92,9 @@ def test_a_finer_scale_of_points_fits_closer(data: Any) -> None:
     assert losses[1] < losses[0]
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.*not proved to be the best:sklearn.exceptions.ConvergenceWarning"
+)
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_known_optima_are_found(name: str, uci: Any) -> None:
     X, y = uci(name)

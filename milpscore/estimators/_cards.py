@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from milpscore.core.design import Column, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, Registry, SolverError
 from milpscore.core.program import Program
-from milpscore.core.result import Result
+from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
 from milpscore.core.statement import LAM, SmoothLoss
 from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import validated_frame
@@ -135,6 +137,12 @@ class CardClassifier(Decided, OnDesign):
             The data or a parameter cannot be used; all are ``ValueError``.
         SolverError
             No card meets every requirement, or none was found.
+
+        Warns
+        -----
+        ConvergenceWarning
+            The solver stopped before the card was proved to be the best to ``mip_gap``; the message
+            says how far from it the card may be, and what to do.
         """
         frame = validated_frame(self, X, reset=True)
         labels, self.classes_ = class_labels(y)
@@ -147,8 +155,15 @@ class CardClassifier(Decided, OnDesign):
             positive=self.classes_[1],
         )
         program, result = fit_card(design, self.formulation, **self._arguments())
+        self._take(program, result)
+        warn_of_unproved(self, [result])
+        return self
+
+    def _take(self, program: Program, result: Result) -> None:
+        """Set the attributes a fit fills."""
         if result.card is None:
             raise SolverError(f"{self.formulation} gave no card: {result.message}")
+        design = program.statement.design
         self._program = program
         self._stated = (program.formulation, design, dict(program.arguments))
         self.result_ = result
@@ -156,7 +171,6 @@ class CardClassifier(Decided, OnDesign):
         self.scorecard_ = certified_card(design, result, statement=program.statement)
         self.coef_ = result.card.coefficients[np.newaxis, :].copy()
         self.intercept_ = np.array([float(result.card.intercept)])
-        return self
 
     def decision_function(self, X: Any) -> FloatArray:
         """w.x - T + step/2: > 0 exactly where the answer is positive, and never 0.
@@ -264,6 +278,36 @@ class CardClassifier(Decided, OnDesign):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def warn_of_unproved(estimator: CardClassifier, results: Sequence[Result]) -> None:
+    """One ConvergenceWarning for all exact solves that stopped before their proof."""
+    if getattr(estimator, "heuristic", False):
+        return  # no proof was asked for
+    wanted = max(getattr(estimator, "mip_gap", 0.0), CLAIM_TOLERANCE)
+    short = [each for each in results if each.kind == "exact" and not each.gap <= wanted]
+    short = [each for each in short if each.claim is not Claim.OPTIMAL]
+    if not short:
+        return
+    worst = max(short, key=lambda result: result.gap)
+    which = "" if len(results) == 1 else f"{len(short)} of {len(results)} fits, the worst: "
+    how_far = (
+        "nothing is proved about how good it is"
+        if worst.claim is Claim.FEASIBLE
+        else f"the gap is {worst.gap:.1%}, so a card may have an objective up to {worst.gap:.1%} "
+        "lower"
+    )
+    limit = getattr(estimator, "time_limit", None)
+    raised = f"time_limit (now {limit:g} s)" if limit is not None else "time_limit"
+    if worst.termination is Termination.NODE_LIMIT:
+        raised = "node_limit"
+    warnings.warn(
+        f"{type(estimator).__name__}: {which}the card is verified, but not proved to be the best: "
+        f"{how_far}. {worst.termination.sentence} For a proof raise {raised}, lower max_terms or "
+        "the range of the points, or use fewer columns; mip_gap says which gap is small enough.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
 
 
 @parameters
@@ -407,15 +451,13 @@ intercept, intercept_bounds, constraints, class_weight :
     intercept_bounds: Sequence[float] | None = None
     heuristic: bool = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """As :meth:`CardClassifier.fit`; ``risk_table_`` is of the training rows."""
-        super().fit(X, y, sample_weight)
-        design = self._stated[1]
+    def _take(self, program: Program, result: Result) -> None:
+        super()._take(program, result)
+        design = program.statement.design
         totals = self.scorecard_.score_design(design.X)
         self.risk_table_: pd.DataFrame = calibration_table(
             self.scorecard_, totals, design.y > 0, sample_weight=design.weight
         )
-        return self
 
     def calibration_table(self, X: Any, y: Any, sample_weight: Any = None) -> pd.DataFrame:
         """The table :attr:`risk_table_` of other rows, say of held-out ones.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
@@ -15,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
@@ -25,9 +27,9 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.data.checking import row_weights, validated_frame
 from milpscore.estimators._base import class_labels
-from milpscore.estimators._cards import CardClassifier
+from milpscore.estimators._cards import CardClassifier, warn_of_unproved
 from milpscore.estimators._penalised import PenalisedModel, warn_of_gaps
-from milpscore.proximal import ProximalPath, ProximalResult
+from milpscore.proximal import ProximalPath
 
 # what a search takes over from the estimator it has chosen
 _COPIED = ("scorecard_", "result_", "classes_", "coef_", "intercept_", "n_iter_", "n_features_in_",
@@ -151,7 +153,8 @@ class OneStandardErrorCV(_Searched):
         Warns
         -----
         ConvergenceWarning
-            Once, for all fits of a penalised model whose gap stayed above its ``tol``.
+            Once, for all fits whose gap stayed above ``tol`` (penalised models) or ``mip_gap``
+            (cards).
         """
         if not isinstance(self.estimator, CardClassifier | PenalisedModel):
             raise OptionError(
@@ -206,11 +209,14 @@ class OneStandardErrorCV(_Searched):
         validated_frame(self, X, reset=True)
         labels, _ = class_labels(y)
         points = list(ParameterGrid(grid))
-        self._score([[point] for point in points], candidate, X, labels, sample_weight)
+        fits = self._score([[point] for point in points], candidate, X, labels, sample_weight)
         self.best_index_ = one_standard_error(self.cv_results_)
         self.best_params_ = points[self.best_index_]
         chosen = candidate.set_params(**self.best_params_)
-        self.best_estimator_ = chosen.fit(X, labels, sample_weight)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # said once, below
+            self.best_estimator_ = chosen.fit(X, labels, sample_weight)
+        warn_of_unproved(candidate, [*fits, self.best_estimator_.result_])
 
     def _fit_path(self, candidate: Any, lams: Any, X: Any, y: Any, sample_weight: Any) -> None:
         """The path of all rows settles the values of lam; every fold descends them."""
@@ -230,7 +236,7 @@ class OneStandardErrorCV(_Searched):
 
     def _score(
         self, batches: Sequence[Any], candidate: Any, X: Any, y: Any, sample_weight: Any
-    ) -> list[ProximalResult]:
+    ) -> list[Any]:
         """Fill ``cv_results_`` of candidates fitted batch by batch; the results of their fits."""
         scoring = self.scoring or getattr(candidate, "default_scoring", None)
         scorer = check_scoring(candidate, scoring=scoring)
@@ -323,15 +329,17 @@ def _one_fold(
     points: Sequence[Mapping[str, Any]],
     train: IntArray,
     test: IntArray,
-) -> tuple[list[float], list[float], tuple[ProximalResult, ...]]:
+) -> tuple[list[float], list[float], Sequence[Any]]:
     """Fit some candidates to some rows and score them on the others; a path is descended."""
     given = _safe_indexing(X, train), y[train], None if weight is None else weight[train]
-    results: tuple[ProximalResult, ...] = ()
     if isinstance(model, PenalisedModel):
         found, models = model.along_path(*given, lams=[point["lam"] for point in points])
-        results = found.results
+        results: Sequence[Any] = found.results
     else:
-        models = [clone(model).set_params(**point).fit(*given) for point in points]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all fits
+            models = [clone(model).set_params(**point).fit(*given) for point in points]
+        results = [one.result_ for one in models]
     left_out = {} if weight is None else {"sample_weight": weight[test]}
     rest = _safe_indexing(X, test)
     scores = [float(scorer(one, rest, y[test], **left_out)) for one in models]
