@@ -29,10 +29,11 @@ from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card
 from milpscore.report import report
 from milpscore.report.figures import cuts_of, histogram_of, roc_of
-from milpscore.report.proof import least_errors, proof_of
+from milpscore.report.proof import proof_of
 from milpscore.report.subject import subject_of
 from milpscore.scorecard import Scorecard, certified_card
 from milpscore.scorecard.certified import allowed_cards, most_penalty
+from milpscore.scorecard.claims import least_errors
 
 MINUS = "\u2212"
 STYLE = (resources("milpscore.report") / "templates" / "page.css").read_text(encoding="utf-8")
@@ -60,7 +61,7 @@ def errors_of_every_card(design: Design, reach: int, terms: int) -> dict[tuple[i
 
 def figure_in(sentence: str) -> int:
     """The number after "fewer than"."""
-    return int(re.search(r"fewer than (\d+) error", sentence).group(1))  # type: ignore[union-attr]
+    return int(re.search(r"fewer than (\d+) of", sentence).group(1))  # type: ignore[union-attr]
 
 
 class TestBound:
@@ -76,7 +77,7 @@ class TestBound:
         assert proof.standing == "optimal"
         claims = [s for s in (proof.headline, *proof.sentences) if "fewer than" in s]
         assert claims
-        assert all(f"in {MINUS}2..2" in s or s.startswith("None that") for s in claims)
+        assert all(f"from {MINUS}2 to 2" in s or s.startswith("None that") for s in claims)
         own = l0_penalty * np.count_nonzero(card.points)
         for sentence in claims:
             among = [
@@ -138,7 +139,7 @@ class TestBound:
         design = noisy(n=30, p=2, seed=3)
         program, result, card = solved(design, "risk_score", max_terms=1, coef_min=-3, coef_max=3)
         proof = proof_of(subject_of(card, design, None, statement=program.statement))
-        assert f"at most 1 term and points in {MINUS}3..3" in proof.headline
+        assert f"at most 1 term, points from {MINUS}3 to 3 and a" in proof.headline
         said = float(re.search(r"below ([\d.]+\d)", proof.headline).group(1))  # type: ignore[union-attr]
         assert said <= result.dual_bound < said + 1e-5
 
@@ -154,13 +155,13 @@ class TestBound:
         assert any("taken as it stands" in sentence for sentence in said)
         known = {**plain.certificate, "allowed": allowed_cards(program.statement)}
         told = Scorecard.from_json(replace(plain, certificate=known).to_json())
-        assert "at most 1 term " in proof_of(subject_of(told, design, None)).headline
+        assert "at most 1 term" in proof_of(subject_of(told, design, None)).headline
 
 
 class TestLeastErrors:
     def test_equal_weights_are_rows(self) -> None:
         least = least_errors(0.25, np.full(8, 3.0))
-        assert least.in_rows
+        assert least.rows == 8
         assert least.amount == 2
         assert (
             least_errors(0.2500001, np.ones(8)).amount == 2
@@ -171,7 +172,7 @@ class TestLeastErrors:
     def test_unequal_weights_are_weight(self) -> None:
         weight = np.array([0.5, 0.5, 1.0, 2.0, 0.0])
         least = least_errors(0.3, weight)
-        assert not least.in_rows
+        assert least.rows is None
         assert least.amount == Fraction(3, 2)  # the least sum of weights from 1.2 on
         assert "weigh less than 1.5" in least.refusal
         odd = least_errors(0.3, np.array([np.pi, np.e, np.sqrt(2)]))
@@ -236,7 +237,7 @@ class TestTrust:
         again = verify_certificate(proof, design)
         page = Page(report(proof, design, verification=again))
         assert not page.problems
-        assert "at most 1 term " in page.text
+        assert "at most 1 term" in page.text
         assert "was proved again for this page" in page.text
         assert "The certificate, part by part" in page.tables
         assert page.tables["Risk: the probability of 1 at each total"]
@@ -488,7 +489,8 @@ class TestCommand:
         page = Page(out.read_text(encoding="utf-8"))
         assert not page.problems
         assert (
-            f"No card with at most 2 terms and points in {MINUS}5..5 makes fewer than" in page.text
+            f"No card with at most 2 terms and points from {MINUS}5 to 5 misclassifies fewer"
+            in page.text
         )
         assert "was proved again for this page" in page.text
         assert page.svgs == 4
@@ -508,7 +510,7 @@ class TestCommand:
         )  # fmt: skip
         page = Page(out.read_text(encoding="utf-8"))
         assert not page.problems
-        assert "at most 1 term " in page.text
+        assert "at most 1 term" in page.text
         assert "y, scored by slim" in page.text
 
     @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from milpscore.core.card import Card
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError
 from milpscore.data import Binner, make_design
-from milpscore.scorecard import RiskScale
+from milpscore.fitting import fit_card
+from milpscore.scorecard import RiskScale, certified_card
 from milpscore.scorecard.certified import with_least_zero
 
 
@@ -178,3 +179,27 @@ def test_a_decision_that_cannot_fall_says_so() -> None:
     assert "Decision: always 1, as every total reaches −1." in always.to_text()
     risky = replace(card, threshold=Fraction(7, 2), risk=RiskScale())
     assert "1 if total ≥ 4 (a risk of 62.2% or more), otherwise 0." in risky.to_text()
+
+
+def test_the_proof_speaks_of_errors_and_names_the_rules() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (40, 3))
+    y = (X.sum(axis=1) + rng.integers(0, 2, 40) >= 2).astype(int)
+    design = make_design(X, y)
+    rules = [AtMost(1, columns=["x0", "x1"]), Range("x2", 0, 3)]
+    program, result = fit_card(
+        design, "slim", max_terms=2, l0_penalty=0.0, constraints=rules, progress=False
+    )
+    card = certified_card(design, result, statement=program.statement)
+    names = [each.name for each in program.statement.constraints]
+    said = card.to_text()
+    wrong = card.certificate["errors"]
+    assert (
+        f"proved: no card with at most 2 terms, points from −5 to 5 (some columns narrower) and the rules “{names[0]}; "
+        f"{names[1]}” misclassifies fewer than {wrong} of 40 (bound: "
+    ) in said
+    # the figure is the bound's: a lower one proves less, and unequal rows are not counted
+    weaker = {**card.certificate, "bound": (wrong - 1.5) / 40, "claim": "gap"}
+    assert f"fewer than {wrong - 1} of 40" in replace(card, certificate=weaker).to_text()
+    unequal = {**card.certificate, "equal_rows": False}
+    assert "misclassifies" not in replace(card, certificate=unequal).to_text()

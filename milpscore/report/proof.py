@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal
 
-import numpy as np
-
 from milpscore.certificate import Verification
-from milpscore.core.design import FloatArray, common_step
 from milpscore.core.errors import listing
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
 from milpscore.report.subject import Subject
-from milpscore.scorecard.rendering import finite, number, printable, rounded_down, signed
+from milpscore.scorecard.claims import errors_proved, kind_of_cards, objective_proved
+from milpscore.scorecard.rendering import finite, number, printable, rounded_down
 from milpscore.verify import evaluate
 
 Standing = Literal["optimal", "gap", "feasible", "none", "other data", "contradicted"]
@@ -39,36 +36,6 @@ class Proof:
         return self.standing in ("other data", "contradicted")
 
 
-@dataclass(frozen=True)
-class Least:
-    """The least weight of errors that a bound leaves."""
-
-    amount: Fraction
-    in_rows: bool
-
-    @property
-    def refusal(self) -> str:
-        """What no card does, as a verb with its object."""
-        figure = number(float(self.amount))
-        if not self.in_rows:
-            return f"makes errors that weigh less than {figure} in all"
-        return f"makes fewer than {figure} error{'' if self.amount == 1 else 's'}"
-
-
-def least_errors(share: float, weight: FloatArray, slack: float = CLAIM_TOLERANCE) -> Least:
-    """The errors that a card must make whose mean 0-1 loss is at least ``share``."""
-    counted = weight[weight > 0]
-    alike = bool(np.ptp(counted) == 0)
-    total = float(len(counted)) if alike else math.fsum(counted)
-    needed = (share - slack) * total
-    unit = Fraction(1) if alike else common_step(counted[:, None])
-    if needed <= 0:
-        return Least(Fraction(0), alike)
-    if unit is None:
-        return Least(Fraction(rounded_down(needed)), alike)
-    return Least(math.ceil(needed / float(unit)) * unit, alike)
-
-
 def proof_of(subject: Subject, verification: Verification | None = None) -> Proof:
     """What is proved of the card, checked against the data where it can be."""
     record = subject.record
@@ -89,10 +56,8 @@ def proof_of(subject: Subject, verification: Verification | None = None) -> Proo
     if claim == "feasible" or bound is None:
         own = _this_card(subject)
         return Proof("feasible", f"{own} Nothing is proved about better cards.", sentences=rest)
-    proved = _errors_proved(subject, bound) if _loss_name(subject) == "zero_one" else []
-    own = _this_card(subject)
-    if not proved:
-        proved, own = [_objective_proved(subject, bound)], f"This card has {objective:.6g}."
+    proved, in_errors = _proved(subject, bound)
+    own = _this_card(subject) if in_errors else f"This card has {objective:.6g}."
     if claim == "optimal":
         headline, *more = (f"{each}: proved." for each in proved)
         return Proof("optimal", headline, own, (*more, *rest))
@@ -157,7 +122,7 @@ def _recomputed(subject: Subject, loss: float, penalty: float) -> list[tuple[str
     if subject.statement is not None:
         found = evaluate(subject.statement, subject.card.card)
         return [("loss", loss, found.loss), ("penalty", penalty, found.penalty)]
-    if _loss_name(subject) == "zero_one" and subject.card.rule.step is not None:
+    if _counts_errors(subject) and subject.card.rule.step is not None:
         weight = subject.design.weight
         return [("loss", loss, math.fsum(weight[subject.wrong]) / math.fsum(weight))]
     return []
@@ -166,58 +131,18 @@ def _recomputed(subject: Subject, loss: float, penalty: float) -> list[tuple[str
 # ---------------------------------------------------------------- what is proved
 
 
-def _errors_proved(subject: Subject, bound: float) -> list[str]:
-    """What no card does, without a full stop; empty where the bound leaves no errors at all.
-
-    A card's loss is its objective without its penalty, so a bound on objectives leaves every card
-    at least the bound minus the most penalty any card may have; and every card that pays no more
-    penalty than this one at least the bound minus this one's.
-    """
-    weight = subject.design.weight
-    allowed, own = subject.allowed, float(subject.record["penalty"])
-    most = None if allowed is None else allowed.get("most_penalty")
-    none, here = f"No card {_kind(subject)}", " on these data"
-    like = least_errors(bound - own, weight)
-    every = None if most is None else least_errors(bound - float(most), weight)
-    proved = []
-    if every is not None and every.amount > 0:
-        proved.append(f"{none} {every.refusal}{here}")
-    if like.amount > 0 and (every is None or like.amount > every.amount):
-        cards, where = ("None", "") if proved else (none, here)
-        proved.append(f"{cards} that pays no more penalty than this one {like.refusal}{where}")
-    return proved
-
-
-def _objective_proved(subject: Subject, bound: float) -> str:
-    """What objective no card has, without a full stop."""
-    name = _loss_name(subject)
-    loss = f"mean {printable(name.replace('_', ' '))} loss" if name else "loss"
-    what = f"a {loss} plus penalty" if subject.record.get("penalty") else f"a {loss}"
-    return f"No card {_kind(subject)} has {what} below {rounded_down(bound)} on these data"
-
-
-def _kind(subject: Subject) -> str:
-    """Which cards a bound speaks of, as the words after "No card"."""
-    allowed = subject.allowed
-    formulation = printable(str(subject.record.get("formulation", ""))).replace("_", "-")
+def _proved(subject: Subject, bound: float) -> tuple[list[str], bool]:
+    """What no card does, without full stops, and whether it is said in errors."""
+    record, allowed = subject.record, subject.allowed
+    kind, here = kind_of_cards(allowed), " on these data"
     if allowed is None:
-        return f"that the program {formulation!r} allowed (its limits are not in the card's file)"
-    parts = []
-    if allowed.get("max_terms") is not None:
-        limit, card = int(allowed["max_terms"]), subject.card
-        single = len(card.features) == len(card.columns)  # a feature is a column
-        word = ("term" if single else "column") + ("" if limit == 1 else "s")
-        parts.append(f"at most {limit} {word}{'' if single else ' with points'}")
-    low, high = int(allowed["coef_min"]), int(allowed["coef_max"])
-    parts.append(signed(f"points in {low}..{high}"))
-    if not allowed.get("uniform", True):
-        parts[-1] += " (some columns narrower)"
-    if allowed.get("constraints"):
-        count = int(allowed["constraints"])
-        parts.append(f"the {count} constraint{'' if count == 1 else 's'} asked for")
-    return "with " + (
-        " and ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    )
+        formulation = printable(str(record.get("formulation", ""))).replace("_", "-")
+        kind = f"that the program {formulation!r} allowed (its limits are not in the card's file)"
+    if _counts_errors(subject):
+        weight, penalty = subject.design.weight, float(record["penalty"])
+        if said := errors_proved(kind, allowed, bound, penalty, weight):
+            return [said[0] + here, *said[1:]], True
+    return [objective_proved(kind, {**record, "allowed": allowed}, bound) + here], False
 
 
 def _this_card(subject: Subject) -> str:
@@ -264,6 +189,6 @@ def _rest(
     return tuple(said)
 
 
-def _loss_name(subject: Subject) -> str:
-    """The loss that was minimised; empty where it is not known."""
-    return str((subject.allowed or {}).get("loss") or subject.record.get("loss_name") or "")
+def _counts_errors(subject: Subject) -> bool:
+    """Whether the loss that was minimised counts errors."""
+    return bool((subject.allowed or {}).get("counts_errors"))

@@ -23,6 +23,7 @@ from milpscore.data.checking import missing_counts
 from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import allowed_cards, risk_scale
+from milpscore.scorecard.claims import known_limits
 from milpscore.solvers.options import Options
 
 _CHANGED = "the certificate's file was changed after it was written: its digest differs"
@@ -57,11 +58,7 @@ class Subject:
         """Which cards the bound speaks of; None where it is not known."""
         if self.statement is not None:
             return allowed_cards(self.statement)
-        known = self.record.get("allowed")
-        if not isinstance(known, Mapping):
-            return None
-        ends = [known.get(name) for name in ("coef_min", "coef_max")]
-        return known if all(isinstance(end, int) for end in ends) else None
+        return known_limits(self.record)
 
     @cached_property
     def counted(self) -> npt.NDArray[np.bool_]:

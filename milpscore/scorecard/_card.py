@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import Column, Design, FloatArray, as_fraction, plain_label
-from milpscore.core.errors import DataError, NotApplicableError
-from milpscore.data.checking import listing, near_matches
+from milpscore.core.errors import DataError, NotApplicableError, listing, near_matches
 from milpscore.scorecard import rendering
 from milpscore.scorecard.rendering import (
     Feature,

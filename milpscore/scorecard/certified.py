@@ -13,8 +13,8 @@ import numpy.typing as npt
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
-from milpscore.core.statement import Statement
-from milpscore.losses import RiskLoss
+from milpscore.core.statement import ScaleRange, Statement
+from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0, L1
 from milpscore.scorecard._card import Scorecard
@@ -62,6 +62,7 @@ def certified_card(
         "terms": card.terms,
         "errors": int(wrong[counted].sum()),
         "n_rows": int(counted.sum()),
+        "equal_rows": bool(np.ptp(design.weight[counted]) == 0),
     }
     if statement is None:
         return replace(card, certificate=certificate)
@@ -106,6 +107,9 @@ def _ignores_points(constraint: Any) -> bool:
 def allowed_cards(statement: Statement) -> dict[str, Any]:
     """The cards a bound speaks of, in the terms a sentence about it needs."""
     lower, upper = statement.ranges
+    scale: Any = getattr(statement.loss, "scale", None)
+    if isinstance(scale, ScaleRange):
+        scale = [scale.lower, scale.upper]
     alike = bool(np.all(lower == lower[:1]) and np.all(upper == upper[:1]))
     return {
         "loss": statement.loss.name,
@@ -114,7 +118,10 @@ def allowed_cards(statement: Statement) -> dict[str, Any]:
         "coef_min": int(lower.min(initial=0)) if not alike else int(lower[0]),
         "coef_max": int(upper.max(initial=0)) if not alike else int(upper[0]),
         "uniform": alike and not statement.coef_sets,
-        "constraints": len(statement.constraints),
+        "cut": len({column.feature for column in statement.design.columns}) < len(lower),
+        "rules": [getattr(each, "name", str(each)) for each in statement.constraints],
+        "counts_errors": isinstance(statement.loss, ZeroOne),
+        "scale": scale,
         "most_penalty": most_penalty(statement),
     }
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from milpscore.core.design import Column
-from milpscore.core.result import relative_gap
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -344,6 +343,8 @@ def decision_sentence(card: Scorecard) -> str:
 
 def notes(card: Scorecard) -> tuple[str, ...]:
     """Everything else said below the table."""
+    from milpscore.scorecard.claims import certificate_sentences
+
     return (*reading_sentences(card), *certificate_sentences(card.certificate))
 
 
@@ -380,70 +381,6 @@ def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
             f"Observed: the share of {positive} among the training rows, weighted as in the fit."
         )
     return tuple(said)
-
-
-def certificate_sentences(certificate: Mapping[str, Any]) -> tuple[str, ...]:
-    """The certificate in plain words; empty where there is none.
-
-    The proved figure is the recorded bound, rounded down. It is never taken from the objective,
-    so a card whose bound lies below its objective shows it.
-    """
-    if not certificate:
-        return ()
-    said = (_claim(certificate), _objective(certificate), _errors(certificate), _kind(certificate))
-    return tuple(sentence for sentence in said if sentence)
-
-
-def _claim(certificate: Mapping[str, Any]) -> str:
-    """What is claimed, what was re-checked, and what no card can beat."""
-    claim = printable(str(certificate.get("claim", "none")))
-    verified = certificate.get("verified")
-    checked = "" if verified is None else f" ({'' if verified else 'not '}re-checked on the data)"
-    bound = finite(certificate.get("bound"))
-    if bound is None or claim in ("feasible", "none"):
-        return f"Claim: {claim}{checked}; nothing is proved about better cards."
-    name = certificate.get("loss_name")
-    what = f"mean {printable(str(name))} loss plus penalty" if name else "objective"
-    proved = f"no card of this kind has {what} below {rounded_down(bound)}"
-    source = certificate.get("bound_source")
-    by = f" (bound: {printable(str(source))})" if source else ""
-    return f"Claim: {claim}{checked}; proved: {proved}{by}."
-
-
-def _objective(certificate: Mapping[str, Any]) -> str:
-    """The card's own objective, its parts, and its distance to the bound."""
-    objective = finite(certificate.get("objective"))
-    if objective is None:
-        return ""
-    parts = [finite(certificate.get(name)) for name in ("loss", "penalty")]
-    split = ""
-    if None not in parts:
-        name = certificate.get("loss_name")
-        loss = f"mean {printable(str(name))} loss" if name else "loss"
-        split = f" = {loss} {parts[0]:.{_DIGITS}g} + penalty {parts[1]:.{_DIGITS}g}"
-    bound = finite(certificate.get("bound"))
-    distance = "" if bound is None else f"; gap {max(relative_gap(objective, bound), 0.0):.2%}"
-    return f"Objective: {objective:.{_DIGITS}g}{split}{distance}."
-
-
-def _errors(certificate: Mapping[str, Any]) -> str:
-    """Training errors, where they were recorded; of a risk score what its points gain."""
-    without = finite(certificate.get("loss_without_points"))
-    if certificate.get("loss_name"):
-        return "" if without is None else f"Without points the loss would be {without:.{_DIGITS}g}."
-    errors, rows = certificate.get("errors"), certificate.get("n_rows")
-    if errors is None or rows is None:
-        return ""
-    return f"Training errors: {errors} of {rows} rows."
-
-
-def _kind(certificate: Mapping[str, Any]) -> str:
-    """The formulation, and where the bound speaks of fewer cards than all of its kind."""
-    formulation = certificate.get("formulation")
-    caveat = certificate.get("caveat")
-    said = [f"Formulation: {printable(str(formulation))}."] if formulation else []
-    said += [f"The bound holds {printable(str(caveat)).rstrip('.')}."] if caveat else []
-    return " ".join(said)
 
 
 # --- text -----------------------------------------------------------------------------------------

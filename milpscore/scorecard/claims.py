@@ -1,0 +1,199 @@
+"""What a certificate says of a card and of all others, in words derived from its bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from milpscore.core.design import FloatArray, common_step
+from milpscore.core.result import CLAIM_TOLERANCE, relative_gap
+from milpscore.scorecard.rendering import finite, number, printable, rounded_down, signed
+
+_DIGITS = 6
+_MOST_RULES = 8
+
+
+def certificate_sentences(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """The certificate in plain words; empty where there is none.
+
+    The proved figure is derived from the recorded bound. It is never taken from the objective, so a
+    card whose bound lies below its objective shows it.
+    """
+    if not certificate:
+        return ()
+    said = (_claim(certificate), _objective(certificate), _errors(certificate), _kind(certificate))
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _claim(certificate: Mapping[str, Any]) -> str:
+    """What is claimed, what was re-checked, and what no card can beat."""
+    claim = printable(str(certificate.get("claim", "none")))
+    verified = certificate.get("verified")
+    checked = "" if verified is None else f" ({'' if verified else 'not '}re-checked on the data)"
+    bound = finite(certificate.get("bound"))
+    if bound is None or claim in ("feasible", "none"):
+        return f"Claim: {claim}{checked}; nothing is proved about better cards."
+    first, *more = proved_of_all(certificate, bound)
+    proved = "; ".join([first, *more])
+    source = certificate.get("bound_source")
+    by = f" (bound: {printable(str(source))})" if source else ""
+    return f"Claim: {claim}{checked}; proved: {proved[0].lower()}{proved[1:]}{by}."
+
+
+def _objective(certificate: Mapping[str, Any]) -> str:
+    """The card's own objective, its parts, and its distance to the bound."""
+    objective = finite(certificate.get("objective"))
+    if objective is None:
+        return ""
+    parts = [finite(certificate.get(name)) for name in ("loss", "penalty")]
+    split = ""
+    if None not in parts:
+        split = f" = {_loss_words(certificate)} {parts[0]:.{_DIGITS}g}"
+        split += f" + penalty {parts[1]:.{_DIGITS}g}"
+    bound = finite(certificate.get("bound"))
+    distance = "" if bound is None else f"; gap {max(relative_gap(objective, bound), 0.0):.2%}"
+    return f"Objective: {objective:.{_DIGITS}g}{split}{distance}."
+
+
+def _loss_words(certificate: Mapping[str, Any]) -> str:
+    """The loss that was minimised, of a risk score by its name."""
+    name = certificate.get("loss_name")
+    return f"mean {printable(str(name)).replace('_', ' ')} loss" if name else "loss"
+
+
+def _errors(certificate: Mapping[str, Any]) -> str:
+    """Training errors, where they were recorded; of a risk score what its points gain."""
+    without = finite(certificate.get("loss_without_points"))
+    if certificate.get("loss_name"):
+        return "" if without is None else f"Without points the loss would be {without:.{_DIGITS}g}."
+    errors, rows = certificate.get("errors"), certificate.get("n_rows")
+    if errors is None or rows is None:
+        return ""
+    return f"Training errors: {errors} of {rows} rows."
+
+
+def _kind(certificate: Mapping[str, Any]) -> str:
+    """The formulation, and where the bound speaks of fewer cards than all of its kind."""
+    formulation = certificate.get("formulation")
+    caveat = certificate.get("caveat")
+    said = [f"Formulation: {printable(str(formulation))}."] if formulation else []
+    said += [f"The bound holds {printable(str(caveat)).rstrip('.')}."] if caveat else []
+    return " ".join(said)
+
+
+# --- what no card does ----------------------------------------------------------------------------
+
+
+def proved_of_all(certificate: Mapping[str, Any], bound: float, kind: str = "") -> list[str]:
+    """What no card does, without full stops: in errors where the loss counts equal rows."""
+    allowed = known_limits(certificate)
+    kind = kind or kind_of_cards(allowed)
+    rows, penalty = certificate.get("n_rows"), finite(certificate.get("penalty"))
+    if allowed and allowed.get("counts_errors") and certificate.get("equal_rows") and rows:
+        said = errors_proved(kind, allowed, bound, penalty or 0.0, np.ones(int(rows)))
+        if said:
+            return said
+    return [objective_proved(kind, certificate, bound)]
+
+
+def known_limits(certificate: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Which cards the bound speaks of; None where it is not recorded."""
+    known = certificate.get("allowed")
+    if not isinstance(known, Mapping):
+        return None
+    ends = [known.get(name) for name in ("coef_min", "coef_max")]
+    return known if all(isinstance(end, int) for end in ends) else None
+
+
+def kind_of_cards(allowed: Mapping[str, Any] | None) -> str:
+    """Which cards a bound speaks of, as the words after "no card"."""
+    if allowed is None:
+        return "of this kind"
+    parts = []
+    if (limit := allowed.get("max_terms")) is not None:
+        column = allowed.get("cut", True)
+        word = ("column" if column else "term") + ("" if limit == 1 else "s")
+        parts.append(f"at most {limit} {word}{' with points' if column else ''}")
+    low, high = (signed(str(allowed[end])) for end in ("coef_min", "coef_max"))
+    narrower = "" if allowed.get("uniform", True) else " (some columns narrower)"
+    parts.append(f"points from {low} to {high}{narrower}")
+    scale = allowed.get("scale")
+    if isinstance(scale, list):
+        parts.append(f"any scale from {number(scale[0])} to {number(scale[1])}")
+    elif scale is not None:
+        parts.append(f"a scale of {number(float(scale))}")
+    rules = [printable(str(rule)) for rule in allowed.get("rules", ())]
+    if rules:
+        more = len(rules) - _MOST_RULES
+        said = "; ".join(rules[:_MOST_RULES]) + (f"; and {more} more" if more > 0 else "")
+        parts.append(f"the rule{'' if len(rules) == 1 else 's'} “{said}”")
+    *first, last = parts
+    return "with " + (f"{', '.join(first)} and {last}" if first else last)
+
+
+def objective_proved(kind: str, certificate: Mapping[str, Any], bound: float) -> str:
+    """What objective no card has."""
+    allowed = certificate.get("allowed")
+    name = certificate.get("loss_name") or (allowed or {}).get("loss")
+    what = "objective"
+    if name:
+        penalty = " plus penalty" if certificate.get("penalty") else ""
+        what = f"{_loss_words({'loss_name': name})}{penalty}"
+    return f"No card {kind} has {what} below {rounded_down(bound)}"
+
+
+def errors_proved(
+    kind: str, allowed: Mapping[str, Any] | None, bound: float, penalty: float, weight: FloatArray
+) -> list[str]:
+    """How many errors no card goes below; empty where the bound leaves none at all.
+
+    A card's loss is its objective without its penalty, so a bound on objectives leaves every card
+    at least the bound minus the most penalty any card may have; and every card that pays no more
+    penalty than this one at least the bound minus this one's.
+    """
+    most = None if allowed is None else allowed.get("most_penalty")
+    like = least_errors(bound - penalty, weight)
+    every = None if most is None else least_errors(bound - float(most), weight)
+    proved = []
+    if every is not None and every.amount > 0:
+        proved.append(f"No card {kind} {every.refusal}")
+    if like.amount > 0 and (every is None or like.amount > every.amount):
+        cards = "None" if proved else f"No card {kind}"
+        proved.append(f"{cards} that pays no more penalty than this one {like.refusal}")
+    return proved
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least weight of errors that a bound leaves."""
+
+    amount: Fraction
+    rows: int | None  # None where rows differ in weight
+
+    @property
+    def refusal(self) -> str:
+        """What no card does, as a verb with its object."""
+        figure = number(float(self.amount))
+        if self.rows is None:
+            return f"makes errors that weigh less than {figure} in all"
+        return f"misclassifies fewer than {figure} of {self.rows}"
+
+
+def least_errors(share: float, weight: FloatArray, slack: float = CLAIM_TOLERANCE) -> Least:
+    """The errors that a card must make whose mean 0-1 loss is at least ``share``."""
+    counted = weight[weight > 0]
+    alike = bool(np.ptp(counted) == 0)
+    total = float(len(counted)) if alike else math.fsum(counted)
+    rows = len(counted) if alike else None
+    needed = (share - slack) * total
+    unit = Fraction(1) if alike else common_step(counted[:, None])
+    if needed <= 0:
+        return Least(Fraction(0), rows)
+    if unit is None:
+        return Least(Fraction(rounded_down(needed)), rows)
+    return Least(math.ceil(needed / float(unit)) * unit, rows)
