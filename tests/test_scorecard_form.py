@@ -194,10 +194,9 @@ def test_the_proof_speaks_of_errors_and_names_the_rules() -> None:
     names = [each.name for each in program.statement.constraints]
     said = card.to_text()
     wrong = card.certificate["errors"]
-    assert (
-        f"proved: no card with at most 2 terms, points from −5 to 5 (some columns narrower) and the rules “{names[0]}; "
-        f"{names[1]}” misclassifies fewer than {wrong} of 40 (bound: "
-    ) in said
+    kind = "at most 2 terms, points from −5 to 5 (some columns narrower)"
+    assert f"proved: no card with {kind} and the rules “{names[0]}; {names[1]}”" in said
+    assert f"misclassifies fewer than {wrong} of 40 (bound: " in said
     # the figure is the bound's: a lower one proves less, and unequal rows are not counted
     weaker = {**card.certificate, "bound": (wrong - 1.5) / 40, "claim": "gap"}
     assert f"fewer than {wrong - 1} of 40" in replace(card, certificate=weaker).to_text()
