@@ -83,7 +83,7 @@ def slim(
         & w \cdot x_i \ge T - M_i z_i              & y_i = +1 \\
         & w \cdot x_i \le T - \delta + M_i z_i     & y_i = -1 \\
         & l_j \alpha_j \le w_j \le u_j \alpha_j, \quad \sum_j \alpha_j \le k \\
-        & z_i + z_{i'} = 1                         & x_i = x_{i'},\ y_i \ne y_{i'} \\
+        & z_i + z_{i'} \ge 1                       & x_i = x_{i'},\ y_i \ne y_{i'} \\
         & w_j \in \mathbb Z,\ T \in \delta \mathbb Z,\ z_i, \alpha_j \in \{0, 1\}
 
     with :math:`\delta` the grid step of the data (1 for integer data; the model counts totals in
@@ -184,13 +184,15 @@ def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Uni
             return pyo.Constraint.Skip
         return model.points.linear(X[i]) - m.T - M[i] * m.z[i] <= -units.gap
 
-    # (4) a card errs on exactly one row of a contradicting pair
+    # (4) a card errs on one row of a contradicting pair; off the grid, where the threshold may lie
+    # within the gap above the pair's total, the model counts both
     pairs = rows.conflicts.tolist()
 
     @m.Constraint(m.Q)
     def contradictions(m: Any, q: int) -> Any:
         positive, negative = pairs[q]
-        return m.z[positive] + m.z[negative] == 1
+        both = m.z[positive] + m.z[negative]
+        return both == 1 if units.on_grid else both >= 1
 
     # (5) what else the card must meet
     return model.program(
