@@ -384,6 +384,9 @@ def _exchanges(w: FloatArray) -> FloatArray:
 _LIMITED_WORK = 10
 """Where errors are limited, a row total costs about so many: some intercepts are looked for."""
 
+_PER_MOVE = 5000
+"""What it costs to look at one direction, in row totals, however few they are."""
+
 
 def coordinate_descent(
     statement: Statement,
@@ -430,19 +433,24 @@ def coordinate_descent(
 
 
 class _Search:
-    """The current coefficients with their totals on the merged rows."""
+    """The current coefficients with their totals on the merged rows.
+
+    Rows of one total and one value of the column that moves are one row, where that is fewer.
+    """
 
     def __init__(self, statement: Statement, card: Card, max_work: float, clock: Clock) -> None:
         self.statement = statement
-        self.rows = statement.design.merged
+        self.rows = rows = statement.design.merged
         self.work_left, self.clock = max_work, clock
-        limited = any(each.limits_answers for each in statement.constraints)
-        self.work = _LIMITED_WORK if limited else 1
+        self.limited = any(each.limits_answers for each in statement.constraints)
         self.directions = _directions(statement)
-        self.w = card.coefficients.copy()
-        self.totals: FloatArray = self.rows.X @ self.w.astype(np.float64)
+        self.sides = np.where(rows.y > 0, rows.weight, 0.0), np.where(rows.y < 0, rows.weight, 0.0)
+        self.coded: dict[int, tuple[FloatArray, FloatArray, IntArray]] = {}
         self.objective = np.inf
-        self.objective = float(self._objectives(self.totals[:, None], self.w[None, :])[0])
+        self.w = card.coefficients.copy()
+        self.at = self._placed(rows.X @ self.w.astype(np.float64))
+        losses = best_losses(statement, self.at[0][:, None], self.w[None, :])
+        self.objective = float(losses[0]) + statement.penalty(self.w)
 
     @property
     def spent(self) -> bool:
@@ -456,10 +464,10 @@ class _Search:
     def sweep(self) -> bool:
         """Try every direction once; whether anything improved."""
         improved = False
-        for direction in self.directions:
+        for k in range(len(self.directions)):
             if self.spent:
                 break
-            improved |= self._best_of(self.w, self.totals, direction)
+            improved |= self._best_of(self.w, self.at, k)
         return improved
 
     def swap(self) -> bool:
@@ -472,17 +480,28 @@ class _Search:
         for j in np.flatnonzero((self.w != 0) & (lower <= 0) & (upper >= 0)):
             without = self.w.copy()
             without[j] = 0
-            totals = self.totals - self.rows.X[:, j] * float(self.w[j])
-            for direction in self.directions:
+            at = self._placed(self.at[0] - self.rows.X[:, j] * float(self.w[j]))
+            for k, direction in enumerate(self.directions):
                 if self.spent:
                     return False
                 first = direction[0]
-                if first != j and not without[first] and self._best_of(without, totals, direction):
+                if first != j and not without[first] and self._best_of(without, at, k):
                     return True
         return False
 
-    def _best_of(self, w: IntArray, totals: FloatArray, direction: IntArray) -> bool:
+    def _placed(self, totals: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Totals (m,), the distinct ones of them, and which of these each row has."""
+        return totals, *np.unique(totals, return_inverse=True)
+
+    def _column(self, k: int) -> tuple[FloatArray, FloatArray, IntArray]:
+        """What one step along a direction adds to each row, as totals are placed."""
+        if k not in self.coded:
+            self.coded[k] = self._placed(self.rows.X[:, self.directions[k]].sum(axis=1))
+        return self.coded[k]
+
+    def _best_of(self, w: IntArray, at: tuple[FloatArray, FloatArray, IntArray], k: int) -> bool:
         """Move along one direction from w to its best value, if that beats the current card."""
+        direction = self.directions[k]
         lower, upper = self.statement.ranges
         low = int((lower[direction] - w[direction]).max())
         high = int((upper[direction] - w[direction]).min())
@@ -494,23 +513,53 @@ class _Search:
         shifts, candidates = shifts[allowed], candidates[allowed]
         if not len(shifts):
             return False
-        column = self.rows.X[:, direction].sum(axis=1)
-        trial = totals[:, None] + column[:, None] * shifts.astype(np.float64)
-        objectives = self._objectives(trial, candidates)
-        k = int(np.argmin(objectives))
-        if objectives[k] >= self.objective - IMPROVEMENT:
+        penalties = penalties_of(self.statement, candidates)
+        objectives = penalties + self._losses(at, k, shifts, candidates, penalties)
+        best = int(np.argmin(objectives))
+        if objectives[best] >= self.objective - IMPROVEMENT:
             return False
-        self.w, self.totals = candidates[k], trial[:, k]
-        self.objective = float(objectives[k])
+        self.w, self.objective = candidates[best], float(objectives[best])
+        self.at = self._placed(at[0] + self._column(k)[0] * float(shifts[best]))
         return True
 
-    def _objectives(self, totals: FloatArray, candidates: IntArray) -> FloatArray:
-        """Objective of each candidate, shape (V, p), with its best intercept."""
-        self.work_left -= self.work * totals.size
-        penalties = np.array([self.statement.penalty(w) for w in candidates], dtype=np.float64)
-        losses = best_losses(self.statement, totals, candidates, self.objective - penalties)
-        total: FloatArray = losses + penalties
-        return total
+    def _losses(
+        self,
+        at: tuple[FloatArray, FloatArray, IntArray],
+        k: int,
+        shifts: IntArray,
+        candidates: IntArray,
+        penalties: FloatArray,
+    ) -> FloatArray:
+        """Loss of each shift along a direction, (V,), with its best intercept."""
+        statement, (totals, levels, place) = self.statement, at
+        column, values, code = self._column(k)
+        cells = len(levels) * len(values)
+        if self.limited or 2 * cells > len(totals):
+            work = _LIMITED_WORK if self.limited else 1
+            self.work_left -= work * totals.size * len(shifts)
+            trial = totals[:, None] + column[:, None] * shifts
+            return best_losses(statement, trial, candidates, self.objective - penalties)
+        both = [np.bincount(place * len(values) + code, side, cells) for side in self.sides]
+        used = [np.flatnonzero(side) for side in both]
+        cell, y = np.concatenate(used), np.repeat([1, -1], [len(each) for each in used])
+        weight = np.concatenate([side[each] for side, each in zip(both, used, strict=True)])
+        self.work_left -= _PER_MOVE + len(totals) + len(cell) * len(shifts)
+        trial = levels[cell // len(values), None] + values[cell % len(values), None] * shifts
+        rule: Any = statement.intercept
+        return np.asarray(statement.loss.best_intercepts(trial, y, weight, rule)[1])
+
+
+def penalties_of(statement: Statement, points: IntArray) -> FloatArray:
+    """The penalty of each row of points (V, p); shape (V,)."""
+    found = np.zeros(len(points))
+    for term in statement.penalties:
+        if isinstance(term, L0):
+            found += term.lam * np.count_nonzero(points, axis=1)
+        elif isinstance(term, L1):
+            found += term.lam * np.abs(points).sum(axis=1)
+        else:  # of the whole vector: blocks, norms
+            found += np.array([term.value(w) for w in points])
+    return found
 
 
 def _directions(statement: Statement) -> list[IntArray]:
