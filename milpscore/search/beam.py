@@ -439,30 +439,29 @@ class SupportRules:
     """What the constraints of a statement say of supports before any points are known."""
 
     statement: Statement
-    limit: int
 
     def demanded(self) -> Support:
         """Columns without which no card meets the constraints."""
         p = self.statement.design.shape[1]
         return tuple(j for j in range(p) if not self._fine((), (j,)))
 
-    def grows(self, key: Support) -> bool:
-        """Whether a support, or one that it grows into, may hold an allowed card."""
-        return not self.statement.constraints or self._fine(
-            key, self._rest(key) if len(key) >= self.limit else ()
-        )
+    def first(self, keyed: Iterator[tuple[int, Support]], most: int) -> dict[int, Support]:
+        """By column the first supports that may grow into allowed ones, and that may be one."""
+        if not self.statement.constraints:
+            return dict(islice(keyed, most))
+        fine = [pair for pair in keyed if self._fine(pair[1], ())]
+        whole = (pair for pair in fine if self._fine(pair[1], self._rest(pair[1])))
+        return dict([*fine[:most], *islice(whole, most)])
 
     def holds(self, key: Support) -> bool:
         """Whether points on these columns alone, some of them 0 perhaps, may be allowed."""
-        return self._fine((), self._rest(key))
+        return not self.statement.constraints or self._fine((), self._rest(key))
 
     def _fine(self, used: Support, unused: Support) -> bool:
         return all(c.allows_support(used, unused) for c in self.statement.constraints)
 
     def _rest(self, key: Support) -> Support:
-        """The columns outside; none where no constraint asks."""
-        if not self.statement.constraints:
-            return ()
+        """The columns outside."""
         outside = np.ones(self.statement.design.shape[1], dtype=bool)
         outside[list(key)] = False
         return tuple(np.flatnonzero(outside).tolist())
@@ -622,28 +621,32 @@ class Beam:
     refits: int = 0
 
     def levels(self) -> Iterator[float]:
-        """Add columns one at a time up to the limit; the least loss of each size."""
+        """Add columns one at a time up to the limit; the least loss of each size.
+
+        What is known of a size depends on no larger limit: a search with more terms knows all that
+        one with fewer does. Supports exchanged between two sizes may grow as well.
+        """
         beam = [self.model(self.forced)]
         self.known[beam[0].key] = beam[0]
         yield beam[0].loss
         for size in range(len(self.forced) + 1, self.limit + 1):
-            found: set[Support] = set()
             for model in beam:
                 if not self.clock.is_up:
-                    found |= self.extend(model)
-            if not found:
+                    self.extend(model)
+            best = self.best(size)
+            if not best:
                 return
-            best = self._distinct(found)
-            before = beam[0].loss
             yield best[0].loss
+            before, best = beam[0].loss, self.best(size)
             if size == self.limit or best[0].loss >= before - _SAME:
                 return
             beam = [self._grouped(each) for each in best]
 
-    def _distinct(self, found: set[Support]) -> list[Known]:
-        """The best supports, of those with one and the same loss (twin columns) only one."""
+    def best(self, size: int) -> list[Known]:
+        """The best supports of a size, of those with one and the same loss (twins) only one."""
         kept: list[Known] = []
-        for known in sorted((self.known[key] for key in found), key=attrgetter("loss", "key")):
+        found = [known for known in self.known.values() if len(known.key) == size]
+        for known in sorted(found, key=attrgetter("loss", "key")):
             if not kept or known.loss > kept[-1].loss + _SAME:
                 kept.append(known)
             if len(kept) == self.width:
@@ -658,8 +661,9 @@ class Beam:
                 rest = known.order[:n] + known.order[n + 1 :]
                 self.extend(self.model(rest, np.delete(known.w, n)), without=j)
 
-    def extend(self, model: Model, without: int = -1) -> set[Support]:
-        """Refit the support with each of the most promising columns; the new supports' keys."""
+    def extend(self, model: Model, without: int = -1) -> None:
+        """Refit the support with each of the most promising columns; of an exchange with fewer."""
+        most = self.tried if without < 0 else -(-self.tried // 3)
         columns = self.columns
         gains = columns.gains(model.groups, model.w, self.lower, self.upper)
         gains[~self.usable] = 0.0
@@ -668,7 +672,7 @@ class Beam:
         ranked = np.argsort(-gains, kind="stable")
         promising = ranked[gains[ranked] > 1e-12].tolist()
         keyed = ((j, tuple(sorted((*model.order, j)))) for j in promising)
-        keys = dict(islice((pair for pair in keyed if self.rules.grows(pair[1])), self.tried))
+        keys = self.rules.first(keyed, most)
         new = [j for j, key in keys.items() if key not in self.known]
         if new:
             bounds = np.array([[*model.order, j] for j in new])
@@ -681,7 +685,6 @@ class Beam:
             for j, loss, w in zip(new, losses.tolist(), found, strict=True):
                 floor = loss + (before + float(self.prices[j]))
                 self.known[keys[j]] = Known((*model.order, j), w, loss, floor, keys[j])
-        return set(keys.values())
 
     def _grouped(self, known: Known) -> Model:
         """The model as it was left, with the rows grouped."""

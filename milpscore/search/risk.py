@@ -46,7 +46,7 @@ _CANDIDATES = 12
 """Roundings of a support whose loss is computed; so many of them are improved."""
 _DESCENTS = 2
 _MODEL_STEPS = 8
-_SLACK = 1e-10
+
 _BETTER = 1e-9
 _MOST_TERMS = 30
 _MENDED = 8
@@ -103,7 +103,7 @@ def fast_risk_card(
     scale: Scale | None = None,
     beam: int = 8,
     tried: int = 12,
-    n_rounded: int = 24,
+    n_rounded: int = 8,
     n_exchanged: int = 1,
     time_limit: float = math.inf,
 ) -> FastRisk:
@@ -140,9 +140,9 @@ def fast_risk_card(
     tried : int
         Columns tried at each of them.
     n_rounded : int
-        Most supports whose points are searched.
+        Supports of each size whose points are searched.
     n_exchanged : int
-        Supports whose columns are exchanged, of the best; those of the best card come on top.
+        Supports of each size whose columns are exchanged; that of the best card comes on top.
     time_limit : float
         Seconds after which the best card so far is the answer.
 
@@ -474,7 +474,7 @@ class _Search:
         self.allowed = AllowedPoints.of(statement, scale)
         lower, upper = self.allowed.real_bounds
         limit = len(lower) if statement.max_terms is None else statement.max_terms
-        self.rules = SupportRules(statement, min(limit, _MOST_TERMS))
+        self.rules = SupportRules(statement)
         forced = tuple(sorted({*self.allowed.forced, *self.rules.demanded()}))
         if len(forced) > limit:
             raise FormulationError(
@@ -505,33 +505,38 @@ class _Search:
         self.found: dict[tuple[int, ...], float] = {}
         self.barred: set[tuple[int, ...]] = set()
         self.done: set[Support] = set()
-        self.least = math.inf
+        self.least, self.size = math.inf, len(forced)
 
     def run(self, n_exchanged: int) -> None:
-        """Beam, exchanges and points; then exchanges around the best card while they help."""
+        """Size by size: grow supports, exchange a column of the best ones, search their points.
+
+        Nothing depends on the sizes to come, so that a limit raised never costs a card.
+        """
+        exchanged: set[Support] = set()
         for loss in self.beam.levels():
             if loss < self.score.parted:  # real weights part the classes: do whole points?
                 self._round(self.n_rounded)
                 if self.least < self.score.parted:
                     return
-        exchanged: set[Support] = set()
-        for key in self._ranked()[:n_exchanged]:
-            self.beam.exchange(key)
-            exchanged.add(key)
-        self._round(self.n_rounded)
+            for known in self.beam.best(self.size)[:n_exchanged]:
+                self.beam.exchange(known.key)
+                exchanged.add(known.key)
+            self._round(self.n_rounded)
+            self._around_best(exchanged)
+            self.size += 1
         if self.least == math.inf and self.statement.constraints:
             self._mend()
-        for _ in range(3 if self.found else 0):
-            best = min(self.found, key=lambda w: (w in self.barred, self.found[w], w))
-            key = tuple(np.flatnonzero(best).tolist())
-            if key in exchanged or key not in self.beam.known or self.least <= 0.0:
-                return
-            before = self.least
-            self.beam.exchange(key)
+
+    def _around_best(self, exchanged: set[Support]) -> None:
+        """Exchange a column of the best card, where its support was not the best one."""
+        if not self.found or self.least <= 0.0:
+            return
+        best = min(self.found, key=lambda w: (w in self.barred, self.found[w], w))
+        key = tuple(np.flatnonzero(best).tolist())
+        if key in self.beam.known and key not in exchanged:
             exchanged.add(key)
+            self.beam.exchange(key)
             self._round(max(1, self.n_rounded // 4))
-            if self.least >= before - _SLACK:
-                return
 
     def _ranked(self) -> list[Support]:
         """Supports by their real weights' loss and the least their points can cost."""
@@ -560,22 +565,21 @@ class _Search:
         order, w, scale = list(model.order), model.w[:-1], self.score.scale
         choices = self.allowed.take(order)
         bend = _curvature(model)
-        pull = bend @ w
         scaled = w * self.allowed.multipliers(order, w)[:, None]
-        rounded = np.unique(_nearest_indices(choices.values, scaled), axis=0)
+        rounded = _distinct(_nearest_indices(choices.values, scaled))
+        pull = bend @ w
 
         def modelled(indices: IntArray) -> FloatArray:
             v, price = _taken(choices, indices)
             square, along = ((v @ bend) * v).sum(axis=1), v @ pull
             if scale > 0.0:
                 return 0.5 * square / scale**2 - along / scale + price
-            fine = (along > 0.0) & (square > 0.0)
-            return price - np.where(fine, 0.5 * along**2 / np.where(fine, square, 1.0), 0.0)
+            along = np.maximum(along, 0.0)
+            return price - 0.5 * along * along / np.maximum(square, 1e-300)
 
         # each rounding as it is, and improved in the model; the best ones are judged by the loss
-        indices = np.unique(
-            np.concatenate([rounded, _improved(choices, rounded, modelled)]), axis=0
-        )
+        improved = _improved(choices, rounded, modelled)
+        indices = _distinct(np.concatenate([rounded, improved]))
         found = indices[np.argsort(modelled(indices), kind="stable")[:_CANDIDATES]]
         whole = Whole(
             model.groups.patterns, model.groups.sides, self.columns.means[order], choices,
@@ -703,6 +707,11 @@ def _curvature(model: Model) -> FloatArray:
     mean = weighted.sum(axis=0)
     mass = (both * e / ((1.0 + e) * (1.0 + e))).sum() + 1e-300
     return np.ascontiguousarray(patterns.T @ weighted - np.outer(mean, mean) / mass)
+
+
+def _distinct(indices: IntArray) -> IntArray:
+    """The distinct rows, in the order they first occur."""
+    return np.array(list(dict.fromkeys(map(tuple, indices.tolist()))), dtype=np.int64)
 
 
 def _taken(choices: Choices, indices: IntArray) -> tuple[FloatArray, FloatArray]:
