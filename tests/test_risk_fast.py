@@ -227,12 +227,12 @@ def test_columns_that_lower_no_loss_are_taken_where_constraints_ask(rules: Any) 
 def test_supports_that_constraints_rule_out_are_known_before_points() -> None:
     X, y = random_instance(6)
     kept = (Include("x3"), AtMost(1, ["x0", "x1"]))
-    rules = SupportRules(risk_score(design(X, y), constraints=kept).statement, 2)
+    rules = SupportRules(risk_score(design(X, y), constraints=kept).statement)
     assert rules.demanded() == (3,)
-    assert rules.grows((0,))
-    assert not rules.grows((0, 1))
-    assert not rules.grows((0, 2))  # full, and the demanded column is missing
-    assert rules.grows((0, 3))
+    tried = {j: tuple(sorted((0, j))) for j in (1, 2, 3)}
+    assert list(rules.first(iter(tried.items()), 2)) == [2, 3]  # never both of x0 and x1
+    # (0, 2) may still grow; the first that is complete is tried beside it
+    assert list(rules.first(iter(tried.items()), 1)) == [2, 3]
     assert rules.holds((0, 1, 3))  # one of them may end up with 0 points
     assert not rules.holds((0, 1))
 
