@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -13,9 +14,11 @@ import pytest
 from designs import binned, card_of, design, noisy
 
 from milpscore.core.card import Card
-from milpscore.core.errors import FormulationError, NotApplicableError
+from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.program import Program
+from milpscore.core.result import Claim
 from milpscore.formulations import convex_rounding, facets_hinge, fused_lasso, hinge, slim
+from milpscore.scorecard import certified_card
 from milpscore.solvers import solve
 from milpscore.verify import check, evaluate
 
@@ -180,12 +183,9 @@ def solved_elsewhere(program: Program, tmp_path: Any) -> None:
     other.setOptionValue("output_flag", False)
     other.readModel(str(path))
     other.run()
-    names = {other.getColName(j)[1]: j for j in range(other.getNumCol())}
-    values = other.getSolution().col_value
-    for var in program.model.component_data_objects(pyo.Var):
-        written = var.name.translate(str.maketrans("[]", "()"))
-        if written in names:
-            var.set_value(values[names[written]], skip_validation=True)
+    labels = program.labels
+    for j, value in enumerate(other.getSolution().col_value):
+        labels[other.getColName(j)[1]].set_value(value, skip_validation=True)
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -197,6 +197,48 @@ def test_a_solution_from_another_solver_is_verified(name: str, tmp_path: Any) ->
     assert figures.objective == pytest.approx(solve(MADE[name]()).objective, abs=1e-9)
     program.model.w_or_c = pyo.Constraint(expr=program.model.objective.expr <= -1)
     assert not check(program).feasible
+
+
+def test_an_answer_from_outside_becomes_a_result_on_its_own_word() -> None:
+    program = slim(noisy(), max_terms=2)
+    solved = solve(program, "tree")
+    outside = check(program, solved.card).result(solved.dual_bound, "gurobi 12")
+    assert outside.claim is Claim.OPTIMAL
+    assert outside.bound_source == "outside (gurobi 12)"
+    assert "the word of gurobi 12" in outside.message
+    assert (outside.objective, outside.loss, outside.terms) == (
+        solved.objective,
+        solved.loss,
+        solved.terms,
+    )
+    assert (
+        "bound: outside (gurobi 12)" in certified_card(program.statement.design, outside).to_text()
+    )
+    bare = check(program, solved.card).result()
+    assert (bare.claim, bare.dual_bound) == (Claim.FEASIBLE, -math.inf)
+    half = check(program, solved.card).result(solved.objective / 2)
+    assert (half.claim, half.dual_bound) == (Claim.GAP, solved.objective / 2)
+
+
+def test_an_outside_bound_that_the_card_refutes_is_refused() -> None:
+    program = slim(noisy())
+    card = program.statement.empty_card()
+    figures = check(program, card)
+    with pytest.raises(OptionError, match="lies above this card's objective"):
+        figures.result(figures.objective + 1e-3)
+    for bound in (math.nan, math.inf, True, "0"):
+        with pytest.raises(OptionError, match="finite number"):
+            figures.result(bound)
+    with pytest.raises(NotApplicableError, match=r"program.exact\(\)"):
+        check(program.relaxed(), card).result()
+
+
+def test_a_broken_card_from_outside_is_no_result() -> None:
+    program = slim(noisy(), max_terms=1)
+    many = card_of([1] * program.statement.shape[1], 0)
+    answer = check(program, many).result(0.0, "cbc")
+    assert (answer.claim, answer.card) == (Claim.NONE, None)
+    assert "terms" in answer.message
 
 
 def test_an_unsolved_model_cannot_be_checked() -> None:

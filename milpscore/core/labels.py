@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from milpscore.core.design import Column
 from milpscore.core.errors import FormulationError, did_you_mean
+from milpscore.core.program import variables
 
 _SIGNS = {">=": "ge", "<=": "le", "!=": "ne", "<": "lt", ">": "gt", "=": "eq", "%": "pct"}
 _LONGEST = 100
@@ -74,30 +75,44 @@ def safe_labels(names: Sequence[str]) -> list[str]:
     return labels
 
 
-def labeller(model: Any, labels: Sequence[str]) -> Callable[[Any], str]:
-    """What Pyomo's writers call a component: an index of a column becomes the column's label."""
-    from pyomo.core.base.label import LPFileLabeler
+class Labeller:
+    """What Pyomo's writers call a component: an index of a column becomes the column's label.
 
-    plain, taken = LPFileLabeler(), set()
-    signed = [f"{label}_{side}" for label in labels for side in ("plus", "minus")]
+    The variables are named first, in the order of their declaration, whatever the writer's order.
+    """
 
-    def label(data: Any) -> str:
-        parent = data.parent_component()
-        named = _columns_of(parent, len(labels))
-        if named is None:
-            text = str(plain(data))
-        else:
-            index = data.index()
-            first, *rest = index if isinstance(index, tuple) else (index,)
-            own = (signed if named == "signed" else labels)[first]
-            text = f"{plain(parent)}({'_'.join([own, *map(_plain_part, rest)])})"
+    def __init__(self, model: Any, labels: Sequence[str]) -> None:
+        from pyomo.core.base.label import LPFileLabeler
+
+        self._plain, self._labels = LPFileLabeler(), labels
+        self._signed = [f"{label}_{side}" for label in labels for side in ("plus", "minus")]
+        self._taken: set[str] = set()
+        self.variables = {self._new(var): var for var in variables(model)}
+        self._known = {id(var): label for label, var in self.variables.items()}
+
+    def __call__(self, data: Any) -> str:
+        """The label of a variable or a row."""
+        return self._known.get(id(data)) or self._new(data)
+
+    def _new(self, data: Any) -> str:
+        """A label that nothing else has."""
+        text = self._text(data)
         unique, number = text, 2
-        while unique in taken:
+        while unique in self._taken:
             unique, number = f"{text}_{number}", number + 1
-        taken.add(unique)
+        self._taken.add(unique)
         return unique
 
-    return label
+    def _text(self, data: Any) -> str:
+        """A component's name, with the column's in place of its position."""
+        parent = data.parent_component()
+        named = _columns_of(parent, len(self._labels))
+        if named is None:
+            return str(self._plain(data))
+        index = data.index()
+        first, *rest = index if isinstance(index, tuple) else (index,)
+        own = (self._signed if named == "signed" else self._labels)[first]
+        return f"{self._plain(parent)}({'_'.join([own, *map(_plain_part, rest)])})"
 
 
 def _plain_part(part: Any) -> str:
@@ -122,7 +137,7 @@ BY_COLUMN = ("J", "J_sets", "jumps", "choice_index", "kinks", "chords")
 def write_model(model: Any, names: Sequence[str], path: Path) -> None:
     """Write a Pyomo model as LP or MPS, labels for its columns, what they stand for in its head."""
     labels = safe_labels(names)
-    model.write(str(path), io_options={"labeler": labeller(model, labels)})
+    model.write(str(path), io_options={"labeler": Labeller(model, labels)})
     mark = "\\" if path.suffix == ".lp" else "*"
     told = [
         f"{mark} {label} is {' '.join(name.split())}\n"

@@ -207,6 +207,13 @@ class Program:
 
         return PointsByName(self.statement.design.columns, self.layout.points(self.model))
 
+    @property
+    def labels(self) -> dict[str, Any]:
+        """The model's variables by the labels that :meth:`write` gives them, for reading back."""
+        from milpscore.core.labels import Labeller, safe_labels
+
+        return Labeller(self.model, safe_labels(self.statement.design.names)).variables
+
     def write(self, path: str | Path) -> Path:
         """Write the model as ``.lp`` or ``.mps``; answers the path.
 

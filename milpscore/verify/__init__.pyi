@@ -1,1 +1,6 @@
-from .cards import Evaluation as Evaluation, check as check, evaluate as evaluate
+from .cards import (
+    Evaluation as Evaluation,
+    Verdict as Verdict,
+    check as check,
+    evaluate as evaluate,
+)

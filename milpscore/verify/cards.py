@@ -13,7 +13,9 @@ import numpy as np
 
 from milpscore.core.card import Card, FloatTotals, GridTotals, card_totals
 from milpscore.core.design import FloatArray
+from milpscore.core.errors import NotApplicableError, OptionError, is_number
 from milpscore.core.program import is_conic
+from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
 from milpscore.proximal.problem import Smooth, as_operator, duality_gap
@@ -64,6 +66,80 @@ class Evaluation:
             "intercept": float(card.intercept),
             "terms": statement.design.count_terms(card.coefficients),
         }
+
+
+@dataclass(frozen=True)
+class Verdict(Evaluation):
+    """What :func:`check` found of a card against its program; an :class:`Evaluation` of it.
+
+    Attributes
+    ----------
+    program : Program
+    card : Card or None
+        None for the real coefficients of a conic program.
+    """
+
+    program: Program
+    card: Card | None
+
+    def result(self, bound: float | None = None, source: str = "another solver") -> Result:
+        """The answer of a solver that is not milpscore's as a Result, its bound on its own word.
+
+        Parameters
+        ----------
+        bound : float, optional
+            The solver's proven lower bound of the objective; without one nothing is claimed but
+            the card.
+        source : str
+            Who found the card and vouches for the bound, as ``solver`` and ``bound_source`` say it
+            ("outside (gurobi 12)"). ``milpscore.certificate.certify`` can prove a risk score's
+            bound from the data.
+
+        Returns
+        -------
+        Result
+            Claim "none", and what is broken in ``message``, where the card is not feasible.
+
+        Raises
+        ------
+        NotApplicableError
+            For a conic program, or one without integrality.
+        OptionError
+            For a bound that is not finite, or that the card refutes.
+        """
+        if self.card is None or self.program.kind != "exact":
+            raise NotApplicableError(
+                "only cards of exact programs become results: take program.exact()"
+            )
+        known = -math.inf if bound is None else bound
+        if bound is not None and not (is_number(bound) and math.isfinite(bound)):
+            raise OptionError(f"bound must be a finite number or None, got {bound!r}")
+        common: dict[str, Any] = {
+            "formulation": self.program.formulation,
+            "kind": "exact",
+            "termination": Termination.COMPLETED,
+            "solver": source,
+            "origin": "outside",
+            "caveat": self.program.statement.caveat,
+        }
+        if not self.feasible:
+            return Result(
+                **common, claim=Claim.NONE, verified=False, message="; ".join(self.violations)
+            )
+        if known > self.objective + CLAIM_TOLERANCE * max(1.0, abs(self.objective)):
+            raise OptionError(
+                f"the bound {bound!r} of {source} lies above this card's objective "
+                f"{self.objective:.9g}, recomputed from the data: it bounds another program"
+            )
+        remark = "" if bound is None else f"the bound is the word of {source}: it was not re-proved"
+        return Result(
+            **common,
+            **self.fields(self.program.statement, self.card),
+            claim=claim_of(True, self.objective, known, trivial=0.0),
+            dual_bound=min(known, self.objective),
+            bound_source=f"outside ({source})",
+            message=remark,
+        )
 
 
 def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
@@ -121,7 +197,7 @@ def evaluate(statement: Statement, card: Card) -> Evaluation:
     return Evaluation(loss, penalty, loss + penalty, violations, exact)
 
 
-def check(program: Program, card: Card | None = None) -> Evaluation:
+def check(program: Program, card: Card | None = None) -> Verdict:
     """Verify a card against a program, or the solution another solver left in ``program.model``.
 
     The builder's variables are set to what the card implies; then every active constraint and
@@ -137,8 +213,8 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
 
     Returns
     -------
-    Evaluation
-        ``violations`` names what is broken.
+    Verdict
+        ``violations`` names what is broken; ``result(bound, source)`` makes a Result of it.
 
     Examples
     --------
@@ -153,7 +229,7 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
     evaluation = evaluate(program.statement, card)
     if evaluation.violations or not program.is_built:
         program.fill(card)
-        return evaluation
+        return Verdict(**vars(evaluation), program=program, card=card)
     with _fixed_values_kept(program.model) as fixed:
         program.fill(card)
         broken = (
@@ -161,8 +237,10 @@ def check(program: Program, card: Card | None = None) -> Evaluation:
             *model_violations(program.model),
             *_objective_mismatch(program, evaluation),
         )
-    return Evaluation(
-        evaluation.loss, evaluation.penalty, evaluation.objective, broken, evaluation.exact
+    return Verdict(
+        **{**vars(evaluation), "violations": broken},
+        program=program,
+        card=card,
     )
 
 
@@ -362,7 +440,7 @@ def null_point(statement: ConicStatement) -> tuple[FloatArray, float]:
     return w, float(smooth_part(statement).null.b)
 
 
-def check_conic(program: ConicProgram) -> Evaluation:
+def check_conic(program: ConicProgram) -> Verdict:
     """Verify the values another solver left in a conic ``program.model``."""
     w, b = program.coefficients()
     found = evaluate_conic(program.statement, w, b)
@@ -375,4 +453,5 @@ def check_conic(program: ConicProgram) -> Evaluation:
             f"the model's objective is {float(claimed):.9g} where the raw data give "
             f"{found.objective:.9g}: it was changed, or the solution is not converged"
         )
-    return Evaluation(found.loss, found.penalty, found.objective, tuple(broken), exact=False)
+    figures = (found.loss, found.penalty, found.objective, tuple(broken), False)
+    return Verdict(*figures, program=program, card=None)
