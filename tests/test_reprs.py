@@ -94,6 +94,29 @@ def test_a_result_shows_its_certificate():
     assert result.claim.sentence in shown
 
 
+def test_what_holds_data_is_one_short_line():
+    from milpscore.penalties import L1
+    from milpscore.proximal import facets_grid, fit_proximal, path
+
+    program = slim(X, Y, max_terms=2, coef_max=4)
+    conic = CONIC_FORMULATIONS["facets"](X, Y, lam=0.1)
+    shown = {
+        repr(program.statement): "at most 2 terms",
+        repr(program): "30 rows x 3 columns",
+        repr(program.statement.design): "30 rows x 3 columns: 1 or 0",
+        repr(conic.statement): "logistic loss",
+        repr(solve(program, time_limit=0)): "feasible",
+        repr(fit_proximal(X, Y, penalty=L1(0.01))): "objective 0.",
+        repr(path(X, Y, penalty=L1, n_lams=2)): "2 models",
+        repr(facets_grid(X, Y, n_alpha=2, n_gamma=2)): "2 x 2 models",
+    }
+    for text, part in shown.items():
+        assert part in text
+        assert len(text) < 130
+        assert "array" not in text
+        assert "\n" not in text
+
+
 def test_algebra_is_read_block_by_block():
     text = """Title.
 

@@ -43,6 +43,14 @@ class ConicStatement:
     design: Design | None = None  # for two classes; None for real answers and counts
     caveat: str = ""
 
+    def __repr__(self) -> str:
+        """Name, loss and shape; the data stay out."""
+        rows, columns = self.shape
+        return (
+            f"<Statement {self.formulation}, {self.loss.name} loss, of {rows} rows x {columns} "
+            "columns>"
+        )
+
     @property
     def shape(self) -> tuple[int, int]:
         """Raw rows and columns, (n, p)."""

@@ -174,6 +174,12 @@ class Design:
     classes: tuple[Any, Any] = (0, 1)
     warnings: tuple[str, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        """Shape, blocks and labels; the values stay out."""
+        (rows, columns), (negative, positive) = self.shape, self.classes
+        blocks = f", {len(self.blocks)} blocks" if self.blocks else ""
+        return f"<Design of {rows} rows x {columns} columns{blocks}: {positive!r} or {negative!r}>"
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns, (n, p)."""

@@ -237,6 +237,17 @@ class Statement:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     constraints: tuple[Requirement, ...] = ()  # what else a card must meet, bound to the design
 
+    def __repr__(self) -> str:
+        """Name, loss, shape and limits; the data stay out."""
+        (rows, columns), lower, upper = self.shape, self.coef_min, self.coef_max
+        points = f"points {min(lower, default=0)} to {max(upper, default=0)}"
+        terms = "" if self.max_terms is None else f", at most {self.max_terms} terms"
+        rules = f", {len(self.constraints)} constraints" if self.constraints else ""
+        return (
+            f"<Statement {self.formulation}, {self.loss.name} loss, of {rows} rows x {columns} "
+            f"columns: {points}{terms}{rules}>"
+        )
+
     @property
     def shape(self) -> tuple[int, int]:
         """Raw rows and columns, (n, p)."""

@@ -59,6 +59,11 @@ class ProximalPath:
     intercepts: FloatArray
     results: tuple[ProximalResult, ...]
 
+    def __repr__(self) -> str:
+        """How many models, and from which lam to which."""
+        lams = self.lams
+        return f"<ProximalPath of {len(lams)} models, lam {lams[0]:.4g} to {lams[-1]:.4g}>"
+
 
 @dataclass(frozen=True, eq=False)
 class FacetsGrid:
@@ -80,6 +85,12 @@ class FacetsGrid:
     gammas: FloatArray
     coefficients: FloatArray
     intercepts: FloatArray
+
+    def __repr__(self) -> str:
+        """Its axes."""
+        (a, b), (c, d) = self.alphas[[0, -1]], self.gammas[[0, -1]]
+        models = f"{len(self.alphas)} x {len(self.gammas)} models"
+        return f"<FacetsGrid of {models}, alpha {a:.4g} to {b:.4g}, gamma {c:.4g} to {d:.4g}>"
 
     def heat_map(self, column: str) -> FloatArray:
         """A column of the table as an array of shape (a, c)."""

@@ -689,6 +689,14 @@ class ProximalResult:
     seconds: float
     step: float = 0.0
 
+    def __repr__(self) -> str:
+        """The figures; coefficients and trace stay out."""
+        used, size = np.count_nonzero(self.coefficients), self.coefficients.size
+        return (
+            f"<ProximalResult {self.algorithm}: objective {self.objective:.6g}, gap "
+            f"{self.gap:.1e}, {used} of {size} coefficients, {self.termination}>"
+        )
+
     @property
     def converged(self) -> bool:
         """Whether ``tol`` was reached, by the gap or by the distance."""
