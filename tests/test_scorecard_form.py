@@ -6,20 +6,24 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from milpscore import Scorecard, formulations
 from milpscore.constraints import AtMost, Range
 from milpscore.core.card import Card
 from milpscore.core.design import Column, Design
-from milpscore.core.errors import DataError
+from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card
+from milpscore.losses import Logistic, RiskLoss
 from milpscore.scorecard import RiskScale, certified_card
-from milpscore.scorecard.certified import with_least_zero
+from milpscore.scorecard.certified import risk_scale, with_least_zero
+from milpscore.scorecard.rendering import attainable_totals
 
 
 def by_pencil(card: Scorecard, row: pd.Series) -> int:
@@ -202,3 +206,52 @@ def test_the_proof_speaks_of_errors_and_names_the_rules() -> None:
     assert f"fewer than {wrong - 1} of 40" in replace(card, certificate=weaker).to_text()
     unequal = {**card.certificate, "equal_rows": False}
     assert "misclassifies" not in replace(card, certificate=unequal).to_text()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_total_that_can_occur_is_listed_with_its_risk(seed: int) -> None:
+    frame, design = mixed(seed)
+    raw = random_card(design, seed, reach=2)
+    card = replace(raw, risk=risk_scale(raw, design, RiskLoss(Logistic(), 2.0)))
+    heads, risks, _, rows = card.risk_lines
+    listed = [int(text.replace("−", "-")) for text in heads[1:]]
+    assert listed == attainable_totals(card)
+    for total, risk in zip(listed, risks[1:], strict=True):
+        true = card.risks(np.array([float(total)]))[0]
+        assert risk in (f"{true:.1%}", "< 0.1%", "> 99.9%")
+    counts = pd.Series(card.score(frame)).value_counts()
+    assert [int(text) for text in rows[1:]] == [counts.get(float(t), 0) for t in listed]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_picture_holds_every_word_inside_its_page(theme: str) -> None:
+    _, design = mixed(2)
+    raw = random_card(design, 2)
+    name = "a name of $many$ words & <signs> " + "W" * 90
+    card = replace(
+        raw, risk=risk_scale(raw, design, RiskLoss(Logistic(), 2.0)), title=name,
+        words={"age": {"name": name, "unit": "years"}}, certificate={"claim": "feasible"},
+    )  # fmt: skip
+    figure = card.figure(theme)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    said = "".join(text.get_text() for text in figure.texts)
+    for part in ("Total", "Points", *card.risk_lines[0][1:], "Claim:feasible;"):
+        assert part in said.replace(" ", "") or part in said
+    page = figure.bbox
+    places = [text.get_window_extent(renderer) for text in figure.texts]
+    for place in places:
+        assert page.x0 <= place.x0
+        assert place.x1 <= page.x1 + 1
+        assert page.y0 <= place.y0
+        assert place.y1 <= page.y1
+    for k, one in enumerate(places):
+        assert not any(one.shrunk(0.98, 0.6).overlaps(other) for other in places[k + 1 :])
+
+
+def test_pictures_are_written_in_every_form(tmp_path: Path) -> None:
+    card = Scorecard((Column("a", "a", "step", lower=1),), (2,), 1, title="T")
+    for kind in ("png", "svg", "pdf"):
+        card.figure().savefig(tmp_path / f"card.{kind}")
+        assert (tmp_path / f"card.{kind}").stat().st_size > 500
+    with pytest.raises(OptionError, match="light"):
+        card.figure("blue")

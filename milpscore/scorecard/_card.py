@@ -29,6 +29,8 @@ from milpscore.scorecard.rendering import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from milpscore.scorecard.risks import RiskScale
 
 Names: TypeAlias = Sequence[str] | None
@@ -431,6 +433,27 @@ class Scorecard:
         return rendering.card_html(self)
 
     _repr_html_ = to_html
+
+    def figure(self, theme: str = "light") -> Figure:
+        """The card as a picture: a form with a box beside every line, the rule and the risks.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            As high as the card needs; ``savefig`` writes it as PNG, SVG or PDF.
+
+        Raises
+        ------
+        OptionError
+            For another theme, or a card of more lines than a picture can hold.
+        """
+        from milpscore.scorecard._picture import card_figure
+
+        return card_figure(self, theme)
 
     def to_markdown(self) -> str:
         """The card as Markdown text with a pipe table."""

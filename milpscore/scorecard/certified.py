@@ -18,7 +18,7 @@ from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0, L1
 from milpscore.scorecard._card import Scorecard
-from milpscore.scorecard.rendering import attainable
+from milpscore.scorecard.rendering import attainable_totals
 from milpscore.scorecard.risks import RiskScale
 from milpscore.verify.cards import mean_loss
 
@@ -144,8 +144,8 @@ def most_penalty(statement: Statement) -> float | None:
 
 # --- risks ----------------------------------------------------------------------------------------
 
-MAX_GROUPS, MAX_RANGES = 12, 8
-"""So many columns fit on a page, of single totals and of ranges of them."""
+MAX_TOTALS, MAX_GROUPS, MAX_RANGES = 30, 12, 8
+"""So many totals are listed one by one where all are known; else single totals, or ranges."""
 
 _TAIL = 0.01
 """Where totals are many, risks below it and above 1 - it are not told apart."""
@@ -154,18 +154,23 @@ _TAIL = 0.01
 def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
     """The risks of a card and the totals to print.
 
-    One group for each total on the grid between the smallest and the largest that occur. Where
-    these are more than :data:`MAX_GROUPS`, the ends, which say little more than "no" and "yes",
+    One group for each total a row can have, where these are at most :data:`MAX_TOTALS`. Else one
+    for each on the grid between the smallest and the largest that occur; where these are more than
+    :data:`MAX_GROUPS`, the ends, which say little more than "no" and "yes",
     are cut off at a risk of 1 %; where they still are, they are put into at most
     :data:`MAX_RANGES` groups of equal width, with the threshold as an edge.
     """
     if (link := link_of(loss)) is None or not isinstance(loss, RiskLoss):
         return None
-    least, most = attainable(card)
+    possible = attainable_totals(card)
+    least, most = (Fraction(possible[0]), Fraction(possible[-1])) if possible else (None, None)
     scale = RiskScale(link, loss.fixed, unit=_unit(card), least=least, most=most)
     counted = design.weight > 0
     totals = card.score_design(design.X)[counted]
-    scale = replace(scale, edges=_edges(card, scale, totals))
+    if possible and len(possible) <= MAX_TOTALS:
+        scale = replace(scale, edges=tuple(map(Fraction, possible[1:])), whole=True)
+    else:
+        scale = replace(scale, edges=_edges(card, scale, totals))
     return _observed(scale, totals, design.y[counted] > 0, design.weight[counted])
 
 
@@ -178,8 +183,6 @@ def _unit(card: Scorecard) -> Fraction | None:
 def _edges(card: Scorecard, scale: RiskScale, totals: FloatArray) -> tuple[Fraction, ...]:
     """The edges of at most MAX_GROUPS groups of the totals that occur."""
     low, high = float(totals.min()), float(totals.max())
-    if scale.least is not None and scale.least == scale.most:
-        return ()
     if scale.unit is None:
         return _even_edges(card, *_trimmed(card, scale, low, high))
     unit = scale.unit

@@ -53,8 +53,8 @@ def _objective(certificate: Mapping[str, Any]) -> str:
     parts = [finite(certificate.get(name)) for name in ("loss", "penalty")]
     split = ""
     if None not in parts:
-        split = f" = {_loss_words(certificate)} {parts[0]:.{_DIGITS}g}"
-        split += f" + penalty {parts[1]:.{_DIGITS}g}"
+        loss, penalty = (signed(f"{part:.{_DIGITS}g}") for part in parts)
+        split = f" = {_loss_words(certificate)} {loss} + penalty {penalty}"
     bound = finite(certificate.get("bound"))
     distance = "" if bound is None else f"; gap {max(relative_gap(objective, bound), 0.0):.2%}"
     return f"Objective: {objective:.{_DIGITS}g}{split}{distance}."

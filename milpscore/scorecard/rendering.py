@@ -302,32 +302,31 @@ def answers(card: Scorecard) -> tuple[str, str]:
     return ("not", printable(card.outcome)) if card.outcome else class_names(card)
 
 
-def attainable(card: Scorecard) -> tuple[Fraction | None, Fraction | None]:
-    """The smallest and the largest total any row can have; None where a number is unlimited."""
-    least = most = 0
+def attainable_totals(card: Scorecard) -> list[int] | None:
+    """Every total a row can have, in order; None where a number is unlimited."""
+    found = {0}
     for lines in card.lines:
         if any(row.kind == "numeric" and row.points for row in lines.everything):
-            return None, None
-        bases = [lines.base, *[0] * len(lines.groups)]
-        low = high = 0
+            return None
+        bases, own = [lines.base, *[0] * len(lines.groups)], {0}
         for rows, base in zip(lines.groups, bases, strict=False):
             # a category may be one the card does not know
-            worth = [row.points for row in rows] + [base] * (rows[0].kind == "category")
-            low, high = low + min(worth), high + max(worth)
-        gone = [lines.missing.points] if lines.missing else []
-        least, most = least + min([low, *gone]), most + max([high, *gone])
-    return Fraction(least), Fraction(most)
+            worth = {row.points for row in rows} | ({base} if rows[0].kind == "category" else set())
+            own = {a + b for a in own for b in worth}
+        own |= {lines.missing.points} if lines.missing else set()
+        found = {a + b for a in found for b in own}
+    return sorted(found)
 
 
 def decision_words(card: Scorecard) -> tuple[tuple[str, bool], ...]:
     """The decision rule in parts, and whether a part is one of the two answers."""
     negative, positive = answers(card)
-    least, most = attainable(card)
+    totals = attainable_totals(card)
     cut = Fraction(math.ceil(card.threshold)) if card.counts_whole else card.threshold
     shown = exact_number(cut)
-    if most is not None and most < cut:
+    if totals and totals[-1] < cut:
         return (("never ", False), (positive, True), (f", as no total reaches {shown}.", False))
-    if least is not None and least >= cut and most != least:
+    if totals and totals[0] >= cut and len(totals) > 1:
         return (("always ", False), (positive, True), (f", as every total reaches {shown}.", False))
     risk = ""
     if card.risk is not None:
@@ -381,6 +380,18 @@ def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
             f"Observed: the share of {positive} among the training rows, weighted as in the fit."
         )
     return tuple(said)
+
+
+def risk_bars(card: Scorecard) -> tuple[list[float], list[bool]]:
+    """The risk at the first total of each group, of the lowest at its last, and its answer."""
+    if card.risk is None:
+        return [], []
+    edges = [float(edge) for edge in card.risk.edges]
+    below = float(card.risk.least or 0)
+    if edges and not card.risk.whole:
+        below = edges[0] - float(card.risk.unit or 0)
+    totals = np.array([below, *edges])
+    return card.risk.risks(totals, card.rule).tolist(), card.rule.positive(totals).tolist()
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -571,6 +582,7 @@ def card_html(card: Scorecard, foot: Sequence[str] | None = None, *, styled: boo
         decision=decision_words(card),
         outcome=answers(card)[1],
         risks=[*zip(*card.risk_lines, strict=True)],
+        bars=[f"{100 * risk:.1f}" for risk in risk_bars(card)[0]],
         foot=notes(card) if foot is None else foot,
         style=card_style() if styled else "",
     )

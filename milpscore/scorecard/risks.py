@@ -45,6 +45,8 @@ class RiskScale:
         Totals are multiples of it; None where they lie on no grid.
     least, most : Fraction or None
         The smallest and the largest total a row can have; None where there is no limit.
+    whole : bool
+        Whether each group is one total: the first is ``least``, of the others their edge.
     rows : tuple of int
         Training rows of positive weight in each group; empty if unknown.
     shares : tuple of float or None
@@ -64,6 +66,7 @@ class RiskScale:
     most: Fraction | None = None
     rows: tuple[int, ...] = ()
     shares: tuple[float | None, ...] = ()
+    whole: bool = False
 
     def __post_init__(self) -> None:
         exact = {name: getattr(self, name) for name in ("unit", "least", "most")}
@@ -134,6 +137,9 @@ class RiskScale:
 
 def _closed(scale: RiskScale, lower: End, upper: End) -> tuple[End, End]:
     """The first and the last total of a group; on no grid the last is its open end."""
+    if scale.whole:
+        lower = scale.least if lower is None else lower
+        return lower, lower
     if upper is not None and scale.unit is not None:
         upper -= scale.unit
     # a group at the end of what is possible that holds one total needs no "or less"
