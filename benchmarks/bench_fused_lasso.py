@@ -61,7 +61,7 @@ def run(name: str, limit: float) -> dict[str, Any]:
     frame = read_frame(DATA / f"{name}.csv")
     X, y = read_table(frame, frame.columns[0])
     started = time.perf_counter()
-    design = Binner(n_bins=10, max_distinct=10).fit_design(X, y)
+    design = Binner(n_bins=10, max_distinct=10, encoding="onehot").fit_design(X, y)
     program, result = fit_card(
         design, "fused_lasso", progress=False, time_limit=limit, random_state=SEED, **GIVEN
     )

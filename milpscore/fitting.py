@@ -23,6 +23,10 @@ MAX_TERMS = 5
 """Terms of a card that is fitted for a person, unless asked otherwise: builders set no limit."""
 
 
+FORMULATION = "risk_score"
+"""What is fitted unless another formulation is named."""
+
+
 def with_few_terms(formulation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A builder's arguments, the terms limited where it takes a limit and none was asked for."""
     takes = "max_terms" in inspect.signature(FORMULATIONS[formulation]).parameters
@@ -38,7 +42,7 @@ def require_known(argument: str, known: Sequence[str], refusal: str) -> None:
 
 def fit_card(
     design: Design,
-    formulation: str = "slim",
+    formulation: str = FORMULATION,
     *,
     warm_start: bool = True,
     progress: bool | None = None,

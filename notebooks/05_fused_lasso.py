@@ -21,7 +21,7 @@ from milpscore.scorecard import certified_card
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)
 table = table[["worst radius", "worst texture", "worst smoothness", "worst concave points"]]
 malignant = (target == 0).map({True: "malignant", False: "benign"})
-design = Binner(n_bins=10).fit_design(table, malignant, positive="malignant")
+design = Binner(n_bins=10, encoding="onehot").fit_design(table, malignant, positive="malignant")
 print(f"{len(design.blocks)} features in deciles: {design.shape[1]} columns; {design.names[1]}")
 
 # %% [markdown]

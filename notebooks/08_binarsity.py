@@ -37,7 +37,7 @@ truth = pd.DataFrame(
 )
 truth -= truth.mean()  # a constant belongs to the intercept
 y = (rng.random(N) < expit(truth.sum(axis=1))).astype(int)
-design = Binner(n_bins=BINS).fit_design(X, y)
+design = Binner(n_bins=BINS, encoding="onehot").fit_design(X, y)
 print(design.shape, "columns of 0 and 1; the last bin of age:", design.names[BINS - 1])
 
 # %% [markdown]
@@ -160,7 +160,9 @@ for block, name in zip(design.blocks, X, strict=True):
 print({name: np.round(cuts, 3).tolist() for name, cuts in kept.items()})
 
 used = [name for name in X if kept[name]]
-merged = Binner(thresholds={name: kept[name] for name in used}).fit_design(X[used], y)
+merged = Binner(thresholds={name: kept[name] for name in used}, encoding="onehot").fit_design(
+    X[used], y
+)
 refit = fit_proximal(merged.X, merged.y, penalty=L2(1e-6))
 assert refit.converged
 assert "noise" not in used

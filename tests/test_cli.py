@@ -41,6 +41,7 @@ KEYS = {
 }
 SPELT = [name.replace("_", "-") for name in FORMULATIONS]
 NEEDS = {"sparse-rounding": ["--max-terms", "2"], "fused-lasso": ["--bins", "3"]}
+RAW_SLIM = ("--raw", "--formulation", "slim")
 
 
 def run(*arguments: object) -> Any:
@@ -121,7 +122,8 @@ def test_fit_prints_one_json_object_for_every_formulation(data: Path, formulatio
 
 
 def test_slim_report_agrees_with_its_definition(data: Path) -> None:
-    report = fit(data, "--max-terms", 2, "--set", "l0_penalty=0.01", "--coef-min", -3)
+    asked = ("--max-terms", 2, "--set", "l0_penalty=0.01", "--coef-min", -3)
+    report = fit(data, *RAW_SLIM, *asked)
     frame = table()
     w = pd.Series(report["coefficients"])
     answered = frame[w.index] @ w >= report["threshold"]
@@ -148,7 +150,7 @@ def test_fit_prints_a_card_for_people(data: Path) -> None:
 
 
 def test_values_of_set_are_json_and_a_bare_word_is_text(data: Path) -> None:
-    hinge = ["--formulation", "hinge"]
+    hinge = ["--formulation", "hinge", "--raw"]
     report = fit(
         data, *hinge, "--set", "intercept=zero", "--set", "coef_max={'age': 0}".replace("'", '"')
     )
@@ -159,21 +161,54 @@ def test_values_of_set_are_json_and_a_bare_word_is_text(data: Path) -> None:
 
 
 def test_positive_label_is_the_last_or_the_named_one(data: Path) -> None:
-    assert fit(data, "--max-terms", 1)["classes"] == ["no", "yes"]
-    named = fit(data, "--max-terms", 1, "--positive", "no")
+    asked = (*RAW_SLIM, "--max-terms", 1)
+    assert fit(data, *asked)["classes"] == ["no", "yes"]
+    named = fit(data, *asked, "--positive", "no")
     assert named["classes"] == ["yes", "no"]
     assert named["coefficients"]["marker"] <= 0
 
 
-def test_columns_are_binned_only_where_asked(data: Path, tmp_path: Path) -> None:
+def test_columns_are_binned_unless_they_are_to_stay_as_they_are(data: Path, tmp_path: Path) -> None:
     cuts = tmp_path / "cuts.json"
     cuts.write_text('{"age": [40, 60]}')
-    binned = fit(data, "--thresholds", cuts, "--max-terms", 1)["coefficients"]
-    assert list(binned) == ["age < 40", "40 <= age < 60", "age >= 60", "marker", "smoker"]
-    steps = fit(data, "--bins", 2, "--encoding", "cumulative", "--max-terms", 1)["coefficients"]
-    assert {name for name in steps if name.startswith("marker")} == {
-        f"marker >= {cut}" for cut in range(1, 6)
-    }
+    short = ("--formulation", "slim", "--max-terms", 1)
+    assert list(fit(data, *short, "--raw")["coefficients"]) == ["age", "marker", "smoker"]
+    asked = ("--thresholds", cuts)
+    raw = fit(data, *short, "--raw", *asked)["coefficients"]
+    assert list(raw) == ["age < 40", "40 <= age < 60", "age >= 60", "marker", "smoker"]
+    binned = fit(data, *short, *asked)["coefficients"]
+    markers = [f"marker >= {cut}" for cut in range(1, 6)]
+    assert list(binned) == ["age >= 40", "age >= 60", *markers, "smoker"]
+    one_hot = fit(data, *short, *asked, "--encoding", "onehot")["coefficients"]
+    assert list(one_hot)[:3] == ["age < 40", "40 <= age < 60", "age >= 60"]
+    default = fit(data, *short)["coefficients"]
+    assert [name for name in default if not name.startswith("age")] == [*markers, "smoker"]
+    assert (
+        len(
+            [
+                name
+                for name in fit(data, *short, "--bins", 3)["coefficients"]
+                if name.startswith("age")
+            ]
+        )
+        == 2
+    )
+    assert "leave out --bins, or --raw" in error(
+        "fit", data, "--target", "ill", "--raw", "--bins", 3
+    )
+
+
+def test_what_is_of_no_use_is_left_out_in_one_line(tmp_path: Path) -> None:
+    frame = table().assign(site="A", no_smoker=lambda t: 1 - t["smoker"])
+    frame.insert(0, "patient id", range(1000, 1000 + len(frame)))
+    path = tmp_path / "clinic.csv"
+    frame.to_csv(path, index=False)
+    done = run("fit", path, "--target", "ill", "--max-terms", 1)
+    assert done.exit_code == 0
+    assert done.stderr.splitlines() == [
+        "Warning: left out, of no use to a card: 'patient id' (identifier), 'site' (one value), "
+        "'no_smoker' (the reverse of 'smoker')."
+    ]
 
 
 def test_missing_values_are_refused_or_given_a_column(tmp_path: Path) -> None:
@@ -181,9 +216,11 @@ def test_missing_values_are_refused_or_given_a_column(tmp_path: Path) -> None:
     frame.loc[:4, "age"] = np.nan
     path = tmp_path / "holes.csv"
     frame.to_csv(path, index=False)
-    assert "age" in error("fit", path, "--target", "ill")
-    report = fit(path, "--missing", "bin", "--max-terms", 1)
-    assert "age missing" in report["coefficients"]
+    assert "age" in error("fit", path, "--target", "ill", "--missing", "error")
+    assert "age" in error("fit", path, "--target", "ill", "--raw")
+    for asked in ((), ("--raw", "--missing", "bin")):
+        report = fit(path, *asked, "--max-terms", 1)
+        assert "age missing" in report["coefficients"]
 
 
 def test_weights_and_class_weights_change_the_loss(tmp_path: Path) -> None:
@@ -191,14 +228,14 @@ def test_weights_and_class_weights_change_the_loss(tmp_path: Path) -> None:
     frame["weight"] = np.where(frame["ill"] == "yes", 3, 1)
     path = tmp_path / "weighted.csv"
     frame.to_csv(path, index=False)
-    report = fit(path, "--weights-column", "weight", "--max-terms", 1)
+    report = fit(path, *RAW_SLIM, "--weights-column", "weight", "--max-terms", 1)
     w = pd.Series(report["coefficients"])
     wrong = (frame[w.index] @ w >= report["threshold"]) != (frame["ill"] == "yes")
     assert "weight" not in report["coefficients"]
     assert report["loss"] == pytest.approx(np.average(wrong, weights=frame["weight"]))
     lone = frame[(frame["ill"] == "yes") | (frame.index % 5 == 0)].drop(columns="weight")
     lone.to_csv(path, index=False)
-    balanced = fit(path, "--class-weight", "balanced", "--time-limit", 0)
+    balanced = fit(path, *RAW_SLIM, "--class-weight", "balanced", "--time-limit", 0)
     assert balanced["loss"] == pytest.approx(0.5)
 
 
@@ -265,7 +302,7 @@ def test_bad_data_is_one_line(data: Path, tmp_path: Path) -> None:
         (["--set", "max_terms"], "key=value"),
         (["--set", "max_terms=3", "--max-terms", "3"], "max_terms is given twice"),
         (["--set", "class_weight=balanced"], "use --class-weight"),
-        (["--set", "margin=2"], "slim has no argument 'margin'"),
+        (["--set", "margin=2"], "risk-score has no argument 'margin'"),
         (["--set", "l0_penalty=NaN"], "l0_penalty must be a finite number"),
         (["--set", "intercept_bounds=3"], "two finite numbers"),
         (["--set", "coef_max=many"], "coef_max must be whole numbers"),
@@ -273,12 +310,12 @@ def test_bad_data_is_one_line(data: Path, tmp_path: Path) -> None:
         (["--formulation", "convex-rounding", "--max-terms", "3"], "takes no --max-terms"),
         (["--formulation", "sparse-rounding", "--coef-min", "0"], "takes no --coef-min"),
         (["--formulation", "fused-lasso", "--max-terms", "3"], "takes no --max-terms"),
-        (["--formulation", "fused-lasso"], "--bins N / --thresholds FILE"),
+        (["--formulation", "fused-lasso", "--raw"], "--bins N / --thresholds FILE"),
         (
             ["--formulation", "fused-lasso", "--bins", "3", "--encoding", "cumulative"],
             "one-hot bins",
         ),
-        (["--encoding", "onehot"], "add --bins N"),
+        (["--raw", "--encoding", "onehot"], "add --bins N"),
         (["--coef-min", "3", "--coef-max", "2"], "coef_min 3 is larger than coef_max 2"),
         (["--time-limit", "-1"], "--time-limit"),
         (["--time-limit", "soon"], "--time-limit"),
@@ -347,7 +384,7 @@ def test_saved_card_predicts_what_it_did_in_training(
 
 def test_predict_writes_a_file_and_needs_only_the_used_columns(data: Path, tmp_path: Path) -> None:
     card, out, few = tmp_path / "card.json", tmp_path / "answers.csv", tmp_path / "few.csv"
-    report = fit(data, "--max-terms", 1, "--out", card)
+    report = fit(data, *RAW_SLIM, "--max-terms", 1, "--out", card)
     used = [name for name, points in report["coefficients"].items() if points]
     table()[used].to_csv(few, index=False)
     assert run("predict", card, few, "--out", out).exit_code == 0

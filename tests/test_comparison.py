@@ -36,7 +36,8 @@ def answer() -> Comparison:
     """All five formulations on binned data, with cross-validation."""
     X, y = planted()
     return milpscore.compare(
-        X, y, binner=Binner(3), formulations=ALL, arguments={"hinge": {"weights": "ternary"}},
+        X, y, binner=Binner(3, encoding="onehot"), formulations=ALL,
+        arguments={"hinge": {"weights": "ternary"}},
         max_terms=3, lam=0.02, time_limit=10, cv=3, n_draws=50,
     )  # fmt: skip
 
@@ -92,7 +93,7 @@ def test_ternary_hinge_and_sparse_rounding_are_one_statement(table: pd.DataFrame
 
 def test_figures_recomputed_from_the_coefficients(answer: Comparison, table: pd.DataFrame) -> None:
     X, y = planted()
-    design = Binner(3).fit_design(X, y)
+    design = Binner(3, encoding="onehot").fit_design(X, y)
     for (name, kind), result in answer.results.items():
         row = table[(table["formulation"] == name) & (table["kind"] == kind)].iloc[0]
         w, b = result.coefficients, result.intercept
@@ -115,7 +116,7 @@ def test_figures_recomputed_from_the_coefficients(answer: Comparison, table: pd.
 
 def test_sizes_are_the_program_s(table: pd.DataFrame) -> None:
     X, y = planted()
-    size = formulations.slim(Binner(3).fit_design(X, y), max_terms=3).size
+    size = formulations.slim(Binner(3, encoding="onehot").fit_design(X, y), max_terms=3).size
     rows = table[table["formulation"] == "slim"].set_index("kind")
     assert rows.loc["exact", ["rows", "columns", "integers", "nonzeros"]].tolist() == [
         size.rows, size.columns, size.integers, size.nonzeros,
@@ -138,7 +139,9 @@ def test_rounding_loss_beside_its_bounds(table: pd.DataFrame) -> None:
 
 def test_the_relaxation_s_row_is_that_of_solve() -> None:
     X, y = planted(seed=5)
-    found = milpscore.compare(X, y, formulations=["hinge"], time_limit=5, cv=None).table
+    found = milpscore.compare(
+        X, y, formulations=["hinge"], time_limit=5, cv=None, binner=None
+    ).table
     alone = solve(formulations.hinge(X, y).relaxed())
     assert found.set_index("kind").loc["relaxed", "objective"] == pytest.approx(alone.objective)
     assert found["cv_accuracy"].isna().all()
@@ -157,7 +160,7 @@ def test_cross_validation_by_hand() -> None:
         accuracies.append(np.mean((totals >= float(card.threshold)) == (signs[test] > 0)))
         areas.append(metrics.auc(signs[test], totals))
     found = milpscore.compare(
-        X, y, formulations=["convex_rounding"], cv=3, random_state=7, time_limit=5
+        X, y, formulations=["convex_rounding"], cv=3, random_state=7, time_limit=5, binner=None
     ).table.set_index("kind")
     assert found.loc["nearest", "cv_accuracy"] == pytest.approx(np.mean(accuracies))
     assert found.loc["nearest", "cv_auc"] == pytest.approx(np.mean(areas))
@@ -186,7 +189,12 @@ def test_a_category_only_a_test_row_has_scores_nothing() -> None:
     X, y = planted(30)
     X = X.assign(colour=["red"] * 15 + ["blue"] * 14 + ["green"])
     found = milpscore.compare(
-        X, y, binner=Binner(2), formulations=["convex_rounding"], cv=3, time_limit=3
+        X,
+        y,
+        binner=Binner(2, encoding="onehot"),
+        formulations=["convex_rounding"],
+        cv=3,
+        time_limit=3,
     ).table
     assert found["cv_accuracy"].notna().all()
 
@@ -206,9 +214,15 @@ def test_what_cannot_be_stated_is_a_row_with_its_reason() -> None:
 def test_a_column_that_vanishes_in_a_fold_is_reported() -> None:
     X, y = planted(30)
     X = X.assign(rare=[0.0] * 29 + [7.0])
-    name = Binner(2).fit_design(X, y).names[-1]
+    name = Binner(2, encoding="onehot").fit_design(X, y).names[-1]
     found = milpscore.compare(
-        X, y, binner=Binner(2), formulations=["hinge"], cv=3, time_limit=3, coef_max={name: 2}
+        X,
+        y,
+        binner=Binner(2, encoding="onehot"),
+        formulations=["hinge"],
+        cv=3,
+        time_limit=3,
+        coef_max={name: 2},
     ).table
     assert found["cv_auc"].isna().all()
     assert found["message"].str.contains("not cross-validated").all()
@@ -241,7 +255,7 @@ def test_a_design_is_taken_as_it_is() -> None:
     found = milpscore.compare(design, formulations=["slim"], cv=2, time_limit=2).table
     assert found["cv_accuracy"].notna().all()
     with pytest.raises(DataError, match="binned already"):
-        milpscore.compare(design, binner=Binner())
+        milpscore.compare(design, binner=Binner(encoding="onehot"))
 
 
 def test_no_time_gives_verified_empty_cards() -> None:
@@ -257,7 +271,7 @@ def test_the_seconds_are_those_of_the_whole_table() -> None:
     X, y = planted(400, 10, seed=1)
     X = X + np.random.default_rng(0).integers(0, 30, X.shape)
     started = time.perf_counter()
-    found = milpscore.compare(X, y, cv=2, time_limit=2).table
+    found = milpscore.compare(X, y, cv=2, time_limit=2, binner=None).table
     assert time.perf_counter() - started < 6
     exact = found[found["kind"] == "exact"]
     assert (exact["termination"] == "time_limit").any()
@@ -289,7 +303,8 @@ def test_the_lp_bound_counts_for_the_exact_program(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("milpscore.comparison._compare.solve", stopped)
     X, y = planted()
-    found = milpscore.compare(X, y, formulations=["hinge"], cv=None).table.set_index("kind")
+    found = milpscore.compare(X, y, formulations=["hinge"], cv=None, binner=None).table
+    found = found.set_index("kind")
     assert found.loc["exact", "bound"] == found.loc["relaxed", "bound"] > 0
     assert found.loc["exact", "claim"] == "gap"
     assert found.loc["exact", "bound_source"] == "evidence"
@@ -324,7 +339,7 @@ def test_under_constraints_the_best_rounded_card_is_the_one_a_fit_returns(seed: 
     rules = [AtLeast(2, ["x2", "x4", "x5"])]
     asked: dict[str, Any] = {"n_draws": 3, "constraints": rules, "random_state": 0}
     _, fitted = fit_card(make_design(X, y), "convex_rounding", progress=False, **asked)
-    found = milpscore.compare(X, y, formulations=["convex_rounding"], cv=None, **asked)
+    found = milpscore.compare(X, y, formulations=["convex_rounding"], cv=None, binner=None, **asked)
     results = found.results
     rounded = [results["convex_rounding", kind] for kind in ("randomised", "nearest")]
     assert fitted.origin == "repaired"

@@ -86,7 +86,7 @@ def test_binarsity_is_the_relaxation_of_the_fused_lasso(
 
 def test_binarsity_of_binned_numbers() -> None:
     X, y = table()
-    made = Binner(n_bins=4).fit_design(X[:, :2], y)
+    made = Binner(n_bins=4, encoding="onehot").fit_design(X[:, :2], y)
     assert_in_order(binarsity(made, lam=0.05, weights="data", loss="hinge"))
 
 

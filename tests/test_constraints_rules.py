@@ -40,7 +40,9 @@ def table() -> pd.DataFrame:
 
 
 def bins() -> Design:
-    made: Design = Binner(thresholds={"Age": [30, 45]}, n_bins=None).fit_design(table(), Y)
+    made: Design = Binner(thresholds={"Age": [30, 45]}, n_bins=None, encoding="onehot").fit_design(
+        table(), Y
+    )
     return made
 
 
@@ -346,7 +348,7 @@ def test_a_program_keeps_its_constraints() -> None:
 
 def test_estimators_take_constraints() -> None:
     rules = [c.Sign("BMI", "+"), c.Include("Age"), c.MaxFPR(0.5)]
-    card = SlimClassifier(constraints=rules, binner=Binner(3))
+    card = SlimClassifier(constraints=rules, binner=Binner(3, encoding="onehot"))
     assert clone(card).get_params()["constraints"] == rules
     card.fit(table(), Y)
     points = dict(zip(card.get_feature_names_out(), card.coef_[0].tolist(), strict=True))

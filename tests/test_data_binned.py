@@ -60,7 +60,7 @@ def test_codes_take_a_byte_each_and_are_not_copied() -> None:
 def test_from_onehot_reads_a_binned_table() -> None:
     rng = np.random.default_rng(3)
     raw = rng.normal(size=(200, 3))
-    binner = Binner(n_bins=5, max_distinct=0).fit(raw)
+    binner = Binner(n_bins=5, max_distinct=0, encoding="onehot").fit(raw)
     X = np.asarray(binner.transform(raw), dtype=float)
     design = BinnedDesign.from_onehot(X, binner.blocks_)
     np.testing.assert_array_equal(design.toarray(), X)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,23 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, apply_columns
-from milpscore.data.columns import quantile_cuts
+from milpscore.data.columns import quantile_cuts, short_cut
 
 AGES = pd.DataFrame({"Age": [20, 30, 40, 45, 60], "Sex": ["m", "f", "f", "m", "f"]})
 CUTS = {"Age": [45, 30]}
 
 
 @pytest.mark.filterwarnings("ignore:feature 'x[0-9]+' has fewer:UserWarning")
+@pytest.mark.filterwarnings("ignore:left out, of no use:UserWarning")
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         Binner(),
-        Binner(encoding="cumulative"),
-        Binner(missing="bin", unseen="zero"),
-        Binner(n_bins=None),
-        Binner(n_bins=10, max_distinct=0),
+        Binner.raw(),
+        Binner(encoding="onehot"),
+        Binner(encoding="cumulative", missing="error", digits=None, useless="keep", unseen="error"),
+        Binner(missing="bin", unseen="zero", encoding="onehot"),
+        Binner(n_bins=None, encoding="onehot"),
+        Binner(n_bins=10, max_distinct=0, encoding="onehot"),
     ]
 )
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
@@ -60,7 +64,7 @@ def table_by_definition(columns: tuple[Column, ...], frame: pd.DataFrame) -> lis
 
 
 def test_bins_of_given_thresholds() -> None:
-    binner = Binner(thresholds=CUTS).fit(AGES)
+    binner = Binner(thresholds=CUTS, encoding="onehot").fit(AGES)
     assert binner.columns_ == (
         Column("Age < 30", "Age", "interval", upper=30.0),
         Column("30 <= Age < 45", "Age", "interval", lower=30.0, upper=45.0),
@@ -82,7 +86,7 @@ def test_bins_of_given_thresholds() -> None:
 
 
 def test_steps_of_given_thresholds() -> None:
-    binner = Binner(thresholds=CUTS, encoding="cumulative").fit(AGES)
+    binner = Binner(thresholds=CUTS, encoding="cumulative", useless="keep").fit(AGES)
     assert list(binner.get_feature_names_out()) == ["Age >= 30", "Age >= 45", "Sex = f", "Sex = m"]
     assert binner.blocks_ == ()
     assert np.asarray(binner.transform(AGES))[:, :2].tolist() == [
@@ -92,7 +96,11 @@ def test_steps_of_given_thresholds() -> None:
 
 def test_names_print_numbers_as_written() -> None:
     X = pd.DataFrame({"x": [0.0, 1.0]})
-    names = Binner(thresholds={"x": [0.1, -2, 1e-7, 1e20]}).fit(X).get_feature_names_out()
+    names = (
+        Binner(thresholds={"x": [0.1, -2, 1e-7, 1e20]}, encoding="onehot")
+        .fit(X)
+        .get_feature_names_out()
+    )
     assert list(names) == [
         "x < -2",
         "-2 <= x < 1e-07",
@@ -100,6 +108,105 @@ def test_names_print_numbers_as_written() -> None:
         "0.1 <= x < 100000000000000000000",
         "x >= 100000000000000000000",
     ]
+
+
+def test_cuts_are_the_shortest_numbers_that_part_the_same_rows() -> None:
+    assert short_cut(0.2010, 0.201492537313433, 4) == 0.2012
+    assert short_cut(0.20145, 0.201492537313433, 4) == 0.2015  # no number of four digits parts them
+    assert short_cut(4.8, 4.9, 4) == 4.9
+    assert short_cut(38.0, 39.0, 4) == 39.0
+    assert short_cut(38.0, 40.0, 4) == 40.0
+    assert short_cut(0.0, 5.0, 4) == 5.0  # as it was written, where that is as short
+    assert short_cut(1.96, 9.97, 4) == 6.0
+    assert short_cut(-3.0, 7.0, 4) == 0.0
+    assert short_cut(-7.31, -7.294, 4) == -7.3
+    assert short_cut(123456.0, 123457.0, 4) == 123500.0
+
+
+@given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9))
+def test_a_short_cut_parts_the_two_or_has_as_many_digits_as_allowed(a: float, b: float) -> None:
+    below, at = sorted((a + 0.0, b + 0.0))
+    if below == at:
+        return
+    whole = short_cut(below, at, 17)
+    assert below < whole <= at
+    cut = short_cut(below, at, 4)
+    assert len(Decimal(repr(cut)).normalize().as_tuple().digits) <= 4
+    if below < cut <= at:
+        assert cut == whole
+        shorter = [float(f"{below:.{k}e}") for k in range(3)] + [
+            float(f"{at:.{k}e}") for k in range(3)
+        ]
+        digits = len(Decimal(repr(cut)).normalize().as_tuple().digits)
+        for other in shorter:
+            found = len(Decimal(repr(other)).normalize().as_tuple().digits)
+            assert not below < other <= at or found >= digits
+
+
+def test_the_default_binner_cuts_at_short_numbers_and_names_what_it_leaves_out() -> None:
+    rng = np.random.default_rng(0)
+    n = 700
+    X = pd.DataFrame(
+        {
+            "patient_id": rng.permutation(n) + 10_000,
+            "visit": pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"),
+            "born": pd.date_range("1950-01-01", periods=n),
+            "site": "A",
+            "note": [f"text {k}" for k in range(n)],
+            "crp": rng.lognormal(size=n),
+            "big": rng.integers(10**6, 10**7, n),
+            "sex": rng.choice(["female", "male"], n),
+            "smoker": rng.random(n) < 0.3,
+            "city": rng.choice(["x", "y", "z"], n),
+            "flag": rng.integers(0, 2, n),
+            "age": rng.integers(20, 90, n),
+        }
+    )
+    X["no_flag"] = 1 - X["flag"]
+    with pytest.warns(UserWarning, match="left out, of no use to a card") as caught:
+        binner = Binner().fit(X)
+    (said,) = caught
+    for why in (
+        "'patient_id' (identifier)", "'visit' (dates)", "'born' (dates)", "'site' (one value)",
+        "'note' (text of its own in most rows)", "'sex = female' (the reverse of 'sex = male')",
+        "'smoker = False' (the reverse of 'smoker = True')",
+        "'no_flag' (the reverse of 'flag')",
+    ):  # fmt: skip
+        assert why in str(said.message)
+    kept = dict.fromkeys(column.feature for column in binner.columns_)
+    assert list(kept) == ["crp", "big", "sex", "smoker", "city", "flag", "age"]
+    for column in binner.columns_:
+        if column.kind == "step":
+            assert len(Decimal(repr(column.lower)).normalize().as_tuple().digits) <= 4
+    cuts = [c.lower for c in binner.columns_ if c.feature == "crp"]
+    shares = [float((X["crp"] >= cut).mean()) for cut in cuts]
+    np.testing.assert_allclose(shares, np.arange(9, 0, -1) / 10, atol=2 / n)
+    assert len([c for c in binner.columns_ if c.feature == "age"]) == 9
+    with pytest.warns(UserWarning, match="left out"):
+        few = Binner().fit(X[:500])
+    assert len([c for c in few.columns_ if c.feature == "age"]) == 4
+    # a category without a column of its own stays known
+    strict = clone(binner).set_params(unseen="error")
+    with pytest.warns(UserWarning, match="left out"):
+        strict.fit(X)
+    assert np.isfinite(np.asarray(strict.transform(X))).all()
+    with pytest.raises(DataError, match=r"'sex' holds 'none', unseen.*'male', 'female'"):
+        strict.transform(X.assign(sex="none"))
+
+
+def test_what_is_counted_does_not_depend_on_weights() -> None:
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(
+        {"no": np.arange(60), "x": rng.normal(size=60), "age": rng.integers(0, 40, 60)}
+    )
+    weight = rng.integers(1, 4, 60)
+    with pytest.warns(UserWarning, match="'no' .identifier."):
+        weighted = Binner().fit(X, sample_weight=weight)
+    with pytest.warns(UserWarning, match="'no' .identifier."):
+        repeated = Binner().fit(X.loc[X.index.repeat(weight)])
+    with pytest.warns(UserWarning, match="'no' .identifier."):
+        scaled = Binner().fit(X, sample_weight=weight / weight.sum())
+    assert weighted.columns_ == repeated.columns_ == scaled.columns_
 
 
 @pytest.mark.parametrize("encoding", ["onehot", "cumulative"])
@@ -115,10 +222,10 @@ def test_few_distinct_values_are_all_parted(encoding: Any) -> None:
 
 def test_zero_one_columns() -> None:
     X = pd.DataFrame({"b": [0, 1, 1], "c": [0.0, 1.0, 0.0], "d": [1, 2, 1]})
-    one_hot = Binner().fit(X)
+    one_hot = Binner(encoding="onehot").fit(X)
     assert list(one_hot.get_feature_names_out())[:2] == ["b < 1", "b >= 1"]
     assert one_hot.blocks_ == ((0, 1), (2, 3), (4, 5))
-    cumulative = Binner(encoding="cumulative").fit(X)
+    cumulative = Binner(encoding="cumulative", useless="keep").fit(X)
     assert [(c.name, c.kind) for c in cumulative.columns_] == [
         ("b", "numeric"),
         ("c", "numeric"),
@@ -127,7 +234,9 @@ def test_zero_one_columns() -> None:
 
 
 def test_numeric_features_may_stay_as_they_are() -> None:
-    binner = Binner(None, thresholds={"Age": [30]}).fit(AGES.assign(Dose=[0.5] * 5))
+    binner = Binner(None, thresholds={"Age": [30]}, encoding="onehot", useless="keep").fit(
+        AGES.assign(Dose=[0.5] * 5)
+    )
     assert [c.kind for c in binner.columns_] == ["interval"] * 2 + ["category"] * 2 + ["numeric"]
     assert binner.blocks_ == ((0, 1), (2, 3))
 
@@ -152,7 +261,8 @@ def test_quantile_cuts_take_the_nearest_places(seed: int) -> None:
 def test_quantile_bins_are_even_and_never_empty() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.permutation(100), "tied": np.repeat([0, 0, 0, 1, 9], 20)})
-    out = np.asarray(Binner(4, max_distinct=2).fit_transform(X))
+    binner = Binner(4, max_distinct=2, encoding="onehot", digits=None, useless="keep")
+    out = np.asarray(binner.fit_transform(X))
     assert out[:, :4].sum(axis=0).tolist() == [25, 25, 25, 25]
     assert out[:, 4:].sum(axis=0).tolist() == [60, 20, 20]
 
@@ -169,8 +279,9 @@ def test_every_finite_number_lies_in_one_bin(
     if len(set(train)) < 2:
         train = [0.0, 1.0]
     X = pd.DataFrame({"x": train})
-    one_hot = Binner(n_bins, max_distinct=max_distinct).fit(X)
-    steps = Binner(n_bins, max_distinct=max_distinct, encoding="cumulative").fit(X)
+    plain: Any = {"max_distinct": max_distinct, "digits": None, "useless": "keep"}
+    one_hot = Binner(n_bins, encoding="onehot", **plain).fit(X)
+    steps = Binner(n_bins, encoding="cumulative", **plain).fit(X)
     both = pd.DataFrame({"x": [*train, *new]})
     bins = np.asarray(one_hot.transform(both))
     assert (bins.sum(axis=1) == 1).all()
@@ -201,7 +312,7 @@ def test_columns_against_their_definition(seed: int, encoding: Any) -> None:
             "bool": rng.random(n) < 0.5,
         }
     )
-    binner = Binner(3, encoding=encoding, missing="bin", max_distinct=5).fit(X)
+    binner = Binner(3, encoding=encoding, missing="bin", max_distinct=5, useless="keep").fit(X)
     names = [c.feature for c in binner.columns_ if c.kind == "missing"]
     assert names == ["real", "few", "flag", "text"]
     assert not {j for b in binner.blocks_ for j in b} & {
@@ -220,8 +331,8 @@ def test_columns_against_their_definition(seed: int, encoding: Any) -> None:
 def test_missing_values() -> None:
     X = pd.DataFrame({"a": [1.0, np.nan, 3.0], "b": ["u", None, "v"], "c": [1, 2, 3]})
     with pytest.raises(DataError, match=r"'a' \(1\), 'b' \(1\).*missing=\"bin\""):
-        Binner().fit(X)
-    binner = Binner(missing="bin").fit(X)
+        Binner(missing="error", encoding="onehot").fit(X)
+    binner = Binner(missing="bin", encoding="onehot", unseen="error").fit(X)
     assert list(binner.get_feature_names_out()) == [
         "a < 3", "a >= 3", "a missing", "b = u", "b = v", "b missing",
         "c < 2", "2 <= c < 3", "c >= 3",
@@ -244,7 +355,7 @@ def test_a_missing_number_is_never_read_as_zero() -> None:
 
 
 def test_unseen_categories() -> None:
-    binner = Binner(thresholds=CUTS).fit(AGES)
+    binner = Binner(thresholds=CUTS, encoding="onehot", unseen="error").fit(AGES)
     new = AGES.assign(Sex=["m", "f", "x", "m", "y"])
     with pytest.raises(DataError, match=r"'Sex' holds 'x', 'y', unseen.*known: 'f', 'm'"):
         binner.transform(new)
@@ -255,7 +366,7 @@ def test_unseen_categories() -> None:
 def test_declared_categories_may_be_absent() -> None:
     declared = pd.CategoricalDtype(["lo", "mid", "hi"], ordered=True)
     X = pd.DataFrame({"g": pd.Categorical(["hi", "lo"], dtype=declared)})
-    binner = Binner().fit(X)
+    binner = Binner(encoding="onehot").fit(X)
     assert list(binner.get_feature_names_out()) == ["g = lo", "g = mid", "g = hi"]
     narrow = pd.DataFrame({"g": pd.Categorical(["hi"], categories=["hi", "other"])})
     assert np.asarray(binner.transform(narrow)).tolist() == [[0, 0, 1]]
@@ -263,7 +374,7 @@ def test_declared_categories_may_be_absent() -> None:
 
 
 def test_categories_read_alike_however_stored() -> None:
-    columns = Binner().fit(pd.DataFrame({"g": pd.Categorical([1, 2])})).columns_
+    columns = Binner(encoding="onehot").fit(pd.DataFrame({"g": pd.Categorical([1, 2])})).columns_
     for stored in ([1, 2], [1.0, 2.0], ["1", "2"], [1, "2"], pd.array([1, 2], dtype="Int64")):
         assert apply_columns(columns, pd.DataFrame({"g": stored})).tolist() == [[1, 0], [0, 1]]
 
@@ -280,7 +391,7 @@ def test_categories_read_alike_however_stored() -> None:
     ],
 )
 def test_scoring_refuses(X: dict[str, list[Any]], message: str) -> None:
-    columns = Binner(None, thresholds=CUTS).fit(AGES[["Age"]]).columns_
+    columns = Binner(None, thresholds=CUTS, encoding="onehot").fit(AGES[["Age"]]).columns_
     with pytest.raises(DataError, match=message):
         apply_columns(columns, pd.DataFrame(X))
 
@@ -341,7 +452,7 @@ def test_refused_parameters(parameters: Any, error: type[Exception], message: st
 def test_one_value_only() -> None:
     X = pd.DataFrame({"a": [1, 2], "one": [5, 5], "none": [np.nan, np.nan]})
     with pytest.warns(UserWarning, match="fewer than two distinct") as caught:
-        binner = Binner(missing="bin").fit(X)
+        binner = Binner(missing="bin", encoding="onehot", useless="keep").fit(X)
     assert [str(warning.message) for warning in caught] == list(binner.warnings_)
     assert binner.warnings_[0] == (
         "feature 'one' has fewer than two distinct values and becomes 'one (any value)'."
@@ -351,22 +462,24 @@ def test_one_value_only() -> None:
     ]  # fmt: skip
     assert binner.columns_[2].lower == -math.inf
     with pytest.warns(UserWarning, match="fewer than two distinct") as caught:
-        steps = Binner(encoding="cumulative", missing="bin").fit(X)
+        steps = Binner(encoding="cumulative", missing="bin", useless="keep").fit(X)
     assert "'one' has fewer than two distinct values and is left out" in str(caught[0].message)
     assert list(steps.get_feature_names_out()) == ["a >= 2", "none missing"]
     with pytest.raises(DataError, match="every feature has one value only"):
-        Binner(encoding="cumulative").fit(X[["one"]])
+        Binner(encoding="cumulative", useless="keep").fit(X[["one"]])
+    with pytest.raises(DataError, match=r"every feature has one value only.*'one' \(one value\)"):
+        Binner().fit(X[["one"]])
 
 
 def test_rows_of_weight_zero_do_not_count() -> None:
     X = pd.DataFrame({"a": [1, 2, 3, 4], "s": ["u", "v", "u", "w"]})
-    weighted = Binner().fit(X, sample_weight=[1, 1, 1, 0])
-    assert weighted.columns_ == Binner().fit(X[:3]).columns_
+    weighted = Binner(encoding="onehot").fit(X, sample_weight=[1, 1, 1, 0])
+    assert weighted.columns_ == Binner(encoding="onehot").fit(X[:3]).columns_
 
 
 def test_fit_design() -> None:
     y = ["no", "yes", "yes", "no", "yes"]
-    design = Binner(thresholds=CUTS).fit_design(
+    design = Binner(thresholds=CUTS, encoding="onehot", useless="keep").fit_design(
         AGES.assign(one=1), y, sample_weight=[1, 2, 1, 1, 1], class_weight="balanced", positive="no"
     )
     assert design.shape == (5, 6)
@@ -382,7 +495,7 @@ def test_bins_are_placed_anew_in_every_fold() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.normal(size=90), "s": rng.choice(["u", "v"], 90)})
     y = (X["x"] + (X["s"] == "u") > 0.4).to_numpy()
-    pipe = make_pipeline(Binner(8), LogisticRegression())
+    pipe = make_pipeline(Binner(8, encoding="onehot"), LogisticRegression())
     assert cross_val_score(pipe, X, y, cv=3).mean() > 0.8
     assert pipe.fit(X, y)[:-1].get_feature_names_out()[0].startswith("x < ")
 
@@ -390,7 +503,7 @@ def test_bins_are_placed_anew_in_every_fold() -> None:
 @pytest.mark.data
 def test_breastcancer_by_values(uci: Any) -> None:
     X, y = uci("breastcancer")
-    design = Binner(10, max_distinct=10).fit_design(X, y)
+    design = Binner(10, max_distinct=10, encoding="onehot").fit_design(X, y)
     distinct = [X[name].nunique() for name in X.columns]
     assert [len(block) for block in design.blocks] == distinct
     assert max(distinct) == 10

@@ -147,7 +147,7 @@ def test_identifiers_are_noticed() -> None:
 
 def test_given_columns() -> None:
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
-    binner = Binner().fit(X)
+    binner = Binner(encoding="onehot").fit(X)
     for values in (binner.transform(X), np.asarray(binner.transform(X))):
         design = make_design(values, [0, 1, 1], columns=binner.columns_, blocks=binner.blocks_)
         assert design.columns == binner.columns_

@@ -88,6 +88,11 @@ EXCEPTIONS = {
     ("max_work", "search.proximal_start"): "likewise",
     ("max_work", "rounding.Request"): "likewise",
     ("n_bins", "data.BinnedDesign"): "an answer's own",
+    ("binner", "estimators.Penalised*"): "real coefficients need no cuts",
+    ("binner", "estimators.Eye*"): "likewise",
+    ("binner", "estimators.Facets[CR]*"): "likewise",
+    ("unseen", "data.Binner"): "a category that no training row has scores nothing",
+    ("unseen", "data.Binner.*"): "likewise",
     ("n_bins", "estimators.Binarsity*"): "its penalty merges bins, a card's does not",
     ("n_jobs", "estimators.OneStandardErrorCV"): "None: joblib's context decides",
     ("n_lams", "search.proximal_start"): "a start must be quick",
@@ -95,7 +100,6 @@ EXCEPTIONS = {
     ("reference", "study.bound_curves"): "another reference: known objectives",
     ("unseen", "scorecard.Scorecard.to_sql"): "SQL answers NULL, it cannot refuse",
     ("warm_start", "fit_card"): "whether, not which",
-    ("formulation", "command pool"): "pools are of risk scores first",
     ("formulations", "command *"): "a text with commas",
     ("roundings", "command *"): "a text with commas",
 }
@@ -137,6 +141,8 @@ def defaults() -> dict[str, dict[str, Any]]:
         for parameter in inspect.signature(function).parameters.values():
             default = parameter.default
             unsaid = default is None and door.startswith("command ")
+            if isinstance(default, str):
+                default = default.replace("-", "_")  # as the command line spells names
             if default is not parameter.empty and not unsaid:
                 found[SPELT.get(parameter.name, parameter.name)][door] = default
     return found
@@ -182,7 +188,7 @@ def test_terms_are_few_by_every_door_for_a_person(name: str) -> None:
     assert with_few_terms(name, {}) == ({"max_terms": MAX_TERMS} if takes else {})
     assert with_few_terms(name, {"max_terms": None}) == {"max_terms": None}
     X, y = [[0, 1], [1, 1], [1, 0], [0, 0]], [0, 1, 1, 0]
-    binner = Binner(2) if name == "fused_lasso" else None
+    binner = Binner(2, encoding="onehot") if name == "fused_lasso" else None
     model = FormulationClassifier(formulation=name, binner=binner).fit(X, y)
     (program,) = compare(X, y, formulations=[name], binner=binner, cv=None).programs.values()
     for each in (model.program_, program):

@@ -152,7 +152,9 @@ def test_processes_change_nothing(planted: Any) -> None:
 
 
 def test_inside_a_cross_validation(planted: Any) -> None:
-    search = OneStandardErrorCV(HingeClassifier(binner=Binner()), grid={"max_terms": (1, 2)}, cv=2)
+    search = OneStandardErrorCV(
+        HingeClassifier(binner=Binner(encoding="onehot")), grid={"max_terms": (1, 2)}, cv=2
+    )
     chain = make_pipeline(MinMaxScaler(), search)
     scores = cross_validate(chain, *planted, cv=2, scoring="roc_auc", error_score="raise")
     assert (scores["test_score"] > 0.5).all()

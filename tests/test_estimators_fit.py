@@ -44,7 +44,8 @@ from milpscore.formulations import FORMULATIONS
 from milpscore.scorecard import certified_card
 from milpscore.solvers import solve
 
-ALL = [ESTIMATORS[name]() for name in sorted(ESTIMATORS)]
+RAW = {name: {} if name == "fused_lasso" else {"binner": None} for name in ESTIMATORS}
+ALL = [ESTIMATORS[name](**RAW[name]) for name in sorted(ESTIMATORS)]
 EXACT = {"slim", "hinge", "facets_hinge", "fused_lasso", "risk_score"}
 OWN = {"risk_score": {"heuristic"}}
 SHARED = {"binner", "solver", "time_limit", "threads", "random_state", "verbose"}
@@ -112,9 +113,7 @@ def test_fit_answers_as_the_program_does(estimator: CardClassifier, planted: Any
     if estimator.formulation not in EXACT:
         assert model.result_.dual_bound <= model.result_.objective + 1e-9
         return
-    binner = Binner(n_bins=None) if estimator.binner is None else estimator.binner
-    if estimator.formulation == "fused_lasso":
-        binner = Binner()
+    binner = Binner(encoding="onehot") if estimator.binner == "auto" else Binner.raw()
     result = solve(FORMULATIONS[estimator.formulation](binner.fit_design(*planted)))
     if estimator.formulation == "risk_score":  # without a proof the start can be the better card
         assert model.result_.objective <= result.objective + 1e-9
@@ -167,7 +166,7 @@ def test_no_time_gives_the_empty_card(planted: Any) -> None:
 def test_a_gap_is_warned_of_with_its_size_and_what_to_do() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 4, (80, 9)), rng.integers(0, 2, 80)
-    model = HingeClassifier(node_limit=1, max_terms=None)
+    model = HingeClassifier(node_limit=1, max_terms=None, binner=None)
     with pytest.warns(ConvergenceWarning) as seen:
         model.fit(X, y)
     (only,) = seen
@@ -275,7 +274,10 @@ def mixed_table() -> tuple[pd.DataFrame, pd.Series[Any]]:
 
 def test_names_out_of_a_table_with_text() -> None:
     X, y = mixed_table()
-    model = SlimClassifier(binner=Binner(thresholds={"Age": [50]}), l0_penalty=0.001).fit(X, y)
+    model = SlimClassifier(
+        binner=Binner(thresholds={"Age": [50]}, encoding="onehot", unseen="error"),
+        l0_penalty=0.001,
+    ).fit(X, y)
     names = ["Age < 50", "Age >= 50", "Smoker = no", "Smoker = yes"]
     assert model.get_feature_names_out().tolist() == names
     assert model.feature_names_in_.tolist() == ["Age", "Smoker"]
@@ -284,13 +286,13 @@ def test_names_out_of_a_table_with_text() -> None:
     unseen = X.assign(Smoker="sometimes")
     with pytest.raises(DataError, match="unseen in fitting"):
         model.predict(unseen)
-    lenient = SlimClassifier(binner=Binner(unseen="zero")).fit(X, y)
+    lenient = SlimClassifier(binner=Binner(unseen="zero", encoding="onehot")).fit(X, y)
     assert lenient.predict(unseen).shape == (len(y),)
 
 
 def test_names_out_of_an_array(planted: Any) -> None:
     X, y = planted
-    model = HingeClassifier().fit(X.to_numpy(), y)
+    model = HingeClassifier(binner=None).fit(X.to_numpy(), y)
     assert not hasattr(model, "feature_names_in_")
     assert model.get_feature_names_out().tolist() == ["x0", "x1", "x2", "x3"]
     assert model.get_feature_names_out(["a", "b", "c", "d"]).tolist() == ["a", "b", "c", "d"]
@@ -311,8 +313,8 @@ def test_missing_values_get_a_bin_where_asked() -> None:
     X, y = mixed_table()
     X = X.assign(Age=X["Age"].where(X["Age"] != 20))
     with pytest.raises(DataError, match="missing values"):
-        SlimClassifier().fit(X, y)
-    model = SlimClassifier(binner=Binner(missing="bin")).fit(X, y)
+        SlimClassifier(binner=None).fit(X, y)
+    model = SlimClassifier(binner=Binner(missing="bin", encoding="onehot")).fit(X, y)
     assert model.score(X, y) == 1
 
 
@@ -320,7 +322,7 @@ def test_bins_are_found_anew_in_every_fold() -> None:
     rng = np.random.default_rng(2)
     X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
     y = (X["a"] > 0).astype(int)
-    binner = Binner(n_bins=3)
+    binner = Binner(n_bins=3, encoding="onehot")
     found = cross_validate(FusedLassoClassifier(binner=binner), X, y, cv=3, return_estimator=True)
     cuts = {tuple(c.lower for c in model.binner_.columns_) for model in found["estimator"]}
     assert len(cuts) == 3
@@ -330,7 +332,7 @@ def test_bins_are_found_anew_in_every_fold() -> None:
 
 def test_binner_parameters_are_searched(planted: Any) -> None:
     search = GridSearchCV(
-        FusedLassoClassifier(binner=Binner(max_distinct=0)),
+        FusedLassoClassifier(binner=Binner(max_distinct=0, encoding="onehot")),
         {"binner__n_bins": [2, 3], "lam": [0.01, 0.1]},
         cv=2,
     ).fit(*planted)
@@ -339,7 +341,7 @@ def test_binner_parameters_are_searched(planted: Any) -> None:
 
 
 def test_a_binner_must_be_one(planted: Any) -> None:
-    with pytest.raises(OptionError, match="binner must be a"):
+    with pytest.raises(OptionError, match=r"binner must be .auto., a"):
         SlimClassifier(binner=StandardScaler()).fit(*planted)  # type: ignore[arg-type]
     with pytest.raises(FormulationError, match="one-hot bins"):
         FusedLassoClassifier(binner=Binner(encoding="cumulative")).fit(*planted)
@@ -349,9 +351,15 @@ def test_odd_columns_are_named_without_a_warning(planted: Any) -> None:
     X, y = planted
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = SlimClassifier().fit(X.assign(same=1, copy=X.iloc[:, 0]), y)
+        odd = X.assign(same=1, copy=X.iloc[:, 0])
+        model = SlimClassifier(binner=None).fit(odd, y)
+        short = SlimClassifier().fit(odd, y)
     assert "constant" in model.warnings_[0]
     assert "duplicate" in model.warnings_[1]
+    first = X.columns[0]
+    assert short.warnings_ == (
+        f"left out, of no use to a card: 'same' (one value), 'copy' (as {first!r}).",
+    )
 
 
 # ------------------------------------------------------------------ in company
@@ -400,7 +408,7 @@ def test_in_a_pipeline_and_a_search(estimator: CardClassifier, planted: Any) -> 
 
 def test_the_scorecard_tells_what_is_proved(planted: Any) -> None:
     X, y = planted
-    model = SlimClassifier(max_terms=2).fit(X, y)
+    model = SlimClassifier(max_terms=2, binner=None).fit(X, y)
     text = model.scorecard_.to_text()
     assert "Claim: optimal" in text
     assert f"{model.scorecard_.certificate['errors']} of {len(y)} rows" in text

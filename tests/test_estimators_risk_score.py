@@ -47,6 +47,9 @@ def patients(n: int = 200, seed: int = 0) -> tuple[pd.DataFrame, Any]:
     return X, (rng.random(n) < chance).to_numpy().astype(int)
 
 
+RAW: dict[str, Any] = {"binner": None, "heuristic": True}
+
+
 @pytest.fixture(scope="module")
 def data() -> tuple[pd.DataFrame, Any]:
     return patients()
@@ -54,7 +57,7 @@ def data() -> tuple[pd.DataFrame, Any]:
 
 @pytest.fixture(scope="module")
 def model(data: Any) -> RiskScoreClassifier:
-    return RiskScoreClassifier(max_terms=2, time_limit=5).fit(*data)
+    return RiskScoreClassifier(binner=None, max_terms=2, time_limit=5).fit(*data)
 
 
 # ------------------------------------------------------------------ what is optimised
@@ -74,7 +77,7 @@ def test_the_loss_is_scikit_learns_log_loss(data: Any, model: Any) -> None:
 @pytest.mark.parametrize("scale", [0.5, 3.0])
 def test_the_scale_divides_the_total(data: Any, scale: float) -> None:
     X, y = data
-    found = RiskScoreClassifier(scale=scale, heuristic=True, time_limit=2).fit(X, y)
+    found = RiskScoreClassifier(binner=None, scale=scale, heuristic=True, time_limit=2).fit(X, y)
     totals = X.to_numpy() @ found.coef_[0] + found.intercept_[0]
     np.testing.assert_allclose(found.predict_proba(X)[:, 1], 1 / (1 + np.exp(-totals / scale)))
     assert found.result_.loss == pytest.approx(log_loss(y, found.predict_proba(X)), abs=1e-12)
@@ -83,7 +86,7 @@ def test_the_scale_divides_the_total(data: Any, scale: float) -> None:
 def test_a_finer_scale_of_points_fits_closer(data: Any) -> None:
     losses = [
         RiskScoreClassifier(
-            scale=scale, heuristic=True, intercept="real", coef_min=-20, coef_max=20
+            binner=None, scale=scale, heuristic=True, intercept="real", coef_min=-20, coef_max=20
         )
         .fit(*data)
         .result_.loss
@@ -98,9 +101,9 @@ def test_a_finer_scale_of_points_fits_closer(data: Any) -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_known_optima_are_found(name: str, uci: Any) -> None:
     X, y = uci(name)
-    found = RiskScoreClassifier(max_terms=5, heuristic=True).fit(X, y)
+    found = RiskScoreClassifier(binner=None, max_terms=5, heuristic=True).fit(X, y)
     assert found.result_.objective == pytest.approx(KNOWN[name], abs=1e-8)
-    proved = RiskScoreClassifier(max_terms=5, time_limit=2).fit(X, y)
+    proved = RiskScoreClassifier(binner=None, max_terms=5, time_limit=2).fit(X, y)
     assert proved.result_.objective <= KNOWN[name] + 1e-8
     assert proved.result_.dual_bound <= KNOWN[name] + 1e-8
 
@@ -109,7 +112,7 @@ def test_weights_count_rows_and_classes(data: Any) -> None:
     X, y = data
     weight = np.random.default_rng(1).integers(0, 3, len(y))
     rows = np.repeat(np.arange(len(y)), weight)
-    fast = RiskScoreClassifier(heuristic=True)
+    fast = RiskScoreClassifier(binner=None, heuristic=True)
     weighted = clone(fast).fit(X, y, sample_weight=weight)
     repeated = clone(fast).fit(X.iloc[rows], y[rows])
     assert weighted.result_.objective == pytest.approx(repeated.result_.objective, abs=1e-12)
@@ -125,15 +128,19 @@ def test_weights_count_rows_and_classes(data: Any) -> None:
 
 
 def test_penalties_reach_the_program(data: Any) -> None:
-    plain = RiskScoreClassifier(heuristic=True).fit(*data)
+    plain = RiskScoreClassifier(**RAW).fit(*data)
     for penalty in ("l1", "l2", "facets"):
-        small = RiskScoreClassifier(heuristic=True, penalty=penalty, lam=0.2).fit(*data)
+        small = RiskScoreClassifier(binner=None, heuristic=True, penalty=penalty, lam=0.2).fit(
+            *data
+        )
         assert np.abs(small.coef_).sum() < np.abs(plain.coef_).sum()
         w = np.abs(small.coef_).astype(float)
         size = {"l1": w, "l2": w**2 / 2, "facets": (w**2 + w) / 2}[penalty].sum()
         expected = 0.2 * size + 1e-6 * np.count_nonzero(w)
         assert small.result_.penalty == pytest.approx(expected, abs=1e-12)
-    known = RiskScoreClassifier(heuristic=True, penalty="eye", lam=0.05, expert=["x1"]).fit(*data)
+    known = RiskScoreClassifier(
+        binner=None, heuristic=True, penalty="eye", lam=0.05, expert=["x1"]
+    ).fit(*data)
     assert known.result_.verified
 
 
@@ -142,7 +149,7 @@ def test_penalties_reach_the_program(data: Any) -> None:
 
 def test_the_heuristic_claims_no_more_than_it_knows(data: Any) -> None:
     X, y = data
-    found = RiskScoreClassifier(max_terms=2, heuristic=True).fit(X, y)
+    found = RiskScoreClassifier(binner=None, max_terms=2, heuristic=True).fit(X, y)
     result = found.result_
     assert (str(result.claim), str(result.termination)) == ("feasible", "heuristic")
     assert result.dual_bound == -np.inf
@@ -150,7 +157,7 @@ def test_the_heuristic_claims_no_more_than_it_knows(data: Any) -> None:
     assert "nothing is proved about better cards" in str(found.scorecard_)
     program = risk_score(X, y, max_terms=2)
     assert check(program, result.card).objective == result.objective
-    again = RiskScoreClassifier(max_terms=2, heuristic=True).fit(X, y)
+    again = RiskScoreClassifier(binner=None, max_terms=2, heuristic=True).fit(X, y)
     assert again.scorecard_.card == found.scorecard_.card
 
 
@@ -185,9 +192,9 @@ def test_probabilities_agree_with_every_other_answer(data: Any, model: Any) -> N
 
 def test_only_likelihoods_have_probabilities(data: Any) -> None:
     for loss in ("logistic", "probit"):
-        assert hasattr(RiskScoreClassifier(loss=loss), "predict_proba")
+        assert hasattr(RiskScoreClassifier(binner=None, loss=loss), "predict_proba")
     for loss in ("squared", "squared_hinge", "poisson"):
-        found = RiskScoreClassifier(loss=loss, heuristic=True, time_limit=1)
+        found = RiskScoreClassifier(binner=None, loss=loss, heuristic=True, time_limit=1)
         assert not hasattr(found, "predict_proba")
         assert not hasattr(OneStandardErrorCV(found), "predict_proba")
         found.fit(*data)
@@ -200,14 +207,16 @@ def test_only_likelihoods_have_probabilities(data: Any) -> None:
 
 def test_probit_risks_fit_the_probit_loss(data: Any) -> None:
     X, y = data
-    found = RiskScoreClassifier(loss="probit", heuristic=True, scale=2.0).fit(X, y)
+    found = RiskScoreClassifier(binner=None, loss="probit", heuristic=True, scale=2.0).fit(X, y)
     assert found.result_.loss == pytest.approx(log_loss(y, found.predict_proba(X)), abs=1e-12)
 
 
 def test_text_labels_and_bins(data: Any) -> None:
     X, y = data
     labels = np.where(y == 1, "ill", "healthy")
-    found = RiskScoreClassifier(binner=Binner(3), heuristic=True, max_terms=3).fit(X, labels)
+    found = RiskScoreClassifier(
+        binner=Binner(3, encoding="onehot"), heuristic=True, max_terms=3
+    ).fit(X, labels)
     assert found.classes_.tolist() == ["healthy", "ill"]
     assert found.predict_proba(X)[labels == "ill", 1].mean() > 0.6
     assert "Risk: the probability of ill" in str(found.scorecard_)
@@ -235,7 +244,7 @@ def test_the_table_is_the_grouped_training_data(data: Any, model: Any) -> None:
 
 def test_a_real_intercept_calibrates_in_the_large(data: Any) -> None:
     X, y = data
-    found = RiskScoreClassifier(intercept="real", heuristic=True).fit(X, y)
+    found = RiskScoreClassifier(binner=None, intercept="real", heuristic=True).fit(X, y)
     assert found.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=1e-8)
 
 
@@ -256,11 +265,13 @@ def test_held_out_rows_have_a_table_too(model: Any) -> None:
 def test_cross_validation_chooses_by_the_log_likelihood(data: Any) -> None:
     X, y = data
     search = OneStandardErrorCV(
-        RiskScoreClassifier(heuristic=True, time_limit=1), grid={"max_terms": (0, 1, 2)}, cv=3
+        RiskScoreClassifier(binner=None, heuristic=True, time_limit=1),
+        grid={"max_terms": (0, 1, 2)},
+        cv=3,
     ).fit(X, y)
     assert search.best_params_["max_terms"] in (1, 2)
     by_hand = cross_val_score(
-        RiskScoreClassifier(heuristic=True, time_limit=1, max_terms=2), X, y,
+        RiskScoreClassifier(binner=None, heuristic=True, time_limit=1, max_terms=2), X, y,
         cv=search._folds(), scoring="neg_log_loss",
     )  # fmt: skip
     assert search.cv_results_["mean_test_score"][2] == pytest.approx(by_hand.mean())
@@ -271,9 +282,9 @@ def test_cross_validation_chooses_by_the_log_likelihood(data: Any) -> None:
 def test_registry_and_refusals(data: Any) -> None:
     assert ESTIMATORS["risk-score"] is RiskScoreClassifier
     with pytest.raises(FormulationError, match="two classes"):
-        RiskScoreClassifier(loss="multinomial").fit(*data)
+        RiskScoreClassifier(binner=None, loss="multinomial").fit(*data)
     with pytest.raises(FormulationError, match="needs a penalty"):
-        RiskScoreClassifier(lam=0.1).fit(*data)
+        RiskScoreClassifier(binner=None, lam=0.1).fit(*data)
 
 
 # ------------------------------------------------------------------ command line, comparison

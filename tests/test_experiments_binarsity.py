@@ -113,7 +113,7 @@ def test_group_lasso_refuses_blocks_and_weights_that_do_not_fit() -> None:
 
 def test_without_the_constraint_total_variation_has_the_same_answers() -> None:
     X, y, _ = make_additive_steps(400, 2, random_state=2)
-    design = binned(Binner(10).fit(X), X)
+    design = binned(Binner(10, encoding="onehot").fit(X), X)
     one = fit_proximal(design, y, penalty=maker("binarsity", design)(0.3), tol=1e-9)
     other = fit_proximal(design, y, penalty=maker("tv", design)(0.3), tol=1e-9)
     assert isinstance(maker("binarsity", design)(1.0), Binarsity)
@@ -128,7 +128,7 @@ def test_without_the_constraint_total_variation_has_the_same_answers() -> None:
 
 def test_the_chosen_model_has_the_least_validation_loss() -> None:
     X, y, _ = make_additive_steps(600, 2, random_state=4)
-    binner, labels = Binner(10).fit(X[:300]), y.to_numpy()
+    binner, labels = Binner(10, encoding="onehot").fit(X[:300]), y.to_numpy()
     train, other = ((binned(binner, X[p]), labels[p]) for p in (slice(300), slice(300, 600)))
     for method in METHODS:
         found = choose(method, train, other, SHORT)

@@ -92,7 +92,7 @@ def cohort() -> tuple[pd.DataFrame, Any]:
 
 
 def test_a_feature_alone_is_the_program_restricted_to_it(cohort: tuple[pd.DataFrame, Any]) -> None:
-    design = Binner(3).fit_design(*cohort)
+    design = Binner(3, encoding="onehot").fit_design(*cohort)
     options = FusedLassoOptions(most_points=4)
     found = learn("by_feature", design, options)
     assert found.proved
@@ -118,7 +118,7 @@ def test_a_feature_alone_is_the_program_restricted_to_it(cohort: tuple[pd.DataFr
 
 def test_alone_a_feature_has_two_levels_of_points(cohort: tuple[pd.DataFrame, Any]) -> None:
     """The hinge loss of a bin has its kinks at -1 and 1 only, and so has an optimum."""
-    design = Binner(6).fit_design(*cohort)
+    design = Binner(6, encoding="onehot").fit_design(*cohort)
     points = learn("by_feature", design, FusedLassoOptions(lam=0.001)).card.coefficients
     for block in design.blocks:
         assert set(points[list(block)]) <= {0, 2}
@@ -126,7 +126,7 @@ def test_alone_a_feature_has_two_levels_of_points(cohort: tuple[pd.DataFrame, An
 
 def test_neighbours_with_equal_points_are_one_bin() -> None:
     X = pd.DataFrame({"n": [1, 2, 3, 4] * 5, "c": ["a", "b", "c", "d"] * 5})
-    design = Binner().fit_design(X, [0, 0, 1, 1] * 5)
+    design = Binner(encoding="onehot").fit_design(X, [0, 0, 1, 1] * 5)
     points = (0, 0, 2, 2, 1, 1, 1, 0)
     made = Scorecard(design.columns, points, threshold=Fraction(2), blocks=design.blocks)
     assert conditions(made) == [

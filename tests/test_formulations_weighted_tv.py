@@ -186,7 +186,7 @@ def test_the_estimator_takes_the_data_s_weights() -> None:
     X = pd.DataFrame(rng.integers(0, 4, size=(60, 2)), columns=["a", "b"])
     y = (X["a"] + rng.normal(size=60) > 1.5).astype(int)
     model = FusedLassoClassifier(lam=0.1, weights="data").fit(X, y)
-    program = fused_lasso(Binner().fit_design(X, y), lam=0.1, weights="data")
+    program = fused_lasso(Binner(encoding="onehot").fit_design(X, y), lam=0.1, weights="data")
     assert model.result_.objective == pytest.approx(solve(program).objective, abs=1e-9)
     plain = FusedLassoClassifier(lam=0.1).fit(X, y)
     assert model.result_.objective < plain.result_.objective  # the data's weights are below 1

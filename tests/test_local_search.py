@@ -159,7 +159,7 @@ def test_with_best_intercepts_no_single_change_helps(seed: int, search: Any) -> 
 def test_a_penalty_of_the_whole_vector_and_blocks_are_searched_too() -> None:
     rng = np.random.default_rng(3)
     table, y = rng.integers(0, 4, (40, 2)).astype(float), rng.integers(0, 2, 40)
-    design = Binner().fit_design(table, y)
+    design = Binner(encoding="onehot").fit_design(table, y)
     for statement in (
         fused_lasso(design, lam=0.01, coef_min=-1, coef_max=1).statement,
         facets_hinge(design, lam=0.01, coef_min=-1, coef_max=1).statement,

@@ -35,7 +35,12 @@ def closed() -> Iterator[None]:
 def answer() -> Comparison:
     X, y, _ = make_planted_score(60, 5, n_terms=2, random_state=1)
     return milpscore.compare(
-        X, y, binner=Binner(3), formulations=["slim", "fused_lasso"], cv=None, time_limit=4
+        X,
+        y,
+        binner=Binner(3, encoding="onehot"),
+        formulations=["slim", "fused_lasso"],
+        cv=None,
+        time_limit=4,
     )
 
 

@@ -37,7 +37,7 @@ def planted(n: int = 120, p: int = 6, seed: int = 0) -> Any:
 
 
 def program(name: str, seed: int = 0, **changes: Any) -> Any:
-    design = Binner(3).fit_design(*planted(seed=seed))
+    design = Binner(3, encoding="onehot").fit_design(*planted(seed=seed))
     return formulations.FORMULATIONS[name](design, **(ARGUMENTS[name] | changes))
 
 
@@ -133,7 +133,14 @@ def test_wrong_options_are_refused() -> None:
 def test_the_proximal_row_comes_last_and_bounds_nothing() -> None:
     X, y = planted(80, 4)
     answer = milpscore.compare(
-        X, y, binner=Binner(3), proximal=True, max_terms=2, time_limit=6, cv=2, n_draws=20
+        X,
+        y,
+        binner=Binner(3, encoding="onehot"),
+        proximal=True,
+        max_terms=2,
+        time_limit=6,
+        cv=2,
+        n_draws=20,
     )
     table = answer.table
     assert list(table.columns) == [*COLUMNS, *PROXIMAL_COLUMNS]

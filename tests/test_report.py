@@ -434,7 +434,7 @@ class TestPage:
         assert not Page(report(empty, design)).problems
         X = pd.DataFrame({"age": np.r_[np.arange(39.0), np.nan], "kind": list("ab") * 20})
         y = np.r_[np.zeros(20, int), np.ones(20, int)]
-        binned = Binner(4, missing="bin").fit_design(X, y)
+        binned = Binner(4, missing="bin", encoding="onehot").fit_design(X, y)
         program, result = fit_card(binned, "slim", **QUICK, max_terms=3)
         card = certified_card(binned, result)
         page = Page(report(card, X, y, statement=program.statement))

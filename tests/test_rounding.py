@@ -325,7 +325,7 @@ def test_combine_finds_the_best_separator() -> None:
     table = rng.integers(0, 4, (60, 3)).astype(float)
     y = (table.sum(axis=1) + rng.normal(size=60) > 4.5).astype(int)
     weight = rng.integers(1, 3, 60)
-    design = Binner().fit_design(table, y, sample_weight=weight)
+    design = Binner(encoding="onehot").fit_design(table, y, sample_weight=weight)
     cards = {f: solve(p, time_limit=5).card for f, p in fused_lasso_by_feature(design).items()}
     assert len(cards) == 3
     card = rounding.combine(design, cards)  # type: ignore[arg-type]
@@ -340,7 +340,7 @@ def test_combine_finds_the_best_separator() -> None:
 
 def test_combine_refuses_cards_of_other_features() -> None:
     table = np.array([[0.0, 1], [1, 0], [0, 0], [1, 1]])
-    design = Binner().fit_design(table, [0, 1, 0, 1])
+    design = Binner(encoding="onehot").fit_design(table, [0, 1, 0, 1])
     first, second = design.columns[0].feature, design.columns[2].feature
     good = Card(np.array([0, 2, 0, 0]), Fraction(-1))
     assert rounding.combine(design, {first: good}).coefficients.tolist() == [0, 2, 0, 0]
@@ -356,7 +356,7 @@ def test_rounding_works_on_bins() -> None:
     from sklearn.datasets import load_breast_cancer
 
     table, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    design = Binner(4).fit_design(table.iloc[:, :6], y)
+    design = Binner(4, encoding="onehot").fit_design(table.iloc[:, :6], y)
     result = rounding.round_program(fused_lasso(design, lam=0.01))
     assert result.claim is Claim.GAP
     assert result.gap < 0.05

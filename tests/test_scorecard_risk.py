@@ -54,7 +54,7 @@ def fitted() -> tuple[pd.DataFrame, Any, Scorecard]:
     rng = np.random.default_rng(2)
     X = pd.DataFrame({"age": rng.integers(20, 80, 300), "bmi": rng.integers(18, 40, 300)})
     y = np.where(rng.random(300) < sigmoid((X["age"] - 50) / 15 + (X["bmi"] - 29) / 5), 1, 0)
-    made = Binner(4).fit_design(X, y)
+    made = Binner(4, encoding="onehot").fit_design(X, y)
     program, result = fit_card(
         made, "risk_score", max_terms=4, heuristic=True, scale=2.0, time_limit=5
     )
@@ -388,7 +388,7 @@ def test_tables_that_do_not_fit_are_refused() -> None:
 def test_a_table_with_text_and_missing_values_has_its_range() -> None:
     frame = pd.DataFrame({"sex": ["m", "f", "f", "m"] * 5, "age": [30.0, None, 50.0, 60.0] * 5})
     y = [0, 1, 1, 0] * 5
-    made = Binner(2, missing="bin").fit_design(frame, y)
+    made = Binner(2, missing="bin", encoding="onehot").fit_design(frame, y)
     program, result = fit_card(made, "risk_score", heuristic=True, coef_max=2, coef_min=-2)
     card = certified_card(made, result, statement=program.statement)
     assert set(card.score(frame)) <= set(attainable_totals(card) or ())

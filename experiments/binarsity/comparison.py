@@ -132,7 +132,7 @@ def _compared(parts: tuple[Part, ...], n_bins: int, options: PathOptions) -> Res
     with warnings.catch_warnings():
         # a feature with one value in the training rows is left out, or a bin that is always 1
         warnings.filterwarnings("ignore", "feature .* has fewer than two distinct values")
-        binner = Binner(n_bins).fit(parts[0][0])
+        binner = Binner(n_bins, encoding="onehot").fit(parts[0][0])
     train, validation, test = ((binned(binner, X), y) for X, y in parts)
     methods = {}
     for method in METHODS:

@@ -121,7 +121,7 @@ class BinarsityToys(Experiment, frozen=True, kw_only=True):
         table, labels, truth = make_additive_steps(
             rows, _FEATURES, n_jumps=self.n_jumps, random_state=seed
         )
-        binner = Binner(self.n_bins, max_distinct=0).fit(table[:n])
+        binner = Binner(self.n_bins, max_distinct=0, encoding="onehot").fit(table[:n])
         parts = (slice(0, n), slice(n, 2 * n), slice(2 * n, rows))
         train, validation, test = ((binned(binner, table[p]), labels[p].to_numpy()) for p in parts)
         blocks = train[0].blocks

@@ -143,10 +143,12 @@ def every_learner(asked: FacetsTable1, random_state: int) -> dict[str, Any]:
     def scaled(learner: Any) -> Pipeline:
         return Pipeline([("scale", StandardScaler()), ("model", learner)])
 
-    limits = {"time_limit": asked.time_limit, "random_state": random_state}
+    limits = {"time_limit": asked.time_limit, "random_state": random_state, "binner": None}
     own: dict[str, Any] = {"inner": asked.inner, "grid": asked.grid, "random_state": random_state}
     return {
-        "convex_rounding": ConvexRoundingClassifier(random_state=random_state, time_limit=60.0),
+        "convex_rounding": ConvexRoundingClassifier(
+            binner=None, random_state=random_state, time_limit=60.0
+        ),
         "golovin": Golovin(random_state),
         "slim": searched(SlimClassifier(**limits), max_terms=TERMS),
         "risk_score": searched(RiskScoreClassifier(heuristic=True, **limits), max_terms=TERMS),

@@ -20,7 +20,7 @@ from experiments.sets import BUNDLED, OfSets, read_joined
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner
-from milpscore.data.designs import binned_design, folds_of, stratified_splits
+from milpscore.data.binning import binned_design, folds_of, stratified_splits
 from milpscore.metrics import accuracy, auc
 from milpscore.scorecard import Scorecard
 
@@ -81,7 +81,7 @@ class ScoreLearning(OfSets, frozen=True, kw_only=True):
         with warnings.catch_warnings():
             # a feature with one value in these rows gets no points, or one bin
             warnings.filterwarnings("ignore", "feature .* has fewer than two distinct values")
-            binner = Binner(self.n_bins)
+            binner = Binner(self.n_bins, encoding="onehot")
             design = binned_design(X, y, binner)
             if fold is None:
                 train, held_out, labels = design, design.X, design.y

@@ -93,7 +93,7 @@ class DiaremRecovery(Experiment, frozen=True, kw_only=True):
         rng = np.random.default_rng([self.random_state, repetition, size])
         X, y, _ = make_diabetes_cohort(size, random_state=rng)
         others, labels, _ = make_diabetes_cohort(size, random_state=rng)
-        binner = Binner(thresholds=GRID)
+        binner = Binner(thresholds=GRID, encoding="onehot")
         design = binner.fit_design(X, y)
         fresh = self._fresh(repetition)
         learnt = {method: learn(method, design, self.options) for method in SCORE_METHODS}

@@ -212,8 +212,10 @@ def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
 
 def _column(entry: Mapping[str, Any]) -> Column:
     """A column as :func:`plain_columns` wrote it."""
-    column = Column(**{**entry, **{end: float(entry[end]) for end in ("lower", "upper")}})
-    texts = [column.name, column.feature, *([] if column.category is None else [column.category])]
+    ends = {end: float(entry[end]) for end in ("lower", "upper")}
+    column = Column(**{**entry, **ends, "others": tuple(entry["others"])})
+    texts = [column.name, column.feature, *column.others]
+    texts += [] if column.category is None else [column.category]
     if not all(isinstance(text, str) for text in texts) or column.kind not in get_args(ColumnKind):
         raise ValueError(f"{column.name!r} has a name, feature, category or kind that is none")
     return column

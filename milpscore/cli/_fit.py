@@ -72,15 +72,15 @@ def fit_command(
 ) -> None:
     """Learn a card from a CSV file, and certify it.
 
-    Numeric columns are used as they are unless --bins or --thresholds asks
-    for binarisation; text becomes one column a value. Ctrl-C stops the
-    solve and keeps the best card and bound so far.
+    Numeric columns are cut at rounded numbers, text becomes one column a
+    value; what is of no use to a card is left out, and named. Ctrl-C stops
+    the solve and keeps the best card and bound so far.
     """
     from milpscore.scorecard import certified_card
 
     arguments = card.arguments(limits)
     require_folder(out, certificate)
-    design = data.design()
+    design = data.design(card.name)
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
         program, result = _solved(design, card.name, arguments, solving, heuristic, output)
@@ -200,7 +200,7 @@ def export_command(
     """Write a program as an LP or MPS file; of a smooth loss the tangents are found first."""
     arguments = card.arguments(limits)
     require_folder(model)
-    design = data.design()
+    design = data.design(card.name)
     program = FORMULATIONS[card.name](design, **arguments)
     if relaxed is not None:
         program = program.relaxed() if relaxed else program.exact()

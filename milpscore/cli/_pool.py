@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,6 @@ from milpscore.cli.common import (
 )
 from milpscore.cli.groups import (
     CARD,
-    NAMES,
     NODE_LIMIT,
     OUTPUT,
     PLOT,
@@ -51,19 +49,10 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-@dataclass(frozen=True)
-class PoolCard(CardOptions):
-    """A pool is of risk scores unless another formulation is named."""
-
-    formulation: str = option(
-        CARD, f"One of {', '.join(NAMES)}.", metavar="NAME", default="risk-score"
-    )
-
-
 def pool_command(
     *,
     data: DataOptions,
-    card: PoolCard,
+    card: CardOptions,
     limits: LimitOptions,
     output: OutputOptions,
     epsilon: float | None = option(
@@ -115,7 +104,7 @@ def pool_command(
     _refuse_mixed(pareto, of_pool, certificates)
     require_folder(out)
     require_drawable(plot)
-    design = data.design()
+    design = data.design(card.name)
     tell_warnings(design, output.quiet)
     if pareto and limits.max_terms is None and "max_terms" in settable(card.name):
         arguments["max_terms"] = design.shape[1]

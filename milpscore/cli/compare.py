@@ -355,7 +355,7 @@ def _designs() -> tuple[Design, Design]:
     y = data.target.map(dict(enumerate(data.target_names)))
     return (
         Binner(3, encoding="cumulative").fit_design(X, y, positive="malignant"),
-        Binner(10).fit_design(X, y, positive="malignant"),
+        Binner(10, encoding="onehot").fit_design(X, y, positive="malignant"),
     )
 
 

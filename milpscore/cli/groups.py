@@ -112,8 +112,8 @@ CLASS_WEIGHT = option(DATA, "Let both classes weigh the same in total.")
 
 
 @dataclass(frozen=True)
-class DataOptions:
-    """The table, its labels, and how its columns are binned."""
+class TableOptions:
+    """The table and its labels; columns as they are unless cuts are asked for."""
 
     data: Path = DATA_FILE
     target: str = option(
@@ -126,24 +126,23 @@ class DataOptions:
     )
     bins: int | None = option(
         DATA,
-        "Cut numeric columns into about N bins at quantiles (between all values where there "
-        "are ten or fewer).",
+        "Cut numeric columns into about N bins at quantiles, between all values where there are "
+        "ten or fewer, at numbers of few digits.",
         metavar="N",
         min=2,
     )
     thresholds: Path | None = option(
         DATA,
         'Cut points by column: JSON {"Age": \\[30, 45]}, or CSV with the header '
-        "feature,threshold. Other columns follow --bins, or stay as they are.",
+        "feature,threshold. Other columns are treated as without it.",
         metavar="FILE",
     )
     encoding: Literal["onehot", "cumulative"] | None = option(
         DATA,
-        "Bins as one column each (onehot, the default), or a column 'Age >= 40' for each cut "
-        "(cumulative).",
+        "A column 'Age >= 40' for each cut (cumulative), or one for each bin (onehot).",
     )
-    missing: Literal["error", "bin"] = option(
-        DATA, "Refuse missing values, or give them a column of their own.", default="error"
+    missing: Literal["error", "bin"] | None = option(
+        DATA, "Refuse missing values, or give them a column of their own."
     )
     weights_column: str | None = WEIGHTS_COLUMN
     class_weight: ClassWeight | None = CLASS_WEIGHT
@@ -151,33 +150,19 @@ class DataOptions:
     def __post_init__(self) -> None:
         require_columns(self.data, self.target, self.weights_column)
 
-    def read(self) -> tuple[Any, Any, Any, dict[str, Any]]:
-        """X of shape (n, q), y, an unfitted binner or None, and weights as make_design takes them.
+    def read(self, **default: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+        """X of shape (n, q), y, an unfitted binner or None, and what make_design takes beside."""
+        from milpscore.data import read_table, read_thresholds
 
-        Columns are used as they are unless bins or thresholds are asked for.
-        """
-        from milpscore.data import Binner, read_table, read_thresholds
-
-        if self.encoding is not None and self.bins is None and self.thresholds is None:
-            raise OptionError(
-                "--encoding says how bins become columns: add --bins N or --thresholds FILE"
-            )
         cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
+        binner = self.binner(cuts, **default)
         X, y, *rest = read_table(
             self.data,
             self.target,
             positive=self.positive,
-            missing=self.missing,
+            missing="error" if binner is None else binner.missing,
             weights=self.weights_column,
         )
-        binner = None
-        if self.bins is not None or cuts is not None or self.missing == "bin":
-            binner = Binner(
-                self.bins,
-                thresholds=cuts,
-                encoding=self.encoding or "onehot",
-                missing=self.missing,
-            )
         given = {
             "sample_weight": rest[0] if rest else None,
             "class_weight": self.class_weight,
@@ -185,11 +170,33 @@ class DataOptions:
         }
         return X, y, binner, given
 
-    def design(self) -> Design:
-        """The design of the whole table."""
-        from milpscore.data import make_design
+    def binner(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
+        """An unfitted binner, or None where no column is cut."""
+        from milpscore.data import Binner
 
-        X, y, binner, given = self.read()
+        if self.bins is None and cuts is None:
+            if self.encoding is not None:
+                raise OptionError(
+                    "--encoding says how bins become columns: add --bins N or --thresholds FILE"
+                )
+            if self.missing != "bin":
+                return None
+        return Binner(
+            self.bins,
+            thresholds=cuts,
+            encoding=self.encoding or "onehot",
+            missing=self.missing or "error",
+            useless="keep",
+            unseen="error",
+        )
+
+    def design(self, formulation: str = "") -> Design:
+        """The design of the whole table, its bins as a formulation reads them."""
+        from milpscore.data import make_design
+        from milpscore.formulations.building import encoding_for
+
+        default = encoding_for(FORMULATIONS[formulation]) if formulation else {}
+        X, y, binner, given = self.read(**default)
         if binner is None:
             return make_design(X, y, **given)
         found: Design = binner.fit_design(X, y, **given)
@@ -202,8 +209,38 @@ class DataOptions:
             "target": self.target,
             "weights_column": self.weights_column,
             "class_weight": self.class_weight,
+            "missing": "error" if self.missing == "error" else "bin",
+        }
+
+
+@dataclass(frozen=True)
+class DataOptions(TableOptions):
+    """The table, its labels, and how its columns become those of a card."""
+
+    raw: bool = option(
+        DATA,
+        "Columns as they are: numbers by the unit, a column for each category, nothing left out. "
+        "Otherwise numbers are cut into 10 bins (5 where rows are few), and identifiers, dates and "
+        "repetitions left out.",
+        "--raw",
+        default=False,
+    )
+
+    def binner(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
+        """The default one with what was asked for; as without it where columns stay raw."""
+        from milpscore.data import Binner
+
+        if self.raw:
+            if self.bins is not None:
+                raise OptionError("--raw leaves numbers uncut: leave out --bins, or --raw")
+            return super().binner(cuts)
+        asked: dict[str, Any] = {
+            "n_bins": self.bins,
+            "encoding": self.encoding,
             "missing": self.missing,
         }
+        asked = {k: v for k, v in asked.items() if v is not None}
+        return Binner(thresholds=cuts, **{**default, **asked})
 
 
 # ---------------------------------------------------------------- the card
@@ -215,7 +252,9 @@ NAMES = [spelt(name) for name in FORMULATIONS]
 class CardOptions:
     """The formulation, and what its card must be like."""
 
-    formulation: str = option(CARD, f"One of {', '.join(NAMES)}.", metavar="NAME", default="slim")
+    formulation: str = option(
+        CARD, f"One of {', '.join(NAMES)}.", metavar="NAME", default="risk-score"
+    )
     settings: list[str] | None = option(
         CARD,
         "Any other argument of the formulation, its value read as JSON (say l0_penalty=0.01 "

@@ -32,8 +32,8 @@ from milpscore.cli.groups import (
     PLOT,
     SEED,
     SOLVE,
-    DataOptions,
     OutputOptions,
+    TableOptions,
     option,
     settings_of,
 )
@@ -75,7 +75,7 @@ def loss_names() -> list[str]:
 
 def path_command(
     *,
-    data: DataOptions,
+    data: TableOptions,
     penalty: str = option(
         CARD, f"One of {', '.join(penalty_names())}.", metavar="NAME", default=...
     ),

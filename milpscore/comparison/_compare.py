@@ -35,7 +35,7 @@ from milpscore.core.errors import (
 )
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of, relative_gap
-from milpscore.data.designs import Fold, binned_design, folds_of, stratified_splits
+from milpscore.data.binning import Fold, binned_design, binner_of, folds_of, stratified_splits
 from milpscore.fitting import require_known, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS
@@ -57,7 +57,7 @@ def compare(
     *,
     formulations: Sequence[str] = ("slim", "hinge"),
     arguments: Mapping[str, Mapping[str, Any]] | None = None,
-    binner: Any = None,
+    binner: Any = "auto",
     sample_weight: Any = None,
     class_weight: Any = None,
     positive: Any = None,
@@ -89,8 +89,9 @@ def compare(
         data (say, fused_lasso without bins) becomes a row with claim ``none`` and the reason.
     arguments : mapping from formulation to its builder's arguments, optional
         For example ``{"hinge": {"margin": 2}}``; they go before the common ones.
-    binner : Binner, optional
-        Unfitted; binarises X, and is fitted again inside every fold.
+    binner : Binner, "auto" or None
+        Binarises X, and is fitted again inside every fold; "auto" is ``Binner()``, None leaves
+        numbers as they are. A Design has its columns already.
     sample_weight, class_weight, positive :
         As in :func:`milpscore.data.make_design`. Losses, accuracies and AUCs weigh rows alike.
     time_limit : float
@@ -146,6 +147,7 @@ def compare(
         raise OptionError(f"{option} is an argument of its own: leave it out of options")
     names = [name.replace("-", "_") for name in formulations]
     chosen = _arguments(names, arguments or {}, common)
+    binner = binner_of(binner, X)
     design = binned_design(
         X, y, binner, sample_weight=sample_weight, class_weight=class_weight, positive=positive
     )

@@ -735,15 +735,18 @@ def _compared(design: Design, name: str, sign: str, value: str, argument: str) -
 def _category(design: Design, own: list[int], sign: str, value: str, argument: str) -> BoolArray:
     """The rows of one category, or of any other."""
     text = value.strip("'\"")
-    wanted = [j for j in own if design.columns[j].category == text]
-    if sign not in ("==", "!=") or not wanted:
-        known = [column.category for column in (design.columns[j] for j in own) if column.category]
+    columns = [design.columns[j] for j in own]
+    wanted = [j for j, column in zip(own, columns, strict=True) if column.category == text]
+    others = [other for column in columns for other in column.others]
+    if sign not in ("==", "!=") or not (wanted or others == [text]):
+        known = [*(column.category for column in columns if column.category), *others]
         raise FormulationError(
-            f"{argument}: {design.columns[own[0]].feature} has the values {', '.join(known)}; ask "
-            f"for one of them with =, not {sign} {text}"
+            f"{argument}: {columns[0].feature} has the values {', '.join(known)}; ask for one of "
+            f"them that has a column, with =, not {sign} {text}"
         )
-    chosen = [j for j in own if (j in wanted) == (sign == "==")]
-    return np.asarray((design.X[:, chosen] == 1.0).any(axis=1))
+    # the one category without a column is where no column of the feature is 1
+    inside = (design.X[:, wanted or own] == 1.0).any(axis=1) == bool(wanted)
+    return np.asarray(inside if sign == "==" else ~inside)
 
 
 def _in_bins(design: Design, own: list[int], sign: str, number: float, argument: str) -> BoolArray:

@@ -121,6 +121,8 @@ class Column:
         Bounds of the interval, closed on the left and open on the right; infinite where open-ended.
     category : str | None
         The category of a ``category`` column, as text.
+    others : tuple of str
+        Of a ``category`` column: further categories that are known and have no column of their own.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Column:
     lower: float = -math.inf
     upper: float = math.inf
     category: str | None = None
+    others: tuple[str, ...] = ()
 
     @property
     def is_indicator(self) -> bool:

@@ -1,6 +1,6 @@
-from ._binning import Binner as Binner
 from ._generators import make_planted_score as make_planted_score, make_ternary as make_ternary
 from .binned import BinnedDesign as BinnedDesign
+from .binning import Binner as Binner
 from .checking import encode_labels as encode_labels
 from .columns import apply_columns as apply_columns, read_thresholds as read_thresholds
 from .designs import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -26,6 +27,16 @@ _KINDS: dict[str, RawKind] = {
     **dict.fromkeys(("string", "mixed-integer", "mixed"), "text"),
 }
 """What pandas infers of a column's values -> how they are used."""
+
+
+_MANY = 20
+"""Rows, or distinct values, below which nothing is taken for an identifier or free text."""
+
+_IDENTIFIERS = frozenset({"id", "ids", "uuid", "guid", "identifier", "mrn", "index", "key"})
+
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?"
+)
 
 
 def as_frame(
@@ -194,11 +205,66 @@ def categories_of(series: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[s
     return recode[codes], order
 
 
+def why_useless(series: pd.Series[Any], rows: int) -> str:
+    """Why a feature is of no use to a card, of a table with so many distinct rows; or empty."""
+    if pd.api.types.infer_dtype(series, skipna=True) in {"date", "datetime", "datetime64"}:
+        return "dates"
+    kind, known = raw_kind(series), series.dropna()
+    if known.empty:
+        return "no value"
+    if kind != "numeric":
+        codes, texts = categories_of(known)
+        distinct = len(np.unique(codes))
+        dated = all(_DATE.fullmatch(text.strip()) for text in texts)
+    else:
+        numbers = np.unique(to_numbers(known))
+        distinct, dated = len(numbers), False
+    why = ""
+    if distinct == 1:
+        why = "one value" if len(known) == len(series) else ""
+    elif kind == "text" and dated:
+        why = "dates"
+    elif kind == "text" and distinct > _MANY:
+        named = _is_identifier(str(series.name))
+        why = (
+            "identifier" if named else "text of its own in most rows" if 2 * distinct > rows else ""
+        )
+    elif kind == "numeric" and distinct > _MANY and not (numbers % 1.0).any():
+        # numbers given out one by one lie close together, each once; measured ones repeat, or not
+        counted = distinct == rows and bool(np.ptp(numbers) < 3 * distinct)
+        why = "identifier" if counted or _is_identifier(str(series.name)) else ""
+    return why
+
+
+def distinct_rows(frame: pd.DataFrame) -> int:
+    """Rows that differ: as many whether a row is repeated or weighs more."""
+    try:
+        return len(frame) - int(frame.duplicated().sum())
+    except TypeError:
+        for name in frame.columns:
+            categories_of(frame[name])  # says which column holds what is no value
+        raise
+
+
+def _is_identifier(name: str) -> bool:
+    """Whether a name says that it numbers the rows, or those who stand in them."""
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    return re.split(r"[\W_]+", words.lower().strip(" _"))[-1] in _IDENTIFIERS
+
+
 def odd_text(series: pd.Series[Any]) -> str | None:
     """Say what looks wrong with a text column, if anything does."""
     if raw_kind(series) != "text":
         return None
     codes, texts = categories_of(series)
+    spelt: dict[str, list[str]] = {}
+    for text in texts:
+        spelt.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    if twice := [" and ".join(map(repr, group)) for group in spelt.values() if len(group) > 1]:
+        return (
+            f"column {series.name!r} has categories that differ in blanks or capitals alone,"
+            f" {'; '.join(twice[:3])}: spell them alike, or they count as different ones."
+        )
     numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
     if numbers.any() and not numbers.all() and numbers.mean() >= 0.5:
         odd = [text for text, number in zip(texts, numbers, strict=True) if not number]

@@ -8,7 +8,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
+from math import floor
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -201,16 +203,17 @@ def _fill_categories(
     unseen: Unseen,
 ) -> None:
     known = {columns[j].category: j for j in places if columns[j].kind == "category"}
+    others = {text for j in places for text in columns[j].others}
     codes, texts = categories_of(series)
-    strange = [k for k, text in enumerate(texts) if text not in known]
+    strange = [k for k, text in enumerate(texts) if text not in known and text not in others]
     if strange and unseen == "error":
         # A categorical may declare categories that do not occur.
         present = [texts[k] for k in np.intersect1d(codes, strange)]
         if present:
             raise DataError(
                 f"column {series.name!r} holds {listing(present)}, unseen in fitting (known:"
-                f" {listing(known)}). Recode these rows, or let unseen values score nothing with"
-                ' unseen="zero".'
+                f" {listing([*known, *others])}). Recode these rows, or let unseen values score"
+                ' nothing with unseen="zero".'
             )
     for k, text in enumerate(texts):
         if text in known:
@@ -269,6 +272,34 @@ def quantile_cuts(values: FloatArray, n_bins: int, weight: FloatArray | None = N
     nearer_before = goals - shares[before] <= np.abs(shares[after] - goals)
     chosen = np.where(nearer_before, before, after)
     return np.asarray(distinct[1:][np.unique(chosen)])
+
+
+def short_cut(below: float, at: float, digits: int) -> float:
+    """The number in (below, at] of the fewest significant digits: ``at``, or nearest the middle.
+
+    Where all of these need more than ``digits``, the nearest number of so many, which then parts
+    other rows than those between the two.
+    """
+    if below < 0.0 <= at:
+        return 0.0
+    # decimals, as the numbers print: 4.8 / 0.1 is below 48 in floats
+    low, high = Decimal(repr(float(below))), Decimal(repr(float(at)))
+    middle, size = (low + high) / 2, max(abs(low), abs(high))
+    for count in range(1, digits + 1):
+        unit = Decimal(1).scaleb(size.adjusted() - count + 1)
+        least, most = floor(low / unit) + 1, floor(high / unit)
+        if least <= most:
+            exact = most * unit == high
+            return float((most if exact else min(max(round(middle / unit), least), most)) * unit)
+    return float(round(middle / unit) * unit) + 0.0
+
+
+def short_cuts(values: FloatArray, cuts: FloatArray, digits: int) -> FloatArray:
+    """Cuts of few digits in the place of cuts at values; those that part no rows left out."""
+    distinct = np.unique(values + 0.0)
+    places = np.searchsorted(distinct, cuts)
+    short = {short_cut(distinct[k - 1], distinct[k], digits) for k in places.tolist()}
+    return np.array(sorted(cut for cut in short if distinct[0] < cut <= distinct[-1]))
 
 
 def check_thresholds(thresholds: Mapping[str, Any]) -> dict[str, list[float]]:

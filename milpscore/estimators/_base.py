@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from milpscore.core.design import Column, FloatArray
-from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data import Binner, encode_labels
+from milpscore.data.binning import binner_of
 from milpscore.data.columns import renamed
 from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
@@ -52,25 +53,14 @@ class OnDesign(BaseEstimator):
         raise TypeError(f"{type(self).__name__} must define _named_columns")  # pragma: no cover
 
     def _binner(self) -> Binner | None:
-        """An unfitted binner of its own, or None."""
-        given = getattr(self, "binner", None)
-        if given is None:
-            return None
-        if not isinstance(given, Binner):
-            raise OptionError(f"binner must be a milpscore.data.Binner or None, got {given!r}")
-        fresh: Binner = clone(given)
-        return fresh
-
-    def _default_binner(self) -> Binner:
-        """What ``binner=None`` stands for: numbers stay as they are, as if none were binned."""
-        return Binner(n_bins=None)
+        """An unfitted binner, or None for columns as they are."""
+        found: Binner | None = binner_of(getattr(self, "binner", None))
+        return found
 
     def __sklearn_tags__(self) -> Any:
         """What input is welcome is the binner's to say."""
         tags = super().__sklearn_tags__()
-        given = getattr(self, "binner", None)
-        binner = given if isinstance(given, Binner) else self._default_binner()
-        tags.input_tags = binner.__sklearn_tags__().input_tags
+        tags.input_tags = (self._binner() or Binner.raw()).__sklearn_tags__().input_tags
         return tags
 
 

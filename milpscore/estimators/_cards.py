@@ -22,8 +22,9 @@ from milpscore.core.statement import LAM, SmoothLoss
 from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import validated_frame
 from milpscore.estimators._base import Decided, OnDesign, class_labels, parameters, seed_of
-from milpscore.fitting import MAX_TERMS, fit_card, with_few_terms
+from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
+from milpscore.formulations.building import encoding_for
 from milpscore.scorecard import Scorecard, calibration_table, certified_card
 from milpscore.solvers.options import Options
 
@@ -48,11 +49,11 @@ class CardClassifier(Decided, OnDesign):
     ----------
     constraints, class_weight :
         As in the builders.
-    binner : Binner, optional
-        Makes the design columns. It is cloned and fitted in each ``fit``, so that in a
-        cross-validation every fold finds its own bins; its parameters are reached as
-        ``binner__n_bins`` and so on. None takes numbers as they are, and one column a category of
-        all other features.
+    binner : Binner, "auto" or None
+        Makes the design columns; "auto" is ``Binner()``. It is cloned and fitted in each ``fit``,
+        so that in a cross-validation every fold finds its own cuts; the parameters of one that
+        is given are reached as ``binner__n_bins`` and so on. None takes numbers as they are, and
+        one column a category of all other features.
     use_start : bool
         Exact programs only: give the solver a card found by a heuristic. (scikit-learn's
         ``warm_start`` means something else: to go on from the last call of ``fit``.)
@@ -102,7 +103,7 @@ class CardClassifier(Decided, OnDesign):
     default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {"max_terms": (1, 2, 3, 4, 5)}
     default_scoring: ClassVar[str] = "accuracy"
 
-    binner: Binner | None
+    binner: Binner | Literal["auto"] | None
     class_weight: Any
 
     scorecard_: Scorecard
@@ -146,7 +147,7 @@ class CardClassifier(Decided, OnDesign):
         """
         frame = validated_frame(self, X, reset=True)
         labels, self.classes_ = class_labels(y)
-        self.binner_ = self._binner() or self._default_binner()
+        self.binner_ = self._binner() or Binner.raw()
         design = self.binner_.fit_design(
             frame,
             labels,
@@ -254,6 +255,11 @@ class CardClassifier(Decided, OnDesign):
         values = apply_columns(self.binner_.columns_, frame, unseen=self.binner_.unseen)
         return self.scorecard_.score_design(values)
 
+    def _binner(self) -> Binner | None:
+        if not isinstance(self.binner, str) or self.binner != "auto":
+            return super()._binner()
+        return Binner(**encoding_for(FORMULATIONS[self.formulation]))
+
     def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
         return self.binner_.columns_, list(self.binner_.feature_names_in_)
 
@@ -316,7 +322,7 @@ class _Solved:
 
     constraints: Sequence[Constraint] = ()
     class_weight: Mapping[Any, float] | str | None = None
-    binner: Binner | None = None
+    binner: Binner | Literal["auto"] | None = "auto"
     solver: str = "auto"
     time_limit: float = Options.time_limit
     threads: int = Options.threads
@@ -521,8 +527,8 @@ class FusedLassoClassifier(_Exact, CardClassifier):
 constraints, class_weight :
         As in :func:`milpscore.formulations.fused_lasso`.
     binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
-        As in :class:`CardClassifier`, where the attributes are listed too; ``binner=None``
-        stands for ``Binner()``: one-hot bins, found anew in each ``fit``.
+        As in :class:`CardClassifier`, where the attributes are listed too; ``binner="auto"``
+        stands for ``Binner(encoding="onehot")``.
     """
 
     formulation = "fused_lasso"
@@ -537,10 +543,6 @@ constraints, class_weight :
     weights: Sequence[float] | Literal["data"] | None = None
     intercept: Intercept = "integer"
     intercept_bounds: Sequence[float] | None = None
-
-    def _default_binner(self) -> Binner:
-        """Four bins a feature, or one a value where there are few."""
-        return Binner()
 
     def complexity(self) -> int:
         """The number of jumps between neighbouring bins."""
@@ -605,7 +607,7 @@ class FormulationClassifier(_Exact, CardClassifier):
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
-    formulation: str = "slim"
+    formulation: str = FORMULATION
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def _arguments(self) -> dict[str, Any]:

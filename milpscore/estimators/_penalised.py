@@ -616,7 +616,11 @@ class _Binarsity(PenalisedModel):
         return Binner(
             self.n_bins,
             thresholds=self.thresholds,
+            encoding="onehot",
+            missing="error",
             max_distinct=self.max_distinct,
+            digits=None,
+            useless="keep",
             unseen=self.unseen,
         )
 

@@ -158,6 +158,9 @@ def _program(statement: Statement, totals: tuple[FloatArray, FloatArray]) -> Pro
     return model.program(lam * jumps)
 
 
+fused_lasso.reads_blocks = True  # type: ignore[attr-defined]
+
+
 def fused_lasso_by_feature(X: Any, y: Any = None, **arguments: Any) -> dict[str, Program]:
     """One program per raw feature, as the paper's algorithm runs them.
 

@@ -404,6 +404,11 @@ DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 """Arguments of a builder that describe the data; the others describe the program."""
 
 
+def encoding_for(build: Callable[..., Any]) -> dict[str, Any]:
+    """What the default binner is told for a builder: one-hot where it reads blocks of bins."""
+    return {"encoding": "onehot"} if getattr(build, "reads_blocks", False) else {}
+
+
 def builder(build: Callable[P, Made], common: Mapping[str, str] | None = None) -> Callable[P, Made]:
     """Decorate a builder: its program knows its arguments, algebra, components and seconds.
 

@@ -121,6 +121,7 @@ def _column_from_json(content: Mapping[str, Any]) -> Column:
         raise ValueError(f"unknown kind of column {known['kind']!r}")
     known["lower"] = -math.inf if known["lower"] is None else float(known["lower"])
     known["upper"] = math.inf if known["upper"] is None else float(known["upper"])
+    known["others"] = tuple(_text(text) for text in known["others"])
     return Column(**known)
 
 

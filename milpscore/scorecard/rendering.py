@@ -271,6 +271,10 @@ def _loose_groups(
     for row in (rows[j] for j, kind in kinds.items() if kind == "category"):
         known = alike.get(row.points, replace(row, categories=()))
         alike[row.points] = replace(known, categories=known.categories + row.categories)
+    # categories without a column of their own are worth nothing, as those of no points are
+    if others := tuple(text for j in kinds for text in card.columns[j].others):
+        known = alike.get(0, replace(next(iter(alike.values())), points=0, categories=()))
+        alike[0] = replace(known, categories=known.categories + others)
     return [*groups, tuple(alike.values())]
 
 

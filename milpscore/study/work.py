@@ -46,9 +46,9 @@ from milpscore import (
 from milpscore.core.errors import DataError, FormulationError, OptionError, Registry
 from milpscore.core.result import Result, Termination, claim_of
 from milpscore.data import Binner, read_table
+from milpscore.data.binning import Fold, Split, binned_design, folds_of, stratified_splits
 from milpscore.data.checking import as_frame
 from milpscore.data.columns import expert_vector
-from milpscore.data.designs import Fold, Split, binned_design, folds_of, stratified_splits
 from milpscore.fitting import fit_card, with_few_terms
 from milpscore.losses.registry import EXACT_ONLY
 from milpscore.rounding.program import round_by_name
@@ -390,7 +390,7 @@ class DataSet:
             return None
         return Binner(
             spec.bins, thresholds=spec.thresholds, encoding=spec.encoding or "onehot",
-            missing=spec.missing,
+            missing=spec.missing, useless="keep", unseen="error",
         )  # fmt: skip
 
     def design(self) -> Design:
