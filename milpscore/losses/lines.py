@@ -11,6 +11,7 @@ from milpscore.core.statement import SmoothLoss
 
 _STEPS = 200
 _HALVINGS = 40
+_FINAL = 2
 _FLAT = 1e-16
 """A step that promises less, of the loss or of 1e-3, is not taken."""
 
@@ -71,6 +72,11 @@ def _newton(rows: Rows, totals: FloatArray, slopes: tuple[float, float], free: B
     low, high = slopes[0] * spread, slopes[1] * spread
     a, c = np.clip(1.0, low, high), np.zeros(totals.shape[1])
     value = rows.mean(a * t + c)
+    # where exponentials are huge, an intercept at which none is
+    lower = -(a * t).max(axis=0, initial=0.0)
+    at_lower = rows.mean(a * t + lower)
+    better = free & (at_lower < value)
+    c, value = np.where(better, lower, c), np.where(better, at_lower, value)
     open_ = np.arange(len(a))
     for _ in range(_STEPS):
         if not len(open_):
@@ -91,6 +97,14 @@ def _newton(rows: Rows, totals: FloatArray, slopes: tuple[float, float], free: B
             moved[tried[better]] = True
             size[tried] = 0.5 * h
         open_ = open_[moved]
+    every = np.arange(len(a))
+    for _ in range(_FINAL):
+        # where the value no longer tells: whole steps, for gradients as small as rounding leaves
+        da, dc, promised = _step(rows, t, (a, c, low, high), free, every)
+        new_a, new_c = a + da, c + dc
+        new = rows.mean(new_a * t + new_c)
+        fine = (promised <= 1e-9 * (1e-3 + value)) & (new <= value + 1e-15 * (1e-3 + value))
+        a, c, value = np.where(fine, new_a, a), np.where(fine, new_c, c), np.where(fine, new, value)
     slope = np.clip(a / spread, *slopes)
     return Lines(slope, c - a * middle / spread, value)
 

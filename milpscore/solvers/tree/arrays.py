@@ -173,12 +173,19 @@ class Arrays:
         """X'u, shape (p,)."""
         return np.asarray(self._transposed @ u)
 
-    def lines(self, totals: FloatArray, y: FloatArray, share: FloatArray) -> Lines:
-        """The best slopes and intercepts of the score for totals of shape (n, V)."""
+    def lines(
+        self,
+        totals: FloatArray,
+        y: FloatArray,
+        share: FloatArray,
+        slopes: tuple[float, float] | None = None,
+    ) -> Lines:
+        """The best slopes, by default of all, and intercepts of the score; totals (n, V)."""
         ends = (-math.inf, math.inf)
         if self.statement.intercept.kind == "zero":
             ends = (0.0, 0.0)
-        return best_lines(Rows(self.loss, share[:, None], y[:, None]), totals, self.slopes, ends)
+        rows = Rows(self.loss, share[:, None], y[:, None])
+        return best_lines(rows, totals, slopes or self.slopes, ends)
 
     def intercepts(self, s: float, low: float, high: float) -> tuple[float, float]:
         """The ends of a node's range of intercepts at slope s."""
@@ -190,27 +197,28 @@ class Arrays:
         total = math.fsum(rows) if np.isfinite(rows).all() else math.inf
         return total + self.l0 * int(np.count_nonzero(w)) + self.penalised(w)
 
-    def line_slack(self, w: IntArray, b: float, s: float) -> float:
-        """How far below a card's objective any other slope and intercept can be: by its gradient.
+    def leaf_bound(self, w: IntArray, s_lo: float, s_hi: float) -> float:
+        """The least objective of points w at slopes in [s_lo, s_hi], less what rounding may hide.
 
-        The loss is convex in both, so that it nowhere falls faster than its gradient says.
+        The loss is convex in slope and intercept, so that from the point found it nowhere falls
+        faster than its gradient says.
         """
         totals = self.X @ w.astype(np.float64)
+        lines = self.lines(totals[:, None], self.y, self.share, (s_lo, s_hi))
+        b, s = float(lines.intercepts[0]), float(lines.slopes[0])
         z = s * totals + b
         value, u = self.loss.value(z, self.y), self.share * self.loss.gradient(z, self.y)
-        low, high = self.intercepts(self.slopes[1], self.b_lower, self.b_upper)
-        far = (
-            max(abs(low), abs(high), abs(self.offset)),
-            self.slopes[1] * float(np.abs(totals).max()),
-        )
         g_b, g_s = math.fsum(u), math.fsum(u * totals)
+        # where the best intercept lies at any of these slopes: see `_measure`
+        low, high = self.offset - s_hi * totals.max(), self.offset - s_hi * totals.min()
+        low, high = min(low, self.offset), max(high, self.offset)
         room_b = max(high - b, 0.0) if g_b < 0 else max(b - low, 0.0)
-        room_s = self.slopes[1] - s if g_s < 0 else s - self.slopes[0]
+        room_s = max(s_hi - s, 0.0) if g_s < 0 else max(s - s_lo, 0.0)
+        far = max(abs(low), abs(high), abs(b)) + s_hi * float(np.abs(totals).max())
+        sizes = float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * far
         held = self.statement.intercept.kind == "zero"
-        rounding = self.gamma * (
-            float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * sum(far)
-        )
-        return float((0.0 if held else abs(g_b) * room_b) + abs(g_s) * room_s + rounding)
+        lost = abs(g_s) * room_s + (0.0 if held else abs(g_b) * room_b)
+        return self.objective(w, b, s) - lost - self.gamma * sizes
 
     def intercept_slack(self, w: IntArray, b: float) -> float:
         """How far below a card's objective any other intercept can be: by its slope in b."""

@@ -123,6 +123,8 @@ def _narrow(node: Node, at_low: float, at_high: float, cutoff: float) -> bool:
     The bound is concave in the slope, so between the ends it lies above the chord.
     """
     width = node.s_hi - node.s_lo
+    if at_low == at_high:
+        return False
     share = (max(at_low, at_high) - cutoff) / abs(at_low - at_high) * (1.0 - 1e-9)
     if not share > 0.0:
         return False

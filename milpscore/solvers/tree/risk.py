@@ -283,18 +283,19 @@ class Tree:
         if a.scaled:
             lines = a.lines((a.X @ w.astype(np.float64))[:, None], a.y, a.share)
             b, s = float(lines.intercepts[0]), float(lines.slopes[0])
-            self.take(node, w, b, a.line_slack(w, b, s), s)
+            self.take(node, w, b, a.leaf_bound(w, node.s_lo, node.s_hi), s)
             return
         real = a.b_step is None and node.b_lo < node.b_hi
         b = best_intercept(a, w, node.b) if real else node.b_lo
-        self.take(node, w, b, a.intercept_slack(w, b) if real else 0.0)
+        bound = a.objective(w, b) - (a.intercept_slack(w, b) if real else 0.0)
+        self.take(node, w, b, bound)
 
-    def take(self, node: Node, w: Any, b: float, slack: float, s: float = 1.0) -> None:
-        """Close a node by its card, the best real line being at most ``slack`` below it."""
+    def take(self, node: Node, w: Any, b: float, bound: float, s: float = 1.0) -> None:
+        """Close a node by its card, no slope and intercept of the node being below ``bound``."""
         if not self.cards.offer(w, b, s):
             node.bound = math.inf
             return
-        node.bound = max(node.bound, self.arrays.objective(w, b, s) - slack)
+        node.bound = max(node.bound, bound)
         self.floor = min(self.floor, node.bound)
 
     def report(self) -> None:
@@ -405,7 +406,7 @@ class AllCards(Tree):
     def round(self, node: Node) -> None:
         """No card is looked for: every one is met at its leaf."""
 
-    def take(self, node: Node, w: Any, b: float, slack: float, s: float = 1.0) -> None:
+    def take(self, node: Node, w: Any, b: float, bound: float, s: float = 1.0) -> None:
         """Keep a leaf's card where it is low enough and allowed."""
         if self.arrays.scaled and w.tobytes() in self.different:
             return  # nodes of several slopes may end in the same points
