@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from milpscore.core.card import Card
-from milpscore.core.errors import FormulationError, NotApplicableError
-from milpscore.core.program import Program
-from milpscore.core.statement import ScaleRange, Statement
+from milpscore.core.statement import Statement
 from milpscore.formulations import risk_score
 from milpscore.solvers import solve
-from milpscore.verify import check, evaluate
 
 _FAR = 300.0
 """Beyond these scores every loss here is far above the best one, or flat."""

@@ -228,12 +228,13 @@ class Relaxation:
         terms = float(least[inside].sum()) + float(cheapest[: max(free, 0)].sum())
         bound = node.constant + min(node.slope_b * low, node.slope_b * high) + terms
         self._least = least
-        return _Price(bound, cost, least, np.where(inside, least, np.minimum(least, last)), next_)
+        counted = np.where(inside, least, np.minimum(least, last))
+        return _Price(bound, cost, least, counted, next_)
 
     def _told(self, price: _Price, undecided: BoolArray, zero: BoolArray, cutoff: float) -> Any:
         """(features out, features in, choices kept) by what a line says at one slope."""
         room = (cutoff - price.bound) * (1.0 + 1e-9)
-        if room <= 0.0:
+        if price.bound >= cutoff:
             nothing = np.zeros_like(price.cost, np.bool_)
             return undecided, undecided, nothing
         least, counted = price.least, price.counted
@@ -439,15 +440,16 @@ class _Model:
         A free slope is one more coefficient: the scores s X w + b are linear in it at the given w.
         """
         X, unit, node, m = self.rows.X, self.arrays.unit, self.node, len(w)
-        if s != 1.0:
-            X = s * X
-        if self.free_slope:
-            X, w = np.column_stack([X, self.rows.X @ w]), np.append(w, s)
         u, h = slopes
         bent = X * h[:, None]
         gram, gradient = X.T @ bent, X.T @ u
         slope_b, bend_b = float(u.sum()) * unit, float(h.sum()) * unit * unit
         cross = bent.sum(axis=0) * unit
+        if self.arrays.scaled:
+            gram, gradient, cross = s * s * gram, s * gradient, s * cross
+        if self.free_slope:
+            gram, gradient, cross = _bordered(gram, gradient, cross, w, s)
+            w = np.append(w, s)
         low, high = self.arrays.intercepts(s, node.b_lo, node.b_hi)
         new_b, moved = min(max(b, low), high), w.copy()
         rest = self.choices, self.hulls, self.arrays.l0, self.budget, mu
@@ -461,6 +463,21 @@ class _Model:
             moved, new_b = w.copy(), min(max(new_b, low), high)
         mu = solve_model(gram, gradient + cross * (new_b - b), moved, *rest)
         return moved[:m], new_b, float(moved[m]) if self.free_slope else s, mu
+
+
+def _bordered(
+    gram: FloatArray, gradient: FloatArray, cross: FloatArray, w: FloatArray, s: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The second-order model with the slope as one more coefficient, of the column X w = s X w / s.
+
+    Its products with the columns s X are those of ``gram``, combined by w / s.
+    """
+    t, m = w / s, len(w)
+    wide = np.empty((m + 1, m + 1))
+    wide[:m, :m] = gram
+    wide[m, :m] = wide[:m, m] = gram @ t
+    wide[m, m] = t @ wide[m, :m]
+    return wide, np.append(gradient, gradient @ t), np.append(cross, cross @ t)
 
 
 def _with_slope(choices: Choices, low: float, high: float) -> Choices:

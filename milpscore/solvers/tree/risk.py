@@ -45,9 +45,6 @@ _MARGIN = 1e-9
 
 _WHOLE = 1e-7
 
-_WIDEST = 2.0
-"""Nodes of slopes that differ by a larger factor are split by slopes before anything else."""
-
 _SHARED_NODES = 200
 _SHARED_EACH = 8
 """Of a search by several processes: nodes each searches in a round, open nodes it is given."""
@@ -424,8 +421,6 @@ def split(arrays: Arrays, node: Node) -> list[Node]:
     First the undecided feature that moves scores most, then the most fractional coordinate, the
     intercept among them; where all are whole, whatever is left to decide.
     """
-    if arrays.scaled and node.s_hi > _WIDEST * node.s_lo:
-        return _halve_slopes(node)
     undecided = node.status == OPEN
     size = np.where(undecided, np.abs(node.w) * arrays.spread, 0.0)
     if size.any():
@@ -488,13 +483,6 @@ def _halve(arrays: Arrays, node: Node, j: int) -> list[Node]:
     k = min(max(k, int(node.lo[j])), int(node.hi[j]) - 1)
     low, high = node.child(), node.child()
     low.hi[j], high.lo[j] = k, k + 1
-    return [low, high]
-
-
-def _halve_slopes(node: Node) -> list[Node]:
-    """The slopes below and above the geometric mean of the node's range."""
-    low, high = node.child(), node.child()
-    low.s_hi = high.s_lo = math.sqrt(node.s_lo * node.s_hi)
     return [low, high]
 
 
