@@ -20,6 +20,6 @@ from . import (
 )
 from ._version import __version__ as __version__
 from .comparison import compare as compare, compare_realisations as compare_realisations
-from .scorecard import Scorecard as Scorecard
+from .scorecard import Scorecard as Scorecard, embed as embed
 from .solvers import solve as solve
 from .verify import check as check

@@ -1,3 +1,4 @@
 from ._card import Scorecard as Scorecard
+from ._embedding import embed as embed
 from .certified import certified_card as certified_card
 from .risks import RiskScale as RiskScale, calibration_table as calibration_table
