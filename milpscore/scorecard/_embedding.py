@@ -137,7 +137,7 @@ class _Reader:
                 f"{column.feature!r} is read by category: give a mapping from category, "
                 f"{column.category!r} among them, to a binary variable"
             )
-        if not _is_flag(_numeric(column.category, given[column.category])):
+        if not _is_flag(_numeric(str(column.category), given[column.category])):
             raise FormulationError(
                 f"{column.feature!r}: {column.category!r} needs a binary variable, 0 or 1"
             )
