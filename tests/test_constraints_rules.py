@@ -360,7 +360,9 @@ def test_estimators_take_constraints() -> None:
     assert [entry["type"] for entry in listed] == ["sign", "include", "max_fpr"]
     loaded = type(card.scorecard_).from_json(card.scorecard_.to_json())
     assert loaded.certificate == card.scorecard_.certificate
-    bare = SlimClassifier(constraints=[c.Include("x1")]).fit(table()[["Age", "BMI"]].to_numpy(), Y)
+    bare = SlimClassifier(constraints=[c.Include("x1")], binner=None).fit(
+        table()[["Age", "BMI"]].to_numpy(), Y
+    )
     assert bare.coef_[0, 1] != 0
 
 
@@ -370,7 +372,9 @@ def test_folds_bind_the_constraints_anew() -> None:
     y = (X["Age"] + rng.normal(0, 10, 40) > 45).astype(int)
     inner = FusedLassoClassifier(constraints=[c.Monotone("Age"), c.Exclude("BMI")])
     search = OneStandardErrorCV(
-        SlimClassifier(constraints=[c.MaxErrors("Age >= 30", share=0.5)], time_limit=2),
+        SlimClassifier(
+            constraints=[c.MaxErrors("Age >= 30", share=0.5)], time_limit=2, binner=None
+        ),
         grid={"max_terms": (1, 2)},
         cv=2,
     ).fit(X, y)

@@ -307,20 +307,22 @@ def test_the_command_line_lists_everything() -> None:
 def test_the_command_line_fits_and_exports_it(csv: str, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[constraints]]\ntype = "at_least_points"\ncolumn = "a"\npoints = 1\n')
-    asked = ("--target", "ill", "--formulation", "priced-points")
+    asked = ("--target", "ill", "--formulation", "priced-points", "--raw")
     fitted = told("fit", csv, *asked, "--set", "lam=0.05", "--constraints", rules)
     assert "optimal" in fitted
     assert "brute_force" in told("fit", csv, *asked, "--solver", "brute-force")
     told("export", csv, tmp_path / "program.lp", *asked)
     assert (tmp_path / "program.lp").stat().st_size > 0
-    assert "priced-points" in told("compare", csv, "--target", "ill", "--formulations",
+    assert "priced-points" in told("compare", csv, "--target", "ill", "--raw", "--formulations",
                                    "priced_points", "--cv", 0)  # fmt: skip
 
 
 def test_an_estimator_keeps_certifies_and_reports_it(tmp_path: Path) -> None:
     X, y = table()
     given = {"prices": PRICES, "constraints": [AtLeastPoints("a", 1)]}
-    model = FormulationClassifier(formulation="priced_points", arguments=given).fit(X, y)
+    model = FormulationClassifier(formulation="priced_points", arguments=given, binner=None).fit(
+        X, y
+    )
     assert model.result_.objective == pytest.approx(cheapest(make_design(X, y), 1), abs=1e-9)
     again = pickle.loads(pickle.dumps(model))
     for each in (model, again):

@@ -473,6 +473,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Any:
     table.assign(y=1 - table["y"]).to_csv(folder / "other.csv", index=False)
     run(
         "fit", folder / "data.csv", "--target", "y", "--max-terms", 2, "--quiet",
+        "--formulation", "slim", "--raw",
         "--out", folder / "card.json", "--certificate", folder / "proof.json",
     )  # fmt: skip
     return folder
@@ -506,7 +507,7 @@ class TestCommand:
         out = files / "compared.html"
         run(
             "compare", files / "data.csv", "--target", "y", "--formulations", "slim", "--cv", 0,
-            "--max-terms", 1, "--time-limit", 10, "--report", out, "-q",
+            "--raw", "--max-terms", 1, "--time-limit", 10, "--report", out, "-q",
         )  # fmt: skip
         page = Page(out.read_text(encoding="utf-8"))
         assert not page.problems

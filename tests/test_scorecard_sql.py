@@ -200,6 +200,7 @@ def test_unknown_options_are_refused():
         Scorecard((Column("a", "a\0"),), (1,), 1).to_sql()
 
 
+@pytest.mark.filterwarnings("ignore:left out, of no use:UserWarning")
 @pytest.mark.parametrize("encoding", ["onehot", "cumulative"])
 def test_from_a_table_to_a_design_to_a_card_to_a_typed_database(encoding):
     rng = np.random.default_rng(3)
