@@ -384,6 +384,9 @@ def _exchanges(w: FloatArray) -> FloatArray:
 _LIMITED_WORK = 10
 """Where errors are limited, a row total costs about so many: some intercepts are looked for."""
 
+_SPREAD = 16
+"""Whole totals are numbered without sorting where so many rows fall on each, gaps included."""
+
 _PER_MOVE = 5000
 """What it costs to look at one direction, in row totals, however few they are."""
 
@@ -491,6 +494,10 @@ class _Search:
 
     def _placed(self, totals: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
         """Totals (m,), the distinct ones of them, and which of these each row has."""
+        low, whole = totals.min(initial=0.0), np.rint(totals)
+        span = totals.max(initial=0.0) - low
+        if span <= len(totals) / _SPREAD and np.array_equal(whole, totals):
+            return totals, low + np.arange(span + 1.0), (totals - low).astype(np.int64)
         return totals, *np.unique(totals, return_inverse=True)
 
     def _column(self, k: int) -> tuple[FloatArray, FloatArray, IntArray]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -44,6 +46,11 @@ _FEWEST_ROWS = 100
 """A path on fewer rows says little of the others."""
 
 
+_SHARES, _SMALL = 12, 5
+"""Each size of a start has one such share of the work, the small ones two."""
+_LIMITS = (*range(1, 11), 15, 25, 40, 65, 100, 250, 1000)
+_REACHES = (5, 10, 20, 50, 100, 1000)
+
 WORK_PER_SECOND = 2e6
 """Row totals a start may compute for each second of a solve: less than a tenth of its time."""
 
@@ -56,12 +63,12 @@ def work_within(time_limit: float) -> float:
 def start_card(
     program: Program, *, max_work: float = 1e8, time_limit: float = math.inf
 ) -> Card | None:
-    """The better of two cards: integer descent from no points, and one from a proximal path.
+    """The best card of a search that goes from tight statements to freer ones.
 
-    Where constraints do not allow a card without points, the descent begins at a few that they do.
-
-    On most data sets the second one is better: the path sees all columns at once, the descent one
-    at a time. Each has half of the work.
+    Size by size up to ``max_terms``, and where the ranges are wide from narrow ones on: integer
+    descent from the best card so far, and from roundings of a proximal path, which sees all columns
+    at once. Nothing depends on what is still to come, so that a statement with more terms finds
+    all that one with fewer does.
 
     Parameters
     ----------
@@ -79,22 +86,77 @@ def start_card(
 
     See Also
     --------
-    milpscore.search.proximal_start : the second card alone.
+    milpscore.search.proximal_start : the second kind of start alone.
     """
-    clock = Clock.of(time_limit)
-    statement = program.statement
-    cards: list[Card] = []
+    clock, statement = Clock.of(time_limit), program.statement
+    steps = [(size, reach) for size in _sizes(statement) for reach in _reaches(statement)]
+    tighter = {step: _tightened(statement, *step) for step in steps}
+    rough: dict[tuple[int, int], Card | None] = {}
+    models = _models_within(statement, "auto", "auto", 12, max_work / 4, clock)
+    for step in steps if models is not None else ():
+        found = _best_rounded(tighter[step], models, 1, 0.0, clock)
+        rough[step] = found.card if found is not None else None
+    best: Card | None = None
+    held: dict[int, Card | None] = {}
+    for size, reach in steps:
+        here = tighter[size, reach]
+        narrower = best if reach != steps[0][1] else None
+        starts = [_least(here, [held.get(reach), narrower, rough.get((size, reach))])]
+        starts[0] = starts[0] or _first_card(here)
+        starts += [rough[size, reach]] if rough.get((size, reach)) not in (None, *starts) else []
+        work = max_work / (_SHARES if size > _SMALL else _SHARES / 2) / 2
+        ends = [
+            coordinate_descent(here, start, max_work=work, time_limit=clock)
+            for start in starts
+            if start is not None and not clock.is_up
+        ]
+        held[reach] = best = _least(here, [*ends, *starts])
+    return best
+
+
+def _sizes(statement: Statement) -> list[int]:
+    """Limits on terms up to the statement's own: each up to ten, then ever fewer."""
+    lower, upper = statement.ranges
+    most = int(((lower != 0) | (upper != 0)).sum())
+    own = most if statement.max_terms is None else min(statement.max_terms, most)
+    return [*(size for size in _LIMITS if size < own), own]
+
+
+def _reaches(statement: Statement) -> list[int]:
+    """Limits on the size of points up to what the statement's ranges allow."""
+    own = int(max(np.abs(statement.coef_min).max(), np.abs(statement.coef_max).max(), 0))
+    most_forced = int(max(statement.coef_min.max(), -statement.coef_max.min(), 0))
+    sets = [min(map(abs, values)) for values in statement.coef_sets.values()]
+    least = max([most_forced, *sets])
+    return [*(reach for reach in _REACHES if least <= reach < own), own]
+
+
+def _tightened(statement: Statement, size: int, reach: int) -> Statement:
+    """The statement with at most so many terms, and points no larger."""
+    sets = {
+        j: tuple(v for v in values if -reach <= v <= reach)
+        for j, values in statement.coef_sets.items()
+    }
+    return replace(
+        statement, max_terms=size, coef_sets=sets,
+        coef_min=np.maximum(statement.coef_min, -reach),
+        coef_max=np.minimum(statement.coef_max, reach),
+    )  # fmt: skip
+
+
+def _least(statement: Statement, cards: Iterable[Card | None]) -> Card | None:
+    """The best of the cards the statement allows; of equal ones the first."""
+    judged = [(card, evaluate(statement, card)) for card in cards if card is not None]
+    sound = [(card, figures.objective) for card, figures in judged if figures.feasible]
+    return min(sound, key=itemgetter(1), default=(None, 0.0))[0]
+
+
+def _first_card(statement: Statement) -> Card | None:
+    """The card without points, or one of a few points where that is not allowed."""
     empty = statement.empty_card()
-    first: Card | None = empty
-    if not evaluate(statement, empty).feasible:
-        nothing = np.zeros(statement.design.shape[1], dtype=np.int64)
-        first = repaired(statement, nothing) if statement.constraints else None
-    if first is not None:
-        half = clock.part(0.5)
-        cards.append(coordinate_descent(statement, first, max_work=max_work / 2, time_limit=half))
-    proximal = find_start(statement, max_work=max_work / 2, time_limit=clock)
-    cards += proximal.cards if proximal is not None else ()
-    return min(cards, key=lambda card: evaluate(statement, card).objective, default=None)
+    if evaluate(statement, empty).feasible:
+        return empty
+    return repaired(statement, empty.coefficients)
 
 
 def heuristic_result(program: Program, *, time_limit: float, options: dict[str, Any]) -> Result:
@@ -230,6 +292,22 @@ def find_start(
     if n_lams < 1 or n_polished < 1:
         raise OptionError("n_lams and n_polished must be whole numbers from 1 on")
     clock = Clock.of(time_limit)
+    models = _models_within(statement, loss, penalty, n_lams, max_work, clock)
+    if models is None:
+        return None
+    work_left = max_work - n_lams * models.cells * _WORK_PER_CELL
+    return _best_rounded(statement, models, n_polished, work_left, clock)
+
+
+def _models_within(
+    statement: Statement,
+    loss: Surrogate,
+    penalty: PathPenalty,
+    n_lams: int,
+    max_work: float,
+    clock: Clock,
+) -> _Models | None:
+    """The models of a path; None where there is too little work or time for them, or one class."""
     rows = statement.design.merged
     # half of the work for the path: on a part of the rows where that does not reach for all
     most_rows = int(max_work / (2 * n_lams * max(rows.X.shape[1], 1) * _WORK_PER_CELL))
@@ -238,20 +316,26 @@ def find_start(
     if not enough or not two_classes or not rows.X.size:
         return None
     try:
-        models = _Models(statement, loss, penalty, n_lams, most_rows, clock)
+        return _Models(statement, loss, penalty, n_lams, most_rows, clock)
     except _LateError:
         return None
-    work_left = max_work - n_lams * models.cells * _WORK_PER_CELL
+
+
+def _best_rounded(
+    statement: Statement, models: _Models, n_polished: int, work_left: float, clock: Clock
+) -> RoundedCard | None:
+    """The best card of the models rounded, the best roundings polished."""
+    rows = statement.design.merged
     # every rounded vector of points once, and the first model that gives it
     sources: dict[tuple[int, ...], int] = {}
     for at, w in models.weights():
-        for rounded in _scaled(statement, w):
+        for rounded in _scaled(statement, w, models.spread):
             sources.setdefault(tuple(rounded.tolist()), at)
     if not sources:
         return None
     points = np.array(list(sources), dtype=np.int64)
     most = max(int(work_left / 2 / len(rows.y)), n_polished)
-    if len(points) > most:
+    if len(points) > most and work_left > 0:
         points = points[np.linspace(0, len(points) - 1, most).astype(np.int64)]
     work_left -= len(points) * len(rows.y)
     ranked = np.argsort(best_objectives(statement, points)[1], kind="stable")[:n_polished]
@@ -260,9 +344,11 @@ def find_start(
         card = statement.with_best_intercept(points[k])
         if statement.violations(card):
             continue
-        polished = coordinate_descent(
-            statement, card, max_work=max(work_left, 0.0) / n_polished, time_limit=clock
-        )
+        polished = card
+        if work_left > 0:
+            polished = coordinate_descent(
+                statement, card, max_work=work_left / n_polished, time_limit=clock
+            )
         evaluation = evaluate(statement, polished)
         if best is None or evaluation.objective < best.objective:
             best = RoundedCard(
@@ -295,6 +381,7 @@ class _Models:
         lower, upper = statement.ranges
         self.free = np.flatnonzero(lower < upper)
         self.columns = len(statement.coef_min)
+        self.spread = deviation_of(rows.X, rows.weight)
         X, y, weight = rows.X[:, self.free], rows.y, rows.weight
         if len(y) > most_rows:
             some = np.random.default_rng(0).permutation(len(y))[:most_rows]
@@ -368,7 +455,7 @@ def _most_points(statement: Statement) -> float:
     return float(max(most, 1))
 
 
-def _scaled(statement: Statement, w: FloatArray) -> Iterator[IntArray]:
+def _scaled(statement: Statement, w: FloatArray, deviation: FloatArray) -> Iterator[IntArray]:
     """The weights as they are, and with their largest at each of several points; all rounded.
 
     Of those that break constraints, the one of fewest points is changed until it meets them.
@@ -376,7 +463,7 @@ def _scaled(statement: Statement, w: FloatArray) -> Iterator[IntArray]:
     Under the 0-1 loss only the proportions count; under the hinge the size counts too, and a
     margin m asks for m times the weights of margin 1.
     """
-    kept = _leading(statement, w)
+    kept = _leading(statement, w, deviation)
     size = float(np.abs(kept).max())
     if size == 0:
         return
@@ -399,14 +486,12 @@ def _scaled(statement: Statement, w: FloatArray) -> Iterator[IntArray]:
             yield mended
 
 
-def _leading(statement: Statement, w: FloatArray) -> FloatArray:
+def _leading(statement: Statement, w: FloatArray, deviation: FloatArray) -> FloatArray:
     """The weights of the columns that matter most, where the terms are limited."""
     limit = statement.max_terms
     if limit is None or np.count_nonzero(w) <= limit:
         return w
-    rows = statement.design.merged
-    effect = np.abs(w) * deviation_of(rows.X, rows.weight)
     kept = np.zeros_like(w)
-    chosen = np.argsort(-effect, kind="stable")[:limit]
+    chosen = np.argsort(-np.abs(w) * deviation, kind="stable")[:limit]
     kept[chosen] = w[chosen]
     return kept
