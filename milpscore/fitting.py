@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from milpscore.core.design import Design
-from milpscore.core.errors import FormulationError, did_you_mean
+from milpscore.core.errors import FormulationError, OptionError, did_you_mean
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.formulations import FORMULATIONS
@@ -52,6 +52,7 @@ def fit_card(
     random_state: int = 0,
     options: dict[str, Any] | None = None,
     heuristic: bool = False,
+    polish: bool = False,
     **arguments: Any,
 ) -> tuple[Program, Result]:
     """Build a formulation, solve it and return the best verified card.
@@ -75,8 +76,10 @@ def fit_card(
     options : dict, optional
         Further solver options.
     heuristic : bool
-        Exact programs only: no solver runs; the verified start card is the answer, its claim
-        "feasible".
+        Exact programs only: no solver runs; a verified card found within milliseconds (those of
+        :func:`milpscore.search.fast_risk_card`) is the answer, its claim "feasible".
+    polish : bool
+        With ``heuristic``: improve that card by the searches a solve starts from.
     **arguments :
         The builder's own arguments.
 
@@ -87,13 +90,18 @@ def fit_card(
     Raises
     ------
     OptionError
-        For ``heuristic`` with a relaxed program, or options that cannot be used.
+        For ``heuristic`` with a relaxed program, ``polish`` without it, or options that cannot be
+        used.
     """
     told = Options.of({"time_limit": time_limit, "random_state": random_state, **(options or {})})
+    if polish and not heuristic:
+        raise OptionError("polish improves a heuristic card: ask for heuristic as well")
     clock = told.clock
     program = FORMULATIONS[formulation](design, **arguments)
     if heuristic:
-        return program, heuristic_result(program, time_limit=clock, options=told.as_dict())
+        return program, heuristic_result(
+            program, polish=polish, time_limit=clock, options=told.as_dict()
+        )
     chosen = {**vars(told), "time_limit": clock}
     if program.kind == "relaxed":
         from milpscore.rounding import round_program

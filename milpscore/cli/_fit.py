@@ -61,8 +61,13 @@ def fit_command(
     output: OutputOptions,
     heuristic: bool = option(
         SOLVE,
-        "Fast mode: no solver runs, nothing is proved; the card is the best of a search of "
-        "seconds or less, re-checked. Not for rounded formulations.",
+        "Fast mode: no solver runs, nothing is proved; the card is found within milliseconds, and "
+        "re-checked. Not for rounded formulations.",
+        default=False,
+    ),
+    polish: bool = option(
+        SOLVE,
+        "With --heuristic: improve the card by the searches a solve starts from, for seconds.",
         default=False,
     ),
     out: Path | None = file("Save the card as JSON, for 'milpscore predict'."),
@@ -83,7 +88,9 @@ def fit_command(
     design = data.design(card.name)
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
-        program, result = _solved(design, card.name, arguments, solving, heuristic, output)
+        program, result = _solved(
+            design, card.name, arguments, solving, output, heuristic=heuristic, polish=polish
+        )
         seconds = time.perf_counter() - started
     tell_warnings(design, output.quiet)
     made = None
@@ -113,8 +120,8 @@ def _solved(
     formulation: str,
     arguments: dict[str, Any],
     solving: SolveOptions,
-    heuristic: bool,
     output: OutputOptions,
+    **fast: bool,
 ) -> tuple[Program, Result]:
     """Fit a card; after a Ctrl-C that comes before the solver runs, the verified empty card."""
     from milpscore.core.result import Termination
@@ -129,8 +136,8 @@ def _solved(
     limit = solving.time_limit
     try:
         return fit_card(
-            design, formulation, progress=output.progress, time_limit=limit, heuristic=heuristic,
-            **common,
+            design, formulation, progress=output.progress, time_limit=limit,
+            **fast, **common,
         )  # fmt: skip
     except KeyboardInterrupt:
         program, result = fit_card(

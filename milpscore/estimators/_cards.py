@@ -57,6 +57,11 @@ class CardClassifier(Decided, OnDesign):
     use_start : bool
         Exact programs only: give the solver a card found by a heuristic. (scikit-learn's
         ``warm_start`` means something else: to go on from the last call of ``fit``.)
+    heuristic : bool
+        Exact programs only: no solver runs and nothing is proved; the card is found within
+        milliseconds, and its claim is "feasible".
+    polish : bool
+        With ``heuristic``: improve that card by the searches a solve starts from.
     n_draws : int
         Relaxed programs only: draws of the randomised rounding.
     solver : str
@@ -337,6 +342,8 @@ class _Exact(_Solved):
     use_start: bool = True
     mip_gap: float = Options.mip_gap
     node_limit: int | None = Options.node_limit
+    heuristic: bool = False
+    polish: bool = False
 
 
 @parameters
@@ -355,7 +362,8 @@ class SlimClassifier(_Exact, CardClassifier):
     coef_min, coef_max, coef_sets, max_terms, l0_penalty, l1_penalty, intercept_bounds, \
 threshold_gap, constraints, class_weight :
         As in :func:`milpscore.formulations.slim`.
-    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
+random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
 
     Examples
@@ -388,7 +396,8 @@ class HingeClassifier(_Exact, CardClassifier):
     margin, weights, coef_min, coef_max, max_terms, l0_penalty, l1_penalty, intercept, \
 intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.hinge`.
-    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
+random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -418,10 +427,8 @@ class RiskScoreClassifier(_Exact, CardClassifier):
     loss, scale, coef_min, coef_max, coef_sets, max_terms, l0_penalty, penalty, lam, expert, \
 intercept, intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.risk_score`.
-    heuristic : bool
-        Keep the start card, found in a fraction of a second, and prove nothing: the claim is
-        "feasible".
-    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
+random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
 
     Attributes
@@ -455,7 +462,6 @@ intercept, intercept_bounds, constraints, class_weight :
     expert: Any = None
     intercept: Intercept = "integer"
     intercept_bounds: Sequence[float] | None = None
-    heuristic: bool = False
 
     def _take(self, program: Program, result: Result) -> None:
         super()._take(program, result)
@@ -500,7 +506,8 @@ class FacetsHingeClassifier(_Exact, CardClassifier):
     lam, gamma, margin, coef_min, coef_max, max_terms, intercept, intercept_bounds, \
 constraints, class_weight :
         As in :func:`milpscore.formulations.facets_hinge`.
-    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
+random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -526,7 +533,8 @@ class FusedLassoClassifier(_Exact, CardClassifier):
     lam, margin, coef_min, coef_max, reference, features, weights, intercept, intercept_bounds, \
 constraints, class_weight :
         As in :func:`milpscore.formulations.fused_lasso`.
-    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
+random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too; ``binner="auto"``
         stands for ``Binner(encoding="onehot")``.
     """
@@ -603,7 +611,8 @@ class FormulationClassifier(_Exact, CardClassifier):
         A name of :data:`milpscore.formulations.FORMULATIONS`.
     arguments : mapping
         The builder's own.
-    binner, use_start, solver, time_limit, mip_gap, node_limit, threads, random_state, verbose :
+    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
+random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 

@@ -49,6 +49,8 @@ _MODEL_STEPS = 8
 
 _BETTER = 1e-9
 _MOST_TERMS = 30
+_JUDGED = 8
+"""Points of each size that are judged by another loss."""
 _MENDED = 8
 """Points found, and supports, from which allowed ones are sought where none was allowed."""
 _TURNS = 5
@@ -184,6 +186,27 @@ def fast_risk_card(
     search = _Search(statement, free, beam, tried, n_rounded, clock)
     search.run(n_exchanged)
     return search.best()
+
+
+def fast_points(statement: Statement, time_limit: float = math.inf) -> IntArray:
+    """Points (V, p) of the fast risk scores of the same ranges, sets, terms and constraints.
+
+    Whatever the statement's own loss is: the best of each size, and no points at all. With more
+    terms allowed there are only more of them.
+    """
+    design = statement.design
+    plain = replace(
+        _plain_statement(design, None, None, None), coef_min=statement.coef_min,
+        coef_max=statement.coef_max, coef_sets=statement.coef_sets, max_terms=statement.max_terms,
+        constraints=statement.constraints,
+    )  # fmt: skip
+    search = _Search(plain, 0.0, 8, 12, 8, Clock.of(time_limit))
+    search.run(1)
+    by_size: dict[int, list[tuple[int, ...]]] = {}
+    for w in sorted(search.found, key=lambda w: (search.found[w], w)):
+        by_size.setdefault(int(np.count_nonzero(w)), []).append(w)
+    points = [w for size in by_size.values() for w in size[:_JUDGED]]
+    return np.array([*points, (0,) * design.shape[1]], dtype=np.int64)
 
 
 def _own_statement(statement: Statement, *own: int | None) -> Statement:

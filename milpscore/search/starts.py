@@ -19,7 +19,7 @@ from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.statement import Statement
-from milpscore.losses import Hinge, RiskLoss, smooth_loss
+from milpscore.losses import Hinge, RiskLoss, ZeroOne, smooth_loss
 from milpscore.penalties.ramps import IntegerFacets
 from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import (
@@ -49,6 +49,7 @@ _FEWEST_ROWS = 100
 _SHARES, _SMALL = 12, 5
 """Each size of a start has one such share of the work, the small ones two."""
 _LIMITS = (*range(1, 11), 15, 25, 40, 65, 100, 250, 1000)
+_TIMES = 5
 _REACHES = (5, 10, 20, 50, 100, 1000)
 
 WORK_PER_SECOND = 2e6
@@ -159,8 +160,10 @@ def _first_card(statement: Statement) -> Card | None:
     return repaired(statement, empty.coefficients)
 
 
-def heuristic_result(program: Program, *, time_limit: float, options: dict[str, Any]) -> Result:
-    """The better of the start card, a fast risk score and the empty card; nothing is proved.
+def heuristic_result(
+    program: Program, *, polish: bool = False, time_limit: float, options: dict[str, Any]
+) -> Result:
+    """The better of a fast card and the empty one, polished where asked; nothing is proved.
 
     OptionError for a relaxed program, which has a rounding of its own. ``options`` are put down in
     the result.
@@ -171,16 +174,20 @@ def heuristic_result(program: Program, *, time_limit: float, options: dict[str, 
             f"{program.formulation} is rounded from its LP and has no start to keep: leave "
             "heuristic out"
         )
-    started = time.perf_counter()
-    empty = program.statement.empty_card()
-    work = work_within(clock)
-    candidates = [
-        start_card(program, max_work=work, time_limit=clock.part(0.3)),
-        _fast_card(program.statement, clock.part(0.6)),
-        empty,
-    ]
-    checked = [(card, check(program, card)) for card in candidates if card is not None]
+    started, statement = time.perf_counter(), program.statement
+    empty = statement.empty_card()
+    cards = [_fast_card(statement, clock.part(0.6)), empty]
+    if polish:
+        work = work_within(clock)
+        cards.append(start_card(program, max_work=work, time_limit=clock.part(0.5)))
+        if (best := _least(statement, cards)) is not None:
+            cards.append(coordinate_descent(statement, best, max_work=work, time_limit=clock))
+    checked = [(card, check(program, card)) for card in cards if card is not None]
     sound = [(card, figures) for card, figures in checked if figures.feasible]
+    if not sound and statement.constraints and not polish:
+        mended = _first_card(statement)
+        checked += [(mended, check(program, mended))] if mended is not None else []
+        sound = [(card, figures) for card, figures in checked if figures.feasible]
     common: dict[str, Any] = {
         "formulation": program.formulation,
         "kind": "exact",
@@ -190,7 +197,7 @@ def heuristic_result(program: Program, *, time_limit: float, options: dict[str, 
         "solver": "heuristic",
         "solver_version": __version__,
         "random_state": options["random_state"],
-        "caveat": program.statement.caveat,
+        "caveat": statement.caveat,
         "options": options,
     }
     if not sound:
@@ -202,22 +209,30 @@ def heuristic_result(program: Program, *, time_limit: float, options: dict[str, 
     return Result(
         **common,
         claim=Claim.FEASIBLE,
-        **figures.fields(program.statement, card),
+        **figures.fields(statement, card),
         origin="empty card" if card is empty else "heuristic",
     )
 
 
 def _fast_card(statement: Statement, time_limit: float) -> Card | None:
-    """The card of the beam over supports, where the loss is the logistic one."""
-    loss = statement.loss
-    if not isinstance(loss, RiskLoss) or loss.base.name != "logistic":
-        return None
-    from milpscore.search.risk import fast_risk_card  # loads numba
+    """A card within milliseconds: a fast risk score, or its points under the statement's loss."""
+    from milpscore.search.risk import fast_points, fast_risk_card  # loads numba
 
+    loss = statement.loss
     try:
-        return fast_risk_card(statement, time_limit=time_limit).card
-    except FormulationError:  # it found no card at all: the other candidates stand
+        if isinstance(loss, RiskLoss) and loss.base.name == "logistic":
+            return fast_risk_card(statement, time_limit=time_limit).card
+        points = fast_points(statement, time_limit)
+    except FormulationError:  # no card at all: the empty one is judged by the caller
         return None
+    if not isinstance(loss, ZeroOne):  # under other losses the size of the points counts too
+        times = np.arange(1, _TIMES + 1)[:, None, None]
+        points = np.unique((times * points).reshape(-1, points.shape[1]), axis=0)
+    points = points[statement.allows(points)]
+    if not len(points):
+        return None
+    order = np.argsort(best_objectives(statement, points)[1], kind="stable")
+    return _least(statement, (statement.with_best_intercept(points[k]) for k in order[:_TIMES]))
 
 
 def proximal_start(
