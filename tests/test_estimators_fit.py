@@ -47,9 +47,8 @@ from milpscore.solvers import solve
 RAW = {name: {} if name == "fused_lasso" else {"binner": None} for name in ESTIMATORS}
 ALL = [ESTIMATORS[name](**RAW[name]) for name in sorted(ESTIMATORS)]
 EXACT = {"slim", "hinge", "facets_hinge", "fused_lasso", "risk_score"}
-OWN = {"risk_score": {"heuristic"}}
 SHARED = {"binner", "solver", "time_limit", "threads", "random_state", "verbose"}
-ONLY_EXACT = {"use_start", "mip_gap", "node_limit"}
+ONLY_EXACT = {"use_start", "mip_gap", "node_limit", "heuristic", "polish"}
 ONLY_RELAXED = {"n_draws"}
 
 each = pytest.mark.parametrize("estimator", ALL, ids=lambda e: e.formulation)
@@ -82,8 +81,7 @@ def test_parameters_are_the_builders_own(estimator: CardClassifier) -> None:
     wanted = set(stated) - {"X", "y", "sample_weight", "positive"}
     exact = estimator.formulation in EXACT
     given = estimator.get_params(deep=False)
-    own = OWN.get(estimator.formulation, set())
-    assert set(given) == wanted | own | SHARED | (ONLY_EXACT if exact else ONLY_RELAXED)
+    assert set(given) == wanted | SHARED | (ONLY_EXACT if exact else ONLY_RELAXED)
     differing = {name for name in wanted if given[name] != stated[name].default}
     # a card that is fitted for a person has a few terms; a builder sets no limit of its own
     assert differing == {"max_terms"} & wanted

@@ -88,9 +88,8 @@ def fit_command(
     design = data.design(card.name)
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
-        program, result = _solved(
-            design, card.name, arguments, solving, output, heuristic=heuristic, polish=polish
-        )
+        fast = {"heuristic": heuristic, "polish": polish}
+        program, result = _solved(design, card.name, arguments, solving, output, fast)
         seconds = time.perf_counter() - started
     tell_warnings(design, output.quiet)
     made = None
@@ -121,13 +120,13 @@ def _solved(
     arguments: dict[str, Any],
     solving: SolveOptions,
     output: OutputOptions,
-    **fast: bool,
+    fast: dict[str, Any],
 ) -> tuple[Program, Result]:
     """Fit a card; after a Ctrl-C that comes before the solver runs, the verified empty card."""
     from milpscore.core.result import Termination
     from milpscore.fitting import fit_card
 
-    common = {
+    common: dict[str, Any] = {
         **arguments,
         "solver": solving.solver,
         "random_state": solving.seed,
@@ -136,9 +135,8 @@ def _solved(
     limit = solving.time_limit
     try:
         return fit_card(
-            design, formulation, progress=output.progress, time_limit=limit,
-            **fast, **common,
-        )  # fmt: skip
+            design, formulation, progress=output.progress, time_limit=limit, **fast, **common
+        )
     except KeyboardInterrupt:
         program, result = fit_card(
             design, formulation, progress=False, warm_start=False, time_limit=0, **common

@@ -596,9 +596,9 @@ class _Search:
             v, price = _taken(choices, indices)
             square, along = ((v @ bend) * v).sum(axis=1), v @ pull
             if scale > 0.0:
-                return 0.5 * square / scale**2 - along / scale + price
+                return np.asarray(0.5 * square / scale**2 - along / scale + price)
             along = np.maximum(along, 0.0)
-            return price - 0.5 * along * along / np.maximum(square, 1e-300)
+            return np.asarray(price - 0.5 * along * along / np.maximum(square, 1e-300))
 
         # each rounding as it is, and improved in the model; the best ones are judged by the loss
         improved = _improved(choices, rounded, modelled)

@@ -94,9 +94,9 @@ def start_card(
     tighter = {step: _tightened(statement, *step) for step in steps}
     rough: dict[tuple[int, int], Card | None] = {}
     models = _models_within(statement, "auto", "auto", 12, max_work / 4, clock)
-    for step in steps if models is not None else ():
-        found = _best_rounded(tighter[step], models, 1, 0.0, clock)
-        rough[step] = found.card if found is not None else None
+    for step in steps:
+        found = models and _best_rounded(tighter[step], models, 1, 0.0, clock)
+        rough[step] = found.card if found else None
     best: Card | None = None
     held: dict[int, Card | None] = {}
     for size, reach in steps:
