@@ -159,7 +159,7 @@ def test_sizes_are_what_the_page_says() -> None:
 def test_a_written_file_has_the_same_optimum(name: str, ending: str, tmp_path: Path) -> None:
     program = TINY[name]().exact()
     if name in BY_TANGENTS:
-        with pytest.raises(FormulationError, match="would lack the loss"):
+        with pytest.raises(FormulationError, match="it yet; solve it with"):
             program.write(tmp_path / f"model.{ending}")
         solve(program, "outer_approximation")
     path = program.write(str(tmp_path / f"model.{ending}"))
@@ -173,6 +173,11 @@ def test_a_written_file_has_the_same_optimum(name: str, ending: str, tmp_path: P
         assert 0.0 < value <= best + 1e-9
     else:
         assert value == pytest.approx(best, abs=1e-9)
+
+
+def test_a_free_scale_is_fixed_before_it_is_written(tmp_path: Path) -> None:
+    with pytest.raises(FormulationError, match=r"at one scale \(scale=1\), and solve it"):
+        risk_score(five_rows(), scale="auto").write(tmp_path / "model.lp")
 
 
 def test_labels_are_safe_unique_and_told() -> None:

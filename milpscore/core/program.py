@@ -228,9 +228,11 @@ class Program:
         if path.suffix not in (".lp", ".mps"):
             raise FormulationError(f"cannot write {path.name}: the name must end in .lp or .mps")
         if self.takes_tangents and not len(self.model.cuts):
+            first = "" if self.statement.scales is None else "state it at one scale (scale=1), and "
             raise FormulationError(
                 f"{path.name} would lack the loss: the model of {self.formulation} holds no "
-                "tangent of it before solver='outer_approximation' puts them in; solve it so first"
+                f"tangent of it yet; {first}solve it with solver='outer_approximation', which puts "
+                "them in, before you write it"
             )
         write_model(self.model, self.statement.design.names, path)
         return path
