@@ -14,6 +14,7 @@ from milpscore.formulations import FORMULATIONS
 from milpscore.search import start_card
 from milpscore.search.starts import heuristic_result, work_within
 from milpscore.solvers import solve
+from milpscore.solvers.engine import progress_line
 from milpscore.solvers.options import Options
 
 _START = 0.1
@@ -111,6 +112,8 @@ def fit_card(
         )
     start = None
     if warm_start:
-        tenth = clock.part(_START)
-        start = start_card(program, max_work=work_within(clock), time_limit=tenth)
+        with progress_line(program.formulation, progress, clock, told.verbose) as line:
+            line.phase("start")
+            tenth = clock.part(_START)
+            start = start_card(program, max_work=work_within(clock), time_limit=tenth)
     return program, solve(program, solver, warm_start=start, progress=progress, **chosen)

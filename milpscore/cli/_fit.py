@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import time
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,6 +34,7 @@ from milpscore.cli.groups import (
     option,
     settable,
 )
+from milpscore.core.clock import Clock
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
@@ -85,12 +85,13 @@ def fit_command(
 
     arguments = card.arguments(limits)
     require_folder(out, certificate)
-    design = data.design(card.name)
+    table = data.table(card.name)
+    clock = Clock.of(solving.time_limit)  # reading stands apart
     with noting_interrupts() as interrupted:
-        started = time.perf_counter()
+        design = data.design(table=table)
         fast = {"heuristic": heuristic, "polish": polish}
-        program, result = _solved(design, card.name, arguments, solving, output, fast)
-        seconds = time.perf_counter() - started
+        program, result = _solved(design, card.name, arguments, solving, output, fast, clock)
+        seconds = clock.seconds
     tell_warnings(design, output.quiet)
     made = None
     if result.card is not None:
@@ -121,6 +122,7 @@ def _solved(
     solving: SolveOptions,
     output: OutputOptions,
     fast: dict[str, Any],
+    clock: Clock,
 ) -> tuple[Program, Result]:
     """Fit a card; after a Ctrl-C that comes before the solver runs, the verified empty card."""
     from milpscore.core.result import Termination
@@ -132,10 +134,9 @@ def _solved(
         "random_state": solving.seed,
         "options": solving.options,
     }
-    limit = solving.time_limit
     try:
         return fit_card(
-            design, formulation, progress=output.progress, time_limit=limit, **fast, **common
+            design, formulation, progress=output.progress, time_limit=clock, **fast, **common
         )
     except KeyboardInterrupt:
         program, result = fit_card(

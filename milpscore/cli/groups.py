@@ -190,13 +190,17 @@ class TableOptions:
             unseen="error",
         )
 
-    def design(self, formulation: str = "") -> Design:
-        """The design of the whole table, its bins as a formulation reads them."""
-        from milpscore.data import make_design
+    def table(self, formulation: str = "") -> tuple[Any, Any, Any, dict[str, Any]]:
+        """The table as `read` gives it, its bins as a formulation reads them."""
         from milpscore.formulations.building import encoding_for
 
-        default = encoding_for(FORMULATIONS[formulation]) if formulation else {}
-        X, y, binner, given = self.read(**default)
+        return self.read(**(encoding_for(FORMULATIONS[formulation]) if formulation else {}))
+
+    def design(self, formulation: str = "", table: Any = None) -> Design:
+        """The design of the whole table, read already or not."""
+        from milpscore.data import make_design
+
+        X, y, binner, given = self.table(formulation) if table is None else table
         if binner is None:
             return make_design(X, y, **given)
         found: Design = binner.fit_design(X, y, **given)

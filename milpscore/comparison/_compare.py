@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -25,6 +24,7 @@ from milpscore.comparison.answers import (
     no_answer,
 )
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import (
@@ -95,9 +95,9 @@ def compare(
     sample_weight, class_weight, positive :
         As in :func:`milpscore.data.make_design`. Losses, accuracies and AUCs weigh rows alike.
     time_limit : float
-        Seconds of solving for the whole table, shared equally by the formulations; half of each
-        share goes to the solves on all rows, the other half equally to the folds. Building and
-        checking come on top. After Ctrl-C the rows so far are returned.
+        Seconds for the whole table, from the first line to the last, shared equally by the
+        formulations; half of each share goes to the solves on all rows, the other half equally to
+        the folds. After Ctrl-C the rows so far are returned.
     n_draws : int
         Draws of the randomised rounding.
     cv : int, splitter or None
@@ -143,6 +143,7 @@ def compare(
     FormulationError
         For an unknown formulation or argument, or where no formulation at all can be stated.
     """
+    clock = Clock.of(time_limit)
     for option in {"time_limit", "random_state"} & set(options or {}):
         raise OptionError(f"{option} is an argument of its own: leave it out of options")
     names = [name.replace("-", "_") for name in formulations]
@@ -152,14 +153,16 @@ def compare(
         X, y, binner, sample_weight=sample_weight, class_weight=class_weight, positive=positive
     )
     splits = stratified_splits(design, cv, random_state)
-    whole, fold = _shared(time_limit, len(names), len(splits))
     more = _roundings(roundings)
     run = Run(n_draws, random_state, solver, progress, dict(options or {}), proximal, more)
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
     refusals: list[FormulationError] = []
     programs: dict[str, Program] = {}
-    for name in names:
+    for at, name in enumerate(names):
+        # an equal share of what is left, from the first line that is spent on this formulation
+        mine = Clock(clock.left / (len(names) - at))
+        whole = mine.part(1.0 - _CV_SHARE if splits else 1.0)
         if run.interrupted:
             rows.append(no_answer("not run: interrupted", formulation=name, kind="exact"))
             continue
@@ -172,7 +175,7 @@ def compare(
         programs[name] = program
         family = solve_family(program, run, whole)
         folds = folds_of(design, splits, X, binner, sample_weight)
-        held_out, failure = _cross_validate(name, chosen[name], folds, run, fold)
+        held_out, failure = _cross_validate(name, chosen[name], folds, run, mine, len(splits))
         for kind in run.kinds:
             row = _row(name, kind, family, design) | held_out.get(kind, {})
             row["message"] = "; ".join(filter(None, [row["message"], failure]))
@@ -186,7 +189,7 @@ def compare(
     table = table.astype(dict.fromkeys(_COUNTS, "Int64"))
     saved = None
     if len(savings) and not run.interrupted:
-        saved = savings_table(programs, savings, whole, solver=solver, **run.options)
+        saved = savings_table(programs, savings, clock / len(names), solver=solver, **run.options)
     return Comparison(table, results, design.names, saved, programs)
 
 
@@ -259,7 +262,8 @@ def _cross_validate(
     arguments: Mapping[str, Any],
     folds: Iterable[Fold],
     run: Run,
-    seconds: float,
+    clock: Clock,
+    n_folds: int,
 ) -> tuple[dict[str, dict[str, float]], str]:
     """Mean accuracy and AUC over the folds by kind, or none and why.
 
@@ -267,7 +271,8 @@ def _cross_validate(
     """
     scores: dict[str, list[tuple[float, float]]] = {kind: [] for kind in run.kinds}
     nothing = (float("nan"), float("nan"))
-    for fold in folds:
+    for at, fold in enumerate(folds):
+        seconds = Clock(clock.left / (n_folds - at))
         if run.interrupted:
             return {}, "not cross-validated: interrupted"
         try:
@@ -309,13 +314,6 @@ class Run:
         return (*KINDS, *self.roundings, *((PROXIMAL,) if self.proximal else ()))
 
 
-def _shared(time_limit: float, formulations: int, folds: int) -> tuple[float, float]:
-    """Seconds of solving for one formulation on all rows, and in one fold."""
-    Options(time_limit=time_limit)  # a number of seconds
-    share = time_limit / max(formulations, 1)
-    return (share * (1 - _CV_SHARE), share * _CV_SHARE / folds) if folds else (share, 0.0)
-
-
 @dataclass(frozen=True)
 class Family:
     """The four answers to one statement, the size of its program, and the rounding figures."""
@@ -331,12 +329,11 @@ def exact_program(name: str, design: Design, arguments: Mapping[str, Any]) -> Pr
     return program if program.kind == "exact" else program.exact()
 
 
-def solve_family(program: Program, run: Run, seconds: float) -> Family:
+def solve_family(program: Program, run: Run, clock: Clock) -> Family:
     """The LP, its roundings, and the exact solve that starts from the best card so far."""
-    deadline = time.perf_counter() + seconds
 
     def left() -> float:
-        return 0.0 if run.interrupted else max(deadline - time.perf_counter(), 0.0)
+        return 0.0 if run.interrupted else clock.left
 
     def answer(warm_start: Card | None = None) -> Result:
         result = solve(
@@ -364,10 +361,10 @@ def solve_family(program: Program, run: Run, seconds: float) -> Family:
         run.kinds[2:],
         n_draws=run.n_draws,
         random_state=run.random_state,
-        max_work=work_within(seconds),
-        time_limit=left(),
+        max_work=work_within(clock),
+        time_limit=clock,
     )
-    heuristic = start_card(program, max_work=work_within(seconds))
+    heuristic = start_card(program, max_work=work_within(clock), time_limit=clock.part(0.1))
     cards = [heuristic, *(each.card for each in rounded.values())]
     start = min(
         (card for card in cards if card is not None),

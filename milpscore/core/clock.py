@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import ClassVar
 
+from milpscore.core.errors import OptionError, is_number
 from milpscore.core.jit import making
 
 
@@ -35,8 +36,15 @@ class Clock(float):
 
     @classmethod
     def of(cls, time_limit: float) -> Clock:
-        """The clock itself where it runs already, else one of so many seconds from now."""
-        return time_limit if isinstance(time_limit, Clock) else cls(time_limit)
+        """The clock itself where it runs already, else one of so many seconds from now.
+
+        OptionError for what is not a number of seconds >= 0.
+        """
+        if isinstance(time_limit, Clock):
+            return time_limit
+        if not is_number(time_limit) or time_limit < 0:
+            raise OptionError(f"time_limit must be a number of seconds >= 0, got {time_limit!r}")
+        return cls(time_limit)
 
     @classmethod
     def _time(cls) -> float:

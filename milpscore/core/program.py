@@ -91,6 +91,9 @@ class Program:
         What is stated, as LaTeX: the displayed formulas of the builder's docstring.
     touched : list of ndarray of shape (p + 1,)
         Points (w, b) at which the tangents that a solver put into ``model.cuts`` touch the loss.
+    effort : float
+        About how many seconds it takes to make the model and compile it for a solver, where it
+        holds the rows of the data.
     """
 
     conic: ClassVar[bool] = False
@@ -108,6 +111,7 @@ class Program:
     stated: frozenset[str] = frozenset()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     algebra: tuple[str, ...] = ()
+    effort: float = 0.0
     touched: list[FloatArray] = field(default_factory=list)
 
     @classmethod
@@ -196,8 +200,21 @@ class Program:
         return self._with_integrality("exact")
 
     def _with_integrality(self, kind: Kind) -> Program:
+        change = restore_integrality if kind == "exact" else relax_integrality
+        if not self.is_built:
+            make = self._make
+
+            def changed() -> Program:
+                made: Program = make()
+                change(made.model)
+                return made
+
+            return Program.later(
+                self.statement, changed, kind=kind, simplify=self.simplify, effort=self.effort,
+                arguments=self.arguments, algebra=self.algebra, build_seconds=self.build_seconds,
+            )  # fmt: skip
         model = self.model.clone()
-        (restore_integrality if kind == "exact" else relax_integrality)(model)
+        change(model)
         return replace(self, model=model, kind=kind)
 
     @property

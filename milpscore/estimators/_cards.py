@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import Column, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, Registry, SolverError
 from milpscore.core.program import Program
@@ -150,6 +151,7 @@ class CardClassifier(Decided, OnDesign):
             The solver stopped before the card was proved to be the best to ``mip_gap``; the message
             says how far from it the card may be, and what to do.
         """
+        clock = Clock.of(self.get_params(deep=False)["time_limit"])
         frame = validated_frame(self, X, reset=True)
         labels, self.classes_ = class_labels(y)
         self.binner_ = self._binner() or Binner.raw()
@@ -160,7 +162,9 @@ class CardClassifier(Decided, OnDesign):
             class_weight=self.class_weight,
             positive=self.classes_[1],
         )
-        program, result = fit_card(design, self.formulation, **self._arguments())
+        program, result = fit_card(
+            design, self.formulation, **{**self._arguments(), "time_limit": clock}
+        )
         self._take(program, result)
         warn_of_unproved(self, [result])
         return self

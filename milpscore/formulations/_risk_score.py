@@ -146,7 +146,7 @@ def risk_score(
     if any(each.limits_answers for each in statement.constraints):
         rule = _reach_every_cut(statement.intercept, totals, intercept_bounds)
         statement = replace(statement, intercept=rule)
-    return later(statement, lambda: _program(statement))
+    return later(statement, lambda: _program(statement), holds_rows=False)
 
 
 def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -289,7 +290,8 @@ def rounded_result(
     the program, exact or relaxed, and the integrality of the statement are demanded.
     """
     told, passed = [message], []
-    with integrality_demanded(program.model):
+    demanded = integrality_demanded(program.model) if program.is_built else nullcontext()
+    with demanded:
         for origin, cards in candidates.items():
             found, refused = _first_feasible(program, origin, cards, clock)
             told.append(refused)

@@ -60,6 +60,8 @@ _FRUITLESS = 24
 class OuterApproximation(SessionSolver):
     """Tangents of a convex term; those found stay in the session and in the model's ``cuts``."""
 
+    checks = True
+
     def refuse(self, task: Task) -> None:
         """Refuse a model without convex terms to be bounded by tangents."""
         if not task.program.takes_tangents:
@@ -308,7 +310,7 @@ class _Search:
         objective = evaluate(self.statement, card).objective
         if not objective < self.best:
             return
-        evaluation = check(self.session.program, card)
+        evaluation = check(self.session.program, card, form=self.session.form)
         if not evaluation.feasible:
             self.refused.add(card)
             return

@@ -65,6 +65,7 @@ class SupportTree(SessionSolver):
     """Best-first search over the supports; ``node_limit`` counts LPs."""
 
     ROWS, INTEGERS = 2000, 0.1
+    checks = True
 
     @classmethod
     def suits(cls, session: Session) -> bool:
@@ -266,7 +267,7 @@ class _Tree:
         card = self.session.program.card()
         if evaluate(self.statement, card).objective >= self.best:
             return
-        evaluation = check(self.session.program, card)
+        evaluation = check(self.session.program, card, form=self.session.form)
         if evaluation.feasible:
             self.best, self.values = evaluation.objective, self.session.vector()
 

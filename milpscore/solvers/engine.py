@@ -131,6 +131,11 @@ class Task:
         assert self.session is not None
         return self.session
 
+    @property
+    def form(self) -> Any:
+        """The model's rows as the session compiled them; None without one."""
+        return None if self.session is None else self.session.form
+
     def account(self, outcome: Outcome, name: str) -> dict[str, Any]:
         """What a result says of the run of the solver of this name, whatever came of it."""
         return {
@@ -168,6 +173,8 @@ class Solver(ABC):
         program by itself.
     clock : bool
         Can be stopped by a time limit.
+    checks : bool
+        The objectives it reports are of re-checked cards.
 
     Examples
     --------
@@ -181,6 +188,7 @@ class Solver(ABC):
     conic = False
     loads = False
     clock = True
+    checks = False
 
     def version(self) -> str:
         """The solver's version; MissingDependencyError where it is not installed."""
@@ -193,6 +201,9 @@ class Solver(ABC):
     def solve(self, task: Task) -> Outcome:
         """The outcome of one run within the task's options."""
 
+
+_SHARE = 0.4
+"""Of the time limit, spent at most on making a model: what follows takes as long again."""
 
 _TREE_TERMS = 6
 """Up to so many terms ``auto`` searches the 0-1 loss by supports."""
@@ -331,28 +342,51 @@ def _run(
     from milpscore.solvers.finish import finished, with_start
 
     of = program_of(program)
+    with progress_line(of.formulation, progress, options.clock, options.verbose) as line:
+        name, task, outcome = _loaded(program, solver, options, line)
+        engine, clock, began = SOLVERS[name](), options.clock, options.clock.seconds
+        engine.refuse(task)
+        task, note = with_start(task, start)
+        if outcome is None:
+            line.phase(f"{name} searches", engine.checks)
+            # what the first re-check took, the last one takes again, for a few forms of a card
+            reserve = 4 * (clock.seconds - began) + (0.5 * of.effort if engine.loads else 0.0)
+            within = Clock(max(clock.left - reserve, 0.7 * clock.left))
+            # HiGHS shows a log of its own
+            show = None if options.verbose and name == "highs" else line.show
+            listeners = [each for each in (show, callback) if each is not None]
+            task = replace(task, options=replace(options, time_limit=within), listeners=listeners)
+            outcome = engine.solve(task)
+            if note == "accepted" and not outcome.start_taken:
+                note = f"rejected: {name} did not take it up"
+        line.phase("re-check")
+        task = replace(task, options=options)
+        return finished(task, outcome, start, {**task.account(outcome, name), "warm_start": note})
+
+
+def _loaded(
+    program: Program | Session, solver: str, options: Options, line: Line
+) -> tuple[str, Task, Outcome | None]:
+    """The solver's name, its task, and an outcome where the time is too short to begin."""
+    of, clock = program_of(program), options.clock
     name = "tree" if solver == "auto" and _tree_takes(program) else solver
     session = None
-    if name == "auto" or SOLVERS[name].loads:
+    outcome = None if clock else Outcome(Termination.TIME_LIMIT)
+    loads = name == "auto" or SOLVERS[name].loads
+    if loads and isinstance(program, Program) and not of.is_built and of.effort > _SHARE * clock:
+        name = "highs" if name == "auto" else name
+        remark = (
+            f"making and compiling the model takes about {of.effort:.0f} s, too long for a limit of"
+            f" {clock:g} s: raise time_limit, or bin the columns so that rows merge"
+        )
+        outcome = Outcome(Termination.TIME_LIMIT, remarks=(remark,))
+    elif loads:
+        line.phase("making the model")
         session = load(program) if isinstance(program, Program) else program
         name = _choose(session) if name == "auto" else name
     elif program.kind != "exact":
         raise NotApplicableError(f"{name} solves exact programs: call program.exact()")
-    name = SOLVERS.name_of(name)
-    engine, task = SOLVERS[name](), Task(of, options, session=session)
-    engine.refuse(task)
-    task, note = with_start(task, start)
-    if options.time_limit == 0:
-        outcome = Outcome(Termination.TIME_LIMIT)
-    else:
-        verbose = options.verbose and name != "highs"  # which shows a log of its own
-        with _progress_line(f"{of.formulation}, {name}", progress, verbose) as line:
-            listeners = [each for each in (line, callback) if each is not None]
-            outcome = engine.solve(replace(task, listeners=listeners))
-        if note == "accepted" and not outcome.start_taken:
-            note = f"rejected: {name} did not take it up"
-    common = {**task.account(outcome, name), "warm_start": note}
-    return finished(task, outcome, start, common)
+    return SOLVERS.name_of(name), Task(of, options, session=session), outcome
 
 
 def _tree_takes(program: Program | Session) -> bool:
@@ -400,19 +434,43 @@ def program_of(program: Program | Session) -> Program:
     return program if isinstance(program, Program) else program.program
 
 
+class Line:
+    """What is told of a call while it runs: its phase, the share of its time, the best card."""
+
+    def __init__(self, title: str, clock: Clock, write: Callable[[str], None]) -> None:
+        self.title, self.clock, self.write = title, clock, write
+        self.now, self.checked, self.point = "", True, ""
+
+    def phase(self, name: str, checked: bool = True) -> None:
+        """Begin a phase; ``checked``: the objectives shown in it are of re-checked cards."""
+        self.now, self.checked, self.point = name, checked, ""
+        self._say()
+
+    def show(self, point: TracePoint) -> None:
+        """Show a moment of the search."""
+        self.point = _described(point, self.checked)
+        self._say()
+
+    def _say(self) -> None:
+        share = f", {self.clock.seconds / self.clock:.0%} of {self.clock:g} s" if self.clock else ""
+        self.write(f"{self.title}: {self.now}{share}{self.point}")
+
+
 @contextmanager
-def _progress_line(title: str, wanted: bool | None, verbose: bool) -> Iterator[Listener | None]:
+def progress_line(
+    title: str, wanted: bool | None, clock: Clock, verbose: bool = False
+) -> Iterator[Line]:
     """A live line on standard error, by default (None) where that is a terminal; or a line each."""
     if verbose:
-        yield lambda point: _tell(f"{title}  {_described(point)}\n")
+        yield Line(title, clock, lambda text: _tell(f"{text}\n"))
         return
     if not (sys.stderr.isatty() if wanted is None else wanted):
-        yield None
+        yield Line(title, clock, lambda text: None)
         return
     from rich.console import Console
 
     with Console(stderr=True).status(title) as status:
-        yield lambda point: status.update(f"{title}  {_described(point)}")
+        yield Line(title, clock, status.update)
 
 
 def _tell(line: str) -> None:
@@ -421,8 +479,8 @@ def _tell(line: str) -> None:
     sys.stderr.flush()
 
 
-def _described(point: TracePoint) -> str:
-    """One moment of a solve in words."""
+def _described(point: TracePoint, checked: bool) -> str:
+    """One moment of a search in words."""
     known = [
         f"{value:.6g}" if math.isfinite(value) else "none yet"
         for value in (point.objective, point.dual_bound)
@@ -430,6 +488,5 @@ def _described(point: TracePoint) -> str:
     gap = ""
     if "none yet" not in known:
         gap = f"  gap {100 * relative_gap(point.objective, point.dual_bound):.2f}%"
-    return (
-        f"objective {known[0]}  bound {known[1]}{gap}  nodes {point.nodes}  {point.seconds:.1f} s"
-    )
+    what = "verified objective" if checked else "objective (still to be verified)"
+    return f"  {what} {known[0]}  bound {known[1]}{gap}  nodes {point.nodes}"

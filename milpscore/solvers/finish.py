@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.verify import Evaluation, check, evaluate
 from milpscore.verify.cards import model_violations
-
-if TYPE_CHECKING:
-    from milpscore.solvers.session import Session
 
 CONFLICT_SECONDS = 10.0
 """Spent at most on naming the constraints that conflict."""
@@ -42,7 +39,7 @@ def with_start(task: Task, start: Card | None) -> tuple[Task, str]:
         return task, "none"
     if task.kind == "relaxed":
         return task, "rejected: a relaxation takes no card"
-    evaluation = check(task.program, start)
+    evaluation = check(task.program, start, form=task.form)
     if not evaluation.feasible:
         return task, f"rejected: {evaluation.violations[0]}"
     if task.session is None:
@@ -57,7 +54,7 @@ def with_start(task: Task, start: Card | None) -> tuple[Task, str]:
 def finished(task: Task, outcome: Outcome, start: Card | None, common: dict[str, Any]) -> Result:
     """Round, re-check, compare with the empty card and the start, refused or not, and claim."""
     if task.kind == "relaxed":
-        return _relaxed(task.loaded, outcome, common)
+        return _relaxed(task, outcome, common)
     own = outcome.card
     if outcome.values is not None and np.isfinite(outcome.values).all():
         task.loaded.load_values(outcome.values)
@@ -65,12 +62,12 @@ def finished(task: Task, outcome: Outcome, start: Card | None, common: dict[str,
     return _of_card(task, outcome, own, start, common)
 
 
-def _relaxed(session: Session, outcome: Outcome, common: dict[str, Any]) -> Result:
+def _relaxed(task: Task, outcome: Outcome, common: dict[str, Any]) -> Result:
     """A relaxation's solution with its bound recomputed from the duals."""
     if outcome.values is None:
-        message = f"no solution: {outcome.termination.sentence}"
+        message = "; ".join([f"no solution: {outcome.termination.sentence}", *outcome.remarks])
         return Result(**common, claim=Claim.NONE, verified=False, message=message)
-    program = session.program
+    program, session = task.program, task.loaded
     session.load_values(outcome.values)
     objective = session.objective_of(outcome.values)
     loss = float(program.model.loss())

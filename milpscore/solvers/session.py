@@ -89,7 +89,8 @@ class Session:
         started = time.perf_counter()
         self.program = program
         self.kind: Kind = program.kind
-        form = _compiled(program.model)
+        # for the re-check as well, as long as no row is added
+        self.form = form = _compiled(program.model)
         self.columns: list[Any] = form.columns
         # each row's Pyomo constraint and its end: -1 lower, 0 both, 1 upper
         self.rows: list[RowEntry] = list(form.rows)
@@ -177,6 +178,7 @@ class Session:
         """Add rows ``matrix @ x >= lower``, which are ``constraints`` of the model, in place."""
         if not constraints:
             return
+        self.form = None
         rows, upper = sparse.csr_array(matrix), np.full(len(lower), np.inf)
         self.rows = [*self.rows, *(RowEntry(constraint, -1) for constraint in constraints)]
         self.row_lower = np.append(self.row_lower, lower)

@@ -197,7 +197,7 @@ def evaluate(statement: Statement, card: Card) -> Evaluation:
     return Evaluation(loss, penalty, loss + penalty, violations, exact)
 
 
-def check(program: Program, card: Card | None = None) -> Verdict:
+def check(program: Program, card: Card | None = None, *, form: Any = None) -> Verdict:
     """Verify a card against a program, or the solution another solver left in ``program.model``.
 
     The builder's variables are set to what the card implies; then every active constraint and
@@ -210,6 +210,8 @@ def check(program: Program, card: Card | None = None) -> Verdict:
         An exact program, or a conic one.
     card : Card, optional
         Default: the model's current values, rounded; a conic program's are taken as they are.
+    form : optional
+        The model's rows where they are compiled already, as Pyomo's standard form holds them.
 
     Returns
     -------
@@ -227,14 +229,15 @@ def check(program: Program, card: Card | None = None) -> Verdict:
         return check_conic(program)
     card = program.card() if card is None else card
     evaluation = evaluate(program.statement, card)
-    if evaluation.violations or not program.is_built:
+    if not program.is_built and not evaluation.violations:
         program.fill(card)
+    if evaluation.violations or not program.is_built:
         return Verdict(**vars(evaluation), program=program, card=card)
     with _fixed_values_kept(program.model) as fixed:
         program.fill(card)
         broken = (
             *_moved_though_fixed(fixed),
-            *model_violations(program.model),
+            *model_violations(program.model, form=form),
             *_objective_mismatch(program, evaluation),
         )
     return Verdict(
@@ -266,7 +269,9 @@ def _moved_though_fixed(fixed: list[tuple[Any, float]]) -> list[str]:
     ]
 
 
-def model_violations(model: Any, *, integrality: bool = True, limit: int = 5) -> tuple[str, ...]:
+def model_violations(
+    model: Any, *, integrality: bool = True, limit: int = 5, form: Any = None
+) -> tuple[str, ...]:
     """At most ``limit`` sentences for rows, bounds, integrality that the model's values break."""
     from milpscore.core.program import variables
 
@@ -279,7 +284,7 @@ def model_violations(model: Any, *, integrality: bool = True, limit: int = 5) ->
         whole = var.is_continuous() or abs(var.value - round(var.value)) <= FEASIBILITY_TOLERANCE
         if integrality and not whole:
             broken.append(f"{var.name} = {var.value} is not a whole number")
-    return tuple([*broken, *_unreadable(model), *_broken_rows(model)][:limit])
+    return tuple([*broken, *_unreadable(model), *_broken_rows(model, form)][:limit])
 
 
 def _unreadable(model: Any) -> list[str]:
@@ -296,14 +301,14 @@ def _unreadable(model: Any) -> list[str]:
     ]
 
 
-def _broken_rows(model: Any) -> list[str]:
+def _broken_rows(model: Any, form: Any = None) -> list[str]:
     """Sentences for the active constraints the current values break."""
     from pyomo.common.errors import PyomoException
 
     from milpscore.core.program import constraints, standard_form
 
     try:
-        form = standard_form(model)
+        form = standard_form(model) if form is None else form
     except (ValueError, PyomoException):  # nonlinear or constant rows, other parts: one by one
         return [sentence for row in constraints(model) for sentence in _broken_row(row)]
     values = np.array([np.nan if v.value is None else v.value for v in form.columns])
