@@ -116,13 +116,15 @@ def compare_command(
     the best of N randomised roundings of that LP, and its nearest rounding.
     """
     from milpscore.comparison import compare
+    from milpscore.data import Binner
 
     names = [FORMULATIONS.name_of(name.strip()) for name in formulations.split(",") if name.strip()]
     common, own = _arguments(names, settings, limits)
     common |= constraints_of(constraints)
     require_drawable(plot)
     require_folder(report)
-    X, y, binner, given = data.read()
+    X, y, cutting, given = data.read()
+    binner = None if cutting is None else Binner(**vars(cutting))
     with noting_interrupts() as interrupted:
         started = time.perf_counter()
         answer = compare(

@@ -151,16 +151,16 @@ class TableOptions:
         require_columns(self.data, self.target, self.weights_column)
 
     def read(self, **default: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
-        """X of shape (n, q), y, an unfitted binner or None, and what make_design takes beside."""
+        """X of shape (n, q), y, how it is cut or None, and what make_design takes beside."""
         from milpscore.data import read_table, read_thresholds
 
         cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
-        binner = self.binner(cuts, **default)
+        cutting = self.cutting(cuts, **default)
         X, y, *rest = read_table(
             self.data,
             self.target,
             positive=self.positive,
-            missing="error" if binner is None else binner.missing,
+            missing="error" if cutting is None else cutting.missing,
             weights=self.weights_column,
         )
         given = {
@@ -168,11 +168,11 @@ class TableOptions:
             "class_weight": self.class_weight,
             "positive": self.positive,
         }
-        return X, y, binner, given
+        return X, y, cutting, given
 
-    def binner(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
-        """An unfitted binner, or None where no column is cut."""
-        from milpscore.data import Binner
+    def cutting(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
+        """How the table is cut, or None where no column is."""
+        from milpscore.data.cutting import Cutting
 
         if self.bins is None and cuts is None:
             if self.encoding is not None:
@@ -181,8 +181,8 @@ class TableOptions:
                 )
             if self.missing != "bin":
                 return None
-        return Binner(
-            self.bins,
+        return Cutting(
+            n_bins=self.bins,
             thresholds=cuts,
             encoding=self.encoding or "onehot",
             missing=self.missing or "error",
@@ -200,10 +200,8 @@ class TableOptions:
         """The design of the whole table, read already or not."""
         from milpscore.data import make_design
 
-        X, y, binner, given = self.table(formulation) if table is None else table
-        if binner is None:
-            return make_design(X, y, **given)
-        found: Design = binner.fit_design(X, y, **given)
+        X, y, cutting, given = self.table(formulation) if table is None else table
+        found: Design = (make_design if cutting is None else cutting.design)(X, y, **given)
         return found
 
     @property
@@ -230,21 +228,21 @@ class DataOptions(TableOptions):
         default=False,
     )
 
-    def binner(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
-        """The default one with what was asked for; as without it where columns stay raw."""
-        from milpscore.data import Binner
+    def cutting(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
+        """The default way with what was asked for; as without it where columns stay raw."""
+        from milpscore.data.cutting import Cutting
 
         if self.raw:
             if self.bins is not None:
                 raise OptionError("--raw leaves numbers uncut: leave out --bins, or --raw")
-            return super().binner(cuts)
+            return super().cutting(cuts)
         asked: dict[str, Any] = {
             "n_bins": self.bins,
             "encoding": self.encoding,
             "missing": self.missing,
         }
         asked = {k: v for k, v in asked.items() if v is not None}
-        return Binner(thresholds=cuts, **{**default, **asked})
+        return Cutting(thresholds=cuts, **{**default, **asked})
 
 
 # ---------------------------------------------------------------- the card

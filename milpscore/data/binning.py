@@ -1,11 +1,10 @@
-"""The Binner: numeric columns become bins or steps, all others one column a category; folds."""
+"""The Binner, for scikit-learn; the folds of a design."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,49 +14,18 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from milpscore.core.design import Column, Design, FloatArray, IntArray
-from milpscore.core.errors import DataError, OptionError, listing, near_matches
+from milpscore.core.errors import DataError, OptionError
 from milpscore.data.checking import (
     as_frame,
-    distinct_rows,
-    missing_counts,
-    odd_text,
-    raw_kind,
-    refuse_missing,
-    row_weights,
-    to_numbers,
     validated_frame,
-    why_useless,
 )
 from milpscore.data.columns import (
     Unseen,
     apply_columns,
-    bin_columns,
-    category_columns,
-    check_thresholds,
-    missing_column,
-    numeric_column,
-    quantile_cuts,
-    refuse_equal_names,
     renamed,
-    short_cuts,
-    step_columns,
 )
+from milpscore.data.cutting import Cutting, Learned
 from milpscore.data.designs import make_design
-
-_CHOICES = {
-    "encoding": ("onehot", "cumulative"),
-    "missing": ("error", "bin"),
-    "unseen": ("error", "zero"),
-    "useless": ("drop", "keep"),
-}
-
-
-_AUTO = ("n_bins", "auto")
-_ROWS_OF_TENTHS = 600
-"""Rows from which ten bins a feature do better on other rows than five do."""
-
-_SHOWN = 8
-"""Columns left out that are named."""
 
 
 class Binner(TransformerMixin, BaseEstimator):
@@ -125,15 +93,15 @@ class Binner(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_bins: int | Literal["auto"] | None = "auto",
+        n_bins: int | Literal["auto"] | None = Cutting.n_bins,
         *,
         thresholds: Mapping[str, Sequence[float]] | None = None,
-        encoding: Literal["onehot", "cumulative"] = "cumulative",
-        missing: Literal["error", "bin"] = "bin",
-        max_distinct: int = 10,
-        digits: int | None = 4,
-        useless: Literal["drop", "keep"] = "drop",
-        unseen: Unseen = "zero",
+        encoding: Literal["onehot", "cumulative"] = Cutting.encoding,
+        missing: Literal["error", "bin"] = Cutting.missing,
+        max_distinct: int = Cutting.max_distinct,
+        digits: int | None = Cutting.digits,
+        useless: Literal["drop", "keep"] = Cutting.useless,
+        unseen: Unseen = Cutting.unseen,
     ) -> None:
         self.n_bins = n_bins
         self.thresholds = thresholds
@@ -244,70 +212,24 @@ class Binner(TransformerMixin, BaseEstimator):
         Design
             With ``columns_`` and ``blocks_``; what ``fit`` warns of stands in its ``warnings``.
         """
-        self._learn(X, sample_weight)
-        frame = self._validated(X, reset=False)
-        values = apply_columns(self.columns_, frame, unseen=self.unseen)
-        design = make_design(
-            values,
-            y,
-            sample_weight=sample_weight,
-            class_weight=class_weight,
-            positive=positive,
-            columns=self.columns_,
-            blocks=self.blocks_,
+        frame = self._learn(X, sample_weight)
+        learned = Learned(self.columns_, self.blocks_, self.warnings_)
+        return self._cutting.design_of(
+            frame, learned, y, sample_weight, class_weight=class_weight, positive=positive
         )
-        return replace(design, warnings=(*self.warnings_, *design.warnings))
 
-    def _learn(self, X: Any, sample_weight: Any) -> None:
-        """Set the fitted attributes without warning."""
-        self._check_parameters()
+    def _learn(self, X: Any, sample_weight: Any) -> pd.DataFrame:
+        """Set the fitted attributes without warning; the table, checked."""
         frame = self._validated(X, reset=True)
-        if self.missing == "error":
-            refuse_missing(missing_counts(frame))
-        cuts = self._checked_thresholds(frame)
-        weight = row_weights(sample_weight, len(frame))
-        counted = weight > 0
-        if not counted.all():
-            frame, weight = frame.loc[counted], weight[counted]
-        rows = distinct_rows(frame)
-        columns: list[Column] = []
-        blocks: list[tuple[int, ...]] = []
-        remarks: list[str] = []
-        left_out: dict[str, str] = {}
-        for name in frame.columns:
-            drops = self.useless == "drop" and name not in cuts
-            if drops and (why := why_useless(frame[name], rows)):
-                left_out[name] = why
-                continue
-            made, remark = self._columns_of(frame[name], cuts.get(name), weight, rows)
-            if remark:
-                remarks.append(remark)
-            block = tuple(
-                len(columns) + k for k, c in enumerate(made) if c.kind in {"interval", "category"}
-            )
-            if block and self.encoding == "onehot":
-                blocks.append(block)
-            columns.extend(made)
-        refuse_equal_names(columns)
-        if self.useless == "drop" and columns:
-            fixed = {j for block in blocks for j in block}
-            # a card that knows no column for missing values refuses them
-            fixed |= {j for j, c in enumerate(columns) if c.feature in cuts or c.kind == "missing"}
-            repeated = _repeated(apply_columns(columns, frame), columns, fixed)
-            left_out |= _named(columns, repeated)
-            columns, blocks = _without(columns, blocks, repeated)
-        said = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:_SHOWN])
-        said += f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
-        if not columns:
-            raise DataError(
-                f"every feature has one value only (n_samples={len(frame)}) or is of no use to a"
-                f" card: {said}, so there is nothing to cut; use more rows, other features, or"
-                ' useless="keep".'
-            )
-        if left_out:
-            remarks.insert(0, f"left out, of no use to a card: {said}.")
-        self.columns_, self.blocks_ = tuple(columns), tuple(blocks)
-        self.warnings_ = tuple(remarks)
+        learned = self._cutting.learned(frame, sample_weight)
+        self.columns_, self.blocks_ = learned.columns, learned.blocks
+        self.warnings_ = learned.remarks
+        return frame
+
+    @property
+    def _cutting(self) -> Cutting:
+        """The parameters as they are now."""
+        return Cutting(**self.get_params(deep=False))
 
     def _validated(self, X: Any, *, reset: bool) -> pd.DataFrame:
         """The table under the names of ``fit``, which scikit-learn's rules match to X."""
@@ -316,75 +238,6 @@ class Binner(TransformerMixin, BaseEstimator):
             self._features = {name: name for name in frame.columns}
         return frame
 
-    def _check_parameters(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise OptionError(f"{name}={getattr(self, name)!r}; use one of {allowed}.")
-        numbers = (
-            ("n_bins", 2, 'of at least 2, "auto" or None'),
-            ("max_distinct", 0, ">= 0"),
-            ("digits", 1, "of at least 1, or None"),
-        )
-        for name, least, words in numbers:
-            value = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            named = (value is None and name != "max_distinct") or (name, value) == _AUTO
-            if not ((whole and value >= least) or named):
-                raise OptionError(f"{name}={value!r}; use a whole number {words}.")
-
-    def _checked_thresholds(self, frame: pd.DataFrame) -> dict[str, list[float]]:
-        cuts = check_thresholds(self.thresholds or {})
-        for feature in cuts:
-            if feature not in frame.columns:
-                raise DataError(
-                    f"thresholds name {feature!r}, which is not a column;"
-                    f" {near_matches(feature, frame.columns)}"
-                )
-            if raw_kind(frame[feature]) != "numeric":
-                raise DataError(
-                    f"thresholds name {feature!r}, which is not numeric; its categories become"
-                    " columns without thresholds."
-                )
-        return cuts
-
-    def _columns_of(
-        self, series: pd.Series[Any], given: list[float] | None, weight: FloatArray, rows: int
-    ) -> tuple[list[Column], str | None]:
-        """Columns of one feature, and what should be said about it."""
-        name = str(series.name)
-        remark = odd_text(series)
-        known = series.notna().to_numpy()
-        if raw_kind(series) != "numeric":
-            columns = category_columns(series)
-        else:
-            values = to_numbers(series)[known]
-            cuts = self._cuts(values, weight[known], rows) if given is None else np.array(given)
-            if cuts is None:
-                columns = [numeric_column(name)]
-            elif self.encoding == "onehot":
-                columns = bin_columns(name, cuts.tolist())
-            else:
-                columns = step_columns(name, cuts.tolist())
-            if cuts is not None and not len(cuts):
-                fate = f"becomes {listing(c.name for c in columns)}" if columns else "is left out"
-                remark = f"feature {name!r} has fewer than two distinct values and {fate}."
-        if not known.all():
-            columns.append(missing_column(name))
-        return columns, remark
-
-    def _cuts(self, values: FloatArray, weight: FloatArray, rows: int) -> FloatArray | None:
-        """Cut points of a feature without thresholds; None leaves it as it is."""
-        if self.n_bins is None:
-            return None
-        distinct = np.unique(values + 0.0)
-        if self.encoding == "cumulative" and np.array_equal(distinct, (0.0, 1.0)):
-            return None
-        few = len(distinct) <= max(self.max_distinct, 1)
-        tenths = rows >= _ROWS_OF_TENTHS
-        bins = (10 if tenths else 5) if self.n_bins == "auto" else int(self.n_bins)
-        cuts = distinct[1:] if few else quantile_cuts(values, bins, weight)
-        return cuts if self.digits is None else short_cuts(values, cuts, int(self.digits))
-
     def __sklearn_tags__(self) -> Any:
         """Describe what input is welcome."""
         tags = super().__sklearn_tags__()
@@ -392,73 +245,6 @@ class Binner(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
-
-
-def _repeated(
-    values: FloatArray, columns: Sequence[Column], fixed: Collection[int]
-) -> dict[int, str]:
-    """Columns that say nothing or what another says, or its reverse, and why; ``fixed`` stay.
-
-    Of two categories the second is kept ("yes" rather than "no"), else the column that comes first.
-    """
-    found: dict[int, str] = {}
-    first: dict[tuple[bool, bytes], int] = {}
-    for j in _second_first(columns):
-        column = values[:, j]
-        differs = column != column[0]
-        if not differs.any():
-            why = "one value"
-        else:
-            logical = bool(((column == 0.0) | (column == 1.0)).all())
-            text = np.packbits(differs).tobytes() if logical else column.tobytes()
-            k = first.setdefault((logical, text), j)
-            same = bool(column[0] == values[0, k])
-            why = "" if k == j else f"{'as' if same else 'the reverse of'} {columns[k].name!r}"
-        if why and j not in fixed:
-            found[j] = why
-    return dict(sorted(found.items()))
-
-
-def _named(columns: Sequence[Column], repeated: Mapping[int, str]) -> dict[str, str]:
-    """What is said of repeated columns: of cuts only where none of a feature is left."""
-    kept = {column.feature for j, column in enumerate(columns) if j not in repeated}
-    return {
-        columns[j].feature if columns[j].kind == "step" else columns[j].name: why
-        for j, why in repeated.items()
-        if columns[j].kind != "step" or columns[j].feature not in kept
-    }
-
-
-def _second_first(columns: Sequence[Column]) -> list[int]:
-    """All positions in order, but the second category of two before the first."""
-    places: dict[str, list[int]] = {}
-    for j, column in enumerate(columns):
-        if column.kind == "category":
-            places.setdefault(column.feature, []).append(j)
-    order = list(range(len(columns)))
-    for pair in places.values():
-        if len(pair) == 2:
-            order[pair[0]], order[pair[1]] = pair[1], pair[0]
-    return order
-
-
-def _without(
-    columns: Sequence[Column], blocks: Sequence[Sequence[int]], gone: Collection[int]
-) -> tuple[list[Column], list[tuple[int, ...]]]:
-    """Columns and blocks without some columns; a feature's categories stay known without them."""
-    kept = [j for j in range(len(columns)) if j not in gone]
-    place = {j: k for k, j in enumerate(kept)}
-    others: dict[str, list[str]] = {}
-    for j in gone:
-        if (category := columns[j].category) is not None:
-            others.setdefault(columns[j].feature, []).append(category)
-    made = [
-        replace(columns[j], others=tuple(others.pop(columns[j].feature)))
-        if columns[j].kind == "category" and columns[j].feature in others
-        else columns[j]
-        for j in kept
-    ]
-    return made, [tuple(place[j] for j in block) for block in blocks]
 
 
 # --- a design, and its folds ---------------------------------------------------------------------

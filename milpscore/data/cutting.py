@@ -1,0 +1,277 @@
+"""Where columns are cut, and which are left out: what a Binner learns, free of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from milpscore.core.design import Column, Design, FloatArray
+from milpscore.core.errors import DataError, OptionError, listing, near_matches
+from milpscore.data.checking import (
+    as_frame,
+    distinct_rows,
+    missing_counts,
+    odd_text,
+    raw_kind,
+    refuse_missing,
+    row_weights,
+    to_numbers,
+    why_useless,
+)
+from milpscore.data.columns import (
+    Unseen,
+    apply_columns,
+    bin_columns,
+    category_columns,
+    check_thresholds,
+    missing_column,
+    numeric_column,
+    quantile_cuts,
+    refuse_equal_names,
+    short_cuts,
+    step_columns,
+)
+from milpscore.data.designs import make_design
+
+_CHOICES = {
+    "encoding": ("onehot", "cumulative"),
+    "missing": ("error", "bin"),
+    "unseen": ("error", "zero"),
+    "useless": ("drop", "keep"),
+}
+
+
+_AUTO = ("n_bins", "auto")
+_ROWS_OF_TENTHS = 600
+"""Rows from which ten bins a feature do better on other rows than five do."""
+
+_SHOWN = 8
+"""Columns left out that are named."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Columns, the bins of each feature in order, and what should be said about them."""
+
+    columns: tuple[Column, ...]
+    blocks: tuple[tuple[int, ...], ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cutting:
+    """How a table becomes columns: the parameters of :class:`milpscore.data.Binner`."""
+
+    n_bins: int | Literal["auto"] | None = "auto"
+    thresholds: Mapping[str, Sequence[float]] | None = None
+    encoding: Literal["onehot", "cumulative"] = "cumulative"
+    missing: Literal["error", "bin"] = "bin"
+    max_distinct: int = 10
+    digits: int | None = 4
+    useless: Literal["drop", "keep"] = "drop"
+    unseen: Unseen = "zero"
+
+    def design(self, X: Any, y: Any, *, sample_weight: Any = None, **labels: Any) -> Design:
+        """The design of a table in the columns learned of it."""
+        frame = as_frame(X)
+        return self.design_of(frame, self.learned(frame, sample_weight), y, sample_weight, **labels)
+
+    def design_of(
+        self, frame: pd.DataFrame, learned: Learned, y: Any, sample_weight: Any, **labels: Any
+    ) -> Design:
+        """The design of a table in columns that were learned of it."""
+        design = make_design(
+            apply_columns(learned.columns, frame, unseen=self.unseen), y,
+            sample_weight=sample_weight, columns=learned.columns, blocks=learned.blocks, **labels,
+        )  # fmt: skip
+        return replace(design, warnings=(*learned.remarks, *design.warnings))
+
+    def learned(self, frame: pd.DataFrame, sample_weight: Any = None) -> Learned:
+        """The columns of a table whose names are clean."""
+        self._check_parameters()
+        if self.missing == "error":
+            refuse_missing(missing_counts(frame))
+        cuts = self._checked_thresholds(frame)
+        weight = row_weights(sample_weight, len(frame))
+        counted = weight > 0
+        if not counted.all():
+            frame, weight = frame.loc[counted], weight[counted]
+        rows = distinct_rows(frame)
+        columns: list[Column] = []
+        blocks: list[tuple[int, ...]] = []
+        remarks: list[str] = []
+        left_out: dict[str, str] = {}
+        for name in frame.columns:
+            drops = self.useless == "drop" and name not in cuts
+            if drops and (why := why_useless(frame[name], rows)):
+                left_out[name] = why
+                continue
+            made, remark = self._columns_of(frame[name], cuts.get(name), weight, rows)
+            if remark:
+                remarks.append(remark)
+            block = tuple(
+                len(columns) + k for k, c in enumerate(made) if c.kind in {"interval", "category"}
+            )
+            if block and self.encoding == "onehot":
+                blocks.append(block)
+            columns.extend(made)
+        refuse_equal_names(columns)
+        if self.useless == "drop" and columns:
+            fixed = {j for block in blocks for j in block}
+            # a card that knows no column for missing values refuses them
+            fixed |= {j for j, c in enumerate(columns) if c.feature in cuts or c.kind == "missing"}
+            repeated = _repeated(apply_columns(columns, frame), columns, fixed)
+            left_out |= _named(columns, repeated)
+            columns, blocks = _without(columns, blocks, repeated)
+        said = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:_SHOWN])
+        said += f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
+        if not columns:
+            raise DataError(
+                f"every feature has one value only (n_samples={len(frame)}) or is of no use to a"
+                f" card: {said}, so there is nothing to cut; use more rows, other features, or"
+                ' useless="keep".'
+            )
+        if left_out:
+            remarks.insert(0, f"left out, of no use to a card: {said}.")
+        return Learned(tuple(columns), tuple(blocks), tuple(remarks))
+
+    def _check_parameters(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise OptionError(f"{name}={getattr(self, name)!r}; use one of {allowed}.")
+        numbers = (
+            ("n_bins", 2, 'of at least 2, "auto" or None'),
+            ("max_distinct", 0, ">= 0"),
+            ("digits", 1, "of at least 1, or None"),
+        )
+        for name, least, words in numbers:
+            value = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            named = (value is None and name != "max_distinct") or (name, value) == _AUTO
+            if not ((whole and value >= least) or named):
+                raise OptionError(f"{name}={value!r}; use a whole number {words}.")
+
+    def _checked_thresholds(self, frame: pd.DataFrame) -> dict[str, list[float]]:
+        cuts = check_thresholds(self.thresholds or {})
+        for feature in cuts:
+            if feature not in frame.columns:
+                raise DataError(
+                    f"thresholds name {feature!r}, which is not a column;"
+                    f" {near_matches(feature, frame.columns)}"
+                )
+            if raw_kind(frame[feature]) != "numeric":
+                raise DataError(
+                    f"thresholds name {feature!r}, which is not numeric; its categories become"
+                    " columns without thresholds."
+                )
+        return cuts
+
+    def _columns_of(
+        self, series: pd.Series[Any], given: list[float] | None, weight: FloatArray, rows: int
+    ) -> tuple[list[Column], str | None]:
+        """Columns of one feature, and what should be said about it."""
+        name = str(series.name)
+        remark = odd_text(series)
+        known = series.notna().to_numpy()
+        if raw_kind(series) != "numeric":
+            columns = category_columns(series)
+        else:
+            values = to_numbers(series)[known]
+            cuts = self._cuts(values, weight[known], rows) if given is None else np.array(given)
+            if cuts is None:
+                columns = [numeric_column(name)]
+            elif self.encoding == "onehot":
+                columns = bin_columns(name, cuts.tolist())
+            else:
+                columns = step_columns(name, cuts.tolist())
+            if cuts is not None and not len(cuts):
+                fate = f"becomes {listing(c.name for c in columns)}" if columns else "is left out"
+                remark = f"feature {name!r} has fewer than two distinct values and {fate}."
+        if not known.all():
+            columns.append(missing_column(name))
+        return columns, remark
+
+    def _cuts(self, values: FloatArray, weight: FloatArray, rows: int) -> FloatArray | None:
+        """Cut points of a feature without thresholds; None leaves it as it is."""
+        if self.n_bins is None:
+            return None
+        distinct = np.unique(values + 0.0)
+        if self.encoding == "cumulative" and np.array_equal(distinct, (0.0, 1.0)):
+            return None
+        few = len(distinct) <= max(self.max_distinct, 1)
+        tenths = rows >= _ROWS_OF_TENTHS
+        bins = (10 if tenths else 5) if self.n_bins == "auto" else int(self.n_bins)
+        cuts = distinct[1:] if few else quantile_cuts(values, bins, weight)
+        return cuts if self.digits is None else short_cuts(values, cuts, int(self.digits))
+
+
+def _repeated(
+    values: FloatArray, columns: Sequence[Column], fixed: Collection[int]
+) -> dict[int, str]:
+    """Columns that say nothing or what another says, or its reverse, and why; ``fixed`` stay.
+
+    Of two categories the second is kept ("yes" rather than "no"), else the column that comes first.
+    """
+    found: dict[int, str] = {}
+    first: dict[tuple[bool, bytes], int] = {}
+    for j in _second_first(columns):
+        column = values[:, j]
+        differs = column != column[0]
+        if not differs.any():
+            why = "one value"
+        else:
+            logical = bool(((column == 0.0) | (column == 1.0)).all())
+            text = np.packbits(differs).tobytes() if logical else column.tobytes()
+            k = first.setdefault((logical, text), j)
+            same = bool(column[0] == values[0, k])
+            why = "" if k == j else f"{'as' if same else 'the reverse of'} {columns[k].name!r}"
+        if why and j not in fixed:
+            found[j] = why
+    return dict(sorted(found.items()))
+
+
+def _named(columns: Sequence[Column], repeated: Mapping[int, str]) -> dict[str, str]:
+    """What is said of repeated columns: of cuts only where none of a feature is left."""
+    kept = {column.feature for j, column in enumerate(columns) if j not in repeated}
+    return {
+        columns[j].feature if columns[j].kind == "step" else columns[j].name: why
+        for j, why in repeated.items()
+        if columns[j].kind != "step" or columns[j].feature not in kept
+    }
+
+
+def _second_first(columns: Sequence[Column]) -> list[int]:
+    """All positions in order, but the second category of two before the first."""
+    places: dict[str, list[int]] = {}
+    for j, column in enumerate(columns):
+        if column.kind == "category":
+            places.setdefault(column.feature, []).append(j)
+    order = list(range(len(columns)))
+    for pair in places.values():
+        if len(pair) == 2:
+            order[pair[0]], order[pair[1]] = pair[1], pair[0]
+    return order
+
+
+def _without(
+    columns: Sequence[Column], blocks: Sequence[Sequence[int]], gone: Collection[int]
+) -> tuple[list[Column], list[tuple[int, ...]]]:
+    """Columns and blocks without some columns; a feature's categories stay known without them."""
+    kept = [j for j in range(len(columns)) if j not in gone]
+    place = {j: k for k, j in enumerate(kept)}
+    others: dict[str, list[str]] = {}
+    for j in gone:
+        if (category := columns[j].category) is not None:
+            others.setdefault(columns[j].feature, []).append(category)
+    made = [
+        replace(columns[j], others=tuple(others.pop(columns[j].feature)))
+        if columns[j].kind == "category" and columns[j].feature in others
+        else columns[j]
+        for j in kept
+    ]
+    return made, [tuple(place[j] for j in block) for block in blocks]
