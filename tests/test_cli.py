@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -300,12 +301,12 @@ def test_bad_data_is_one_line(data: Path, tmp_path: Path) -> None:
     [
         (["--set", "max_term=3"], "did you mean 'max_terms'?"),
         (["--set", "max_terms"], "key=value"),
-        (["--set", "max_terms=3", "--max-terms", "3"], "max_terms is given twice"),
+        (["--set", "max_terms=3", "--max-terms", "3"], "--max-terms is given twice"),
         (["--set", "class_weight=balanced"], "use --class-weight"),
         (["--set", "margin=2"], "risk-score has no argument 'margin'"),
         (["--set", "l0_penalty=NaN"], "l0_penalty must be a finite number"),
         (["--set", "intercept_bounds=3"], "two finite numbers"),
-        (["--set", "coef_max=many"], "coef_max must be whole numbers"),
+        (["--set", "coef_max=many"], "--coef-max must be whole numbers"),
         (["--formulation", "slm"], "did you mean slim?"),
         (["--formulation", "convex-rounding", "--max-terms", "3"], "takes no --max-terms"),
         (["--formulation", "sparse-rounding", "--coef-min", "0"], "takes no --coef-min"),
@@ -316,7 +317,7 @@ def test_bad_data_is_one_line(data: Path, tmp_path: Path) -> None:
             "one-hot bins",
         ),
         (["--raw", "--encoding", "onehot"], "add --bins N"),
-        (["--coef-min", "3", "--coef-max", "2"], "coef_min 3 is larger than coef_max 2"),
+        (["--coef-min", "3", "--coef-max", "2"], "--coef-min 3 is larger than --coef-max 2"),
         (["--time-limit", "-1"], "--time-limit"),
         (["--time-limit", "soon"], "--time-limit"),
         (["--bins", "1"], "--bins"),
@@ -327,6 +328,119 @@ def test_bad_data_is_one_line(data: Path, tmp_path: Path) -> None:
 )
 def test_bad_options_are_one_line(data: Path, arguments: list[str], said: str) -> None:
     assert said in error("fit", data, "--target", "ill", *arguments)
+
+
+PYTHON = re.compile(
+    r"\b\w+=['\"\d]|\bNone\b|DataFrame|ndarray|Binner|to_csv|save\(\)|\b[Xy] has\b|\bpandas\b"
+    r"|(?<!-)\b(time_limit|max_terms|coef_min|coef_max|class_weight|sample_weight)\b(?!=)"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "said"),
+    [
+        ({"ill": "yes"}, [], "column 'ill' holds 'yes' in all 40 row(s)"),
+        ({"age": np.inf}, [], "'age' holds 40 infinite value(s)"),
+        ({"age": np.nan}, ["--missing", "error"], "--missing bin"),
+        ({"ill": range(40)}, [], "--positive LABEL"),
+        ({"age": -1}, ["--weights-column", "age"], "line of the file 2, 3, 4, 5, 6 and 35 more"),
+        ({}, ["--set", "max_terms=-1"], "--max-terms must be a whole number >= 0 or null"),
+        ({}, ["--set", "max_terms=two"], "--max-terms"),
+        ({}, ["--formulation", "fused-lasso", "--encoding", "cumulative"], "bins"),
+        ({}, ["--formulation", "sparse-rounding", "--set", "max_terms=null"], "--max-terms k"),
+        ({}, ["--solver", "outer_approximation", "--formulation", "slim"], "use --solver highs"),
+        ({}, ["--positive", "maybe"], "--positive maybe is not a label"),
+        ({}, ["--csv-encoding", "klingon"], "--csv-encoding klingon is unknown"),
+        ({}, ["--features", "age", "--drop", "age"], "'age' is named for two uses"),
+        ({}, ["--id", "ill"], "'ill' is named for two uses"),
+        ({}, ["--drop", "age,marker,smoker"], "no column is left"),
+        ({}, ["--drop", "agee"], "did you mean 'age'?"),
+    ],
+)
+def test_errors_speak_of_options_never_of_python(
+    tmp_path: Path, change: dict[str, Any], arguments: list[str], said: str
+) -> None:
+    path = tmp_path / "odd.csv"
+    table().assign(**change).to_csv(path, index=False)
+    message = error("fit", path, "--target", "ill", *arguments)
+    assert said in message
+    assert not PYTHON.search(message), message
+
+
+def test_files_as_they_are_written_elsewhere(tmp_path: Path) -> None:
+    plain, other = tmp_path / "plain.csv", tmp_path / "other.csv"
+    frame = table().assign(age=lambda each: each["age"] + 0.5).rename(columns={"age": "größe"})
+    frame.to_csv(plain, index=False)
+    frame.to_csv(other, index=False, sep=";", decimal=",", encoding="cp1252")
+    given = ["--max-terms", 2, "--formulation", "slim"]
+    told = ["--decimal", ",", "--csv-encoding", "cp1252"]
+    same, proof = fit(plain, *given), tmp_path / "proof.json"
+    found = fit(other, *given, *told, "--certificate", proof)
+    assert found["fingerprint"] == same["fingerprint"]
+    assert found["coefficients"] == same["coefficients"]
+    assert "encoding='cp1252'" not in (message := error("fit", other, "--target", "ill", *given))
+    assert "--csv-encoding cp1252" in message
+    # a certificate remembers how its table was written
+    assert run("verify", proof, other).exit_code == 0
+
+
+def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text('a,note,ill\n1,"two\nlines",yes\n\n2,x,\n3,x,no\n4,x,\n')
+    assert "line of the file 5, 7:" in error("fit", path, "--target", "ill")
+
+
+def test_columns_are_left_out_or_chosen(data: Path, tmp_path: Path) -> None:
+    table().assign(patient=[f"p{k}" for k in range(40)]).to_csv(data, index=False)
+    left = fit(data, "--id", "patient", "--drop", "smoker", "--max-terms", 2, "--raw")
+    assert list(left["coefficients"]) == ["age", "marker"]
+    chosen = fit(data, "--features", "smoker, marker", "--max-terms", 2, "--raw")
+    assert list(chosen["coefficients"]) == ["smoker", "marker"]
+    comma = tmp_path / "comma.csv"
+    table().rename(columns={"age": "age, years"}).to_csv(comma, index=False)
+    kept = fit(comma, "--features", '"age, years"', "--max-terms", 1, "--raw")
+    assert list(kept["coefficients"]) == ["age, years"]
+
+
+def test_one_of_three_classes_against_the_rest(data: Path, tmp_path: Path) -> None:
+    frame = table()
+    kind = np.where(frame["ill"] == "no", "none", np.where(frame["smoker"] == 1, "mild", "bad"))
+    frame.assign(ill=kind).to_csv(data, index=False)
+    card, proof = tmp_path / "card.json", tmp_path / "proof.json"
+    found = fit(data, "--positive", "bad", "--max-terms", 2, "--out", card, "--certificate", proof)
+    assert found["classes"] == ["not bad", "bad"]
+    answers = pd.read_csv(io.StringIO(run("predict", card, data).stdout))["prediction"]
+    assert found["train_accuracy"] == pytest.approx(((answers == "bad") == (kind == "bad")).mean())
+    assert run("verify", proof, data).exit_code == 0
+    page = tmp_path / "page.html"
+    for first in (card, proof):
+        assert run("report", first, data, "--target", "ill", "--out", page).exit_code == 0
+    assert "'none'" in error("fit", data, "--target", "ill")
+    assert "is not a label" in error("fit", data, "--target", "ill", "--positive", "worse")
+
+
+def test_predictions_keep_columns_and_tell_probabilities_and_groups(
+    data: Path, tmp_path: Path
+) -> None:
+    frame = table().assign(patient=[f"p{k}" for k in range(40)])
+    frame.to_csv(data, index=False)
+    out, card = tmp_path / "card.json", ["--id", "patient", "--max-terms", 2]
+    fit(data, *card, "--formulation", "risk-score", "--out", out)
+    asked = ["--id", "patient", "--keep", "age,ill", "--probabilities", "--groups", "--scores"]
+    found = pd.read_csv(io.StringIO(run("predict", out, data, *asked).stdout))
+    assert list(found) == [
+        "patient", "age", "ill", "total", "prediction", "risk", "probability of no",
+        "probability of yes", "risk group",
+    ]  # fmt: skip
+    assert found["patient"].tolist() == frame["patient"].tolist()
+    assert np.allclose(found["probability of yes"], found["risk"])
+    assert np.allclose(found["probability of no"] + found["risk"], 1)
+    loaded = Scorecard.load(out)
+    assert set(found["risk group"].astype(str)) <= set(loaded.risk_lines[0][1:])
+    assert (found.groupby("total")["risk group"].nunique() == 1).all()
+    fit(data, *card, "--formulation", "slim", "--out", out)
+    assert "fit a risk-score" in error("predict", out, data, "--groups")
+    assert "'patients'" in error("predict", out, data, "--keep", "patients")
 
 
 def test_usage_errors_are_one_line_and_point_to_help(data: Path) -> None:

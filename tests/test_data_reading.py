@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from milpscore.core.errors import DataError, OptionError
-from milpscore.data import read_frame, read_table, read_thresholds
+from milpscore.data import encode_labels, read_frame, read_table, read_thresholds
 
 
 def write(tmp_path: Path, text: str, name: str = "data.csv", encoding: str = "utf-8") -> Path:
@@ -57,19 +57,19 @@ def test_names_that_are_not_text_become_text() -> None:
     [
         ("y,a,a\n0,1,2\n1,3,4\n", "used more than once: 'a'"),
         ("y,a, a\n0,1,2\n1,3,4\n", "used more than once: 'a'"),
-        (",y,a\n0,0,2\n1,1,4\n", "column number 1 has no name.*index=False"),
+        (",y,a\n0,0,2\n1,1,4\n", "column number 1 has no name.*row index, drop it"),
         ("y,a,\n0,1,2\n1,3,4\n", "column number 3 has no name"),
         ("y,a\n0,1,2\n1,3,4\n", "more fields than the header"),
         ("y,a\n0,1\n1,3,4\n", "cannot read|more fields"),
         ("y,a\n0,1,2,3\n1,3,4,5\n", "more fields than the header"),
-        ("y,a\n", "0 row"),
+        ("y,a\n", "no rows below it"),
         ("", "cannot read"),
-        ("y\n0\n1\n", r"0 feature\(s\)"),
+        ("y\n0\n1\n", "no column is left"),
         ("Y,a\n0,1\n1,2\n", "no column 'y'; did you mean 'Y'"),
         ("label,a\n0,1\n1,2\n", "no column 'y'; the columns are 'label', 'a'"),
         ("y,a\n0,1\n,2\n", "1 missing label"),
-        ("y,a\n0,1\n0,2\n", "needs both classes"),
-        ("y,a\n0,1\n1,2\n2,2\n", "Only binary"),
+        ("y,a\n0,1\n0,2\n", "in all 2 row"),
+        ("y,a\n0,1\n1,2\n2,2\n", "3 distinct labels.*positive="),
         ("y,a,b\n0,1,\n1,,\n", r"'a' \(1\), 'b' \(2\).*missing=\"bin\""),
     ],
 )
@@ -168,3 +168,56 @@ def test_frame_with_unusable_columns() -> None:
         read_frame(pd.DataFrame(np.ones((1, 2)), columns=[["a", "a"], ["b", "c"]]))
     with pytest.raises(DataError, match="column number 2 has no name"):
         read_frame(pd.DataFrame(np.ones((1, 2)), columns=["a", None]))
+
+
+def test_decimal_signs_and_encodings(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes("größe;ort;y\n1,5;Köln;0\n2,25;Zürich;1\n".encode("cp1252"))
+    X, y = read_table(path, "y", decimal=",", encoding="cp1252")
+    assert X["größe"].tolist() == [1.5, 2.25]
+    assert X["ort"].tolist() == ["Köln", "Zürich"]
+    assert y.tolist() == [0, 1]
+    with pytest.raises(DataError, match=r"UTF-8 .*0xf6.*encoding='cp1252'"):
+        read_table(path, "y")
+    for option in ({"decimal": ";"}, {"encoding": "klingon"}):
+        with pytest.raises(OptionError, match="is unknown; use"):
+            read_table(path, "y", **option)
+    path.write_bytes("a;y\n1,5;0\n2,25;1\n".encode("utf-16"))
+    assert read_frame(path, decimal=",", encoding="utf-16")["a"].tolist() == [1.5, 2.25]
+
+
+def test_features_are_chosen_or_left_out() -> None:
+    frame = pd.DataFrame({"id": [7, 8], "a": [1, 2], "b": [3, np.nan], "w": [1, 2], "y": [0, 1]})
+    X, _, weight = read_table(frame, "y", weights="w", drop=["id", " b "])
+    assert (list(X), weight.tolist()) == (["a"], [1, 2])  # b may be missing, it is not read
+    assert list(read_table(frame, "y", features=["a", "id"])[0]) == ["a", "id"]
+    for given, words in (
+        ({"drop": ["c"]}, "no column 'c'"),
+        ({"features": ["y"]}, "'y' is named for two uses"),
+        ({"features": ["a"], "drop": ["a"]}, "'a' is named for two uses"),
+        ({"drop": ["id", "a", "b", "w"]}, "no column is left"),
+    ):
+        with pytest.raises(DataError, match=words):
+            read_table(frame, "y", **given)
+
+
+def test_one_label_against_all_others() -> None:
+    frame = pd.DataFrame({"a": range(6), "y": [0, 1, 2, 0, 1, 2]})
+    for positive in (2, "2"):
+        _, y = read_table(frame, "y", positive=positive)
+        assert y.tolist() == ["not 2", "not 2", "2"] * 2
+        assert encode_labels(y, positive)[1] == ("not 2", "2")
+    with pytest.raises(DataError, match="positive=3 is not a label of 'y'; there are '0', '1'"):
+        read_table(frame, "y", positive=3)
+
+
+def test_missing_labels_and_weights_are_counted_as_lines(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text('a,w,y\n\n"two\nlines",1,0\nx,-1,1\nx,much,1\nx,1,\n')
+    with pytest.raises(DataError, match=r"'y' has 1 missing label.* line of the file 7:"):
+        read_table(path, "y")
+    path.write_text(path.read_text().rstrip() + "1\n")
+    with pytest.raises(DataError, match=r"'w' has 2 value.* line of the file 5, 6:"):
+        read_table(path, "y", weights="w")
+    with pytest.raises(DataError, match=r"'y' has 1 missing label.*row 2:"):
+        read_table(pd.DataFrame({"a": [1, 2], "y": [1, None]}), "y")

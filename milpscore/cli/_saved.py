@@ -22,9 +22,11 @@ from milpscore.cli.groups import (
     SOLVE,
     WEIGHTS_COLUMN,
     ClassWeight,
+    FileOptions,
     QuietOption,
     argument,
     file,
+    names_of,
     option,
     seconds,
 )
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 NOT_PROVED = 1
 
+_READ = ("positive", "drop", "features", "decimal", "encoding")
+"""How a certificate's table was read."""
+
 TARGET = option(DATA, "Column with the labels; default: the certificate's.", metavar="COL")
 
 
@@ -43,8 +48,19 @@ def predict_command(
     *,
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
     data: Path = DATA_FILE,
+    written: FileOptions,
     out: Path | None = file("Write the CSV here instead of to standard output."),
+    id: str | None = option(OUTPUT, "Column that names the rows, kept first.", metavar="COL"),
+    keep: str | None = option(
+        OUTPUT, "Columns of the table to keep beside the answers.", metavar="A,B,C"
+    ),
     scores: bool = option(OUTPUT, "Add the column 'total'.", default=False),
+    probabilities: bool = option(
+        OUTPUT, "Add the probability of each label, of a risk score.", default=False
+    ),
+    groups: bool = option(
+        OUTPUT, "Add 'risk group', the totals that share a column of the risk table.", default=False
+    ),
     unseen: Literal["error", "zero"] = option(
         DATA,
         "A category or missing value the card does not foresee: an error, or no points.",
@@ -57,22 +73,37 @@ def predict_command(
     absent. A risk score adds the column 'risk', the probability of the
     positive label.
     """
+    kept = [*filter(None, [id]), *names_of(keep)]
     require_file(card)
-    require_columns(data)
+    require_columns(data, *kept, encoding=written.csv_encoding or "utf-8")
     require_folder(out)
-    import pandas as pd
+    import numpy as np
 
     from milpscore.data import read_frame
     from milpscore.scorecard import Scorecard
 
     loaded = Scorecard.load(card)
-    totals = loaded.score(read_frame(data), unseen=unseen)
-    table = pd.DataFrame({"prediction": loaded.labels(totals)})
-    if loaded.risk is not None:
-        table["risk"] = loaded.risks(totals)
+    if loaded.risk is None and (probabilities or groups):
+        asked = "--probabilities" if probabilities else "--groups"
+        raise OptionError(f"{asked} needs risks, and this card only decides: fit a risk-score")
+    frame = read_frame(data, **written.reading)
+    totals = loaded.score(frame, unseen=unseen)
+    answers: dict[str, Any] = {}
     if scores:
         whole = bool((totals == totals.round()).all())
-        table.insert(0, "total", totals.astype("int64") if whole else totals)
+        answers["total"] = totals.astype("int64") if whole else totals
+    answers["prediction"] = loaded.labels(totals)
+    if loaded.risk is not None:
+        answers["risk"] = risk = loaded.risks(totals)
+        if probabilities:
+            each = zip(loaded.classes, (1.0 - risk, risk), strict=True)
+            answers |= {f"probability of {label}": values for label, values in each}
+        if groups:
+            names = np.array(loaded.risk_lines[0][1:], dtype=object)
+            answers["risk group"] = names[loaded.risk.group(totals)]
+    if taken := [name for name in kept if name in answers]:
+        raise OptionError(f"the table has a column {taken[0]!r} as the answers do: rename it")
+    table = frame[list(dict.fromkeys(kept))].assign(**answers)
     table.to_csv(sys.stdout if out is None else out, index=False, lineterminator="\n")
 
 
@@ -83,6 +114,7 @@ def verify_command(
     ),
     data: Path = DATA_FILE,
     target: str | None = TARGET,
+    written: FileOptions,
     time_limit: float = option(
         SOLVE,
         "Seconds for solving anything again.",
@@ -100,11 +132,12 @@ def verify_command(
     proved; 1: some part was refuted, or could not be proved.
     """
     require_file(certificate)
-    require_columns(data, target)
+    require_columns(data, target, encoding=written.csv_encoding or "utf-8")
     from milpscore.certificate import Certificate, verify_certificate
 
     made = Certificate.from_json(certificate)
-    X, y, weights = _data(made.data, data, target, missing=made.data.get("missing", "error"))
+    known = {**made.data, **written.reading}
+    X, y, weights = _data(known, data, target, missing=made.data.get("missing", "error"))
     found = verify_certificate(made, X, y, time_limit=time_limit, **weights)
     if json:
         print_json({"proved": found.proved, "parts": [vars(part) for part in found.parts]})
@@ -124,6 +157,7 @@ def report_command(
     data: Path = DATA_FILE,
     output: QuietOption,
     target: str | None = TARGET,
+    written: FileOptions,
     certificate: Path | None = file(
         "Certificate of the card: it tells which cards the bound speaks of.", DATA
     ),
@@ -151,19 +185,25 @@ def report_command(
     options say otherwise.
     """
     require_file(card)
-    require_columns(data, target)
+    require_columns(data, target, encoding=written.csv_encoding or "utf-8")
     require_folder(out)
     from milpscore.certificate import verify_certificate
     from milpscore.report import report
     from milpscore.report.subject import compared_again
+    from milpscore.scorecard import Scorecard
 
     given, proof = _subject(card, certificate)
     if proof is None and (compare or verify):
         wish = "--compare" if compare else "--verify"
         raise OptionError(f"{wish} needs the program: give the certificate with --certificate FILE")
     foreseen = any(each.kind == "missing" for each in given.columns)
+    known = {"classes": given.classes} if isinstance(given, Scorecard) else {}
+    known |= {} if proof is None else proof.data
+    negative, positive = known["classes"]
+    if negative == f"not {positive}":  # one of three and more classes against the rest
+        known["positive"] = positive
     X, y, weights = _data(
-        {} if proof is None else proof.data,
+        {**known, **written.reading},
         data,
         target,
         missing="bin" if foreseen else "error",
@@ -223,6 +263,7 @@ def _data(
             "neither card nor certificate names the column of the labels: add --target COL"
         )
     weights = weights_column or known.get("weights_column")
-    X, y, *rest = read_table(data, column, missing=missing, weights=weights)
+    read = {name: known[name] for name in _READ if name in known}
+    X, y, *rest = read_table(data, column, missing=missing, weights=weights, **read)
     given = {"class_weight": class_weight or known.get("class_weight")}
     return X, y, {**given, "sample_weight": rest[0] if rest else None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
@@ -89,6 +90,7 @@ class Commands(TyperGroup):
         super().__init__(**attributes)
         names: dict[str, Any] = dict.fromkeys(COMMANDS)  # get_command makes what is run
         self.commands = names
+        self.asked: Any = None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name, or None."""
@@ -102,6 +104,7 @@ class Commands(TyperGroup):
             found.command(cmd_name)(grouped(function))
         command = typer.main.get_command(found)
         command.name = cmd_name
+        self.asked = command
         return command
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -112,7 +115,7 @@ class Commands(TyperGroup):
         except _UsageError as error:
             code = complain(error.format_message() + _where_to_look(error))
         except MilpscoreError as error:
-            code = complain(str(error))
+            code = complain(in_options(str(error), self.asked))
         except OSError as error:
             if error.filename is None:
                 raise
@@ -120,6 +123,37 @@ class Commands(TyperGroup):
         if standalone:
             sys.exit(code or 0)
         return code or 0
+
+
+_OTHERWISE = {"random_state": "seed", "sample_weight": "weights_column", "n_draws": "draws"}
+"""Arguments of Python whose option has another name."""
+
+_BARE = r"(?<![-\w.'\"=])"  # neither inside quotes nor a name already made an option
+
+
+def in_options(message: str, command: Any) -> str:
+    """A message of the library in the words of a command: its options in the place of arguments."""
+    known = {each.name for each in getattr(command, "params", ())}
+
+    def option(name: str, value: str | None = None) -> str:
+        own = _OTHERWISE.get(name, name)
+        if name == "encoding" and value not in (None, "onehot", "cumulative"):
+            own = "csv_encoding"
+        if own in known:
+            return f"--{own.replace('_', '-')}" + ("" if value is None else f" {value}")
+        return name if value is None else f"--set {name}={value}"
+
+    said = re.sub(r"milpscore(?:\.\w+)+, or ([^()]*) on the command line", r"\1", message)
+    said = re.sub(r"\w+=([\"'])[\w.-]+\1 \((--[^()]*)\)", r"\2", said)
+    said = re.sub(
+        rf"(?<!--set ){_BARE}([a-z]\w*)=(?:'([^']*)'|\"([^\"]*)\"|(\[[^\]]*\]|[-+\w.]*\w))",
+        lambda found: option(found[1], next(filter(None, found.groups()[1:]), "''")),
+        said,
+    )
+    said = re.sub(
+        rf"(?<!--set ){_BARE}([a-z]+(?:_[a-z]+)+)\b(?!=)", lambda found: option(found[1]), said
+    )
+    return re.sub(r"\bNone\b", "null", said)
 
 
 def _where_to_look(error: Any) -> str:

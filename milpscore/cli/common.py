@@ -80,7 +80,7 @@ def require_file(path: Path) -> None:
 _PACKED = {".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"}
 
 
-def require_columns(path: Path, *names: str | None) -> None:
+def require_columns(path: Path, *names: str | None, encoding: str = "utf-8") -> None:
     """Refuse a table that is not there, or lacks a column by its header, before heavy imports."""
     try:
         require_file(path)
@@ -89,9 +89,9 @@ def require_columns(path: Path, *names: str | None) -> None:
     if path.suffix in _PACKED:
         return
     try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
+        with path.open(encoding=encoding.replace("utf-8", "utf-8-sig"), newline="") as lines:
             first = next(filter(str.strip, lines), "")
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, LookupError):
         return  # who reads the whole file says where
     header = next(csv.reader([first], delimiter=max(",;\t", key=first.count)), [])
     known = [name.strip() for name in header]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -111,8 +112,38 @@ ClassWeight: TypeAlias = Literal["balanced"]
 CLASS_WEIGHT = option(DATA, "Let both classes weigh the same in total.")
 
 
+Sign: TypeAlias = Literal[".", ","]
+DECIMAL = option(DATA, "What stands before the decimals of the file; a point unless given.")
+CSV_ENCODING = option(
+    DATA, "Encoding of the file, say cp1252 or latin-1; UTF-8 unless given.", metavar="NAME"
+)
+
+
 @dataclass(frozen=True)
-class TableOptions:
+class FileOptions:
+    """How a CSV file is written."""
+
+    decimal: Sign | None = DECIMAL
+    csv_encoding: str | None = CSV_ENCODING
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """What was said of it, as read_frame takes it."""
+        said = {"decimal": self.decimal, "encoding": self.csv_encoding}
+        return {name: value for name, value in said.items() if value is not None}
+
+
+def names_of(text: str | None) -> list[str]:
+    """Names that were given with commas between them; quotes hold a comma inside a name."""
+    if text is None:
+        return []
+    return [
+        name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()
+    ]
+
+
+@dataclass(frozen=True)
+class TableOptions(FileOptions):
     """The table and its labels; columns as they are unless cuts are asked for."""
 
     data: Path = DATA_FILE
@@ -146,9 +177,18 @@ class TableOptions:
     )
     weights_column: str | None = WEIGHTS_COLUMN
     class_weight: ClassWeight | None = CLASS_WEIGHT
+    drop: str | None = option(
+        DATA, "Columns that are no features, say what is known too late.", metavar="A,B,C"
+    )
+    features: str | None = option(
+        DATA, "The features, in place of all other columns.", metavar="A,B,C"
+    )
+    id: str | None = option(DATA, "Column that names the rows; it is no feature.", metavar="COL")
 
     def __post_init__(self) -> None:
-        require_columns(self.data, self.target, self.weights_column)
+        used = [self.target, self.weights_column, self.id]
+        used += [*names_of(self.drop), *names_of(self.features)]
+        require_columns(self.data, *used, encoding=self.csv_encoding or "utf-8")
 
     def read(self, **default: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
         """X of shape (n, q), y, how it is cut or None, and what make_design takes beside."""
@@ -162,6 +202,9 @@ class TableOptions:
             positive=self.positive,
             missing="error" if cutting is None else cutting.missing,
             weights=self.weights_column,
+            drop=self.left_out,
+            features=names_of(self.features) or None,
+            **self.reading,
         )
         given = {
             "sample_weight": rest[0] if rest else None,
@@ -205,9 +248,21 @@ class TableOptions:
         return found
 
     @property
+    def left_out(self) -> list[str]:
+        """Columns that are no features."""
+        return [*names_of(self.drop), *filter(None, [self.id])]
+
+    @property
     def source(self) -> dict[str, Any]:
         """How the table was read, for a certificate."""
+        further = {
+            "positive": self.positive,
+            "drop": self.left_out,
+            "features": names_of(self.features),
+            **self.reading,
+        }
         return {
+            **{name: value for name, value in further.items() if value},
             "target": self.target,
             "weights_column": self.weights_column,
             "class_weight": self.class_weight,

@@ -113,8 +113,8 @@ def _positions(names: Sequence[str], wanted: Collection[str] | None) -> list[int
     if wanted is None and counts[""]:
         nameless = [position for position, name in enumerate(names, start=1) if not name]
         raise DataError(
-            f"column number {listing(nameless)} has no name. If it is a row index, drop it (pandas"
-            " writes it unless to_csv(index=False)); otherwise give it a name."
+            f"column number {listing(nameless)} has no name. If it is a row index, drop it;"
+            " otherwise give it a name."
         )
     wanted = counts if wanted is None else wanted
     absent = [name for name in wanted if not counts[name]]
@@ -430,7 +430,7 @@ def _positive_label(labels: list[Any], positive: Any) -> int:
     if positive is not None:
         chosen = _find(positive, labels)
         if chosen is None:
-            raise DataError(f"positive={positive!r} is not a label of y; choose one of {labels}.")
+            raise DataError(f"positive={positive!r} is not a label; choose one of {labels}.")
         return chosen
     for name in ("1", "True"):
         if name in texts:

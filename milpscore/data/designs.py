@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -30,15 +33,22 @@ from milpscore.data.columns import apply_columns, numeric_column, raw_columns, r
 Source = str | PathLike[str] | pd.DataFrame
 Missing = Literal["error", "bin"]
 
+PACKED = frozenset({".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"})
+"""Endings of the files that pandas unpacks."""
 
-def read_frame(source: Source) -> pd.DataFrame:
+
+def read_frame(source: Source, *, decimal: str = ".", encoding: str = "utf-8") -> pd.DataFrame:
     """Read a table with clean column names.
 
     Parameters
     ----------
     source : path of a CSV file, or DataFrame
-        A file has one header line and commas, semicolons or tabs between its fields, in UTF-8.
-        Empty fields are missing values, as are the usual marks (``NA``, ``nan``, ``null``).
+        A file has one header line and commas, semicolons or tabs between its fields. Empty fields
+        are missing values, as are the usual marks (``NA``, ``nan``, ``null``).
+    decimal : {".", ","}
+        What stands before the decimals in a file.
+    encoding : str
+        Of a file, by Python's name; a byte-order mark is left out of UTF-8.
 
     Returns
     -------
@@ -50,20 +60,22 @@ def read_frame(source: Source) -> pd.DataFrame:
     DataError
         The file cannot be read, its lines have more fields than its header, or a column has no
         name or one that is used twice.
+    OptionError
+        ``decimal`` or ``encoding`` is unknown.
     """
+    if decimal not in {".", ","}:
+        raise OptionError(f"decimal={decimal!r} is unknown; use '.' or ','")
+    codec = _codec(encoding)
     if isinstance(source, pd.DataFrame):
         return as_frame(source)
     try:
-        line: dict[str, Any] = {"header": None, "nrows": 1, "dtype": str, "encoding": "utf-8-sig"}
-        first = str(pd.read_csv(source, sep="\0", quoting=3, **line).iloc[0, 0])
-        separator = max(",;\t", key=first.count)
-        names = pd.read_csv(source, sep=separator, keep_default_na=False, **line)
+        given: dict[str, Any] = {"encoding": codec, "sep": _separator(source, codec)}
+        line: dict[str, Any] = {"header": None, "nrows": 1, "dtype": str, **given}
+        names = pd.read_csv(source, keep_default_na=False, **line)
         with warnings.catch_warnings():
             # pandas drops surplus fields with a warning, or takes the first ones as row names.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                source, sep=separator, encoding="utf-8-sig", index_col=False, low_memory=False
-            )
+            frame = pd.read_csv(source, index_col=False, low_memory=False, decimal=decimal, **given)
     except pd.errors.ParserWarning as error:
         raise DataError(
             f"{str(source)!r} has lines with more fields than the header has names;"
@@ -75,16 +87,39 @@ def read_frame(source: Source) -> pd.DataFrame:
         ) from error
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{str(source)!r} is not in UTF-8 (byte {error.object[error.start]:#04x}). Save it as "
-            "UTF-8, or read it yourself and pass the DataFrame."
+            f"{str(source)!r} is not in {encoding.upper()} (byte"
+            f" {error.object[error.start]:#04x}). Save it as UTF-8, or say what it is in, often"
+            " encoding='cp1252' or encoding='latin-1'."
         ) from error
     except ValueError as error:  # pandas' parser errors are ValueErrors
         raise DataError(
             f"cannot read {str(source)!r} as CSV: {' '.join(str(error).split())}."
             " Check the header, the separator and the quotes."
         ) from error
+    if frame.empty:
+        raise DataError(
+            f"{str(source)!r} has a header and no rows below it: give a table with rows"
+        )
     # pandas would turn a second "a" into "a.1" and no name into "Unnamed: 0".
     return as_frame(with_names(frame, names.iloc[0].tolist()))
+
+
+def _codec(encoding: str) -> str:
+    """The name of a known encoding, a byte-order mark read over."""
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError:
+        raise OptionError(
+            f"encoding={encoding!r} is unknown; use 'utf-8', 'cp1252', 'latin-1' or 'utf-16'"
+        ) from None
+    return "utf-8-sig" if name == "utf-8" else name
+
+
+def _separator(source: Any, codec: str) -> str:
+    """What parts the fields: the sign that is most frequent in the header."""
+    line: dict[str, Any] = {"header": None, "nrows": 1, "dtype": str, "encoding": codec}
+    first = str(pd.read_csv(source, sep="\0", quoting=3, **line).iloc[0, 0])
+    return max(",;\t", key=first.count)
 
 
 def read_table(
@@ -94,6 +129,10 @@ def read_table(
     positive: Any = None,
     missing: Missing = "bin",
     weights: str | None = None,
+    drop: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
 ) -> tuple[Any, ...]:
     """Read a table and split it into features and labels.
 
@@ -102,14 +141,21 @@ def read_table(
     source : path of a CSV file, or DataFrame
         As for :func:`read_frame`.
     target : str
-        Name of the column with the labels, two distinct ones.
+        Name of the column with the labels: two distinct ones, or more with ``positive``.
     positive : label, optional
-        Checked to be one of the two labels; y keeps the labels as they are.
+        Checked to be one of the labels; y keeps two labels as they are. Of three and more this one
+        stands against the rest: y holds it and "not" it, as text.
     missing : {"error", "bin"}
         ``"error"`` refuses missing feature values; ``"bin"`` lets them pass, for a ``Binner`` with
         ``missing="bin"``.
     weights : str, optional
         Name of a column of sample weights, which is then no feature.
+    drop : sequence of str
+        Names of columns that are no features: identifiers, what is known too late.
+    features : sequence of str, optional
+        Names of the features, in this order; default: all columns that have no other use.
+    decimal, encoding : str
+        As for :func:`read_frame`.
 
     Returns
     -------
@@ -121,27 +167,96 @@ def read_table(
     Raises
     ------
     DataError
-        The file cannot be read, a named column is not there (near matches are listed), there is
-        no feature left, a label is missing, the labels are not two, or values are missing.
+        The file cannot be read, a named column is not there (near matches are listed) or has two
+        uses, there is no feature left, a label or weight is missing (lines are counted as in the
+        file), the labels are not two, or values are missing.
     OptionError
-        ``missing`` is neither of the two.
+        ``missing``, ``decimal`` or ``encoding`` is unknown.
     """
     if missing not in {"error", "bin"}:
         raise OptionError(f"missing={missing!r} is unknown; use 'error' or 'bin'.")
-    frame = read_frame(source)
+    frame = read_frame(source, decimal=decimal, encoding=encoding)
     # The frame's names were stripped, so the given ones are too.
     taken = [str(name).strip() for name in (target, weights) if name is not None]
-    for name in taken:
+    left_out = list(dict.fromkeys(str(name).strip() for name in drop))
+    wanted = None if features is None else [str(name).strip() for name in features]
+    for name in [*taken, *left_out, *(wanted or ())]:
         if name not in frame.columns:
             raise DataError(f"there is no column {name!r}; {near_matches(name, frame.columns)}")
     if len(set(taken)) < len(taken):
         raise DataError(f"column {target!r} cannot hold both the labels and the weights.")
-    y = frame[taken[0]]
+    for name in [*left_out, *(wanted or ())]:
+        if name in taken or (name in left_out and name in (wanted or ())):
+            raise DataError(f"column {name!r} is named for two uses: keep one")
+    y, weight = frame[taken[0]], frame[taken[-1]]
+    _refuse_lines(source, y, y.isna(), "missing label(s)", encoding)
+    if weights is not None:
+        numbers = pd.to_numeric(weight, errors="coerce")
+        bad = ~(numbers >= 0) | np.isinf(numbers)
+        _refuse_lines(source, weight, bad, "value(s) that can be no weight", encoding)
+    y = _one_against_rest(y, positive)
     encode_labels(y, positive)
-    X = as_frame(frame.drop(columns=taken))
+    X = frame.drop(columns=[*taken, *left_out]) if wanted is None else frame[wanted]
+    if X.shape[1] == 0:
+        raise DataError(f"no column is left for features beside {listing([*taken, *left_out])}")
+    X = as_frame(X)
     if missing == "error":
         refuse_missing(missing_counts(X))
-    return (X, y) if weights is None else (X, y, frame[taken[1]])
+    return (X, y) if weights is None else (X, y, weight)
+
+
+def _one_against_rest(y: pd.Series[Any], positive: Any) -> pd.Series[Any]:
+    """Labels of three and more classes as the positive one and the rest; two stay as they are."""
+    texts = {str(label): label for label in y.unique().tolist()}
+    shown = listing(texts, 8)
+    if len(texts) < 2:
+        raise DataError(
+            f"column {y.name!r} holds {shown} in all {len(y)} row(s), and a score needs two labels:"
+            " check the column, or the filter the rows come from."
+        )
+    if len(texts) > 2 and positive is None:
+        raise DataError(
+            f"column {y.name!r} has {len(texts)} distinct labels, {shown}: a score needs two. Name"
+            " the one to score against all others with positive=LABEL, or give another column."
+        )
+    if len(texts) == 2:
+        return y
+    if str(positive) not in texts:
+        raise DataError(f"positive={positive!r} is not a label of {y.name!r}; there are {shown}")
+    rest = f"not {positive}"
+    return y.astype(str).where(y.astype(str) == str(positive), rest)
+
+
+def _refuse_lines(
+    source: Source, column: pd.Series[Any], bad: pd.Series[Any], what: str, encoding: str
+) -> None:
+    """Refuse a column with bad rows, counted as the lines of the file."""
+    rows = np.flatnonzero(bad.to_numpy())
+    if not rows.size:
+        return
+    unnumbered = isinstance(source, pd.DataFrame) or Path(source).suffix in PACKED
+    where = "row" if unnumbered else "line of the file"
+    places = (rows + 1).tolist() if unnumbered else _file_lines(source, rows, encoding)
+    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
+    raise DataError(
+        f"column {column.name!r} has {rows.size} {what}, in {where}"
+        f" {', '.join(map(str, places[:5]))}{more}: fill in, or drop these rows."
+    )
+
+
+def _file_lines(source: Any, rows: IntArray, encoding: str) -> list[int]:
+    """The line of a file in which each row of its table begins: blank and folded lines count."""
+    wanted, found, row, begins = set(rows.tolist()), [], -1, 1
+    codec = _codec(encoding)
+    with Path(source).open(encoding=codec, newline="") as lines:
+        records = csv.reader(lines, delimiter=_separator(source, codec))
+        for record in records:
+            if record:  # pandas leaves blank lines out
+                if row in wanted:
+                    found.append(begins)
+                row += 1
+            begins = records.line_num + 1
+    return found
 
 
 def make_design(

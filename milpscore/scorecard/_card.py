@@ -548,8 +548,7 @@ class Scorecard:
             text = Path(path).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{str(path)!r} is no UTF-8 text; give a file written by save() or "
-                "'milpscore fit --out'"
+                f"{str(path)!r} is no UTF-8 text; give a card saved by 'milpscore fit --out'"
             ) from error
         return cls.from_json(text)
 

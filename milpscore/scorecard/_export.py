@@ -77,12 +77,10 @@ def card_fields(text: str) -> dict[str, Any]:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         raise DataError(
-            f"this is not JSON ({error}); give a file written by save() or 'milpscore fit --out'"
+            f"this is not JSON ({error}); give a card saved by 'milpscore fit --out'"
         ) from error
     if not isinstance(content, dict) or content.get("kind") != _KIND:
-        raise DataError(
-            "this JSON is not a scorecard; give a file written by save() or 'milpscore fit --out'"
-        )
+        raise DataError("this JSON is not a scorecard; give a card saved by 'milpscore fit --out'")
     version = content.get("schema_version")
     if version != SCHEMA_VERSION:
         raise DataError(
