@@ -244,7 +244,7 @@ def _refuse_lines(
     )
 
 
-def _file_lines(source: Any, rows: IntArray, encoding: str) -> list[int]:
+def _file_lines(source: Any, rows: npt.NDArray[np.intp], encoding: str) -> list[int]:
     """The line of a file in which each row of its table begins: blank and folded lines count."""
     wanted, found, row, begins = set(rows.tolist()), [], -1, 1
     codec = _codec(encoding)
