@@ -48,12 +48,14 @@ OF_THE_DOOR = {
     "blocks": "a card has none, a penalty must be told",
     "names": "an answer's own, or a choice",
     "out": "an array to fill, or a file to write",
+    "outcome": "a card's own, or what it is to be",
     "savings": "seeds asked for, and what came of them",
     "seeds": "several runs of a study, or of one measurement",
     "source": "where rows came from",
     "step": "of a data grid, or of a line search",
     "title": "a text",
     "unit": "of a grid, or of a figure",
+    "words": "a card's own, or what they are to be",
 }
 """One word for different things."""
 

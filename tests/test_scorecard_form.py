@@ -7,13 +7,16 @@ from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from typer.testing import CliRunner
 
 from milpscore import Scorecard, formulations
+from milpscore.cli.app import app
 from milpscore.constraints import AtMost, Range
 from milpscore.core.card import Card
 from milpscore.core.design import Column, Design
@@ -92,7 +95,7 @@ def test_least_points_of_zero_answer_alike(seed: int) -> None:
     for lines in card.lines:
         points = [row.points for row in lines.everything]
         assert min(points) == 0 or max(points) - min(points) > reach
-    assert any(card.base.values()) or seed % 3
+    assert any(card.base_points.values()) or seed % 3
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -119,9 +122,9 @@ def test_nothing_is_shifted_where_the_statement_speaks_of_points() -> None:
         formulations.slim(design, constraints=rules, **within).statement for rules in ((), *ruled)
     )
     narrow = formulations.slim(design, coef_max=0, coef_min=-5, max_terms=None).statement
-    assert with_least_zero(raw, free).base == with_least_zero(raw, used).base != {}
+    assert with_least_zero(raw, free).base_points == with_least_zero(raw, used).base_points != {}
     assert with_least_zero(raw, ranged) == raw
-    assert not with_least_zero(raw, narrow).base
+    assert not with_least_zero(raw, narrow).base_points
 
 
 def test_a_column_of_zeros_and_ones_is_no_measurement() -> None:
@@ -248,10 +251,85 @@ def test_a_picture_holds_every_word_inside_its_page(theme: str) -> None:
         assert not any(one.shrunk(0.98, 0.6).overlaps(other) for other in places[k + 1 :])
 
 
-def test_pictures_are_written_in_every_form(tmp_path: Path) -> None:
-    card = Scorecard((Column("a", "a", "step", lower=1),), (2,), 1, title="T")
-    for kind in ("png", "svg", "pdf"):
-        card.figure().savefig(tmp_path / f"card.{kind}")
-        assert (tmp_path / f"card.{kind}").stat().st_size > 500
+KINDS = ("txt", "md", "tex", "html", "sql", "json", "png", "svg", "pdf")
+
+
+def test_a_card_is_written_in_the_form_its_name_asks_for(tmp_path: Path) -> None:
+    columns = (Column("a", "a", "step", lower=1),)
+    card = Scorecard(columns, (2,), 1, title="T & co", words={"a": "<A>"})
+    for kind in KINDS:
+        first = card.write(tmp_path / f"card.{kind}").read_bytes()
+        assert len(first) > 100
+        assert card.write(tmp_path / f"again.{kind}").read_bytes() == first
+    assert "T &amp; co" in (tmp_path / "card.html").read_text()
+    assert "<A>" not in (tmp_path / "card.html").read_text()
+    assert Scorecard.load(tmp_path / "card.json") == card
+    with pytest.raises(OptionError, match=r"end the name in one of \.txt"):
+        card.write(tmp_path / "card.doc")
     with pytest.raises(OptionError, match="light"):
         card.figure("blue")
+
+
+JSON_WORDS = (
+    '{"age": {"name": "Age", "unit": "years", "lines": {"< 40": "young"}}, "smoker": "Smokes"}'
+)
+TOML_WORDS = """
+smoker = "Smokes"
+[age]
+name = "Age"
+unit = "years"
+lines = { "< 40" = "young" }
+"""
+CSV_WORDS = """feature,name,unit,line,text
+age,Age,years,,
+age,,,< 40,young
+smoker,Smokes,,,
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("w.json", JSON_WORDS), ("w.toml", TOML_WORDS), ("w.csv", CSV_WORDS)]
+)
+def test_words_come_from_any_kind_of_file(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    columns = (Column("a", "age", "step", lower=40), Column("s", "smoker"))
+    card = Scorecard(columns, (2, 1), 1, flags=(1,)).with_words(tmp_path / name, outcome="ill")
+    shown = [(row.feature, row.condition) for rows in card.rows for row in rows]
+    assert shown == [("Age", "≥ 40 years"), ("Smokes", "= 1")]
+    assert card.unused_words == ("age: < 40",)  # the line "< 40 years" is another
+    (tmp_path / name).write_text("{")
+    with pytest.raises(DataError, match="feature,name,unit,line,text"):
+        card.with_words(tmp_path / name)
+
+
+def command(*arguments: object, code: int = 0) -> Any:
+    """What a command answers."""
+    answer = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert answer.exit_code == code, answer.output
+    return answer
+
+
+def test_the_command_line_writes_cards_in_the_readers_words(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"smoker": rng.integers(0, 2, 40), "old": rng.integers(0, 2, 40)})
+    frame.assign(y=frame["smoker"] | frame["old"]).to_csv(tmp_path / "d.csv", index=False)
+    words = tmp_path / "words.json"
+    words.write_text('{"smoker": {"name": "Smokes", "lines": {"= 1": "daily", "= 7": "never"}}}')
+    saved = tmp_path / "card.json"
+    answer = command(
+        "fit", tmp_path / "d.csv", "--target", "y", "--formulation", "slim", "--title", "Risk",
+        "--outcome", "ill", "--labels", words, "--out", saved, "-q",
+    )  # fmt: skip
+    assert answer.stdout.startswith("Risk\n")
+    for part in ("Smokes", "daily", "Decision: ill if total ≥"):
+        assert part in answer.stdout
+    assert "no line for the labels 'smoker: = 7'" in answer.stderr
+    assert command("card", saved).stdout.startswith("Risk\n")
+    assert "Decision: sick if" in command("card", saved, "--outcome", "sick").stdout
+    for kind in ("svg", "html", "json"):
+        command("card", saved, "--out", tmp_path / f"out.{kind}", "--dark", "--title", "Other")
+    assert Scorecard.load(tmp_path / "out.json").title == "Other"
+    words.write_text('{"smokr": "Smokes"}')
+    wrong = ("--target", "y", "--labels", words)
+    assert "did you mean 'smoker'" in command("fit", tmp_path / "d.csv", *wrong, code=2).stderr
+    assert "one of .txt" in command("card", saved, "--out", tmp_path / "x.doc", code=2).stderr

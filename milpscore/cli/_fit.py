@@ -29,6 +29,7 @@ from milpscore.cli.groups import (
     OutputOptions,
     QuietOption,
     SolveOptions,
+    WordOptions,
     argument,
     file,
     option,
@@ -59,6 +60,7 @@ def fit_command(
     limits: LimitOptions,
     solving: SolveOptions,
     output: OutputOptions,
+    words: WordOptions,
     heuristic: bool = option(
         SOLVE,
         "Fast mode: no solver runs, nothing is proved; the card is found within milliseconds, and "
@@ -86,6 +88,7 @@ def fit_command(
     arguments = card.arguments(limits)
     require_folder(out, certificate)
     table = data.table(card.name)
+    words.check(table[0])
     clock = Clock.of(solving.time_limit)  # reading stands apart
     with noting_interrupts() as interrupted:
         design = data.design(table=table)
@@ -96,7 +99,9 @@ def fit_command(
     made = None
     if result.card is not None:
         title = f"{data.target}, scored by {card.name}"
-        made = certified_card(design, result, title, statement=program.statement)
+        made = words.on(
+            certified_card(design, result, title, statement=program.statement), table[0]
+        )
     # Printed before it is saved: a full disk must not cost the answer.
     if output.json:
         print_json(_as_report(design, result, made, seconds))

@@ -1,4 +1,4 @@
-"""``milpscore predict``, ``verify`` and ``report``: what is done with a saved card."""
+"""``milpscore card``, ``predict``, ``verify`` and ``report``: what is done with a saved card."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from milpscore.cli.groups import (
     ClassWeight,
     FileOptions,
     QuietOption,
+    WordOptions,
     argument,
     file,
     names_of,
@@ -42,6 +43,33 @@ _READ = ("positive", "drop", "features", "decimal", "encoding")
 """How a certificate's table was read."""
 
 TARGET = option(DATA, "Column with the labels; default: the certificate's.", metavar="COL")
+
+
+def card_command(
+    *,
+    card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
+    words: WordOptions,
+    out: Path | None = file(
+        "Write it here; the name says as what: .txt .md .tex .html .sql .json .png .svg .pdf."
+    ),
+    dark: bool = option(OUTPUT, "A picture for a dark page.", default=False),
+) -> None:
+    """Show a saved card, or write it as a picture, a page, text or SQL.
+
+    With --title, --outcome and --labels it speaks in the words of its
+    readers; points and answers stay as they are. Written as .json it keeps
+    these words.
+    """
+    require_file(card)
+    require_folder(out)
+    from milpscore.scorecard import Scorecard
+
+    made = words.on(Scorecard.load(card))
+    if out is None:
+        typer.echo(made.to_text())
+    else:
+        made.write(out, "dark" if dark else "light")
+        say(f"The card was written to {out}.")
 
 
 def predict_command(

@@ -30,6 +30,7 @@ COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
         "path": f"{_HOME}path:path_command",
         "pool": f"{_HOME}_pool:pool_command",
         "export": f"{_HOME}_fit:export_command",
+        "card": f"{_HOME}_saved:card_command",
         "predict": f"{_HOME}_saved:predict_command",
         "verify": f"{_HOME}_saved:verify_command",
         "report": f"{_HOME}_saved:report_command",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import typer
 
-from milpscore.cli.common import require_columns, spelt
-from milpscore.core.errors import OptionError
+from milpscore.cli.common import require_columns, say, spelt
+from milpscore.core.errors import OptionError, listing
 from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.options import Options, require_solver
 
 if TYPE_CHECKING:
     from milpscore.core.design import Design
+    from milpscore.scorecard import Scorecard
 
 DATA = "Data"
 CARD = "Card"
@@ -100,6 +101,49 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in signature}
     return called
+
+
+# ---------------------------------------------------------------- words on a card
+
+
+@dataclass(frozen=True)
+class WordOptions:
+    """What a card is called, and what its lines say."""
+
+    title: str | None = option(OUTPUT, "What stands above the card.", metavar="TEXT")
+    outcome: str | None = option(
+        OUTPUT, "What a positive answer says, such as 'heart disease'.", metavar="TEXT"
+    )
+    labels: Path | None = file(
+        "Names, units and texts of the lines: JSON or TOML such as "
+        '{"age": {"name": "Age", "unit": "years", "lines": {">= 60": "60 or older"}}}, or CSV with '
+        "the header feature,name,unit,line,text."
+    )
+
+    def on(self, card: Scorecard, table: Iterable[str] = ()) -> Scorecard:
+        """The card in these words, a remark for those it has no use for.
+
+        Columns of the table that are no features of the card keep their words to themselves.
+        """
+        from milpscore.scorecard import read_words
+
+        words = None
+        if self.labels is not None:
+            silent = set(table) - set(card.features)
+            words = {k: own for k, own in read_words(self.labels).items() if k not in silent}
+        made = card.with_words(words, title=self.title, outcome=self.outcome)
+        if made.unused_words:
+            say(f"Note: the card has no line for the labels {listing(made.unused_words)}.")
+        return made
+
+    def check(self, table: Iterable[str]) -> None:
+        """Refuse labels of columns that are not there, before anything is solved."""
+        if self.labels is not None:
+            from milpscore.core.design import Column, as_fraction
+            from milpscore.scorecard import Scorecard
+
+            columns = tuple(Column(name, name) for name in dict.fromkeys(map(str, table)))
+            Scorecard(columns, (0,) * len(columns), as_fraction(0)).with_words(self.labels)
 
 
 # ---------------------------------------------------------------- the table

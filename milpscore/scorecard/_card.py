@@ -66,7 +66,7 @@ class Scorecard:
     title : str
     risk : RiskScale or None
         What totals mean as probabilities of the positive label; None for a card that only decides.
-    base : mapping from feature to int
+    base_points : mapping from feature to int
         What a feature counts before any of its columns applies, so that its least points are 0:
         total = sum of these + w.x. Empty where points are as they were found.
     flags : tuple of int
@@ -92,7 +92,7 @@ class Scorecard:
     fingerprint: str = ""
     title: str = "Scorecard"
     risk: RiskScale | None = None
-    base: Mapping[str, int] = field(default_factory=dict, hash=False)
+    base_points: Mapping[str, int] = field(default_factory=dict, hash=False)
     flags: tuple[int, ...] = ()
     words: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     outcome: str = ""
@@ -116,7 +116,7 @@ class Scorecard:
         if not isinstance(self.certificate, Mapping):
             raise DataError("the certificate is a mapping from names to values; pass a dict")
         names = {column.feature for column in columns}
-        for what, given in (("base points", self.base), ("words", self.words)):
+        for what, given in (("base points", self.base_points), ("words", self.words)):
             if unknown := sorted(given.keys() - names):
                 raise DataError(
                     f"the {what} name {listing(unknown)}, which the card does not know: "
@@ -125,7 +125,7 @@ class Scorecard:
         settle(
             self, columns=columns, points=points, threshold=as_fraction(self.threshold),
             blocks=blocks, classes=classes, step=step, certificate=plain_value(self.certificate),
-            base={name: int(points) for name, points in self.base.items() if points},
+            base_points={name: int(points) for name, points in self.base_points.items() if points},
             flags=tuple(map(int, self.flags)), words=checked_words(self.words),
         )  # fmt: skip
 
@@ -233,7 +233,7 @@ class Scorecard:
     @property
     def intercept(self) -> Fraction:
         """b of the bare card: w.x + b >= 0 iff the answer is positive; -T less the base points."""
-        return sum(self.base.values()) - self.threshold
+        return sum(self.base_points.values()) - self.threshold
 
     @property
     def card(self) -> Card:
@@ -303,7 +303,7 @@ class Scorecard:
     def totals(self, values: FloatArray, positions: Sequence[int] | None = None) -> FloatArray:
         """Totals of values in the design columns at some positions, by default in all of them."""
         points = np.array(self.points)[... if positions is None else list(positions)]
-        base = sum(self.base.values())
+        base = sum(self.base_points.values())
         rule = replace(self.rule, threshold=self.threshold - base)
         raw = rule.totals(values, points)
         # a tie without a grid stays one, whatever rounding makes of the sum
@@ -526,6 +526,81 @@ class Scorecard:
         from milpscore.scorecard._export import card_fields
 
         return cls(**card_fields(text))
+
+    def with_words(
+        self,
+        words: Mapping[str, Any] | str | Path | None = None,
+        *,
+        title: str | None = None,
+        outcome: str | None = None,
+    ) -> Scorecard:
+        """The card in a reader's words; what is left out stays as it is.
+
+        Parameters
+        ----------
+        words : mapping, or path of a file, optional
+            From features to a name, or to a mapping with ``name``, ``unit`` and ``lines``, which
+            gives printed conditions (``>= 60`` or ``≥ 60``) texts to stand in their place. A file
+            holds it as JSON or TOML, or as CSV with the header ``feature,name,unit,line,text``.
+        title : str, optional
+        outcome : str, optional
+            What a positive answer says, such as "heart disease", in place of its label.
+
+        Returns
+        -------
+        Scorecard
+            Data, points and answers are the same.
+
+        Raises
+        ------
+        DataError
+            If the words name a feature the card does not know, or the file cannot be read.
+        """
+        if isinstance(words, str | Path):
+            from milpscore.scorecard._export import read_words
+
+            words = read_words(words)
+        return replace(
+            self,
+            words=self.words if words is None else words,
+            title=self.title if title is None else title,
+            outcome=self.outcome if outcome is None else outcome,
+        )
+
+    @property
+    def unused_words(self) -> tuple[str, ...]:
+        """Conditions that words were given for, and that the card has no line for."""
+        return tuple(
+            f"{name}: {line}"
+            for name, own in self.words.items()
+            for line in own.get("lines", {})
+            if not any(row.means(line) for lines in self.lines if lines.name == name
+                       for row in lines.everything)
+        )  # fmt: skip
+
+    def write(self, path: str | Path, theme: str = "light") -> Path:
+        """Write the card in the form that the file's name asks for.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.txt``, ``.md``, ``.tex``, ``.html``, ``.sql``, ``.json``, ``.png``, ``.svg``
+            or ``.pdf``.
+        theme : {"light", "dark"}
+            Of a picture.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        OptionError
+            For another ending or theme.
+        """
+        from milpscore.scorecard._export import write_card
+
+        return write_card(self, path, theme)
 
     def save(self, path: str | Path) -> Path:
         """Write the JSON text to a file in UTF-8 and return its path."""

@@ -84,7 +84,7 @@ def embed(
     block.rows = pyo.ConstraintList()
     reader = _Reader(card, block, inputs, float(gap))
     values = {j: reader.value(j) for j, points in enumerate(card.points) if points}
-    base = sum(card.base.values())
+    base = sum(card.base_points.values())
     total = base + sum(card.points[j] * value for j, value in values.items())
     block.total = pyo.Expression(expr=total)
     block.positive = pyo.Var(domain=pyo.Binary)

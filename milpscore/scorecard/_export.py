@@ -1,18 +1,22 @@
-"""A card for machines: JSON text and back without losing anything, and one SELECT statement."""
+"""A card in files: JSON and back without losing anything, words for its lines, one SELECT."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from milpscore.core.card import RELATIVE_ROUNDING
 from milpscore.core.design import Column, ColumnKind
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, OptionError, listing
 from milpscore.scorecard.rendering import Lines, Row, printable
 from milpscore.scorecard.risks import RiskScale
 
@@ -53,7 +57,7 @@ def card_to_json(card: Scorecard) -> str:
             for column, points in zip(card.columns, card.points, strict=True)
         ],
         "blocks": card.blocks,
-        "base": card.base,
+        "base_points": card.base_points,
         "flags": card.flags,
         "words": card.words,
         "outcome": card.outcome,
@@ -99,7 +103,7 @@ def card_fields(text: str) -> dict[str, Any]:
             "fingerprint": _text(content["fingerprint"]),
             "title": _text(content["title"]),
             "risk": _risk_from_json(content["risk"]) if content.get("risk") else None,
-            "base": dict(content["base"].items()),
+            "base_points": dict(content["base_points"].items()),
             "flags": tuple(content["flags"]),
             "words": dict(content["words"].items()),
             "outcome": _text(content["outcome"]),
@@ -159,6 +163,101 @@ def _decoded(value: Any) -> Any:
     if value.keys() == {"$float"}:
         return float(value["$float"])
     return {key: _decoded(entry) for key, entry in value.items()}
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
+    """The card in the form that the file's name asks for."""
+    path = Path(path)
+    writers: dict[str, Callable[[], str]] = {
+        ".txt": lambda: card.to_text() + "\n",
+        ".md": card.to_markdown,
+        ".tex": card.to_latex,
+        ".html": lambda: _page(card),
+        ".sql": lambda: card.to_sql() + ";\n",
+        ".json": lambda: card.to_json() + "\n",
+    }
+    kind = path.suffix.lower()
+    if kind in _PICTURES:
+        from matplotlib import rc_context
+
+        from milpscore.scorecard._picture import STYLE
+
+        told = {} if kind == ".png" else {"Title": printable(card.title)}
+        dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(kind, {})
+        with rc_context(STYLE):  # equal cards are equal bytes
+            card.figure(theme).savefig(path, dpi=200, metadata={**told, **dated})
+    elif kind in writers:
+        path.write_text(writers[kind](), encoding="utf-8")
+    else:
+        known = ", ".join((*writers, *_PICTURES))
+        raise OptionError(f"cannot write a card as {path.name!r}; end the name in one of {known}")
+    return path
+
+
+def _page(card: Scorecard) -> str:
+    """The card as a page of its own."""
+    head = f'<meta charset="utf-8">\n<title>{escape(printable(card.title))}</title>'
+    page = f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{card.to_html()}\n'
+    return f"{page}</body>\n</html>\n"
+
+
+def read_words(path: str | Path) -> dict[str, Any]:
+    """Words for features and their lines from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        JSON or TOML such as ``{"age": {"name": "Age", "unit": "years", "lines": {">= 60": "60 or
+        older"}}}``, or CSV with the header ``feature,name,unit,line,text``.
+
+    Returns
+    -------
+    dict
+        As :meth:`milpscore.Scorecard.with_words` takes them.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix.lower() == ".csv":
+            return _words_of_rows(csv.DictReader(text.splitlines()), path)
+        found = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+    except ValueError as error:  # what is no UTF-8, no TOML and no JSON alike
+        raise DataError(
+            f"{str(path)!r} cannot be read ({error}); give JSON or TOML such as "
+            '{"age": {"name": "Age", "unit": "years", "lines": {">= 60": "60 or older"}}}, or CSV '
+            "with the header feature,name,unit,line,text"
+        ) from error
+    if not isinstance(found, dict):
+        raise DataError(f"{str(path)!r} holds no mapping from features to their words")
+    return found
+
+
+def _words_of_rows(table: csv.DictReader[str], path: Path) -> dict[str, Any]:
+    """Words from a table: a name or unit of a feature, or a text for one of its lines, a row."""
+    rows, header = list(table), set(table.fieldnames or ())
+    odd = sorted(header - {"feature", "name", "unit", "line", "text"})
+    if odd or "feature" not in header or not all(row["feature"] for row in rows):
+        raise DataError(
+            f"{str(path)!r} needs the header feature,name,unit,line,text (only feature is a must), "
+            f"and a feature in every row{f'; it has {listing(odd)}' if odd else ''}"
+        )
+    words: dict[str, Any] = {}
+    for row in rows:
+        own = words.setdefault(str(row["feature"]), {})
+        own |= {key: row[key] for key in ("name", "unit") if row.get(key)}
+        if row.get("line"):
+            own.setdefault("lines", {})[row["line"]] = row.get("text") or ""
+    return words
 
 
 # --- SQL ------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ _LEFT, _RIGHT = _MARGIN, _WIDTH - _MARGIN
 _BOX, _GAP = 46.0, 14.0  # the box to fill in, and what is left free between columns
 _TALLEST = 200 * 72.0
 _INKED = 1.3
-_STYLE: Any = {"svg.fonttype": "path", "svg.hashsalt": "milpscore", "pdf.fonttype": 42}
+STYLE: Any = {"svg.fonttype": "path", "svg.hashsalt": "milpscore", "pdf.fonttype": 42}
 
 
 class _Page:
@@ -94,7 +94,7 @@ def card_figure(card: Scorecard, theme: str = "light") -> Figure:
         raise OptionError(f"unknown theme {theme!r}; choose one of {sorted(_THEMES)}")
     from matplotlib import rc_context
 
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         page = _Page(_THEMES[theme])
         page.y += 8
         for line in _wrapped(printable(card.title), _RIGHT - _LEFT, 15, bold=True):

@@ -89,11 +89,11 @@ def with_least_zero(card: Scorecard, statement: Statement) -> Scorecard:
         points = [row.points for row in lines.everything]
         kinds = {row.kind for row in lines.everything}
         # a category beside the only known one has no line that could say what it counts
-        alone = "category" in kinds and len(feature.positions) == 1
+        alone = "category" in kinds and sum(len(row.categories) for row in lines.everything) == 1
         fits = max(points) - min(points) <= most[list(feature.positions)].max()
         if min(points) and fits and not alone and "numeric" not in kinds and len(lines.groups) == 1:
             base[feature.name] = -min(points)
-    return replace(card, base=base, threshold=card.threshold + sum(base.values()))
+    return replace(card, base_points=base, threshold=card.threshold + sum(base.values()))
 
 
 def _ignores_points(constraint: Any) -> bool:
@@ -177,7 +177,9 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
 def _unit(card: Scorecard) -> Fraction | None:
     """What totals are multiples of: the grid of the used columns times the points' divisor."""
     step = Fraction(1) if card.counts_whole else card.rule.step
-    return None if step is None else step * (math.gcd(*card.points, *card.base.values()) or 1)
+    return (
+        None if step is None else step * (math.gcd(*card.points, *card.base_points.values()) or 1)
+    )
 
 
 def _edges(card: Scorecard, scale: RiskScale, totals: FloatArray) -> tuple[Fraction, ...]:

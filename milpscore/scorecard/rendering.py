@@ -116,6 +116,10 @@ class Row:
         below = f"< {number(self.upper)}{unit}"
         return f"{number(self.lower)} to {below}" if math.isfinite(self.lower) else below
 
+    def means(self, condition: str) -> bool:
+        """Whether this is the row of a condition as people type it."""
+        return _plainly(self.plain_condition) == _plainly(condition)
+
     @property
     def points_text(self) -> str:
         """The points with the minus sign of print."""
@@ -221,7 +225,7 @@ def card_row(column: Column, points: int, **words: str) -> Row:
 
 def feature_lines(card: Scorecard, feature: Feature) -> Lines:
     """The rows of one feature in the user's words, its base points added to the first group."""
-    label, base = card.words.get(feature.name, {}), card.base.get(feature.name, 0)
+    label, base = card.words.get(feature.name, {}), card.base_points.get(feature.name, 0)
     words = {
         "feature": printable(label.get("name", feature.name)),
         "unit": printable(label.get("unit", "")),
@@ -236,10 +240,11 @@ def feature_lines(card: Scorecard, feature: Feature) -> Lines:
     missing = None
     if gone:
         missing = replace(rows[gone[0]], points=base + sum(card.points[j] for j in gone))
-    texts = {_plainly(line): printable(text) for line, text in label.get("lines", {}).items()}
+    texts = label.get("lines", {})
 
     def told(row: Row) -> Row:
-        return replace(row, text=texts.get(_plainly(row.plain_condition), ""))
+        found = (text for line, text in texts.items() if row.means(line))
+        return replace(row, text=printable(next(found, "")))
 
     return Lines(
         feature.name,
