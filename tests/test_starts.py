@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pyomo.environ as pyo
+import pytest
 
 import milpscore
+from milpscore.constraints import AtMost, Include
+from milpscore.core.errors import OptionError
 from milpscore.core.result import Claim
-from milpscore.formulations import slim
+from milpscore.data import make_design
+from milpscore.fitting import fit_card
+from milpscore.formulations import hinge, risk_score, slim
+from milpscore.search import start_card
 from milpscore.verify import evaluate
 
 
@@ -30,7 +39,7 @@ def test_off_the_grid_contradicting_rows_refuse_no_start() -> None:
     program = slim(X, y, max_terms=3)
     assert program.statement.caveat
     assert len(program.statement.design.merged.conflicts)
-    start = milpscore.search.start_card(program)
+    start = start_card(program)
     assert start is not None
     empty = evaluate(program.statement, program.statement.empty_card()).objective
     reached = evaluate(program.statement, start).objective
@@ -43,7 +52,7 @@ def test_off_the_grid_contradicting_rows_refuse_no_start() -> None:
 def test_a_card_that_only_the_model_refuses_is_kept_with_the_reason() -> None:
     X, y = measured()
     program = slim(X, y, max_terms=3)
-    start = milpscore.search.start_card(program)
+    start = start_card(program)
     assert start is not None
     # a row of the builder's own that says less than the rule as printed
     model = program.model
@@ -60,3 +69,115 @@ def test_a_card_that_only_the_model_refuses_is_kept_with_the_reason() -> None:
     model.mine = pyo.Constraint(expr=float(start.threshold) + 1.0 <= model.T)
     obeyed = milpscore.solve(program, "highs", warm_start=start, node_limit=0, progress=False)
     assert obeyed.card is None or obeyed.card.threshold >= start.threshold + 1
+
+
+# ------------------------------------------------------------------ freer statements
+
+BUILDERS = {"slim": slim, "hinge": hinge, "risk_score": risk_score}
+
+
+def table(seed: int, kind: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Correlated columns, cut into three values or measured, and noisy labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(90, 5)) @ rng.normal(size=(5, 5))
+    y = (X @ rng.normal(size=5) + rng.normal(size=90) * 1.5 > 0).astype(int)
+    if kind == "grid":
+        X = np.digitize(X, [-1.0, 1.0]).astype(float)
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(5)]), y
+
+
+def reached(program: Any, **given: Any) -> float:
+    """The objective of the start."""
+    card = start_card(program, **given)
+    return math.inf if card is None else evaluate(program.statement, card).objective
+
+
+@pytest.mark.parametrize("kind", ["grid", "measured"])
+@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("work", [2e4, 1e6])
+def test_a_start_with_more_terms_or_larger_points_is_no_worse(
+    name: str, kind: str, work: float
+) -> None:
+    """Whatever work is allowed: by size, and at each size by the reach of the points."""
+    X, y = table(0, kind)
+    build = BUILDERS[name]
+    found = np.array(
+        [
+            [
+                reached(build(X, y, max_terms=k, coef_min=-m, coef_max=m), max_work=work)
+                for m in (5, 10, 20)
+            ]
+            for k in (1, 2, 3, None)
+        ]
+    )
+    assert (np.diff(found, axis=0) <= 1e-12).all(), found
+    assert (np.diff(found, axis=1) <= 1e-12).all(), found
+    assert found.min() < reached(build(X, y, max_terms=0))
+
+
+@pytest.mark.parametrize("kind", ["grid", "measured"])
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_fast_card_with_more_terms_is_no_worse(name: str, kind: str) -> None:
+    made = make_design(*table(1, kind))
+    found = [fit_card(made, name, heuristic=True, max_terms=k)[1].objective for k in range(6)]
+    assert (np.diff(found) <= 1e-12).all(), found
+    assert found[-1] < found[0]
+    polished = [
+        fit_card(made, name, heuristic=True, polish=True, max_terms=k, time_limit=20)[1].objective
+        for k in (1, 3)
+    ]
+    assert polished[0] <= found[1] + 1e-12
+    assert polished[1] <= found[3] + 1e-12
+    with pytest.raises(OptionError, match="heuristic as well"):
+        fit_card(made, name, polish=True)
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("grid", 0), ("grid", 1), ("measured", 0)])
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_freer_statement_never_ends_with_a_worse_card(name: str, kind: str, seed: int) -> None:
+    """Terms, ranges and rules, few nodes allowed."""
+    made = make_design(*table(seed, kind))
+
+    def ended(**given: Any) -> float:
+        bounded = {"options": {"node_limit": 5}, "time_limit": 60, "progress": False}
+        result = fit_card(made, name, **bounded, **given)[1]
+        return result.objective if result.card is not None else math.inf
+
+    by_terms = [ended(max_terms=k) for k in (1, 2, 4)]
+    assert (np.diff(by_terms) <= 1e-9).all(), by_terms
+    if kind == "grid":  # off it a solver's luck within five nodes counts, which no start can know
+        by_range = [ended(max_terms=2, coef_min=-m, coef_max=m) for m in (2, 5, 10)]
+        assert (np.diff(by_range) <= 1e-9).all(), by_range
+    ruled = [
+        ended(max_terms=2, constraints=rules)
+        for rules in ((Include("x0"), AtMost(1, ["x1", "x2"])), (Include("x0"),), ())
+    ]
+    assert (np.diff(ruled) <= 1e-9).all(), ruled
+
+
+# ------------------------------------------------------------------ what was once lost
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "best"), [("adult", 0.1783), ("mushroom", 0.0080), ("breastcancer", 0.0284)]
+)
+def test_ten_terms_start_no_worse_than_five(uci: Any, name: str, best: float) -> None:
+    """Each was once returned with a worse card, or the empty one, than five terms had."""
+    made = make_design(*uci(name))
+    five, ten = (reached(slim(made, max_terms=k), max_work=2e7) for k in (5, 10))
+    assert ten <= five <= best + 1e-4
+
+
+def test_measured_columns_without_a_limit_keep_the_start() -> None:
+    """A start was once held with less than half of the errors of what was returned."""
+    made = make_design(*measured(500, 12, seed=1))
+    found = {}
+    for terms in (3, None):
+        program, result = fit_card(
+            made, "slim", max_terms=terms, options={"node_limit": 0}, time_limit=60, progress=False
+        )
+        assert program.statement.caveat
+        assert result.objective <= reached(program, max_work=1e6) + 1e-12
+        found[terms] = result.objective
+    assert found[None] <= found[3]
