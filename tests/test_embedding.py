@@ -46,7 +46,7 @@ def random_card(rng: np.random.Generator) -> Scorecard:
     base = {"age": int(rng.integers(0, 3)), "color": 1}
     threshold = Fraction(int(rng.integers(-4, 6))) + Fraction(int(rng.integers(0, 2)), 2)
     return Scorecard(
-        columns(), points, threshold, ((2, 3, 4),), ("no", "yes"), base=base, flags=(8,)
+        columns(), points, threshold, ((2, 3, 4),), ("no", "yes"), base_points=base, flags=(8,)
     )
 
 
