@@ -148,8 +148,12 @@ def test_a_start_where_no_points_is_not_allowed_comes_from_the_path() -> None:
     for program in (slim(noisy(), coef_min=1), hinge(noisy(), coef_max=[-1, 5, 5])):
         found = start_card(program)
         assert found is not None
+        mended = start_card(program, max_work=0)  # without work for a path: least points, mended
+        assert mended is not None
         assert check(program, found).feasible
-        assert start_card(program, max_work=0) is None
+        assert check(program, mended).feasible
+        better, worse = (evaluate(program.statement, card) for card in (found, mended))
+        assert better.objective < worse.objective
 
 
 def test_a_narrow_intercept_does_not_lose_the_start() -> None:
