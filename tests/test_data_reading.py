@@ -70,12 +70,19 @@ def test_names_that_are_not_text_become_text() -> None:
         ("y,a\n0,1\n,2\n", "1 missing label"),
         ("y,a\n0,1\n0,2\n", "in all 2 row"),
         ("y,a\n0,1\n1,2\n2,2\n", "3 distinct labels.*positive="),
-        ("y,a,b\n0,1,\n1,,\n", r"'a' \(1\), 'b' \(2\).*missing=\"bin\""),
     ],
 )
 def test_refused_files(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_table(write(tmp_path, text), "y")
+
+
+def test_missing_values_pass_unless_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "y,a,b\n0,1,\n1,,\n")
+    X, _ = read_table(path, "y")
+    assert X.isna().sum().tolist() == [1, 2]
+    with pytest.raises(DataError, match=r"'a' \(1\), 'b' \(2\).*missing=\"bin\""):
+        read_table(path, "y", missing="error")
 
 
 def test_unreadable_files(tmp_path: Path) -> None:

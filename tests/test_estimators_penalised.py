@@ -156,7 +156,8 @@ def test_facets_holds_on_to_the_grid(table: pd.DataFrame, labels: Any) -> None:
 def test_binarsity_by_its_definition(table: pd.DataFrame, labels: Any) -> None:
     weight = np.random.default_rng(4).integers(0, 3, len(table)).astype(float)
     model = BinarsityClassifier(lam=0.3, n_bins=4).fit(table, labels, weight)
-    binner = Binner(4, encoding="onehot").fit(table, sample_weight=weight)
+    binner = Binner(4, encoding="onehot", digits=None, useless="keep")
+    binner.fit(table, sample_weight=weight)
     onehot = binner.transform(table).to_numpy()
     counts = [weight @ onehot[:, list(block)] for block in binner.blocks_]
     weights = data_driven_weights(counts, binner.blocks_)
@@ -191,7 +192,9 @@ def test_codes_are_the_binners(labels: Any) -> None:
     X["one"] = 7.0
     model = BinarsityClassifier(n_bins=5).fit(X, labels)
     with pytest.warns(UserWarning, match="fewer than two distinct"):
-        binner = Binner(5, encoding="onehot").fit(X)
+        binner = Binner(
+            5, encoding="onehot", digits=None, missing="error", useless="keep", unseen="error"
+        ).fit(X)
     assert np.array_equal(model._design(X).toarray(), binner.transform(X).to_numpy())
     assert any("one" in text for text in model.warnings_)
     gaps = X.assign(many=X["many"].where(X["many"] > 20))

@@ -130,7 +130,7 @@ def test_neighbours_with_equal_points_are_one_bin() -> None:
     points = (0, 0, 2, 2, 1, 1, 1, 0)
     made = Scorecard(design.columns, points, threshold=Fraction(2), blocks=design.blocks)
     assert conditions(made) == [
-        ("n", "< 3", 0), ("n", ">= 3", 2), ("c", "= a, b, c", 1), ("c", "= d", 0)
+        ("n", "< 3", 0), ("n", "≥ 3", 2), ("c", "= a, b or c", 1), ("c", "= d", 0)
     ]  # fmt: skip
 
 
