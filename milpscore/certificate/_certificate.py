@@ -205,7 +205,12 @@ class Certificate:
 def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
     """Columns as JSON holds them: ends of intervals as text, infinite ones included."""
     return [
-        {**asdict(column), "lower": repr(column.lower), "upper": repr(column.upper)}
+        {
+            **asdict(column),
+            "lower": repr(column.lower),
+            "upper": repr(column.upper),
+            "others": list(column.others),
+        }
         for column in columns
     ]
 

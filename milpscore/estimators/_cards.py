@@ -464,7 +464,7 @@ random_state, verbose :
     penalty: Literal["none", "l1", "l2", "facets", "eye"] = "none"
     lam: float = 0.0
     expert: Any = None
-    intercept: Intercept = "integer"
+    intercept: Intercept | None = None
     intercept_bounds: Sequence[float] | None = None
 
     def _take(self, program: Program, result: Result) -> None:

@@ -223,7 +223,9 @@ def _scale(
             raise FormulationError(f"scale={given!r}: give the smaller number first")
         return ScaleRange(float(low), float(high))
     if isinstance(given, str):
-        raise FormulationError(f"scale must be a number > 0, 'auto' or a pair, got {given!r}")
+        raise FormulationError(
+            f"scale must be a finite number > 0, 'auto' or a pair of numbers, got {given!r}"
+        )
     check_positive(scale=given)
     return float(given)
 
