@@ -575,7 +575,7 @@ def test_compare_orders_relaxed_exact_and_rounded(data: Path) -> None:
         assert rows[f"{name} relaxed"]["objective"] <= exact["objective"] + 1e-9
         for kind in ("randomised", "nearest"):
             assert rows[f"{name} {kind}"]["objective"] >= exact["objective"] - 1e-9
-    fitted = fit(data, "--max-terms", 2)
+    fitted = fit(data, "--formulation", "slim", "--max-terms", 2)
     assert rows["slim exact"]["objective"] == pytest.approx(fitted["objective"])
     assert rows["slim exact"]["cv_accuracy"] is None
 
@@ -736,7 +736,7 @@ def test_ctrl_c_keeps_the_best_card_and_bound(tmp_path: Path) -> None:
     out = tmp_path / "card.json"
     done = child(
         *("fit", tmp_path / "noise.csv", "--target", "ill", "--set", "max_terms=null"),
-        *("--json", "--out", out),
+        *("--formulation", "slim", "--solver", "highs", "--json", "--out", out),
         interrupt=True,
     )
     assert done.returncode == 130, done.stderr

@@ -327,7 +327,7 @@ def test_the_json_report_has_the_loss(csv: Path, data: Any) -> None:
     report = json.loads(run("fit", csv, *FIT, "--json").stdout)
     X, y = data
     w = pd.Series(report["coefficients"])
-    z = X[w.index] @ w + report["intercept"]
+    z = Binner().fit_design(X, y).X @ w.to_numpy() + report["intercept"]
     loss = np.mean(np.log1p(np.exp(-np.where(y == 1, z, -z))))
     assert report["loss"] == pytest.approx(loss, abs=1e-12)
     assert report["bound"] <= report["objective"]
@@ -357,6 +357,6 @@ def test_compare_keeps_its_order(data: Any) -> None:
     result = milpscore.compare(
         *data, formulations=["risk_score"], max_terms=2, cv=None, time_limit=3
     ).results["risk_score", "exact"]
-    figures = check(risk_score(*data, max_terms=2), result.card)
+    figures = check(risk_score(Binner().fit_design(*data), max_terms=2), result.card)
     assert figures.feasible
     assert figures.objective == pytest.approx(result.objective, abs=1e-12)

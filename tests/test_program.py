@@ -22,7 +22,7 @@ import pytest
 from designs import binned, card_of, design, noisy
 
 from milpscore.core.design import Design
-from milpscore.core.errors import FormulationError, NotApplicableError
+from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.labels import safe_labels, write_model
 from milpscore.core.program import Program, Size
 from milpscore.core.result import Claim, Result
@@ -218,7 +218,7 @@ def test_a_written_file_speaks_of_columns_by_name(
 
 
 def test_only_lp_and_mps_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(FormulationError, match=r"must end in \.lp or \.mps"):
+    with pytest.raises(OptionError, match=r"must end in \.lp or \.mps"):
         slim(five_rows()).write(tmp_path / "model.txt")
 
 

@@ -264,7 +264,7 @@ def test_a_card_is_written_in_the_form_its_name_asks_for(tmp_path: Path) -> None
     assert "T &amp; co" in (tmp_path / "card.html").read_text()
     assert "<A>" not in (tmp_path / "card.html").read_text()
     assert Scorecard.load(tmp_path / "card.json") == card
-    with pytest.raises(OptionError, match=r"end the name in one of \.txt"):
+    with pytest.raises(OptionError, match=r"must end in \.txt"):
         card.write(tmp_path / "card.doc")
     with pytest.raises(OptionError, match="light"):
         card.figure("blue")
@@ -332,4 +332,4 @@ def test_the_command_line_writes_cards_in_the_readers_words(tmp_path: Path) -> N
     words.write_text('{"smokr": "Smokes"}')
     wrong = ("--target", "y", "--labels", words)
     assert "did you mean 'smoker'" in command("fit", tmp_path / "d.csv", *wrong, code=2).stderr
-    assert "one of .txt" in command("card", saved, "--out", tmp_path / "x.doc", code=2).stderr
+    assert "must end in .txt" in command("card", saved, "--out", tmp_path / "x.doc", code=2).stderr

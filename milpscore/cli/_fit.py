@@ -36,6 +36,7 @@ from milpscore.cli.groups import (
     settable,
 )
 from milpscore.core.clock import Clock
+from milpscore.core.errors import require_ending
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
@@ -211,6 +212,9 @@ def export_command(
     """Write a program as an LP or MPS file; of a smooth loss the tangents are found first."""
     arguments = card.arguments(limits)
     require_folder(model)
+    from milpscore.core.program import MODEL_FILES
+
+    require_ending(model.name, MODEL_FILES)
     design = data.design(card.name)
     program = FORMULATIONS[card.name](design, **arguments)
     if relaxed is not None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
-from milpscore.core.errors import DataError, OptionError, near_matches
+from milpscore.core.errors import DataError, near_matches, require_ending
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -118,8 +118,7 @@ def require_drawable(plot: Path | None) -> None:
     from matplotlib.backend_bases import FigureCanvasBase
 
     known = FigureCanvasBase.get_supported_filetypes()
-    if plot.suffix.lstrip(".").lower() not in known:
-        raise OptionError(f"--plot {plot}: the name must end in one of {', '.join(sorted(known))}")
+    require_ending(plot.name, [f".{kind}" for kind in sorted(known)])
     matplotlib.use("Agg")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
@@ -142,6 +142,14 @@ def listing(names: Iterable[Any], limit: int = 5) -> str:
     rest = len(quoted) - limit
     shown = ", ".join(quoted[:limit])
     return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def require_ending(name: str, endings: Sequence[str]) -> None:
+    """Raise OptionError for a file name that ends in none of these, upper case or not."""
+    if not name.lower().endswith(tuple(endings)):
+        *first, last = endings
+        known = f"{', '.join(first)} or {last}" if first else last
+        raise OptionError(f"cannot write {name}: the name must end in {known}")
 
 
 def near_matches(name: str, names: Collection[str]) -> str:

@@ -14,12 +14,19 @@ import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import FormulationError, NotApplicableError, is_number
+from milpscore.core.errors import (
+    FormulationError,
+    NotApplicableError,
+    is_number,
+    require_ending,
+)
 from milpscore.core.statement import Statement
 
 if TYPE_CHECKING:
     from milpscore.core.conic import ConicProgram
     from milpscore.core.labels import PointsByName
+
+MODEL_FILES = (".lp", ".mps")
 
 _LEFT = ' style="text-align: left"'
 _RIGHT = ' style="text-align: right"'
@@ -237,13 +244,13 @@ class Program:
         Variables and rows have the model's names, a column's position replaced by its name made
         safe for the format; the head of the file says which label stands for which column.
 
-        Raises FormulationError for any other ending, and where a smooth loss has no tangent yet.
+        Raises OptionError for any other ending, FormulationError where a smooth loss has no tangent
+        yet.
         """
         from milpscore.core.labels import write_model
 
         path = Path(path)
-        if path.suffix not in (".lp", ".mps"):
-            raise FormulationError(f"cannot write {path.name}: the name must end in .lp or .mps")
+        require_ending(path.name, MODEL_FILES)
         if self.takes_tangents and not len(self.model.cuts):
             first = "" if self.statement.scales is None else "state it at one scale (scale=1), and "
             raise FormulationError(

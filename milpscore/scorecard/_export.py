@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from milpscore.core.card import RELATIVE_ROUNDING
 from milpscore.core.design import Column, ColumnKind
-from milpscore.core.errors import DataError, OptionError, listing
+from milpscore.core.errors import DataError, OptionError, listing, require_ending
 from milpscore.scorecard.rendering import Lines, Row, printable
 from milpscore.scorecard.risks import RiskScale
 
@@ -181,6 +181,7 @@ def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
         ".sql": lambda: card.to_sql() + ";\n",
         ".json": lambda: card.to_json() + "\n",
     }
+    require_ending(path.name, (*writers, *_PICTURES))
     kind = path.suffix.lower()
     if kind in _PICTURES:
         from matplotlib import rc_context
@@ -191,11 +192,8 @@ def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(kind, {})
         with rc_context(STYLE):  # equal cards are equal bytes
             card.figure(theme).savefig(path, dpi=200, metadata={**told, **dated})
-    elif kind in writers:
-        path.write_text(writers[kind](), encoding="utf-8")
     else:
-        known = ", ".join((*writers, *_PICTURES))
-        raise OptionError(f"cannot write a card as {path.name!r}; end the name in one of {known}")
+        path.write_text(writers[kind](), encoding="utf-8")
     return path
 
 
