@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from milpscore import scorecard
 from milpscore.core.clock import Clock
 from milpscore.core.design import Column, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, Registry, SolverError
@@ -26,7 +27,7 @@ from milpscore.estimators._base import Decided, OnDesign, class_labels, paramete
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.formulations.building import encoding_for
-from milpscore.scorecard import Scorecard, calibration_table, certified_card
+from milpscore.scorecard import Scorecard, certified_card
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
@@ -471,7 +472,7 @@ random_state, verbose :
         super()._take(program, result)
         design = program.statement.design
         totals = self.scorecard_.score_design(design.X)
-        self.risk_table_: pd.DataFrame = calibration_table(
+        self.risk_table_: pd.DataFrame = scorecard.calibration_table(
             self.scorecard_, totals, design.y > 0, sample_weight=design.weight
         )
 
@@ -498,7 +499,7 @@ random_state, verbose :
         if not np.isin(labels, self.classes_).all():
             raise DataError(f"y holds labels other than {self.classes_.tolist()}: leave them out")
         positive = labels == self.classes_[1]
-        return calibration_table(self.scorecard_, totals, positive, sample_weight)
+        return scorecard.calibration_table(self.scorecard_, totals, positive, sample_weight)
 
 
 @parameters

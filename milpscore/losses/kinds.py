@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from milpscore.core.card import FloatTotals, GridTotals, Totals
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import InterceptRule, LossTask, ScaleRange, SmoothLoss
-from milpscore.losses.lines import Lines, Rows, best_lines
 from milpscore.losses.registry import EXACT_ONLY, LINKS, LOSSES
+
+if TYPE_CHECKING:
+    from milpscore.losses.lines import Lines
 
 _STEPS = 60
 _LEAST = 1e-300
@@ -666,6 +668,8 @@ class RiskLoss:
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Lines:
         """Slopes, intercepts of the score and mean losses, for totals of shape (n, V)."""
+        from milpscore.losses.lines import Rows, best_lines
+
         assert isinstance(self.scale, ScaleRange)
         rows = Rows(self.base, (weight / weight.sum())[:, None], self.answers(y)[:, None])
         slopes = 1.0 / self.scale.upper, 1.0 / self.scale.lower

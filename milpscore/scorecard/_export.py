@@ -18,10 +18,10 @@ from milpscore.core.card import RELATIVE_ROUNDING
 from milpscore.core.design import Column, ColumnKind
 from milpscore.core.errors import DataError, OptionError, listing, require_ending
 from milpscore.scorecard.rendering import Lines, Row, printable
-from milpscore.scorecard.risks import RiskScale
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
+    from milpscore.scorecard.risks import RiskScale
 
 Unseen = Literal["null", "zero"]
 
@@ -129,6 +129,8 @@ def _column_from_json(content: Mapping[str, Any]) -> Column:
 
 def _risk_from_json(content: Mapping[str, Any]) -> RiskScale:
     """Risks; their fractions are text."""
+    from milpscore.scorecard.risks import RiskScale
+
     return RiskScale(**{field.name: content[field.name] for field in fields(RiskScale)})
 
 

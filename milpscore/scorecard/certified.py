@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,10 @@ from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0, L1
 from milpscore.scorecard._card import Scorecard
 from milpscore.scorecard.rendering import attainable_totals
-from milpscore.scorecard.risks import RiskScale
 from milpscore.verify.cards import mean_loss
+
+if TYPE_CHECKING:
+    from milpscore.scorecard.risks import RiskScale
 
 
 def certified_card(
@@ -162,6 +164,8 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
     """
     if (link := link_of(loss)) is None or not isinstance(loss, RiskLoss):
         return None
+    from milpscore.scorecard.risks import RiskScale
+
     possible = attainable_totals(card)
     least, most = (Fraction(possible[0]), Fraction(possible[-1])) if possible else (None, None)
     scale = RiskScale(link, loss.fixed, unit=_unit(card), least=least, most=most)

@@ -53,7 +53,6 @@ from milpscore.data.checking import as_frame
 from milpscore.data.columns import expert_vector
 from milpscore.fitting import fit_card, with_few_terms
 from milpscore.losses.registry import EXACT_ONLY
-from milpscore.rounding.program import round_by_name
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
 from milpscore.study._spec import DataSpec, FoldSpec, Limits, ModelSpec, Study, Task, unlike
@@ -162,8 +161,10 @@ def checked_names(
         raise OptionError(f"{both[0]} stands in arguments and in grid: keep one")
     if missing := [key for key in needed if key not in {*arguments, *grid}]:
         raise OptionError(f"{made.name} needs {', '.join(missing)} in arguments or grid")
-    for key, choices in _choices(made.family).items():
-        for value in [arguments[key]] if key in arguments else grid.get(key, []):
+    for key in {"loss", "solver"}.intersection(_SOLVER_OPTIONS[made.family]):
+        asked = [arguments[key]] if key in arguments else grid.get(key, [])
+        choices = _choices(key, made.family == "conic") if asked else []
+        for value in asked:
             if str(value).replace("-", "_") not in choices:
                 raise OptionError(f"{key}: {unlike(value, choices)}")
     try:
@@ -177,22 +178,13 @@ def checked_names(
     return made.name, kind, made.name if kind == first else f"{made.name} ({kind})"
 
 
-def _choices(family: str) -> dict[str, list[str]]:
-    """The names some arguments must be of."""
-    if family == "proximal":
+def _choices(key: str, conic: bool) -> list[str]:
+    """The losses or solvers a study may name."""
+    if key == "loss":
         smooth = [name for name in losses.LOSSES if name not in EXACT_ONLY]
-        return {
-            "loss": [name for name in smooth if losses.smooth_loss(name).task == "classification"]
-        }
-    if family == "estimator":
-        return {}
-    conic = family == "conic"
-    return {
-        "solver": [
-            "auto",
-            *(name for name in solvers.SOLVERS if solvers.SOLVERS[name].conic == conic),
-        ]
-    }
+        return [name for name in smooth if losses.smooth_loss(name).task == "classification"]
+    known = solvers.SOLVERS
+    return ["auto", *(name for name in known if known[name].conic == conic)]
 
 
 def with_constraints(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,6 +275,8 @@ def _card(
     relaxed = program if program.kind == "relaxed" else program.relaxed()
     result = solvers.solve(relaxed, solver, progress=False, **within, **options)
     if kind in ("randomised", "nearest") and result.termination is not Termination.INTERRUPTED:
+        from milpscore.rounding.program import round_by_name
+
         rounded, _ = round_by_name(
             relaxed, result, [kind], n_draws=n_draws, random_state=seed,
             time_limit=limits.time_limit,

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from milpscore.core.card import Card
+from milpscore.core.design import IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.result import Termination, TracePoint, relative_gap
 from milpscore.core.statement import Statement
@@ -16,6 +20,9 @@ from milpscore.solvers.finish import absolute_gap
 
 MOST_TRACE = 10_000
 """Moments kept; beyond it every second one is forgotten."""
+
+_MOST_POINTS = 2_000_000
+"""Values that all coefficients together may take: each has a place in the tables."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,39 @@ class Answer:
     def gap(self) -> float:
         """(objective - bound) / |objective|, 0 where both are 0."""
         return relative_gap(self.objective, self.bound)
+
+
+def check_cutoff(cutoff: float, most_cards: int) -> None:
+    """Refuse what no search for all cards can keep to."""
+    if not math.isfinite(cutoff):
+        raise OptionError(
+            f"cutoff must be a finite number, got {cutoff!r}: search for a card first"
+        )
+    if most_cards < 1:
+        raise OptionError(f"most_cards must be >= 1, got {most_cards!r}")
+
+
+def choices_of(statement: Statement) -> list[IntArray]:
+    """The values each coefficient may take, ascending.
+
+    Raises
+    ------
+    OptionError
+        Where some coefficient has none, or all together have too many.
+    """
+    lower, upper = statement.ranges
+    most = int((upper - lower + 1).sum())
+    if most > _MOST_POINTS:
+        raise OptionError(
+            f"the coefficients take {most} values together, above {_MOST_POINTS}: narrow the ranges"
+        )
+    choices = [np.arange(lower[j], upper[j] + 1, dtype=np.int64) for j in range(len(lower))]
+    for j, allowed in statement.coef_sets.items():
+        choices[j] = np.array(sorted(allowed), dtype=np.int64)
+    for j, values in enumerate(choices):
+        if not len(values):
+            raise OptionError(f"feature {j} has no value to take: its range or set is empty")
+    return choices
 
 
 class Clock(Progress):
@@ -184,13 +224,11 @@ class Tree(Solver):
 
 def _search(statement: Statement, limits: Limits, task: Task) -> Answer:
     """Run the tree that the loss asks for."""
-    from milpscore.solvers.tree import risk, zero_one
-
+    given: dict[str, Any] = {"start": task.start, "listeners": task.listeners}
     if isinstance(statement.loss, ZeroOne):
-        seed = task.options.random_state
-        return zero_one.search(
-            statement, limits, start=task.start, listeners=task.listeners, random_state=seed
-        )
-    return risk.search(
-        statement, limits, start=task.start, listeners=task.listeners, jobs=task.options.threads
-    )
+        from milpscore.solvers.tree import zero_one
+
+        return zero_one.search(statement, limits, random_state=task.options.random_state, **given)
+    from milpscore.solvers.tree import risk
+
+    return risk.search(statement, limits, jobs=task.options.threads, **given)

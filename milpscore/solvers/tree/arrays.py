@@ -10,41 +10,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from milpscore.core.design import BoolArray, FloatArray, IntArray
-from milpscore.core.errors import OptionError
 from milpscore.core.jit import compiled, inner
 from milpscore.core.statement import Statement
 from milpscore.losses.lines import Lines, Rows, best_lines
+from milpscore.solvers.tree.answer import choices_of
 
 _EPS = float(np.finfo(np.float64).eps)
 
-MOST_POINTS = 2_000_000
-"""Values that all coefficients together may take: each has a place in the tables."""
-
 _MOST_KEY = 2**62
 """Keys of rows are whole numbers below it; beyond, they are numbered anew."""
-
-
-def choices_of(statement: Statement) -> list[IntArray]:
-    """The values each coefficient may take, ascending.
-
-    Raises
-    ------
-    OptionError
-        Where some coefficient has none, or all together have too many.
-    """
-    lower, upper = statement.ranges
-    most = int((upper - lower + 1).sum())
-    if most > MOST_POINTS:
-        raise OptionError(
-            f"the coefficients take {most} values together, above {MOST_POINTS}: narrow the ranges"
-        )
-    choices = [np.arange(lower[j], upper[j] + 1, dtype=np.int64) for j in range(len(lower))]
-    for j, allowed in statement.coef_sets.items():
-        choices[j] = np.array(sorted(allowed), dtype=np.int64)
-    for j, values in enumerate(choices):
-        if not len(values):
-            raise OptionError(f"feature {j} has no value to take: its range or set is empty")
-    return choices
 
 
 class Arrays:

@@ -16,7 +16,7 @@ from milpscore.core.design import FloatArray, IntArray, common_step, on_grid
 from milpscore.core.errors import OptionError
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.core.statement import Statement
-from milpscore.solvers.tree.arrays import choices_of
+from milpscore.solvers.tree.answer import choices_of
 
 _EXACT = 1 << 53
 _UNITS = 1 << 44

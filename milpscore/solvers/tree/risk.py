@@ -17,7 +17,7 @@ from milpscore.core.jit import heeding_interrupts, prepare
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Listener
-from milpscore.solvers.tree.answer import Answer, Clock, Limits
+from milpscore.solvers.tree.answer import Answer, Clock, Limits, check_cutoff
 from milpscore.solvers.tree.arrays import (
     Arrays,
     Choices,
@@ -110,16 +110,6 @@ def search_all(
     arrays = Arrays(statement)
     prepare_kernels()
     return AllCards(arrays, limits or Limits(), cutoff, most_cards).run()
-
-
-def check_cutoff(cutoff: float, most_cards: int) -> None:
-    """Refuse what no search for all cards can keep to."""
-    if not math.isfinite(cutoff):
-        raise OptionError(
-            f"cutoff must be a finite number, got {cutoff!r}: search for a card first"
-        )
-    if most_cards < 1:
-        raise OptionError(f"most_cards must be >= 1, got {most_cards!r}")
 
 
 def prepare_kernels() -> None:

@@ -18,9 +18,8 @@ from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.search.zero_one import least_by_curves, least_errors
 from milpscore.solvers.engine import Listener
-from milpscore.solvers.tree.answer import Answer, Clock, Limits
+from milpscore.solvers.tree.answer import Answer, Clock, Limits, check_cutoff
 from milpscore.solvers.tree.patterns import Patterns, Supports, prepare_enumeration
-from milpscore.solvers.tree.risk import check_cutoff
 from milpscore.solvers.tree.walk import FINISHED, FOUND, Walk, prepare_walk
 
 _MOST_OPEN = 200_000
