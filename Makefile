@@ -1,17 +1,19 @@
 # From a fresh clone, with nothing prepared: `make demo` and `make test`.
-# Needs Python 3.11 or newer with pip. Settings: PYTHON=, VENV=, ARGS= (passed on to the command).
+# Needs Python 3.11 or newer with pip. Settings: PYTHON=, VENV=, ARGS= (passed on to the command),
+# SECONDS= of make fuzz.
 
 # The first interpreter that is new enough; ECOS has no wheels beyond Python 3.12.
 PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.13 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
 VENV ?= .venv
 ARGS ?=
+SECONDS ?= 600
 
 # -qq hides pip's chatter and keeps its errors.
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all lint format types bench experiment notebooks docs docs-check clean
+.PHONY: help venv demo test test-slow test-all fuzz lint format types bench experiment notebooks docs docs-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +28,9 @@ test-slow: $(VENV)/.installed-tests  ## run the slow tests alone
 	@$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m slow $(ARGS)
 
 test-all: test test-slow  ## run every test once
+
+fuzz: $(VENV)/.installed-tests  ## look for wrong claims: make fuzz SECONDS=600 ARGS='--seed 1 --kind slim'
+	@$(VENV)/bin/python -m fuzz --seconds $(SECONDS) $(ARGS)
 
 lint: $(VENV)/.installed-dev  ## style (ruff) and layers (import-linter)
 	@$(VENV)/bin/ruff check .

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fuzz.brute import best_card, decimals, whole_numbers
 from milpscore.certificate import Certificate, certify
 from milpscore.certificate.tangents import CURVES
 from milpscore.constraints import AtMost, Implies, Sign
@@ -18,7 +19,6 @@ from milpscore.formulations import risk_score
 from milpscore.losses import smooth_loss
 from milpscore.penalties import EYE
 from milpscore.solvers import solve
-from tests.brute import best_card, decimals, whole_numbers
 
 
 def table(seed: int = 0, rows: int = 40, columns: int = 4) -> tuple[pd.DataFrame, Any]:

@@ -1,0 +1,171 @@
+"""``python -m fuzz``: run random cases for a while, print counts and every wrong claim."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuzz.cases import ENGINES, Random, random_case
+from fuzz.meaning import Case
+from fuzz.proxes import check_prox
+from fuzz.running import Counts, Wrong, check, damaged, design_of, program_of, read_damaged
+from fuzz.shrinking import script, shrink
+
+CALLS = 50
+"""Prox calls and damaged files a turn: they are quick."""
+
+
+def _case(form: str, task: str) -> Callable[[Random, Counts], Case]:
+    def turn(rng: Random, counts: Counts) -> Case:
+        case = random_case(form, rng, task)
+        check_case(case, counts)
+        return case
+
+    return turn
+
+
+class Failed(Exception):
+    """A wrong claim and its case, where there is one."""
+
+    def __init__(self, wrong: Wrong, case: Case | None) -> None:
+        super().__init__(str(wrong))
+        self.wrong, self.case = wrong, case
+
+
+def check_case(case: Case, counts: Counts) -> None:
+    """Check a case; Failed carries it."""
+    try:
+        check(case, counts)
+    except Wrong as wrong:
+        raise Failed(wrong, case) from wrong
+
+
+def _prox(rng: Random, counts: Counts) -> None:
+    for _ in range(CALLS):
+        counts.instances += 1
+        counts.answers["prox"] += 1
+        try:
+            check_prox(rng)
+        except Wrong as wrong:
+            raise Failed(wrong, None) from wrong
+
+
+@cache
+def originals() -> list[tuple[str, str, Callable[[Path], Any]]]:
+    """Sound files of every kind that is read: name, text, reader."""
+    from milpscore.certificate import Certificate, certify
+    from milpscore.constraints import read_constraints
+    from milpscore.scorecard import Scorecard
+    from milpscore.solvers import solve
+
+    rng = np.random.default_rng(5)
+    found: list[tuple[str, str, Callable[[Path], Any]]] = []
+    for form in ("slim", "risk_score", "fused_lasso"):
+        case = random_case(form, rng)
+        case = Case(**{**vars(case), "rules": (), "engine": "auto", "options": {}})
+        program = program_of(case)
+        result = solve(program)
+        assert result.card is not None
+        made = Scorecard.from_card(result.card, design_of(case))
+        found += [
+            ("card.json", made.to_json(), Scorecard.load),
+            ("certificate.json", certify(program, result).to_text(), Certificate.from_json),
+        ]
+    rules = '[[constraints]]\ntype = "max_fpr"\nvalue = 0.2\nwhere = "x >= 40"\nname = "few"\n'
+    rules += '[[constraints]]\ntype = "at_most"\nk = 2\ncolumns = ["a", "b"]\n'
+    return [*found, ("rules.toml", rules, read_constraints)]
+
+
+def _files(rng: Random, counts: Counts) -> None:
+    every = originals()
+    for _ in range(CALLS):
+        name, text, read = every[int(rng.integers(len(every)))]
+        counts.instances += 1
+        try:
+            counts.answers[f"{name} {read_damaged(damaged(text, rng), read, name)}"] += 1
+        except Wrong as wrong:
+            raise Failed(wrong, None) from wrong
+
+
+KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
+    **{form: _case(form, "solve") for form in ENGINES},
+    "free_scale": _case("free_scale", "solve"),
+    "relax": lambda rng, counts: _any(rng, counts, "relax", [*ENGINES, "free_scale"]),
+    "pool": lambda rng, counts: _any(rng, counts, "pool", ["slim", "risk_score", "free_scale"]),
+    "front": lambda rng, counts: _any(rng, counts, "front", ["slim", "hinge", "risk_score"]),
+    "certificate": lambda rng, counts: _any(rng, counts, "certificate", [*ENGINES, "free_scale"]),
+    "prox": _prox,
+    "files": _files,
+}
+"""What can be fuzzed: a turn of each, from a source of random numbers."""
+
+
+def _any(rng: Random, counts: Counts, task: str, forms: list[str]) -> Case:
+    return _case(forms[int(rng.integers(len(forms)))], task)(rng, counts)
+
+
+def turns(kinds: list[str], seed: int) -> Iterator[tuple[str, int, Random]]:
+    """Kinds in turn, each turn with its own random numbers."""
+    number = 0
+    while True:
+        for kind in kinds:
+            yield kind, number, np.random.default_rng([seed, number, zlib.crc32(kind.encode())])
+        number += 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; 1 where a claim was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=list(KINDS), action="append", help="default: all")
+    parser.add_argument("--cases", type=int, help="end after so many turns")
+    parser.add_argument("--stop", action="store_true", help="end at the first wrong claim")
+    parser.add_argument("--shrink", type=float, default=60.0, help="seconds for each wrong claim")
+    given = parser.parse_args(arguments)
+    kinds = given.kind or list(KINDS)
+    counts = {kind: Counts() for kind in kinds}
+    wrong: dict[str, int] = {}
+    started = time.monotonic()
+    for done, (kind, number, rng) in enumerate(turns(kinds, given.seed)):
+        if time.monotonic() - started > given.seconds or done == given.cases:
+            break
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                KINDS[kind](rng, counts[kind])
+        except Failed as failed:
+            name = f"{kind}: {failed.wrong.kind}"
+            wrong[name] = wrong.get(name, 0) + 1
+            print(f"\n--- {name} (seed {given.seed}, turn {number}) ---")
+            if wrong[name] > 3:
+                print("known already")
+            elif failed.case is None:
+                print(failed.wrong)
+            else:
+                small = shrink(failed.case, failed.wrong.kind, given.shrink)
+                print(script(small, failed.wrong))
+            sys.stdout.flush()
+            if given.stop:
+                break
+    seconds = time.monotonic() - started
+    print(f"\nseed {given.seed}, {seconds:.0f} seconds")
+    for kind, each in counts.items():
+        print(f"  {kind:<16} {each}")
+    total = sum(each.instances for each in counts.values())
+    calls = sum(each.solves for each in counts.values())
+    print(f"{total} instances, {calls} calls, wrong: {wrong or 'none'}")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

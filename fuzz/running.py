@@ -1,0 +1,339 @@
+"""Run a case through the package and hold every claim against :mod:`fuzz.meaning`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuzz.meaning import Case, Truth, enumerate_cards, figures
+from milpscore import constraints
+from milpscore.certificate import Certificate, certify, verify_certificate
+from milpscore.core.design import Column, Design
+from milpscore.core.errors import MilpscoreError
+from milpscore.core.result import Claim, Result, Termination
+from milpscore.formulations import FORMULATIONS
+from milpscore.pools import pareto, pool
+from milpscore.solvers import solve
+
+CLAIM = 1e-6
+"""What a claim of optimality allows, relative to max(1, |objective|)."""
+
+EXACT = 1e-9
+"""What two computations of one figure may differ by, relative to the same."""
+
+
+class Wrong(AssertionError):
+    """A claim that does not hold; ``kind`` is what a smaller case must show as well."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(f"{kind}: {text}")
+        self.kind = kind
+
+
+@dataclass
+class Counts:
+    """What was run."""
+
+    instances: int = 0
+    solves: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{count} {answer}" for answer, count in self.answers.most_common())
+        return f"{self.instances} instances, {self.solves} calls: {said}"
+
+
+def design_of(case: Case) -> Design:
+    """The data as the package holds them."""
+    return Design(
+        np.array(case.X, dtype=float),
+        np.array(case.y, dtype=np.int64),
+        np.array(case.weight, dtype=float),
+        tuple(Column(*column) for column in case.columns),  # type: ignore[arg-type]
+        case.blocks,
+    )
+
+
+def program_of(case: Case) -> Any:
+    """The program, exact."""
+    rules = [getattr(constraints, kind)(**given) for kind, given in case.rules]
+    return FORMULATIONS[case.form](design_of(case), constraints=rules, **case.arguments).exact()
+
+
+def truth_of(case: Case, program: Any) -> Truth:
+    """Every card of a program, within the class its caveat names."""
+    scales = program.statement.scales
+    stated = re.search(r"stay (\S+) below T", program.statement.caveat)
+    # printed with six digits: a slightly larger gap holds no card that the class lacks
+    gap = Fraction(stated[1]) * Fraction(100001, 100000) if stated else None
+    ends = (1.0, 1.0) if scales is None else (scales.lower, scales.upper)
+    return enumerate_cards(case, ends, gap)
+
+
+def check(case: Case, counts: Counts) -> None:
+    """Run a case; raise Wrong for a claim that does not hold, or any error not made on purpose."""
+    counts.instances += 1
+    try:
+        program = program_of(case)
+        truth = truth_of(case, program)
+        TASKS[case.task](case, program, truth, counts)
+    except MilpscoreError as error:
+        counts.answers[f"refused ({type(error).__name__})"] += 1
+    except (Wrong, ValueError):
+        raise
+    except Exception as error:
+        raise Wrong(f"crash {type(error).__name__}", str(error)[:300]) from error
+
+
+# ------------------------------------------------------------------ what a result says
+
+
+def hold(case: Case, result: Result, truth: Truth, caveat: str) -> None:
+    """Every sentence of a result against the truth."""
+    best, bound = truth.best, result.dual_bound
+    said = f"{result.claim} of {result.solver}, objective {result.objective!r}, bound {bound!r}; "
+    said += f"enumeration: {best!r} ({truth.card})"
+    size = max(1.0, abs(best)) if math.isfinite(best) else 1.0
+    if bound > best + EXACT * size:
+        raise Wrong("bound above the optimum", said)
+    if result.termination is Termination.INFEASIBLE and math.isfinite(best):
+        raise Wrong("infeasible with a card", said)
+    if result.card is None:
+        if result.claim is not Claim.NONE:
+            raise Wrong("a claim without a card", said)
+        return
+    hold_card(case, result.card, (result.loss, result.penalty, result.objective), bool(caveat))
+    if not caveat and result.objective < best - EXACT * size:
+        raise Wrong("below the optimum", said)
+    if result.claim is Claim.OPTIMAL:
+        if result.objective > best + CLAIM * max(1.0, abs(result.objective)):
+            raise Wrong("a false optimum", said)
+        if result.objective - bound > CLAIM * max(1.0, abs(result.objective)) + 1e-12:
+            raise Wrong("optimal with a gap", said)
+
+
+def hold_card(case: Case, card: Any, reported: tuple[float, float, float], ties: bool) -> None:
+    """A card's figures and what it must meet."""
+    w = card.coefficients.tolist()
+    own = figures(case, w, card.intercept, card.scale, ties)
+    said = f"w = {w}, b = {card.intercept}, scale {card.scale}: reported {reported}, own {own}"
+    if own.broken:
+        raise Wrong("a card that breaks a rule", said)
+    size = EXACT * max(1.0, own.most)
+    loss, penalty, objective = reported
+    if not own.least - size <= loss <= own.most + size or abs(penalty - own.penalty) > EXACT * max(
+        1.0, own.penalty
+    ):
+        raise Wrong("another objective than the card's", said)
+    if abs(objective - loss - penalty) > EXACT * max(1.0, abs(objective)):
+        raise Wrong("another objective than the card's", said)
+
+
+def _solve(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
+    """One engine's answer, and that it is one at all where nothing stopped it."""
+    result = solve(program, case.engine, **case.options)
+    counts.solves += 1
+    counts.answers[str(result.claim)] += 1
+    hold(case, result, truth, result.caveat)
+
+
+def _relax(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
+    """The relaxation's bound."""
+    below = solve(program.relaxed(), **{k: v for k, v in case.options.items() if k == "time_limit"})
+    counts.solves += 1
+    counts.answers["relaxed"] += 1
+    if below.dual_bound > truth.best + EXACT * max(1.0, abs(truth.best)):
+        raise Wrong("relaxed bound above the optimum", f"{below.dual_bound!r} > {truth.best!r}")
+
+
+def _pool(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
+    """Every card near the best one, each once."""
+    epsilon = float(case.options.get("epsilon", 0.1))
+    found = pool(program, epsilon=epsilon, time_limit=20.0)
+    counts.solves += 1
+    counts.answers["pool" if found.complete else "open pool"] += 1
+    own = {
+        tuple(w): v for w, v in zip(truth.points.tolist(), truth.objectives.tolist(), strict=True)
+    }
+    there = {}
+    for card, loss, value in zip(found.cards, found.losses, found.objectives, strict=True):
+        w = tuple(card.coefficients.tolist())
+        hold_card(case, card, (float(loss), float(value - loss), float(value)), ties=False)
+        if w in there or value < own.get(w, math.inf) - EXACT * max(1.0, abs(value)):
+            raise Wrong("a wrong card in the pool", f"{w} at {value!r}, own {own.get(w)!r}")
+        there[w] = value
+    most = found.complete_up_to - CLAIM * max(1.0, abs(found.complete_up_to))
+    for w, value in own.items():
+        if value < most and w not in there:
+            raise Wrong("a card missing in the pool", f"{w} at {value!r} of {most!r}")
+    if found.complete and math.isfinite(truth.best) and not found.cards:
+        raise Wrong("infeasible with a card", f"an empty pool; {truth.card}")
+
+
+def _front(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
+    """The best card of every size."""
+    found = pareto(program, solver=case.engine, time_limit=30.0, progress=False)
+    for k, result in found.results.items():
+        counts.solves += 1
+        counts.answers[f"front {result.claim}"] += 1
+        few = np.count_nonzero(truth.points, axis=1) <= k
+        part = Truth(
+            truth.points[few],
+            truth.objectives[few],
+            [b for b, kept in zip(truth.intercepts, few, strict=True) if kept],
+            [s for s, kept in zip(truth.scales, few, strict=True) if kept],
+        )
+        limit = min(k, case.get("max_terms", k) if case.get("max_terms") is not None else k)
+        smaller = replace(case, arguments={**case.arguments, "max_terms": limit})
+        hold(smaller, result, part, result.caveat)
+
+
+# ------------------------------------------------------------------ certificates
+
+
+def _certificate(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
+    """A certificate of an answer is not refuted; one that was made false is not accepted."""
+    result = solve(program, case.engine, **case.options)
+    if result.card is None or result.claim is not Claim.OPTIMAL:
+        return
+    hold(case, result, truth, result.caveat)
+    made = certify(program, result)
+    design = program.statement.design
+
+    def proved(certificate: Certificate) -> Any:
+        counts.solves += 1
+        return verify_certificate(certificate, design, time_limit=20.0)
+
+    found = proved(made)
+    counts.answers["proved" if found.proved else "unproved"] += 1
+    if any(part.status == "refuted" for part in found.parts):
+        raise Wrong("a true certificate refuted", found.to_text())
+    for name, changed in tampered(case, made, truth):
+        counts.answers["tampered"] += 1
+        try:
+            again = proved(changed.sealed())
+        except MilpscoreError:
+            continue
+        if again.proved:
+            raise Wrong(f"accepted: {name}", again.to_text())
+
+
+def tampered(case: Case, made: Certificate, truth: Truth) -> Iterator[tuple[str, Certificate]]:
+    """Certificates that say something false, and what."""
+    best, bound = truth.best, made.bound
+    away = 1e-5 * max(1.0, abs(best))
+    for name in ("objective", "loss", "penalty"):
+        yield f"another {name}", replace(made, **{name: getattr(made, name) + away})
+    yield "a bound above the optimum", replace(made, bound=best + away)
+    w = list(made.card["coefficients"])
+    own = {
+        tuple(p): v for p, v in zip(truth.points.tolist(), truth.objectives.tolist(), strict=True)
+    }
+    for j in range(len(w)):
+        for step in (-1, 1):
+            moved = [v + step * (i == j) for i, v in enumerate(w)]
+            if abs(own.get(tuple(moved), math.inf) - best) > away:
+                card = {**made.card, "coefficients": moved}
+                yield "another card", replace(made, card=card)
+    b = Fraction(made.card["intercept"])
+    scale = made.card.get("scale")
+    for change in (Fraction(-3), Fraction(3)):
+        other = figures(case, w, b + change, None if scale is None else Fraction(scale), ties=False)
+        if other.broken or abs(other.most - made.loss) > away:
+            yield (
+                "another intercept",
+                replace(made, card={**made.card, "intercept": str(b + change)}),
+            )
+    if bound is None:
+        return
+    yield from _freer_statements(case, made, bound)
+    if made.evidence["kind"] == "leaves":
+        nodes = json.loads(json.dumps(made.evidence["nodes"]))
+        for k in range(0, len(nodes), max(1, len(nodes) // 4)):
+            rest = {**made.evidence, "nodes": nodes[:k] + nodes[k + 1 :]}
+            yield "a node dropped", replace(made, evidence=rest)
+
+
+def _freer_statements(
+    case: Case, made: Certificate, bound: float
+) -> Iterator[tuple[str, Certificate]]:
+    """The same claim of a statement that allows a better card."""
+    freer: list[Case] = [
+        replace(case, rules=case.rules[:k] + case.rules[k + 1 :]) for k in range(len(case.rules))
+    ]
+    for name in ("max_terms", "intercept_bounds"):
+        if case.form != "sparse_rounding" and case.arguments.get(name) is not None:
+            rest = {k: v for k, v in case.arguments.items() if k != name}
+            freer.append(replace(case, arguments=rest))
+    if isinstance(case.get("coef_max"), int) and "weights" not in case.arguments:
+        freer.append(
+            replace(case, arguments={**case.arguments, "coef_max": case.get("coef_max") + 1})
+        )
+    if case.get("l0_penalty"):
+        freer.append(replace(case, arguments={**case.arguments, "l0_penalty": 0.0}))
+    from milpscore.formulations.restating import plain_statement
+
+    for other in freer:
+        program = program_of(other)
+        if truth_of(other, program).best < bound - 1e-5 * max(1.0, abs(bound)):
+            yield "a freer statement", replace(made, statement=plain_statement(program))
+
+
+TASKS: dict[str, Callable[[Case, Any, Truth, Counts], None]] = {
+    "solve": _solve,
+    "relax": _relax,
+    "pool": _pool,
+    "front": _front,
+    "certificate": _certificate,
+}
+"""What can be asked of a case."""
+
+
+# ------------------------------------------------------------------ damaged files
+
+HOSTILE = ("1e999", "1e99999999", "-1", "null", '"x"', "[]", "{}", "true", "0.5", "9" * 5000,
+           "NaN", "[" * 3000 + "]" * 3000)  # fmt: skip
+"""Values that a reader must refuse, or read, but never choke on."""
+
+
+def damaged(text: str, rng: np.random.Generator) -> str:
+    """A file with one thing wrong: cut, a byte changed, a value or a key replaced or lost."""
+    kind = int(rng.integers(5))
+    at = int(rng.integers(len(text)))
+    if kind == 0:
+        return text[:at]
+    if kind == 1:
+        return text[:at] + chr(int(rng.integers(1, 256))) + text[at + 1 :]
+    spots = list(
+        re.finditer(r'"[^"]*"(?=\s*:)|-?\d+(?:\.\d+)?(?:e-?\d+)?|"[^"]*"|null|true|false', text)
+    )
+    spot = spots[int(rng.integers(len(spots)))]
+    if kind == 2:
+        return text[: spot.start()] + '"other"' + text[spot.end() :]
+    return text[: spot.start()] + HOSTILE[int(rng.integers(len(HOSTILE)))] + text[spot.end() :]
+
+
+def read_damaged(text: str, read: Callable[[Path], Any], name: str) -> str:
+    """Read a damaged file: "read" or "refused"; Wrong for any other end."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_text(text, encoding="utf-8")
+        try:
+            read(path)
+        except MilpscoreError:
+            return "refused"
+        except Exception as error:
+            raise Wrong(
+                f"crash {type(error).__name__}", f"{error!s:.200}; file: {text[:300]}"
+            ) from error
+    return "read"
