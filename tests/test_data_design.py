@@ -14,6 +14,9 @@ from milpscore.core.design import Column
 from milpscore.core.errors import DataError, SizeError
 from milpscore.data import Binner, make_design
 from milpscore.data.checking import MAX_CELLS
+from milpscore.estimators import RiskScoreClassifier
+from milpscore.penalties import L1
+from milpscore.proximal import fit_proximal
 
 Y = [0, 1]
 
@@ -135,6 +138,35 @@ def test_numbers_spoilt_by_a_mark_are_noticed() -> None:
     remarks = make_design(X, [0, 1, 0, 1]).warnings
     assert "column 'age' is text, though most of its values are numbers; not so '?'" in remarks[0]
     assert not any("grade" in remark and "text" in remark for remark in remarks)
+
+
+def test_decimal_commas_are_noticed() -> None:
+    rows = [f"{k % 7},{k}" for k in range(40)]
+    X = pd.DataFrame({"dose": rows, "few": ["1,5", "2"] * 20, "x": [0.5, 1.5] * 20})
+    remark, *_ = make_design(X, [0, 1] * 20).warnings
+    assert "'dose'" in remark
+    assert "decimal comma" in remark
+    binner = Binner()
+    binner.fit_design(X, [0, 1] * 20)
+    assert {column.feature for column in binner.columns_} == {"x"}
+    assert binner.warnings_[0].count("numbers with a decimal comma") == 2
+
+
+def test_what_a_mask_hides_is_missing() -> None:
+    hidden = np.ma.masked_array([[1, 2], [3, 999], [5, 6]], [[0, 0], [0, 1], [0, 0]])
+    with pytest.raises(DataError, match=r"missing values.*'x1' \(1\)"):
+        make_design(hidden, [0, 1, 1])
+    design = Binner().fit_design(hidden, [0, 1, 1])
+    assert design.X[:, [c.kind == "missing" for c in design.columns]].ravel().tolist() == [0, 1, 0]
+    with pytest.raises(DataError, match=r"1 missing label.*row\(s\) 2"):
+        make_design(hidden.data, np.ma.masked_array([0, 1, 7], [0, 0, 1]))
+    weights = np.ma.masked_array([1.0, 2.0, 9.0], [0, 1, 0])
+    with pytest.raises(DataError, match=r"finite.*row\(s\) 1"):
+        make_design(hidden.data, [0, 1, 1], sample_weight=weights)
+    with pytest.raises(DataError, match="missing or infinite"):
+        fit_proximal(hidden, [0, 1, 1], penalty=L1(0.1))
+    with pytest.raises(DataError, match="1 missing label"):
+        RiskScoreClassifier().fit(hidden.data, np.ma.masked_array([0, 1, 7], [0, 0, 1]))
 
 
 def test_identifiers_are_noticed() -> None:

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from milpscore._version import __version__
-from milpscore.cli.common import complain
+from milpscore.cli.common import complain, typed
 from milpscore.core.errors import MilpscoreError, Registry
 
 # Typer makes only this one of its usage errors public; the others share its base.
@@ -144,8 +144,7 @@ def in_options(message: str, command: Any) -> str:
             return f"--{own.replace('_', '-')}" + ("" if value is None else f" {value}")
         return name if value is None else f"--set {name}={value}"
 
-    said = re.sub(r"milpscore(?:\.\w+)+, or ([^()]*) on the command line", r"\1", message)
-    said = re.sub(r"\w+=([\"'])[\w.-]+\1 \((--[^()]*)\)", r"\2", said)
+    said = re.sub(r"milpscore(?:\.\w+)+, or ([^()]*) on the command line", r"\1", typed(message))
     said = re.sub(
         rf"(?<!--set ){_BARE}([a-z]\w*)=(?:'([^']*)'|\"([^\"]*)\"|(\[[^\]]*\]|[-+\w.]*\w))",
         lambda found: option(found[1], next(filter(None, found.groups()[1:]), "''")),

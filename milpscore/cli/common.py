@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import signal
 import sys
 import threading
@@ -46,6 +47,11 @@ def complain(message: str) -> int:
     return BAD_INPUT
 
 
+def typed(message: str) -> str:
+    """A message with the option alone where it names an argument and its option."""
+    return re.sub(r"\w+=([\"'])[^\"']+\1 \((--[^()]*)\)", r"\2", message)
+
+
 def print_json(content: Mapping[str, Any]) -> None:
     """Write one strictly valid JSON object to standard output."""
     typer.echo(json.dumps(strict(content), indent=2, allow_nan=False))
@@ -68,7 +74,7 @@ def tell_warnings(design: Design, quiet: bool) -> None:
     """Say on standard error what is odd about the data but legal."""
     if not quiet:
         for warning in design.warnings:
-            say(f"Warning: {warning}")
+            say(f"Warning: {typed(warning)}")
 
 
 def require_file(path: Path) -> None:

@@ -86,6 +86,15 @@ def as_fraction(value: Any) -> Fraction:
     return Fraction(repr(plain)) if isinstance(plain, float) else Fraction(plain)
 
 
+def unmasked(values: Any) -> Any:
+    """What a masked array hides as missing, for nobody meant it to be read; all else as it is."""
+    if not np.ma.is_masked(values):
+        return values
+    numbers = values.dtype.kind in "biuf"
+    held = values.astype(np.result_type(values.dtype, np.float64) if numbers else object)
+    return held.filled(np.nan)
+
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import FloatArray, IntArray, unmasked
 from milpscore.core.errors import DataError, SizeError, listing, near_matches
 
 RawKind = Literal["numeric", "boolean", "text", "category"]
@@ -79,7 +79,7 @@ def _from_array(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:
         check_size(rows, cols, "this sparse X made dense")
         X = X.toarray()
     # A list of mixed rows would become an array of text, numbers included.
-    array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
+    array = np.asarray(unmasked(X)) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
     if array.ndim == 1 and any(isinstance(row, (list, tuple, np.ndarray)) for row in array[:2]):
         raise DataError("the rows of X differ in length; give each the same columns.")
     if array.ndim != 2:
@@ -220,7 +220,9 @@ def why_useless(series: pd.Series[Any], rows: int) -> str:
         numbers = np.unique(to_numbers(known))
         distinct, dated = len(numbers), False
     why = ""
-    if distinct == 1:
+    if kind == "text" and _with_commas(texts):
+        why = 'numbers with a decimal comma: read the table with decimal="," (--decimal ,)'
+    elif distinct == 1:
         why = "one value" if len(known) == len(series) else ""
     elif kind == "text" and dated:
         why = "dates"
@@ -265,7 +267,12 @@ def odd_text(series: pd.Series[Any]) -> str | None:
             f"column {series.name!r} has categories that differ in blanks or capitals alone,"
             f" {'; '.join(twice[:3])}: spell them alike, or they count as different ones."
         )
-    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
+    if _with_commas(texts):
+        return (
+            f"column {series.name!r} is text, though its values are numbers with a decimal comma:"
+            ' read the table with decimal="," (--decimal ,).'
+        )
+    numbers = _are_numbers(texts)
     if numbers.any() and not numbers.all() and numbers.mean() >= 0.5:
         odd = [text for text, number in zip(texts, numbers, strict=True) if not number]
         return (
@@ -278,6 +285,17 @@ def odd_text(series: pd.Series[Any]) -> str | None:
             " if it is an identifier, drop it."
         )
     return None
+
+
+def _are_numbers(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+    return pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().to_numpy()
+
+
+def _with_commas(texts: Sequence[str]) -> bool:
+    """Whether all would be numbers if their commas were points."""
+    return not _are_numbers(texts).all() and bool(
+        _are_numbers([text.replace(",", ".") for text in texts]).all()
+    )
 
 
 def refuse_missing(counts: dict[str, int]) -> None:
@@ -303,7 +321,7 @@ def row_weights(sample_weight: Any, rows: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(rows)
     try:
-        weight: FloatArray = np.array(sample_weight, dtype=np.float64)
+        weight: FloatArray = np.array(unmasked(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"sample_weight must hold numbers: {error}.") from error
     if weight.shape != (rows,):
@@ -387,7 +405,7 @@ def _one_dimensional(y: Any) -> pd.Series[Any]:
         )
     if isinstance(y, pd.Series):
         return y.reset_index(drop=True)
-    array = np.asarray(y)
+    array = np.asarray(unmasked(y))
     if array.dtype.kind in "US" and not hasattr(y, "dtype"):
         array = np.asarray(y, dtype=object)  # a list of 1 and "1" must not turn into text
     if array.ndim == 2 and array.shape[1] == 1:

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from milpscore.core.design import Column, FloatArray
+from milpscore.core.design import Column, FloatArray, unmasked
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data import Binner, encode_labels
 from milpscore.data.binning import binner_of
@@ -135,7 +135,7 @@ class Decided(ClassifierMixin):
 
 def class_labels(y: Any, *, two: bool = True) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The labels as a vector, shape (n,), and the distinct ones in order: two, or at least two."""
-    labels: Any = None if y is None else column_or_1d(y, warn=True)
+    labels: Any = None if y is None else column_or_1d(unmasked(y), warn=True)
     if labels is not None and labels.dtype == object:
         # Whole numbers kept as objects are no labels to scikit-learn's splitters.
         labels = pd.Series(labels, dtype=object).infer_objects().to_numpy()

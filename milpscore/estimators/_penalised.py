@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from milpscore.core.design import Column, FloatArray
+from milpscore.core.design import Column, FloatArray, unmasked
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.statement import LAM, ProxPenalty, SmoothLoss
 from milpscore.data import BinnedDesign, Binner, apply_columns
@@ -406,7 +406,7 @@ class PenalisedRegressorBase(RegressorMixin, PenalisedModel):
                 " row."
             )
         try:
-            answers = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+            answers = np.asarray(column_or_1d(unmasked(y), warn=True), dtype=np.float64)
         except TypeError as error:
             raise DataError(f"y must hold numbers: {error}.") from error
         if not np.isfinite(answers).all():

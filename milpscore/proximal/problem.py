@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import FloatArray, IntArray, unmasked
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.result import Termination
 from milpscore.core.statement import LossTask, ProxPenalty, SmoothLoss
@@ -234,7 +234,7 @@ def _sparse(X: Any) -> Operator:
 def _dense(X: Any) -> DenseOperator:
     """An array of numbers of two dimensions."""
     try:
-        values = np.asarray(X, dtype=np.float64)
+        values = np.asarray(unmasked(X), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(
             f"X is not a table of numbers ({error}); bin or encode text first: Binner, make_design."
@@ -479,7 +479,7 @@ def prepare(
 def _answers(y: Any, n: int, task: LossTask) -> tuple[FloatArray, int]:
     """Answers as floats, and the number of classes of the multinomial loss."""
     try:
-        values = np.array(y, dtype=np.float64)
+        values = np.array(unmasked(y), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"y holds no numbers ({error}); encode labels first.") from error
     if values.shape != (n,):
