@@ -257,7 +257,11 @@ def intercept_rule(
     if kind not in ("integer", "real"):
         raise FormulationError(f"intercept must be 'integer', 'zero' or 'real', got {kind!r}")
     step = Fraction(1) if kind == "integer" else None
-    ends = Fraction(math.floor(lower)), Fraction(math.ceil(upper))
+    # real ones of small numbers in a unit of their size: HiGHS can tell little else apart
+    size = max(abs(lower), abs(upper))
+    fine = kind == "real" and 0 < size < 1
+    unit = Fraction(2) ** (math.frexp(size)[1] - 5) if fine else Fraction(1)
+    ends = math.floor(Fraction(lower) / unit) * unit, math.ceil(Fraction(upper) / unit) * unit
     return InterceptRule(kind, *intercept_range(bounds, *ends, step), step)
 
 

@@ -98,7 +98,7 @@ def _of_card(
     solver_refused = any(text.startswith("the solver was refused") for text in refused)
     if own is not None and origin != "solver" and not solver_refused:
         message = f"the {origin} is better than the solver's card"
-    bound, doubt = _trusted_bound(program, outcome, common["solver"], figures.objective)
+    bound, doubt = _trusted_bound(task, outcome, common["solver"], figures.objective)
     bound = min(bound, figures.objective)
     return Result(
         **common, **figures.fields(program.statement, card), dual_bound=bound, origin=origin,
@@ -107,10 +107,11 @@ def _of_card(
     )  # fmt: skip
 
 
-def _trusted_bound(
-    program: Program, outcome: Outcome, solver: str, charged: float
-) -> tuple[float, str]:
+def _trusted_bound(task: Task, outcome: Outcome, solver: str, charged: float) -> tuple[float, str]:
     """The solver's bound, or the trivial 0 and why where a verified card contradicts it."""
+    program, doubt = task.program, getattr(task.session, "doubt", "")
+    if doubt:
+        return 0.0, doubt
     if outcome.termination is Termination.INFEASIBLE:
         return 0.0, f"{solver} calls the program infeasible although this card was verified"
     if outcome.termination is Termination.ERROR or math.isnan(outcome.dual_bound):

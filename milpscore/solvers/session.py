@@ -22,6 +22,8 @@ from milpscore.core.errors import FormulationError, NotApplicableError, SelfTest
 from milpscore.core.program import Kind, Program, standard_form, stated_objective, variables
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import RULES
+from milpscore.losses import ZeroOne
+from milpscore.solvers._units import units_of
 from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
 from milpscore.solvers.options import Options
 
@@ -75,6 +77,11 @@ class Session:
     scale : float
         HiGHS holds every cost times this power of two: with costs of 1/n its absolute tolerances
         would be coarse. Bounds, objectives and duals are divided by it when they are read.
+    unit, stretch : ndarray of shape (columns,), (rows,)
+        A variable is ``unit`` times its column here, and rows are ``stretch`` times the model's:
+        1 but for small numbers (:mod:`milpscore.solvers._units`).
+    doubt : str
+        What HiGHS may drop all the same, so that its bounds prove nothing; else empty.
 
     Raises
     ------
@@ -108,6 +115,7 @@ class Session:
         # HiGHS gives wrong optima where an integer column has fractional bounds
         self.col_lower[self.integral] = np.ceil(self.col_lower[self.integral] - WHOLE_TOLERANCE)
         self.col_upper[self.integral] = np.floor(self.col_upper[self.integral] + WHOLE_TOLERANCE)
+        self._choose_units()
         self._position = {id(var): j for j, var in enumerate(self.columns)}
         self.idle = [
             var
@@ -140,6 +148,43 @@ class Session:
                 "or narrow the variable's bounds"
             )
 
+    def _choose_units(self) -> None:
+        """Change the arrays to units in which HiGHS drops nothing; say what it may drop still."""
+        statement = self.program.statement
+        reach = np.maximum(np.abs(self.col_lower), np.abs(self.col_upper))
+        # a master of tangents has units of its own
+        real = ~self.integral & (not self.program.takes_tangents)
+        ends = np.where(np.isfinite(self.row_lower), self.row_lower, self.row_upper)
+        # of errors only the threshold's gap counts; slacks are paid for to the last digit
+        harmless = 0.01 if isinstance(statement.loss, ZeroOne) else 1e-7
+        units = units_of(self.matrix, ends, reach, real, harmless)
+        self.unit, self.stretch = units.column, units.row
+        self.matrix = sparse.csc_array(self.matrix * self.stretch[:, None] * self.unit[None, :])
+        self.row_lower, self.row_upper = (
+            each * self.stretch for each in (self.row_lower, self.row_upper)
+        )
+        self.col_lower, self.col_upper = (
+            each / self.unit for each in (self.col_lower, self.col_upper)
+        )
+        self.cost = self.cost * self.unit
+        self.doubt = ""
+        if units.lost is not None:
+            row, column, entry = units.lost
+            points = {
+                id(var): name
+                for var, name in zip(
+                    self.program.layout.points(self.program.model),
+                    statement.design.names,
+                    strict=True,
+                )
+            }
+            name = points.get(id(self.columns[column]), self.columns[column].name)
+            self.doubt = (
+                f"HiGHS drops numbers as small as the {entry:.3g} of {name} in row "
+                f"{self.rows[row].constraint.name}, so that its bound is not used: multiply that "
+                "column by a power of ten, or bin it"
+            )
+
     def copy(self, *, relaxed: bool) -> Any:
         """A ``highspy.Highs`` of its own with the compiled arrays, without integers if relaxed."""
         return highs_of(
@@ -165,6 +210,7 @@ class Session:
         self.idle = [idle for idle in self.idle if id(idle) not in self._position]
         self.columns = [*self.columns, *new]
         self.cost = np.append(self.cost, np.zeros(len(new)))
+        self.unit = np.append(self.unit, np.ones(len(new)))
         self.col_lower = np.append(self.col_lower, low)
         self.col_upper = np.append(self.col_upper, high)
         self.integral = np.append(self.integral, self._whole(new))
@@ -183,6 +229,7 @@ class Session:
         self.rows = [*self.rows, *(RowEntry(constraint, -1) for constraint in constraints)]
         self.row_lower = np.append(self.row_lower, lower)
         self.row_upper = np.append(self.row_upper, upper)
+        self.stretch = np.append(self.stretch, np.ones(len(lower)))
         self.matrix = sparse.csc_array(sparse.vstack([self.matrix, rows]))
         add_rows(self.highs, rows, lower, upper)
 
@@ -219,7 +266,7 @@ class Session:
         cost = np.zeros(len(self.columns))
         for var, coefficient in zip(linear.linear_vars, linear.linear_coefs, strict=True):
             cost[self._position[id(var)]] += coefficient
-        return cost, float(linear.constant)
+        return cost * self.unit, float(linear.constant)
 
     def _require_stated_objective(self) -> None:
         """A bound on any other objective would say nothing about the cards of the statement."""
@@ -232,10 +279,9 @@ class Session:
             )
 
     def vector(self) -> FloatArray:
-        """The model's current values in column order; NaN where a variable has none."""
-        return np.array(
-            [np.nan if v.value is None else v.value for v in self.columns], dtype=np.float64
-        )
+        """The model's current values as columns here; NaN where a variable has none."""
+        held = [np.nan if v.value is None else v.value for v in self.columns]
+        return np.array(held, dtype=np.float64) / self.unit
 
     def load_values(self, values: FloatArray) -> None:
         """Write a solution vector, shape (columns,), back into the Pyomo model.
@@ -245,7 +291,7 @@ class Session:
         for var in self.idle:
             low, high = _ends([var.lb, var.ub], 0.0)
             var.set_value(min(max(0.0, low), high), skip_validation=True)
-        for var, value in zip(self.columns, values.tolist(), strict=True):
+        for var, value in zip(self.columns, (values * self.unit).tolist(), strict=True):
             if not var.fixed:  # fixed after the session was made: the re-check compares the two
                 var.set_value(value, skip_validation=True)
 
@@ -258,9 +304,9 @@ class Session:
             model.component(name).clear()
         assert outcome.row_dual is not None
         assert outcome.col_dual is not None
-        for row, value in zip(self.rows, outcome.row_dual.tolist(), strict=True):
+        for row, value in zip(self.rows, (outcome.row_dual * self.stretch).tolist(), strict=True):
             model.dual[row.constraint] = model.dual.get(row.constraint, 0.0) + value
-        for var, value in zip(self.columns, outcome.col_dual.tolist(), strict=True):
+        for var, value in zip(self.columns, (outcome.col_dual / self.unit).tolist(), strict=True):
             model.rc[var] = value
 
     def objective_of(self, values: FloatArray) -> float:

@@ -1,0 +1,88 @@
+"""Units for the rows and columns of a program in HiGHS, and what no unit brings within its reach.
+
+HiGHS drops matrix entries of 1e-9 and below, after its presolve has brought each row's largest
+entry to about 1; and its tolerances, some 1e-7, are absolute. A program in small numbers is
+therefore told to it in other units: powers of two, so that nothing is rounded.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from milpscore.core.design import BoolArray, FloatArray, IntArray
+
+DROPPED = 1e-8
+"""Entries of up to this share of their row's largest may be dropped: HiGHS's 1e-9, and a margin."""
+
+_LEAST_ENTRY, _MOST_TERM = 2.0**-20, 2.0**17
+"""Rows are stretched until no entry lies below the first, but none of their terms beyond the
+second, where HiGHS's tolerances would come near rounding errors."""
+
+_SMALL = 0.5
+"""Only where a row's numbers, or a real column's range, lie below this are units changed."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """A variable is ``column`` times HiGHS's; HiGHS's rows are ``row`` times the model's.
+
+    ``lost`` holds the (row, column, entry) that HiGHS may drop although they count.
+    """
+
+    column: FloatArray
+    row: FloatArray
+    lost: tuple[int, int, float] | None
+
+
+def units_of(
+    matrix: sparse.csc_array,
+    rhs: FloatArray,
+    reach: FloatArray,
+    real: BoolArray,
+    harmless: float,
+) -> Units:
+    """Units for rows ``matrix @ x ~ rhs`` over columns of sizes up to ``reach``.
+
+    Only columns in ``real`` have a choice. What is lost counts where it moves a row by more than
+    ``harmless`` times the least end of a row.
+    """
+    known = np.where(np.isfinite(reach), reach, 1.0)
+    narrow = real & (known > 0) & (known < _SMALL)
+    column = np.where(narrow, 2.0 ** np.floor(np.log2(np.where(narrow, known, 1.0))), 1.0)
+    entries = sparse.coo_array(matrix)
+    at: IntArray = np.asarray(entries.row, dtype=np.int64)
+    terms = np.abs(entries.data) * known[entries.col]
+    # a column fixed at 0 is gone before a row is looked at
+    sizes = np.where(terms > 0, np.abs(entries.data) * column[entries.col], 0.0)
+    ends = np.abs(rhs)
+    quantum = harmless * float(ends[ends > 0].min(initial=math.inf))
+    quantum = quantum if math.isfinite(quantum) else 0.0
+    heard = terms > np.maximum(quantum, np.finfo(np.float64).eps * _of_rows(at, terms, len(rhs)))
+    largest = np.maximum(_of_rows(at, terms, len(rhs), each=False), ends)
+    # the least number that decides: an entry, or the row's end
+    smallest = np.full(len(rhs), np.inf)
+    np.minimum.at(smallest, at[heard], sizes[heard])
+    low = np.minimum(largest, np.where(ends > 0, ends, np.inf))
+    small = (largest > 0) & ((low < _SMALL) | (smallest < _LEAST_ENTRY))
+    wanted = np.maximum(-np.floor(np.log2(np.where(small, low, 1.0))), 0.0)
+    seen = np.isfinite(smallest) & small
+    wanted = np.maximum(wanted, np.ceil(np.log2(_LEAST_ENTRY / np.where(seen, smallest, 1.0))))
+    most = np.floor(np.log2(_MOST_TERM / np.where(small, largest, 1.0)))
+    row = np.where(small, 2.0 ** np.maximum(np.minimum(wanted, most), 0.0), 1.0)
+    lost = np.flatnonzero(heard & (sizes <= DROPPED * _of_rows(at, sizes, len(rhs))))
+    first = None
+    if len(lost):
+        k = int(lost[np.argmax(terms[lost])])
+        first = int(at[k]), int(entries.col[k]), float(entries.data[k])
+    return Units(column, row, first)
+
+
+def _of_rows(at: IntArray, sizes: FloatArray, rows: int, *, each: bool = True) -> FloatArray:
+    """The largest size in each entry's row, or in each row."""
+    largest = np.zeros(rows)
+    np.maximum.at(largest, at, sizes)
+    return largest[at] if each else largest
