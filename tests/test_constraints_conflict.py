@@ -17,7 +17,7 @@ from milpscore.estimators import SlimClassifier
 from milpscore.formulations import FORMULATIONS, hinge, slim
 from milpscore.rounding import round_program
 from milpscore.solvers import conflict, solve
-from milpscore.solvers.session import ConflictSearch
+from milpscore.solvers.conflicts import ConflictSearch
 
 TYPES = sorted(MAKERS)
 

@@ -1,3 +1,4 @@
+from .conflicts import Conflict as Conflict, conflict as conflict
 from .engine import (
     Outcome as Outcome,
     Solver as Solver,
@@ -5,4 +6,4 @@ from .engine import (
     solve as solve,
 )
 from .options import SOLVERS as SOLVERS, Options as Options
-from .session import Conflict as Conflict, Session as Session, conflict as conflict
+from .session import Session as Session

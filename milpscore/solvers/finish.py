@@ -177,7 +177,7 @@ def _only_the_model_refuses(
 
 def why_infeasible(program: Program, time_limit: float) -> str:
     """Which constraints conflict, where that can be told, and what to do next."""
-    from milpscore.solvers.session import conflict
+    from milpscore.solvers.conflicts import conflict
 
     found = None
     if program.statement.constraints:
