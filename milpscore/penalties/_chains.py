@@ -213,8 +213,8 @@ class Binarsity(_Chains):
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
         """The prox of step * penalty: all blocks as one chain with free ends, then centred."""
-        v = self._line(w)
-        _, target = prox_arguments(w, step, out)
+        y, target = prox_arguments(w, step, out)
+        v = self._line(y)
         smooth = _tv_prox(v, self._jump_weights, v, step * self.lam)
         target[self._order] = self._centred(smooth)
         return target

@@ -112,9 +112,18 @@ def ramps(
 
 
 @inner
-def _filled(out: Any, done: Any, dx: float, dy: float) -> Any:
-    """Write the level dy / dx of a final segment dx times from ``done`` on; return the next."""
-    level = dy / dx
+def _filled(y: Any, out: Any, done: Any, dx: float, dy: float, size: Any) -> Any:
+    """Write the level dy / dx of a final segment dx times from ``done`` on; return the next.
+
+    A level within rounding of the one before is that one: plateaus that meet are fused. ``size[0]``
+    is the size of the entries before; ``out`` may be ``y``.
+    """
+    level, largest = dy / dx, 0.0
+    for k in range(int(dx)):
+        largest = max(largest, abs(y[done + np.uint64(k)]))
+    if done > 0 and abs(level - out[done - np.uint64(1)]) <= 4 * _ROUNDING * max(largest, size[0]):
+        level = out[done - np.uint64(1)]
+    size[0] = max(largest, 0.5 * size[0])  # what a segment was cut from still rounds it
     for _ in range(int(dx)):
         out[done] = level
         done += np.uint64(1)
@@ -145,7 +154,7 @@ def taut_string(y: Any, width: Any, scale: float, out: Any, room: Any) -> None:
     done = at = zero  # entries of out that are final; the entry at hand
     # [first, end) is the chain of segments still open, below and above
     low_first = low_end = up_first = up_end = zero
-    before = 0.0
+    before, size = 0.0, np.zeros(1)
     for k in range(last + 1):
         half = scale * width[at * stride] if k < last else 0.0
         value = y[at]
@@ -160,7 +169,7 @@ def taut_string(y: Any, width: Any, scale: float, out: Any, room: Any) -> None:
             dy += low_dy[low_end]
         if low_end == low_first:
             while up_end > up_first and dy * up_dx[up_first] > up_dy[up_first] * dx:
-                done = _filled(out, done, up_dx[up_first], up_dy[up_first])
+                done = _filled(y, out, done, up_dx[up_first], up_dy[up_first], size)
                 dx -= up_dx[up_first]
                 dy -= up_dy[up_first]
                 up_first += one
@@ -178,7 +187,7 @@ def taut_string(y: Any, width: Any, scale: float, out: Any, room: Any) -> None:
         if up_end == up_first:
             # the last lower segment ends below the new upper point: it is never crossed
             while low_end > low_first + one and dy * low_dx[low_first] < low_dy[low_first] * dx:
-                done = _filled(out, done, low_dx[low_first], low_dy[low_first])
+                done = _filled(y, out, done, low_dx[low_first], low_dy[low_first], size)
                 dx -= low_dx[low_first]
                 dy -= low_dy[low_first]
                 low_first += one
@@ -189,6 +198,6 @@ def taut_string(y: Any, width: Any, scale: float, out: Any, room: Any) -> None:
         before = half
         if half == 0.0:  # the tube is one point wide: both chains are the string
             while low_first < low_end:
-                done = _filled(out, done, low_dx[low_first], low_dy[low_first])
+                done = _filled(y, out, done, low_dx[low_first], low_dy[low_first], size)
                 low_first += one
             low_first = low_end = up_first = up_end = zero

@@ -126,6 +126,8 @@ def prox_arguments(w: Any, step: float, out: FloatArray | None) -> tuple[FloatAr
     """``w`` as floats and the array the answer goes to; they may be one and the same."""
     check_number("step", step, least=0.0)
     y = np.asarray(w, dtype=np.float64)
+    if not np.isfinite(y).all():
+        raise OptionError("a prox is taken at finite numbers, and the point holds NaN or inf")
     if out is None:
         return y, np.empty_like(y, order="C")
     if not isinstance(out, np.ndarray) or out.shape != y.shape or out.dtype != np.float64:

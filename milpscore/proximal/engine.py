@@ -33,11 +33,14 @@ _ROUNDING = 1e-9
 _SLACK = 1e-3
 _STEEPEST = 1e300
 
-_MODEL_STEPS = 3000
+# a model whose directions bend by 1e6 or more apart takes far more, and one or two steps of the
+# search along its way save as much
+_MODEL_STEPS = 300
 _MODEL_TOL = 1e-2
-_SHORTEST = 1e-6
+_SHORTEST, _LONGEST = 1e-6, 1e6
 # a full Newton step near the optimum moves the objective by less than its rounding
 _RISE = 1e-13
+_ULPS = 1e-15
 _IDLE = 3
 # least curvature of a row, as a share of its weight
 _FLOORS = (1e-13, 1e-9, 1e-6)
@@ -204,7 +207,8 @@ def proximal_newton(
         if following is None:
             run.stop = Termination.STALLED
             break
-        idle = 0 if _cost(penalty, following) < _cost(penalty, at) else idle + 1
+        cost = _cost(penalty, at)
+        idle = 0 if cost - _cost(penalty, following) > _ULPS * abs(cost) else idle + 1
         at = following
         run.look(run.iterations + 1, at)
         if run.stop is None and idle >= _IDLE:
@@ -264,15 +268,31 @@ def _model_minimiser(
 def _searched(
     smooth: Smooth, penalty: ProxPenalty, at: Primal, target: FloatArray
 ) -> Primal | None:
-    """The first point on the way back from ``target`` that is not worse; None where none is."""
-    cost, length = _cost(penalty, at), 1.0
-    while length > _SHORTEST:
+    """The first point on the way back from ``target`` that is not worse; None where none is.
+
+    From ``target`` itself the way goes on, in doubled lengths, as long as that saves: where the
+    loss is flat the model bends so little that its minimiser comes nowhere near.
+    """
+
+    def at_length(length: float) -> tuple[Primal, float]:
         w = target if length == 1.0 else at.w + length * (target - at.w)
         new = smooth.settled(w, smooth.X.matvec(w), at.b)
-        if _cost(penalty, new) <= cost + _RISE * abs(cost):
-            return new
+        return new, _cost(penalty, new)
+
+    cost, length = _cost(penalty, at), 1.0
+    while length > _SHORTEST:
+        new, reached = at_length(length)
+        if reached <= cost + _RISE * abs(cost):
+            break
         length /= 2.0
-    return None
+    else:
+        return None
+    while 1.0 <= length < _LONGEST:
+        further, lower = at_length(2.0 * length)
+        if not lower < reached - _RISE * abs(reached):
+            break
+        new, reached, length = further, lower, 2.0 * length
+    return new
 
 
 Algorithm: TypeAlias = Literal["auto", "fista", "ista", "newton", "working_set"]

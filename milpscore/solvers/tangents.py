@@ -316,7 +316,7 @@ class Master:
                 height = tangent.gradient @ self.point(above) + tangent.constant
                 if height <= above[self.top[index]] + 1e-9 * self.level:
                     continue
-            self._append(Cut(index, tangent, kind, *self._row_of(tangent)))
+            self._append(Cut(index, tangent, kind, *self._row_of(tangent, index)))
             added += 1
         return added
 
@@ -349,11 +349,11 @@ class Master:
         )
         self.cuts.append(cut)
 
-    def _row_of(self, tangent: Tangent) -> tuple[FloatArray, float]:
+    def _row_of(self, tangent: Tangent, curve: int) -> tuple[FloatArray, float]:
         """The gradient of the free points, and the constant with the fixed ones in it."""
         gradient, known = tangent.gradient, self.where >= 0
-        # a coefficient HiGHS would drop as too small moves into the constant
-        tiny = known & (np.abs(gradient) < 1e-9 * self.level)
+        # a coefficient HiGHS would drop as too small in this row moves into the constant
+        tiny = known & (np.abs(gradient) <= 2e-9 * self.unit[self.top[curve]])
         reach = np.maximum(np.abs(self.loss.reach), 1.0)
         constant = tangent.constant + float(gradient[~known] @ self.fixed[~known])
         constant -= float(np.abs(gradient[tiny]) @ reach[tiny])
