@@ -112,3 +112,17 @@ def test_the_tree_finds_what_enumeration_finds(seed: int) -> None:
     assert result.objective <= wanted + tolerance
     assert result.objective - result.dual_bound <= tolerance
     assert str(result.claim) == "optimal"
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(0, 120, 6) if seed % 5])
+def test_a_norm_of_the_points_is_bounded_over_all_slopes(seed: int) -> None:
+    arguments = {**case(seed), "penalty": "eye", "lam": 0.02}
+    arguments["expert"] = (np.arange(arguments["X"].shape[1]) % 2).tolist()
+    program = risk_score(**arguments)
+    result = solve(program, "tree", **EXACT)
+    wanted = least(program.statement)
+    assert result.dual_bound is not None
+    assert result.objective is not None
+    assert result.dual_bound <= wanted + 1e-9
+    assert result.objective <= wanted + 1e-6 * max(1.0, abs(wanted))
+    assert result.objective - result.dual_bound <= 1e-4  # as bent lines are near such a penalty

@@ -426,9 +426,9 @@ class _Model:
             return cost, used
         # the penalty itself is part of the value: only terms are left, and hulls without a penalty
         # run straight to the ends of the range
-        choices, at = self.choices, np.arange(len(w))
-        ends = choices.points[at, np.where(w > 0.0, choices.hi, choices.lo)]
-        paying = ~choices.inside & (w != 0.0)
+        choices, m = self.choices, len(w)  # a free slope is one more row of the choices
+        ends = choices.points[np.arange(m), np.where(w > 0.0, choices.hi[:m], choices.lo[:m])]
+        paying = ~choices.inside[:m] & (w != 0.0)
         used = float((w[paying] / ends[paying]).sum())
         return (self.arrays.l0 + mu) * used, used
 
