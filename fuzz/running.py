@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import tempfile
@@ -258,9 +257,9 @@ def tampered(case: Case, made: Certificate, truth: Truth) -> Iterator[tuple[str,
         return
     yield from _freer_statements(case, made, bound)
     if made.evidence["kind"] == "leaves":
-        nodes = json.loads(json.dumps(made.evidence["nodes"]))
+        nodes = list(made.evidence["tree"])
         for k in range(0, len(nodes), max(1, len(nodes) // 4)):
-            rest = {**made.evidence, "nodes": nodes[:k] + nodes[k + 1 :]}
+            rest = {**made.evidence, "tree": nodes[:k] + nodes[k + 1 :]}
             yield "a node dropped", replace(made, evidence=rest)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from milpscore.certificate import verify_certificate
-from milpscore.certificate.leaves import Space, Tangent, grow_tree, prove_by_leaves
+from milpscore.certificate.cards import exact_rows, plain_cards
+from milpscore.certificate.leaves import Space, Tangent, grow_tree
 from milpscore.certificate.tangents import CURVES, Rows, eye_slope
 from milpscore.constraints import MaxFPR
 from milpscore.core.card import Card
@@ -19,7 +20,15 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.formulations import risk_score
 from milpscore.penalties import EYE
 from milpscore.verify import evaluate
+from milpscore_check.cards import Cards
+from milpscore_check.proof import prove
 from tests.certificate_cases import X, Y, certificate_of, random_program
+
+
+def proves(statement: Any, evidence: Any, goal: float) -> bool:
+    """Whether the checker accepts evidence for a bound."""
+    cards = Cards(plain_cards(statement), statement.shape[1])
+    return prove(exact_rows(statement.design), cards, evidence, Fraction(goal))[0]
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -27,14 +36,14 @@ def test_leaves_prove_the_optimum_and_nothing_above_it(seed: int) -> None:
     program, best = random_program(seed)
     optimum, statement = best["objective"], program.statement
     if not np.isfinite(optimum):
-        nodes = grow_tree(statement, 10.0, 30, 10**7)
-        assert prove_by_leaves(statement, nodes, 10.0)[0]
+        evidence = grow_tree(statement, 10.0, 30, 10**7)
+        assert proves(statement, evidence, 10.0)
         return
     goal = optimum - 1e-8 * max(1.0, abs(optimum))
-    nodes = grow_tree(statement, goal, 30, 10**7)
-    assert prove_by_leaves(statement, nodes, goal)[0]
+    evidence = grow_tree(statement, goal, 30, 10**7)
+    assert proves(statement, evidence, goal)
     above = optimum + 1e-8 * max(1.0, abs(optimum))
-    assert not prove_by_leaves(statement, nodes, above)[0]
+    assert not proves(statement, evidence, above)
     with pytest.raises(NotApplicableError, match="single card"):
         grow_tree(statement, above, 30, 10**7)
 
@@ -47,19 +56,21 @@ def test_no_tree_of_random_splits_proves_too_much(seed: int) -> None:
         return
     rng = np.random.default_rng(seed)
     p = program.statement.design.shape[1]
+    slope = 1.0 / float(plain_cards(program.statement)["scale"][0])
 
     def tree(depth: int) -> list[Any]:
-        if rng.random() < 0.2:
-            return [None]
-        point = [list(range(p)), rng.normal(0, 2, p).tolist(), float(rng.normal())]
-        if depth == 0:
-            return [[*point, None]]
-        split = [int(rng.integers(-1, p)), float(rng.integers(-3, 4))]
-        return [[*point, split], *tree(depth - 1), *tree(depth - 1)]
+        if depth == 0 or rng.random() < 0.2:
+            return [int(rng.integers(-1, 6))]
+        split = [int(rng.integers(0, p + 1)), int(rng.integers(-3, 4))]
+        return [split, *tree(depth - 1), *tree(depth - 1)]
 
     above = best["objective"] + 1e-9
     for _ in range(5):
-        assert not prove_by_leaves(program.statement, tree(5), above)[0]
+        points = [
+            [list(range(p)), rng.normal(0, 2, p).tolist(), float(rng.normal()), slope]
+            for _ in range(6)
+        ]
+        assert not proves(program.statement, {"points": points, "tree": tree(5)}, above)
 
 
 @pytest.mark.parametrize("intercept", ["real", "zero"])
@@ -78,26 +89,31 @@ def test_lines_lie_below_every_card(seed: int) -> None:
     statement = program.statement
     rng = np.random.default_rng(seed)
     p = statement.design.shape[1]
-    made = Rows(statement).tangents(rng.normal(0, 1.5, (8, p)), rng.normal(0, 2, 8))
+    rows, scale = Rows(statement), float(plain_cards(statement)["scale"][0])
     whole = rng.integers(-3, 4, (30, p))
     separable = [t for t in statement.penalties if statement.arguments["penalty"] != "eye"]
     separable = separable or [statement.penalties[0]]
-    for w in np.clip(whole, statement.coef_min, statement.coef_max):
-        card = Card(w, Fraction(int(rng.integers(-4, 5))))
-        cost = evaluate(statement, card).objective - sum(t.value(w) for t in separable)
-        heights = made.constant + made.slope @ w + made.slope_b * float(card.intercept)
-        assert (heights <= cost + 1e-13 * max(1.0, abs(cost))).all()
+    for _ in range(8):
+        line = rows.tangent(rng.normal(0, 1.5, p), float(rng.normal(0, 2)), 1.0 / scale)
+        for w in np.clip(whole, statement.coef_min, statement.coef_max):
+            card = Card(w, Fraction(int(rng.integers(-4, 5))))
+            cost = evaluate(statement, card).objective - sum(t.value(w) for t in separable)
+            height = line.slope @ w + line.slope_b * float(card.intercept)
+            height = line.constant + height / scale + line.fixed @ w
+            assert height <= cost + 1e-13 * max(1.0, abs(cost))
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_tightening_drops_exactly_what_a_line_puts_above_the_goal(seed: int) -> None:
+def test_cuts_drop_only_what_a_line_puts_above_the_goal(seed: int) -> None:
     statement = random_program(seed % 40)[0].statement
     if statement.constraints:
         statement = replace(statement, constraints=())
     rng = np.random.default_rng(seed)
     space = Space(statement)
-    p = len(space.values)
-    line = Tangent(float(rng.normal()), rng.normal(0, 0.3, p), float(rng.choice([0.0, 0.2, -0.5])))
+    p, slope = space.p, space.slope[0]
+    line = Tangent(
+        float(rng.normal()), rng.normal(0, 0.3, p), float(rng.choice([0.0, 0.2, -0.5])), np.zeros(p)
+    )
     choices = [space.values[j, space.real[j]].astype(int) for j in range(p)]
     cards = [
         (w, b)
@@ -108,37 +124,23 @@ def test_tightening_drops_exactly_what_a_line_puts_above_the_goal(seed: int) -> 
     omega = statement.penalties[:1] if statement.arguments["penalty"] == "eye" else None
     heights = np.array([
         line.constant
-        + line.slope @ np.array(w)
-        + line.slope_b * b
+        + slope * (line.slope @ np.array(w) + line.slope_b * b)
         + sum(t.value(np.array(w)) for t in omega or statement.penalties)
         for w, b in cards
     ])  # fmt: skip
     if not cards:
-        assert space.tighten(line, space.all_cards(), 1e9)
+        assert space.empty(space.all_cards())
         return
     for goal in [*np.quantile(heights, [0.0, 0.05, 0.3, 0.9]) + 1e-6, heights.min() - 1e-6]:
         box = space.all_cards()
-        closed = space.tighten(line, box, float(goal))
+        closed, cuts = space.cuts(line, box, float(goal))
         assert closed == bool(heights.min() >= goal)
-        if closed:
-            continue
-        left = [
-            box.b_low <= b <= box.b_high
-            and all(
-                space.values[j, box.low[j]] <= v <= space.values[j, box.high[j]]
-                and not (v == 0 and box.used[j])
-                for j, v in enumerate(w)
-            )
-            for w, b in cards
-        ]
-        below = heights < goal
-        assert np.array(left)[below].all()
-        # every end of what is left belongs to some card below the goal
-        points = np.array([w for w, _ in cards])[below]
-        for j in range(p):
-            assert points[:, j].min() == space.values[j, box.low[j]]
-            assert points[:, j].max() == space.values[j, box.high[j]]
-            assert bool(box.used[j]) <= bool((points[:, j] != 0).all())
+        for split, side in cuts:
+            j, value = split
+            for (w, b), height in zip(cards, heights, strict=True):
+                at = b if j == p else w[j]
+                low = at == 0 if value is None else at <= value
+                assert height >= goal or low == (side == 1)
 
 
 def test_eye_lines_touch_and_support() -> None:
@@ -151,6 +153,7 @@ def test_eye_lines_touch_and_support() -> None:
         assert s @ w == pytest.approx(penalty.value(w), abs=1e-12)
         for v in rng.normal(0, 2, (20, 4)):
             assert s @ v <= penalty.value(v) + 1e-12
+    assert np.abs(eye_slope(np.full(2, 2.7e-162), np.zeros(2), 1.0, np.ones(2))).max() <= 1.0
 
 
 def test_a_limit_on_errors_is_proved_too() -> None:

@@ -32,6 +32,10 @@ def house(directory: Path, files: dict[str, str]) -> Path:
         path = directory / "milpscore" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    checker = directory / "milpscore_check" / "__init__.py"
+    checker.parent.mkdir(exist_ok=True)
+    if not checker.exists():
+        checker.write_text("", encoding="utf-8")
     return directory
 
 
@@ -68,6 +72,12 @@ def test_the_contract_refuses(files: dict[str, str], tmp_path: Path) -> None:
     done = lint_imports(house(tmp_path, files))
     assert done.returncode == 1
     assert "Imports run downwards only" in done.stdout
+
+
+def test_the_checker_shares_nothing_with_what_it_checks(tmp_path: Path) -> None:
+    done = lint_imports(house(tmp_path, {"../milpscore_check/__init__.py": "import milpscore\n"}))
+    assert done.returncode == 1
+    assert "shares nothing" in done.stdout
 
 
 def through_windows(root: Path) -> Iterator[str]:

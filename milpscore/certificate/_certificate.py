@@ -17,8 +17,8 @@ import numpy as np
 
 from milpscore._version import __version__
 from milpscore.certificate import PROOF_SECONDS
+from milpscore.certificate.cards import plain_cards
 from milpscore.certificate.leaves import MARGIN, grow_tree
-from milpscore.certificate.tangents import points_of_tangents
 from milpscore.core.card import Card
 from milpscore.core.design import Column, ColumnKind, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
@@ -27,7 +27,7 @@ from milpscore.core.result import CLAIM_TOLERANCE, Result
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import RiskLoss
 
-VERSION = 1
+VERSION = 2
 """Raised whenever a verifier of the previous layout would misread a certificate."""
 
 MAX_BYTES = 50_000_000
@@ -49,6 +49,9 @@ class Certificate:
         table was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
     statement : mapping
         ``formulation`` and ``arguments``: the builder makes the program again from them.
+    cards : mapping
+        The cards the claim speaks of, every number resolved: loss, ranges, penalties, intercepts,
+        scales, rules. All that ``milpscore_check`` reads of the statement.
     card : mapping
         ``coefficients`` and ``intercept``, the latter as text.
     claim : str
@@ -61,8 +64,8 @@ class Certificate:
     versions : mapping
         Of milpscore and what computed with it.
     evidence : mapping
-        ``kind`` is "leaves" (with ``nodes``), "tangents" (with ``points``) or "none" (with
-        ``reason``: the bound is then re-proved by a second opinion).
+        ``kind`` is "leaves" (with ``points`` and ``tree``) or "none" (with ``reason``: the bound
+        is then a solver's word, and :func:`verify_certificate` asks another one).
     caveat : str
     digest : str
         SHA-256 of everything else, which tells a file that was changed; it proves nothing.
@@ -73,6 +76,7 @@ class Certificate:
     fingerprint: str
     data: Mapping[str, Any]
     statement: Mapping[str, Any]
+    cards: Mapping[str, Any]
     card: Mapping[str, Any]
     claim: str
     objective: float
@@ -129,7 +133,7 @@ class Certificate:
         """The certificate as one JSON object, an entry a line, a node of a tree a line."""
         content = {"kind": KIND, "version": VERSION, **self._content()}
         evidence = dict(content.pop("evidence"))
-        lists = {name: evidence.pop(name) for name in ("nodes", "points") if name in evidence}
+        lists = {name: evidence.pop(name) for name in ("points", "tree") if name in evidence}
         lines = [f"{_text(name)}: {_text(value)}" for name, value in content.items()]
         inner = [f"{_text(name)}: {_text(value)}" for name, value in evidence.items()]
         inner += [f"{_text(k)}: [\n{_rows(rows)}\n]" for k, rows in lists.items()]
@@ -182,7 +186,9 @@ class Certificate:
     def _from_content(cls, content: dict[str, Any]) -> Certificate:
         """The certificate of a parsed file, every entry of its kind."""
         kinds: dict[str, Any] = {
-            **dict.fromkeys(("data", "statement", "card", "engine", "versions", "evidence"), dict),
+            **dict.fromkeys(
+                ("data", "statement", "cards", "card", "engine", "versions", "evidence"), dict
+            ),
             **dict.fromkeys(("objective", "loss", "penalty"), (int, float)),
             "bound": (int, float, type(None)),
         }
@@ -243,15 +249,13 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON")
 
 
-EvidenceKind = Literal["auto", "leaves", "tangents", "none"]
-
-_KINDS = ("auto", "leaves", "tangents", "none")
+EvidenceKind = Literal["leaves", "none"]
 
 
 def certify(
     program: Program,
     result: Result,
-    evidence: EvidenceKind = "auto",
+    evidence: EvidenceKind = "leaves",
     *,
     source: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
@@ -265,10 +269,9 @@ def certify(
         What was solved; nothing may have been added to its model.
     result : Result
         With a card.
-    evidence : {"auto", "leaves", "tangents", "none"}
-        Of risk scores: the leaves of a tree, or the points of the tangents in the model. "auto"
-        takes tangents after outer approximation and leaves otherwise. Other formulations have
-        none, and the verifier solves them again.
+    evidence : {"leaves", "none"}
+        Of risk scores the leaves of a tree are grown, whichever engine found the card. Where there
+        is no evidence the verifier solves again.
     source : mapping, optional
         How the table was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
     time_limit : float, optional
@@ -290,8 +293,8 @@ def certify(
     OptionError
         An unknown kind of evidence.
     """
-    if evidence not in _KINDS:
-        raise OptionError(f"evidence must be one of {', '.join(_KINDS)}, got {evidence!r}")
+    if evidence not in get_args(EvidenceKind):
+        raise OptionError(f"evidence must be one of leaves, none, got {evidence!r}")
     card = result.card
     if card is None:
         raise NotApplicableError(f"there is no card to certify: {result.message}")
@@ -313,6 +316,7 @@ def certify(
             **(source or {}),
         },
         statement=plain_statement(program),
+        cards=plain_cards(program.statement),
         card={
             "coefficients": card.coefficients.tolist(),
             "intercept": str(card.intercept),
@@ -383,11 +387,8 @@ def _evidence(
     statement = program.statement
     if result.kind != "exact" or not isinstance(statement.loss, RiskLoss):
         return {"kind": "none", "reason": f"{result.solver} keeps none for {program.formulation}"}
-    tangents = kind == "tangents" or (kind == "auto" and result.solver == "outer_approximation")
     try:
-        if tangents:
-            return {"kind": "tangents", "points": points_of_tangents(program)}
-        return {"kind": "leaves", "nodes": grow_tree(statement, bound, time_limit, max_bytes)}
+        return {"kind": "leaves", **grow_tree(statement, bound, time_limit, max_bytes)}
     except NotApplicableError as error:
         return {"kind": "none", "reason": str(error)}
 

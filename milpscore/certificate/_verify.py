@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, Literal
 
 from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate._certificate import Certificate
-from milpscore.certificate.leaves import prove_by_leaves
-from milpscore.certificate.tangents import Status, prove_by_tangents
+from milpscore.certificate.cards import exact_rows, plain_cards
 from milpscore.core.card import Card
 from milpscore.core.design import Design, plain_label
 from milpscore.core.errors import DataError, MilpscoreError, NotApplicableError
@@ -18,6 +18,12 @@ from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of
 from milpscore.formulations.restating import restate
 from milpscore.verify import evaluate
+from milpscore_check.cards import Cards
+from milpscore_check.proof import prove
+from milpscore_check.table import DAMAGE, name_of
+
+Status = Literal["proved", "refuted", "not proved", "not checked"]
+"""What became of a part of a certificate."""
 
 ROUNDING = 1e-12
 """Relative difference of two correctly summed objectives: libraries differ in a logarithm."""
@@ -77,9 +83,9 @@ def verify_certificate(
 ) -> Verification:
     """Re-prove a certificate from the data.
 
-    The leaves of a tree are checked without the engine that found the card: every tangent is
-    re-derived from the data. Tangents are too, and their master is solved with another seed and
-    presolve off. Without evidence the program is solved again by another engine or seed.
+    Leaves are checked by :mod:`milpscore_check`, in exact arithmetic and without the engine that
+    found the card. Without evidence the program is solved again by another engine or seed. The
+    sentence of the bound says which of the two it was.
 
     Parameters
     ----------
@@ -113,7 +119,9 @@ def verify_certificate(
         program = restate(certificate.statement, design)
     except MilpscoreError as error:
         return _stopped(parts, "statement", f"it states no program: {error}")
-    parts.append(Part("statement", "proved", "the builder makes the program from it again"))
+    parts.append(_statement(certificate, program))
+    if parts[-1].status == "refuted":
+        return _unchecked(parts)
     parts += _card_and_objective(certificate, program)
     if any(part.status == "refuted" for part in parts[-2:]):
         return _unchecked(parts)
@@ -155,6 +163,9 @@ def _design(
     from milpscore.data import apply_columns, make_design
 
     columns = certificate.columns
+    for column, entry in zip(columns, certificate.data["columns"], strict=True):
+        if column.name != name_of(entry):
+            raise DataError(f"the column {column.name!r} is {name_of(entry)!r} by its cut")
     values = apply_columns(columns, X)
     return make_design(
         values,
@@ -180,6 +191,17 @@ def _data(certificate: Certificate, design: Design) -> Part:
     recorded = certificate.data.get("rows")
     more = "" if recorded == design.shape[0] else f" ({design.shape[0]} rows, not {recorded})"
     return Part("data", "refuted", f"the data are not those of the fingerprint{more}")
+
+
+def _statement(certificate: Certificate, program: Program) -> Part:
+    """Whether the builder makes the cards that the claim speaks of, and their caveat."""
+    made, said = plain_cards(program.statement), certificate.cards
+    for name in [*made, *said]:
+        if name not in made or name not in said or made[name] != said[name]:
+            return Part("statement", "refuted", f"its cards have another entry {name!r}")
+    if certificate.caveat != program.statement.caveat:
+        return Part("statement", "refuted", "its caveat is not that of the program")
+    return Part("statement", "proved", "the builder makes the program and its cards from it again")
 
 
 def _card_and_objective(certificate: Certificate, program: Program) -> list[Part]:
@@ -234,12 +256,8 @@ def _evidence(
     seed = (int(used) + 1) % 2**31 if isinstance(used, int) else 1
     allowance = CLAIM_TOLERANCE * max(1.0, abs(certificate.objective))
     if kind == "leaves":
-        proved, sentence = prove_by_leaves(program.statement, _list(certificate, "nodes"), bound)
-        return ("proved" if proved else "not proved"), sentence
-    if kind == "tangents":
-        points = _list(certificate, "points")
-        status, sentence = prove_by_tangents(program, points, bound - allowance, time_limit, seed)
-        return status, sentence
+        proved, sentence = _prove(certificate, program.statement.design, bound)
+        return ("proved" if proved else "not proved"), f"milpscore_check: {sentence}"
     if kind != "none":
         return "not proved", f"evidence of the kind {kind!r} is not known"
     status, sentence = second_opinion(
@@ -249,12 +267,13 @@ def _evidence(
     return status, f"{sentence} (no evidence is recorded: {reason})"
 
 
-def _list(certificate: Certificate, name: str) -> list[Any]:
-    """A list of the evidence."""
-    found = certificate.evidence.get(name)
-    if not isinstance(found, list):
-        raise DataError(f"it holds no {name}")
-    return found
+def _prove(certificate: Certificate, design: Design, bound: float) -> tuple[bool, str]:
+    """What the independent checker makes of the leaves."""
+    try:
+        cards = Cards(certificate.cards, design.shape[1])
+        return prove(exact_rows(design), cards, certificate.evidence, Fraction(bound))
+    except DAMAGE as error:
+        return False, f"the evidence is damaged ({error})"
 
 
 def _claim(certificate: Certificate, bound: Part) -> Part:

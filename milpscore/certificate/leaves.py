@@ -1,56 +1,56 @@
-"""The bound from the leaves of a tree: every split covers its box, every leaf has a tangent.
+"""Grows the evidence for a bound: a tree of boxes of cards, and a line that closes each leaf.
 
-A proof lists the nodes of a tree in preorder. A node is null where its parent's tangent (or the
-statement's constraints) already closes it, else ``[columns, values, b, split]``: the point where
-its tangent touches the loss, and ``[column, value]`` where it is split into the cards with at most
-that value and those above, or null for a leaf. Boxes are no part of it: they follow from the
-splits, so that no card can be left out.
+The tree has a node for every split, in preorder: ``[column, value]`` parts the cards with at most
+that value from those above (null: those without points on the column from the others), the number
+of columns names the intercept, the next one 1 / scale. A leaf is the number of the point where its
+line is drawn, or -1 where the statement's own limits leave no card. Boxes are no part of it: they
+follow from the splits, so that no card can be left out. What is written is checked by
+``milpscore_check``, which shares no code with this module.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from milpscore.certificate.tangents import Rows, Tangent, Tangents, read_point
-from milpscore.core.card import Card
+from milpscore.certificate.tangents import Rows, Tangent
 from milpscore.core.design import BoolArray, FloatArray, IntArray
-from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import InterceptRule, Statement
 
-# ------------------------------------------------------------------ boxes of cards
+MARGIN = 1e-9
+"""Leaves are closed this much above the bound they are to prove: the checker rounds downwards."""
 
-_EPS = float(np.finfo(np.float64).eps)
-INTERCEPT = -1
-"""The number by which a split names the intercept."""
+_BYTES_A_NUMBER = 12
+_WHOLE = 1e-7
+_NARROWEST = 1e-9
 
 
 @dataclass
 class Box:
-    """Cards with w_j between two of its allowed values and b in an interval."""
+    """Cards with w_j between two of its allowed values, b and 1 / scale in intervals."""
 
     low: IntArray  # positions among the allowed values
     high: IntArray
     used: BoolArray  # whether 0 is ruled out
-    b_low: float
-    b_high: float
+    b: tuple[float, float]
+    slope: tuple[float, float]
 
-    def copy(self) -> Box:
-        """A box of its own."""
-        return Box(self.low.copy(), self.high.copy(), self.used.copy(), self.b_low, self.b_high)
+
+Split = tuple[int, float | None]
 
 
 class Space:
-    """Every card a risk score's statement allows."""
+    """Every card a statement allows."""
 
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
-        p = statement.design.shape[1]
+        p = self.p = statement.design.shape[1]
         low, high = statement.ranges
         choices = [
             np.array(
@@ -72,44 +72,60 @@ class Space:
         self.at = np.arange(width)
         rule = statement.intercept
         self.step = None if rule.step is None else float(rule.step)
-        self.b_low, self.b_high = float(rule.lower), float(rule.upper)
+        self.b = float(rule.lower), float(rule.upper)
         if rule.step is not None:
-            self.b_low = float(math.ceil(rule.lower / rule.step) * rule.step)
-            self.b_high = float(math.floor(rule.upper / rule.step) * rule.step)
+            self.b = (
+                float(math.ceil(rule.lower / rule.step) * rule.step),
+                float(math.floor(rule.upper / rule.step) * rule.step),
+            )
+        scales = statement.scales
+        fixed = 1.0 / float(getattr(statement.loss, "scale", 1.0)) if scales is None else 0.0
+        self.slope = (fixed, fixed) if scales is None else (1 / scales.upper, 1 / scales.lower)
+        # whatever the slope, the checker finds where the best intercept can be
+        self.free = scales is not None and self.b != (0.0, 0.0)
         self.most = np.abs(self.values).max(axis=1, initial=0.0)
-        self.largest_b = max(abs(self.b_low), abs(self.b_high))
-        self.largest_cost = float(self.cost.max(axis=1, initial=0.0).sum())
 
     def _costs(self) -> FloatArray:
-        """The table of single costs."""
-        statement, size = self.statement, np.abs(self.values)
-        cost = np.where(self.values != 0, float(statement.penalties[0].lam), 0.0)
-        if len(statement.penalties) > 1:
-            lam, kind = float(statement.penalties[1].lam), statement.arguments["penalty"]
-            shapes = {"l1": size, "l2": size**2 / 2, "facets": (size**2 + size) / 2}
-            cost += lam * shapes.get(kind, np.zeros_like(size))
+        """What single coefficients cost: terms, and penalties that are sums."""
+        cost = np.zeros_like(self.values)
+        for term in self.statement.penalties:
+            if term.name != "l0_penalty" and not getattr(
+                getattr(term, "base", term), "separable", False
+            ):
+                continue
+            largest = int(np.abs(self.values).max(initial=0.0))
+            table = np.array([float(term.value(np.array([k]))) for k in range(largest + 1)])
+            cost += table[np.abs(self.values).astype(np.int64)]
         return cost
 
     def all_cards(self) -> Box:
         """The box of every card."""
-        return Box(
-            np.zeros(len(self.values), dtype=np.int64),
-            (self.count - 1).astype(np.int64),
-            np.zeros(len(self.values), dtype=bool),
-            self.b_low,
-            self.b_high,
-        )
+        p = self.p
+        last = (self.count - 1).astype(np.int64)
+        return Box(np.zeros(p, dtype=np.int64), last, np.zeros(p, dtype=bool), self.b, self.slope)
 
-    def halves(self, box: Box, j: int, value: float) -> tuple[Box, Box]:
-        """The cards of a box with w_j (or b) at most ``value``, and those above: all of them."""
-        below, above = box.copy(), box.copy()
-        if j == INTERCEPT:
-            if self.step is None:
-                below.b_high, above.b_low = min(box.b_high, value), max(box.b_low, value)
-            else:
-                k = math.floor(value / self.step + 1e-9)
-                below.b_high = min(box.b_high, k * self.step)
-                above.b_low = max(box.b_low, (k + 1) * self.step)
+    def halves(self, box: Box, split: Split) -> tuple[Box, Box]:
+        """The cards on both sides of a split: all of them."""
+        j, value = split
+        if j >= self.p:
+            assert value is not None
+            if j > self.p:
+                low, high = box.slope
+                return (
+                    replace(box, slope=(low, min(high, value))),
+                    replace(box, slope=(max(low, value), high)),
+                )
+            low, high = box.b
+            return (
+                replace(box, b=(low, min(high, value))),
+                replace(box, b=(max(low, value + (self.step or 0.0)), high)),
+            )
+        below = replace(box, low=box.low.copy(), high=box.high.copy())
+        above = replace(box, low=box.low.copy(), high=box.high.copy(), used=box.used.copy())
+        if value is None:
+            zero = int(self.is_zero[j].argmax())
+            below.low[j] = below.high[j] = zero
+            above.used[j] = True
             return below, above
         last = int(np.searchsorted(self.values[j, : self.count[j]], value, side="right")) - 1
         below.high[j], above.low[j] = min(box.high[j], last), max(box.low[j], last + 1)
@@ -121,17 +137,15 @@ class Space:
         return np.asarray(within & ~(box.used[:, None] & self.is_zero))
 
     def empty(self, box: Box) -> bool:
-        """Whether no card is left by ranges, limit on terms and constraints."""
+        """Whether ranges, limit on terms and constraints on supports leave no card."""
         inside = self.inside(box)
-        if box.b_low > box.b_high or not inside.any(axis=1).all():
+        if box.b[0] > box.b[1] or box.slope[0] > box.slope[1] or not inside.any(axis=1).all():
             return True
         must = ~(inside & self.is_zero).any(axis=1)
         if must.sum() > self.terms:
             return True
-        return bool(self.statement.constraints) and self._forbidden(box, inside, must)
-
-    def _forbidden(self, box: Box, inside: BoolArray, must: BoolArray) -> bool:
-        """Whether the constraints rule the whole box out."""
+        if not self.statement.constraints:
+            return False
         never = (inside & ~self.is_zero).sum(axis=1) == 0
         included, excluded = np.flatnonzero(must).tolist(), np.flatnonzero(never).tolist()
         if not all(c.allows_support(included, excluded) for c in self.statement.constraints):
@@ -139,40 +153,68 @@ class Space:
         if not (inside.sum(axis=1) == 1).all():
             return False
         w = self.values[inside].astype(np.int64)
-        if not self.statement.allows(w[None, :])[0]:
-            return True
-        if self.step is None or box.b_low < box.b_high:
-            return False
-        return bool(self.statement.violations(Card(w, self.statement.intercept.nearest(box.b_low))))
+        return not self.statement.allows(w[None, :])[0]
 
-    def tighten(self, tangent: Tangent, box: Box, goal: float) -> bool:
-        """Drop from a box, in place, what a tangent puts at ``goal`` or more; True if all went."""
-        if not math.isfinite(tangent.constant):
-            return self.empty(box)
-        price = tangent.slope[:, None] * self.values + self.cost
-        size = np.abs(tangent.slope) @ self.most + abs(tangent.slope_b) * self.largest_b
-        size += abs(tangent.constant) + self.largest_cost
-        base = tangent.constant - 8.0 * _EPS * (len(self.values) + 8) * float(size)
-        while not self.empty(box):
-            inside = self.inside(box)
-            least, totals = self._least(price, inside)
-            ends = tangent.slope_b * box.b_low, tangent.slope_b * box.b_high
-            bound = base + min(ends) + least
-            if bound >= goal:
-                return True
-            kept = inside & ~(base + min(ends) + totals >= goal)
-            self._shorten(tangent.slope_b, box, goal - bound)
-            if (kept == inside).all():
-                return False
-            if not kept.any(axis=1).all():
-                return True
-            box.low = kept.argmax(axis=1).astype(np.int64)
-            box.high = (len(self.at) - 1 - kept[:, ::-1].argmax(axis=1)).astype(np.int64)
-            gone = (inside & self.is_zero & ~kept).any(axis=1)
-            if (self.inside(box) == inside).all() and not (gone & ~box.used).any():
-                return False
-            box.used |= gone
-        return True
+    def cuts(self, line: Tangent, box: Box, goal: float) -> tuple[bool, list[tuple[Split, int]]]:
+        """Whether a line closes a box; else splits one side of which (0 or 1) it closes."""
+        ends = box.slope[:1] if box.slope[0] == box.slope[1] else box.slope
+        if not math.isfinite(line.constant):
+            return False, []
+        inside, bounds, totals = self.inside(box), [], []
+        for slope in ends:
+            price = (slope * line.slope + line.fixed)[:, None] * self.values + self.cost
+            base = line.constant
+            if not self.free:
+                base += min(slope * line.slope_b * box.b[0], slope * line.slope_b * box.b[1])
+            least, each = self._least(price, inside)
+            bounds.append(base + least)
+            totals.append(base + each)
+        if min(bounds) >= goal:
+            return True, []
+        kept = inside & ~np.logical_and.reduce([total >= goal for total in totals])
+        found = self._cuts_of_points(inside, kept)
+        if len(ends) > 1 and max(bounds) > goal:
+            share = (max(bounds) - goal) / (max(bounds) - min(bounds)) * (1.0 - 1e-6)
+            if share > 0.1:
+                at = share if bounds[0] > bounds[1] else 1.0 - share
+                value = ends[0] + at * (ends[1] - ends[0])
+                found.append(((self.p + 1, value), 0 if bounds[0] > bounds[1] else 1))
+        elif len(ends) == 1 and not self.free and box.b[0] < box.b[1]:
+            found += self._cuts_of_intercept(ends[0] * line.slope_b, box, goal - bounds[0])
+        return False, found
+
+    def _cuts_of_points(self, inside: BoolArray, kept: BoolArray) -> list[tuple[Split, int]]:
+        """Splits that part the values kept from those that are not, at the ends and at 0."""
+        found: list[tuple[Split, int]] = []
+        for j in np.flatnonzero((inside & ~kept).any(axis=1)).tolist():
+            here, left = np.flatnonzero(inside[j]), np.flatnonzero(kept[j])
+            if not len(left):  # nothing is kept: either side of any split is closed
+                found.append(((j, float(self.values[j, here[0]])), 0))
+                continue
+            if left[0] > here[0]:
+                below = here[here < left[0]][-1]
+                found.append(((j, float(self.values[j, below])), 0))
+            if left[-1] < here[-1]:
+                found.append(((j, float(self.values[j, left[-1]])), 1))
+            zero = int(self.is_zero[j].argmax())
+            if left[0] < zero < left[-1] and inside[j, zero] and not kept[j, zero]:
+                found.append(((j, None), 0))
+        return found
+
+    def _cuts_of_intercept(self, slope: float, box: Box, room: float) -> list[tuple[Split, int]]:
+        """The split that moves the intercept's dearer end in to where a line leaves room."""
+        if slope == 0.0:
+            return []
+        reach = room / abs(slope) * (1.0 + 1e-9)
+        if self.step is not None:
+            reach = math.floor(reach / self.step + 1e-9) * self.step
+        if reach > 0.9 * (box.b[1] - box.b[0]) and self.step is None:
+            return []
+        if slope > 0 and box.b[0] + reach < box.b[1]:
+            return [((self.p, box.b[0] + reach), 1)]
+        if slope < 0 and box.b[1] - reach > box.b[0]:
+            return [((self.p, box.b[1] - reach - (self.step or 0.0)), 0)]
+        return []
 
     def _least(self, price: FloatArray, inside: BoolArray) -> tuple[float, FloatArray]:
         """The least sum of prices over the cards of a box, and that with each single value."""
@@ -192,145 +234,129 @@ class Space:
             totals[may], without = np.inf, np.full(len(gain), least)
         return least, np.where(self.is_zero, without[:, None], totals)
 
-    def _shorten(self, slope_b: float, box: Box, room: float) -> None:
-        """Move the intercept's dearer end in to where the tangent stays within ``room``."""
-        if slope_b == 0.0 or box.b_low == box.b_high:
-            return
-        reach = room / abs(slope_b) * (1.0 + 1e-9)
-        if self.step is not None:
-            reach = math.floor(reach / self.step + 1e-9) * self.step
-        if slope_b > 0:
-            box.b_high = min(box.b_high, box.b_low + reach)
-        else:
-            box.b_low = max(box.b_low, box.b_high - reach)
-
-
-# ------------------------------------------------------------------ checking a tree
-
-_BATCH = 4096
-
-
-def prove_by_leaves(statement: Statement, nodes: list[Any], goal: float) -> tuple[bool, str]:
-    """Whether a tree proves that no card of the statement has an objective below ``goal``."""
-    space, rows = Space(statement), Rows(statement)
-    tangents = _TangentsOf(rows, nodes)
-    pending: list[tuple[Box | None, Tangent | None]] = [(space.all_cards(), None)]
-    leaves = 0
-    for number, node in enumerate(nodes):
-        if not pending:
-            return False, f"the tree ends before its node {number}"
-        box, tangent = pending.pop()
-        closed = box is None or _closed(space, box, tangent, goal)
-        if node is not None:
-            tangent = tangents[number]
-            closed = closed or _closed(space, box, tangent, goal)
-        split = None if node is None else node[3]
-        if split is None:
-            leaves += 1
-            if not closed:
-                return False, f"leaf {leaves} (node {number}) does not prove the bound {goal:.9g}"
-            continue
-        j, value = _split(split, len(space.values))
-        halves = (None, None) if closed or box is None else space.halves(box, j, value)
-        pending += [(halves[1], tangent), (halves[0], tangent)]
-    if pending:
-        return False, f"{len(pending)} parts of the tree are missing: cards are left out"
-    return True, (
-        f"{leaves} leaves cover every card, and each one's tangent, re-derived from the data, "
-        f"proves {goal:.9g}"
-    )
-
-
-def _closed(space: Space, box: Box | None, tangent: Tangent | None, goal: float) -> bool:
-    """Whether nothing below the goal is left in the box, which is shortened."""
-    if box is None:
-        return True
-    return space.empty(box) if tangent is None else space.tighten(tangent, box, goal)
-
-
-class _TangentsOf:
-    """The tangents of a list of nodes, computed a batch at a time."""
-
-    def __init__(self, rows: Rows, nodes: list[Any]) -> None:
-        self.rows, self.nodes, self.first = rows, nodes, -_BATCH
-        self.tangents: Tangents | None = None
-
-    def __getitem__(self, number: int) -> Tangent:
-        """The tangent of one node."""
-        if self.tangents is None or not 0 <= number - self.first < _BATCH:
-            self.first = number
-            batch = self.nodes[number : number + _BATCH]
-            points = [_point(node, self.rows.X.shape[1]) for node in batch]
-            w, b = np.array([p for p, _ in points]), np.array([p for _, p in points])
-            self.tangents = self.rows.tangents(w, b)
-        return self.tangents[number - self.first]
-
-
-def _point(node: Any, columns: int) -> tuple[FloatArray, float]:
-    """Where a node's tangent touches; 0 for a node without one."""
-    if node is None:
-        return np.zeros(columns), 0.0
-    if not isinstance(node, list) or len(node) != 4:
-        raise DataError("the evidence is damaged (a node of a tree): make the certificate again")
-    return read_point(node[:3], columns)
-
-
-def _split(split: Any, columns: int) -> tuple[int, float]:
-    """Column and value of a split."""
-    try:
-        j, value = int(split[0]), float(split[1])
-    except (TypeError, ValueError, LookupError, OverflowError) as error:
-        raise DataError(f"the evidence is damaged ({error}): make the certificate again") from error
-    if not INTERCEPT <= j < columns or not math.isfinite(value):
-        raise DataError(f"the evidence is damaged (split {split!r}): make the certificate again")
-    return j, value
-
 
 # ------------------------------------------------------------------ growing a tree
 
-MARGIN = 1e-9
-"""Leaves are closed this much above the bound they are to prove: other machines round otherwise."""
 
-_BYTES_A_NUMBER = 12
-_WHOLE = 1e-7
+@dataclass
+class _Grown:
+    """Nodes by number, a split naming its two parts; and the points that leaves name."""
 
+    time_limit: float
+    most_bytes: int
+    nodes: list[Any] = field(default_factory=lambda: [None])
+    points: list[Any] = field(default_factory=list)
+    size: int = 0
+    started: float = field(default_factory=time.perf_counter)
 
-def grow_tree(statement: Statement, bound: float, time_limit: float, most_bytes: int) -> list[Any]:
-    """The nodes of a tree that proves ``bound``, in the form of :func:`prove_by_leaves`.
+    def split(self, node: int, split: Split) -> tuple[int, int]:
+        """Make a node a split; its two parts."""
+        self.nodes += [None, None]
+        parts = len(self.nodes) - 2, len(self.nodes) - 1
+        j, value = split
+        # whole values as whole numbers: shorter, and exact
+        whole = value is not None and value == int(value)
+        self.nodes[node] = [j, int(value) if value is not None and whole else value, *parts]
+        self.size += 2 * _BYTES_A_NUMBER
+        return parts
 
-    An engine's own leaves do not cover all cards: between splits it drops what some inner tangent
-    puts above the best card. Here the points of its relaxations are kept at every node, and each
-    box is the verifier's own.
-    """
-    space, rows, engine = Space(statement), Rows(statement), _Engine(statement)
-    goal = bound + MARGIN * max(1.0, abs(bound))
-    spread = rows.X.std(axis=0) if rows.X.size else np.zeros(rows.X.shape[1])
-    started, size = time.perf_counter(), 0
-    nodes: list[Any] = []
-    pending: list[tuple[Box, Tangent | None, Any]] = [(space.all_cards(), None, None)]
-    while pending:
-        if time.perf_counter() - started > time_limit:
+    def point(self, drawn: _Drawn) -> int:
+        """The number of a point, given when a leaf first names it."""
+        if drawn.number < 0:
+            drawn.number = len(self.points)
+            self.points.append(drawn.entry)
+            self.size += _BYTES_A_NUMBER * (2 * len(drawn.entry[0]) + 3)
+        return drawn.number
+
+    def check(self, pending: int) -> None:
+        """Stop where time or room is used up."""
+        if time.perf_counter() - self.started > self.time_limit:
             raise NotApplicableError(
-                f"its leaves were not grown within {time_limit:.3g} s ({len(nodes)} nodes stand, "
-                f"{len(pending)} parts are open): raise the time limit"
+                f"its leaves were not grown within {self.time_limit:.3g} s ({len(self.nodes) // 2} "
+                f"nodes stand, {pending} parts are open): raise the time limit"
             )
-        if size > most_bytes:
-            raise NotApplicableError(f"its leaves would take more than {most_bytes / 1e6:g} MB")
-        box, tangent, parent = pending.pop()
-        if space.empty(box) if tangent is None else space.tighten(tangent, box, goal):
-            nodes.append(None)
+        if self.size > self.most_bytes:
+            raise NotApplicableError(
+                f"its leaves would take more than {self.most_bytes / 1e6:g} MB"
+            )
+
+    def entries(self) -> list[Any]:
+        """The tree in preorder."""
+        found, pending = [], [0]
+        while pending:
+            node = self.nodes[pending.pop()]
+            if isinstance(node, list):
+                pending += [node[3], node[2]]
+                node = node[:2]
+            found.append(node)
+        return found
+
+
+@dataclass
+class _Drawn:
+    """A line, the point it is drawn at, and its number where a leaf names it."""
+
+    line: Tangent
+    entry: list[Any]
+    number: int = -1
+
+
+def grow_tree(
+    statement: Statement, bound: float, time_limit: float, most_bytes: int
+) -> dict[str, Any]:
+    """The ``points`` and the ``tree`` that prove ``bound``.
+
+    An engine's own leaves do not cover all cards: between splits it drops what some inner line puts
+    above the best card. Here each such step is a split of its own, one side of which is a leaf.
+    """
+    space, engine = Space(statement), _Engine(statement)
+    goal = bound + MARGIN * max(1.0, abs(bound))
+    grown = _Grown(time_limit, most_bytes)
+    pending: list[tuple[int, Box, _Drawn | None, Any]] = [(0, space.all_cards(), None, None)]
+    while pending:
+        grown.check(len(pending))
+        number, box, drawn, parent = pending.pop()
+        left = _cut(space, grown, number, box, drawn, goal)
+        if left is None:
             continue
-        w, b, node = engine.point(parent, space, box, goal)
-        tangent = rows.tangents(w[None, :], np.array([b]))[0]
+        number, box = left
+        w, b, slope, node = engine.point(parent, space, box, goal)
         where = np.flatnonzero(w)
-        split = None
-        if not space.tighten(tangent, box, goal):
-            split = _choose(space, box, w, b, tangent, spread)
-            low, high = space.halves(box, *split)
-            pending += [(high, tangent, node), (low, tangent, node)]
-        nodes.append([where.tolist(), w[where].tolist(), b, None if split is None else [*split]])
-        size += _BYTES_A_NUMBER * (2 * len(where) + 3)
-    return nodes
+        drawn = _Drawn(engine.line(w, b, slope), [where.tolist(), w[where].tolist(), b, slope])
+        left = _cut(space, grown, number, box, drawn, goal)
+        if left is None:
+            continue
+        number, box = left
+        if (box.low == box.high).all() and (w != space.values[np.arange(space.p), box.low]).any():
+            pending.append((number, box, None, node))  # its own line was not drawn yet
+        else:
+            split = _choose(space, box, w, b, slope, drawn.line, engine.spread)
+            parts = zip(grown.split(number, split), space.halves(box, split), strict=True)
+            pending += [(part, half, drawn, node) for part, half in parts][::-1]
+    return {"points": grown.points, "tree": grown.entries()}
+
+
+def _cut(
+    space: Space, grown: _Grown, number: int, box: Box, drawn: _Drawn | None, goal: float
+) -> tuple[int, Box] | None:
+    """Cut off what a line closes, until nothing changes; the node and box left, if any."""
+    while True:
+        if space.empty(box):
+            grown.nodes[number] = -1
+            return None
+        if drawn is None:
+            return number, box
+        closed, cuts = space.cuts(drawn.line, box, goal)
+        if closed:
+            grown.nodes[number] = grown.point(drawn)
+            return None
+        if not cuts:
+            return number, box
+        for split, side in cuts:
+            parts, halves = grown.split(number, split), space.halves(box, split)
+            gone = space.empty(halves[side])
+            grown.nodes[parts[side]] = -1 if gone else grown.point(drawn)
+            number, box = parts[1 - side], halves[1 - side]
 
 
 class _Engine:
@@ -340,40 +366,58 @@ class _Engine:
         from milpscore.solvers.tree.arrays import Arrays
         from milpscore.solvers.tree.relaxation import Relaxation
 
-        self.statement = statement
+        self.statement, self.rows = statement, Rows(statement)
         self.arrays = Arrays(statement)
         self.relaxation = Relaxation(self.arrays)
+        self.spread = self.rows.X.std(axis=0) if self.rows.X.size else np.zeros(self.arrays.p)
+
+    def line(self, w: FloatArray, b: float, slope: float) -> Tangent:
+        """The line drawn at a point."""
+        return self.rows.tangent(w, b, slope)
 
     def point(
         self, parent: Any, space: Space, box: Box, goal: float
-    ) -> tuple[FloatArray, float, Any]:
-        """The minimiser of a box's relaxation in nine digits, and the node it was found at."""
+    ) -> tuple[FloatArray, float, float, Any]:
+        """The minimiser (w, b, 1 / scale) of a box's relaxation, and the node it was found at."""
         from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node
 
-        node = Node.root(self.arrays) if parent is None else parent.child()
+        a = self.arrays
+        node = Node.root(a) if parent is None else parent.child()
         inside = space.inside(box)
         may = (inside & space.is_zero).any(axis=1)
         low = space.values[np.arange(len(may)), box.low]
         high = space.values[np.arange(len(may)), box.high]
         node.lo, node.hi = self._positions(low), self._positions(high)
         node.status = np.where(may, np.where(low == high, OUT, OPEN), IN).astype(np.int8)
-        node.b_lo, node.b_hi = box.b_low, box.b_high
-        # without the parent's tangent, by which the engine would close the node and keep its point
+        if a.scaled:
+            node.s_lo, node.s_hi = box.slope
+        else:
+            node.b_lo, node.b_hi = box.b
+        # without the parent's line, by which the engine would close the node and keep its point
         node.bound = node.constant = -math.inf
-        self.relaxation.solve(node, goal)
         if (low == high).all():
-            node.w, node.b = low.copy(), self._best_intercept(low, box)
+            w, (b, slope) = low, self._best(low, box, fixed=False)
+            return w, b, slope, node
+        self.relaxation.solve(node, goal)
         w = np.array([float(f"{v:.9g}") for v in np.clip(node.w, low, high)])
-        b = float(f"{min(max(node.b, box.b_low), box.b_high):.9g}")
-        return np.clip(w, low, high), min(max(b, box.b_low), box.b_high), node
+        w = np.clip(w, low, high)
+        if not a.scaled:
+            b = float(f"{min(max(node.b, box.b[0]), box.b[1]):.9g}")
+            return w, min(max(b, box.b[0]), box.b[1]), box.slope[0], node
+        slope = min(max(float(f"{node.s:.9g}"), box.slope[0]), box.slope[1])
+        return w, *self._best(w, replace(box, slope=(slope, slope)), fixed=True), node
 
-    def _best_intercept(self, w: FloatArray, box: Box) -> float:
-        """The intercept of a box, on its step or not, where points w cost least."""
-        statement = self.statement
-        rows, loss = statement.design.merged, statement.loss
-        real = InterceptRule("real", Fraction(box.b_low), Fraction(box.b_high), None)
-        best, _ = loss.best_intercepts((rows.X @ w)[:, None], rows.y, rows.weight, real)
-        return float(best[0])
+    def _best(self, w: FloatArray, box: Box, fixed: bool) -> tuple[float, float]:
+        """The intercept and slope of a box where points w cost least."""
+        rows, loss = self.statement.design.merged, self.statement.loss
+        totals = (rows.X @ w)[:, None]
+        if self.arrays.scaled:
+            lines = self.arrays.lines(totals, self.arrays.y, self.arrays.share, box.slope)
+            slope = box.slope[0] if fixed else float(lines.slopes[0])
+            return float(lines.intercepts[0]) / slope, slope
+        real = InterceptRule("real", Fraction(box.b[0]), Fraction(box.b[1]), None)
+        best, _ = loss.best_intercepts(totals, rows.y, rows.weight, real)
+        return float(best[0]), box.slope[0]
 
     def _positions(self, values: FloatArray) -> Any:
         """Where the engine's tables hold these values."""
@@ -381,8 +425,8 @@ class _Engine:
 
 
 def _choose(
-    space: Space, box: Box, w: FloatArray, b: float, tangent: Tangent, spread: FloatArray
-) -> tuple[int, float]:
+    space: Space, box: Box, w: FloatArray, b: float, slope: float, line: Tangent, spread: FloatArray
+) -> Split:
     """Where to split a box: an undecided feature at 0, else the most fractional coordinate."""
     width = box.high - box.low
     undecided = (space.inside(box) & space.is_zero).any(axis=1) & (width > 0)
@@ -391,17 +435,18 @@ def _choose(
         j = int(size.argmax())
         return j, _beside_zero(space, box, j, w[j] > 0)
     off = np.array([_off(space, box, j, w[j]) for j in range(len(w))]) * spread
-    free_b = space.step is not None and box.b_low < box.b_high
+    free_b = space.step is not None and box.b[0] < box.b[1]
     off_b = abs(b / space.step - round(b / space.step)) if free_b and space.step else 0.0
     if max(float(off.max(initial=0.0)), off_b) <= _WHOLE:
         if undecided.any():
-            j = int(np.where(undecided, np.abs(tangent.slope) * space.most, -1.0).argmax())
-            return j, _beside_zero(space, box, j, tangent.slope[j] < 0)
+            j = int(np.where(undecided, np.abs(line.slope) * space.most, -1.0).argmax())
+            return j, _beside_zero(space, box, j, line.slope[j] < 0)
         if width.any():
             return _below(space, box, int(width.argmax()), w)
-        card = space.values[np.arange(len(w)), box.low]
-        if (w != card).any() or not box.b_low <= b <= box.b_high:
-            return INTERCEPT, box.b_high  # one card is left, and its own tangent was not drawn yet
+        low, high = box.slope
+        if high - low > _NARROWEST * high:
+            # beside its own best slope a card's line holds less far than the box
+            return space.p + 1, slope if low < slope < high else (low + high) / 2.0
         if not free_b or space.step is None:
             raise NotApplicableError("a single card reaches below it")
         off_b = 1.0
@@ -409,7 +454,7 @@ def _choose(
         return _below(space, box, int(off.argmax()), w)
     assert space.step is not None
     value = math.floor(b / space.step + _WHOLE) * space.step
-    return INTERCEPT, float(min(max(value, box.b_low), box.b_high - space.step))
+    return space.p, float(min(max(value, box.b[0]), box.b[1] - space.step))
 
 
 def _beside_zero(space: Space, box: Box, j: int, positive: bool) -> float:
@@ -429,7 +474,7 @@ def _off(space: Space, box: Box, j: int, value: float) -> float:
     return max(0.0, min(part, 1.0 - part))
 
 
-def _below(space: Space, box: Box, j: int, w: FloatArray) -> tuple[int, float]:
+def _below(space: Space, box: Box, j: int, w: FloatArray) -> Split:
     """The split of a coefficient at its own value."""
     values = space.values[j, : box.high[j]]
     k = int(np.searchsorted(values, w[j] + _WHOLE, side="right")) - 1

@@ -1,0 +1,355 @@
+"""The proof of a bound: a tree parts the space of cards, and a line closes each of its leaves.
+
+Every loss lies above lines: for any multiplier a_i of row i, loss_i >= h(a_i) + q_i z_i at every
+score z_i. With weights s_i of sum S, and scores z = slope (w . x + b), every card's objective is at
+least
+
+    sum s_i h_i / S + slope (g . w + g_b b) + penalty(w),   g_j = sum s_i q_i x_ij / S,
+
+whatever the multipliers are. They are whole multiples of 2^-BITS, so that g is exact; h is a bound
+from below. At a fixed slope the least of it over a box of cards is found column by column; in the
+slope it is concave, being a least of linear functions, and so least at an end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from operator import mul
+from typing import Any, NamedTuple
+
+from milpscore_check import balls
+from milpscore_check.balls import GRID
+from milpscore_check.cards import Box, Card, Cards
+from milpscore_check.table import Refused
+
+BITS = 48
+"""Multipliers are multiples of 2^-BITS."""
+
+_ONE = 1 << BITS
+_KEPT = 256
+
+
+class Line(NamedTuple):
+    """objective >= constant + (slope g + fixed) . w + slope g_b b + (penalties that are sums)."""
+
+    constant: int  # in units of 2^-GRID, rounded down
+    g: list[Fraction]
+    g_b: Fraction
+    fixed: list[Fraction] | None
+
+
+class Point(NamedTuple):
+    """Where a line is drawn; ``rows`` and ``jumps`` say single multipliers, in 2^-BITS."""
+
+    w: dict[int, float]
+    b: float
+    slope: float
+    rows: dict[int, int]
+    jumps: dict[int, int]
+
+
+class Data:
+    """The rows as exact numbers, equal ones merged."""
+
+    def __init__(
+        self, columns: Sequence[Sequence[Fraction]], y: Sequence[int], weight: Sequence[Fraction]
+    ) -> None:
+        self.raw, self.y, self.weight = list(zip(*columns, strict=True)), y, weight
+        self.total = sum(weight, Fraction(0))
+        merged: dict[tuple[Any, int], list[int]] = {}
+        for i, (x, c) in enumerate(zip(self.raw, y, strict=True)):
+            if weight[i] > 0:
+                merged.setdefault((x, c), []).append(i)
+        self.place = {i: k for k, own in enumerate(merged.values()) for i in own}
+        sums = [sum((weight[i] for i in own), Fraction(0)) for own in merged.values()]
+        common = math.lcm(*(s.denominator for s in sums))
+        self.share = [int(s * common) for s in sums]
+        self.whole = sum(self.share)
+        self.classes = [c for _, c in merged]
+        rows = [x for x, _ in merged]
+        self.unit = math.lcm(*{v.denominator for x in set(rows) for v in x}, 1)
+        self.columns = [[int(x[j] * self.unit) for x in rows] for j in range(len(columns))]
+        # what is added up for a column: places and values of its nonzeros, None for all ones
+        self.sparse = []
+        for values in self.columns:
+            at = [k for k, v in enumerate(values) if v]
+            own = [values[k] for k in at]
+            self.sparse.append((at, None if set(own) <= {1} else own))
+        self.floats = [[float(Fraction(v, self.unit)) for v in values] for values in self.columns]
+
+    def scores(self, card: Card) -> list[Fraction]:
+        """The score of every merged row."""
+        totals = [0] * len(self.classes)
+        for w, values in zip(card.w, self.columns, strict=True):
+            if w:
+                totals = [t + w * v for t, v in zip(totals, values, strict=True)]
+        return [(Fraction(t, self.unit) + card.b) / card.scale for t in totals]
+
+    def wrong(self, card: Card, i: int) -> bool:
+        """Whether a card errs on a raw row: it answers positive from 0 on."""
+        total = sum((w * x for w, x in zip(card.w, self.raw[i], strict=True) if w), card.b)
+        return (total >= 0) != (self.y[i] > 0)
+
+    def loss(self, cards: Cards, card: Card) -> tuple[Fraction, Fraction]:
+        """The mean loss of a card, enclosed."""
+        known: dict[Any, tuple[Fraction, Fraction]] = {}
+        low = high = Fraction(0)
+        for z, c, s in zip(self.scores(card), self.classes, self.share, strict=True):
+            if (z, c) not in known:
+                known[z, c] = _loss(cards, z, c)
+            low, high = low + s * known[z, c][0], high + s * known[z, c][1]
+        return low / self.whole, high / self.whole
+
+
+def _loss(cards: Cards, z: Fraction, c: int) -> tuple[Fraction, Fraction]:
+    """The loss of one row at a score, enclosed."""
+    kind, t = cards.loss, c * z
+    if kind in ("logistic", "poisson"):
+        ends = balls.softplus(-t) if kind == "logistic" else balls.exp(z)
+        less = z if kind == "poisson" and c > 0 else Fraction(0)
+        return Fraction(ends[0], 1 << GRID) - less, Fraction(ends[1], 1 << GRID) - less
+    exact = {
+        "squared": (1 - t) ** 2 / 2,
+        "squared_hinge": max(Fraction(0), 1 - t) ** 2 / 2,
+        "hinge": max(Fraction(0), cards.margin - t) / cards.margin,
+        "zero_one": Fraction((z >= 0) != (c > 0)),
+    }[kind]
+    return exact, exact
+
+
+class Lines:
+    """Draws lines below the loss and the penalties that are no sums over the columns."""
+
+    def __init__(self, data: Data, cards: Cards, points: Sequence[Any]) -> None:
+        self.data, self.cards, self.points = data, cards, points
+        self.kept: dict[int, Line] = {}
+        self.at_slope: dict[tuple[int, Fraction], list[tuple[int, int]]] = {}
+        self.rate = 1 / cards.margin if cards.loss == "hinge" else Fraction(1)
+        self.choice, self.height = _CHOICE[cards.loss], _HEIGHT[cards.loss]
+        self.level = cards.free and any(cards.b)
+
+    def least(self, box: Box, number: int) -> int:
+        """A bound from below of the objective over a box, in units of 2^-GRID."""
+        if number not in self.kept:
+            if len(self.kept) >= _KEPT:
+                self.kept.clear()
+                self.at_slope.clear()
+            self.kept[number] = self._line(self._read(number))
+        ends = set(box.slope)
+        return min(self._least(box, number, slope) for slope in ends)
+
+    def _least(self, box: Box, number: int, slope: Fraction) -> int:
+        """The least value of a line over a box at one slope."""
+        line, cards = self.kept[number], self.cards
+        if (number, slope) not in self.at_slope:
+            fixed = line.fixed or [Fraction(0)] * len(line.g)
+            sums = (slope * g + f for g, f in zip(line.g, fixed, strict=True))
+            self.at_slope[number, slope] = [(f.numerator << GRID, f.denominator) for f in sums]
+        b = min(slope * line.g_b * end for end in box.b) if line.g_b else Fraction(0)
+        total = line.constant + (b.numerator << GRID) // b.denominator
+        gains, room = [], cards.terms
+        for j, (n, d) in enumerate(self.at_slope[number, slope]):
+            values = cards.allowed(box, j)
+            least = min(((v * n) // d + cards.charge[abs(v)] for v in values if v), default=0)
+            if 0 not in values:
+                room -= 1
+                total += least
+            elif least < 0:
+                gains.append(least)
+        return total + sum(sorted(gains)[: max(room, 0)])
+
+    def _read(self, number: int) -> Point:
+        """A point of the evidence: columns, points on them, intercept, 1 / scale, and more."""
+        where, values, b, slope, *further = self.points[number]
+        w = {int(j): float(x) for j, x in zip(where, values, strict=True)}
+        numbers = [float(x) for x in (b, slope, *w.values())]
+        inside = all(0 <= j < len(self.cards.values) for j in w)
+        if not inside or not all(map(math.isfinite, numbers)):
+            raise Refused(f"point {number} is damaged")
+        single: list[dict[int, int]] = [{}, {}]
+        for own, (at, shares) in zip(single, further, strict=False):
+            own.update({int(i): round(float(s) * _ONE) for i, s in zip(at, shares, strict=True)})
+        return Point(w, numbers[0], numbers[1], single[0], single[1])
+
+    def _line(self, point: Point) -> Line:
+        """The line of a point; that it is one does not depend on where the point lies."""
+        data, cards = self.data, self.cards
+        scores = [point.slope * point.b] * len(data.classes)
+        for j, w in point.w.items():
+            x = point.slope * w
+            scores = [z + x * value for z, value in zip(scores, data.floats[j], strict=True)]
+        known: dict[Any, int] = {}
+        a = []
+        for key in zip(scores, data.classes, strict=True):
+            if key not in known:
+                known[key] = round(_ONE * self.choice(key[0], key[1], float(cards.margin)))
+            a.append(known[key])
+        for i, share in point.rows.items():
+            a[data.place[i]] = share
+        low, high = _RANGE[cards.loss]
+        if not all(low * _ONE <= k <= high * _ONE for k in {*known.values(), *point.rows.values()}):
+            raise Refused("a multiplier lies outside the range of its loss")
+        a, one = self._level(a) if self.level else (a, _ONE)
+        heights: dict[tuple[int, int], int] = {}
+        constant = 0
+        pull = []
+        for k, y, s in zip(a, data.classes, data.share, strict=True):
+            if (k, y) not in heights:
+                heights[k, y] = self.height(k, one)
+            constant += s * heights[k, y]
+            pull.append(s * (k - (one if y > 0 else 0) if cards.loss == "poisson" else -y * k))
+        rate = self.rate / (data.whole * one)
+        unit = rate / data.unit
+        sums = (
+            sum(map(pull.__getitem__, at))
+            if own is None
+            else sum(map(mul, map(pull.__getitem__, at), own))
+            for at, own in data.sparse
+        )
+        g = [unit * total for total in sums]
+        return Line(constant // data.whole, g, rate * sum(pull), self._fixed(point, g))
+
+    def _level(self, a: list[int]) -> tuple[list[int], int]:
+        """Multipliers of a line that is level in the intercept, and what 1 is written as.
+
+        Where the scale is free so is the intercept of the score: only level lines bound it. The
+        class that pulls more is scaled down (for Poisson counts the pull upwards, to the counts).
+        """
+        pull, weight = {-1: 0, 1: 0}, {-1: 0, 1: 0}
+        for k, y, s in zip(a, self.data.classes, self.data.share, strict=True):
+            pull[y] += s * k
+            weight[y] += s
+        if self.cards.loss == "poisson":
+            return [k * weight[1] for k in a], sum(pull.values())
+        if min(pull.values()) <= 0:
+            return [0 for _ in a], _ONE
+        most, least = max(pull.values()), min(pull.values())
+        factor = {c: least if pull[c] == most else most for c in pull}
+        return [k * factor[y] for k, y in zip(a, self.data.classes, strict=True)], _ONE * most
+
+    def _fixed(self, point: Point, g: list[Fraction]) -> list[Fraction] | None:
+        """A linear function of w below EYE, or below the jumps between neighbours."""
+        cards = self.cards
+        if not cards.jumps and not cards.eye:
+            return None
+        h = [Fraction(0)] * len(g)
+        for k, (left, right, cost) in enumerate(cards.jumps):
+            gap = point.w.get(left, 0.0) - point.w.get(right, 0.0)
+            share = point.jumps.get(k, _ONE * ((gap > 0) - (gap < 0)))
+            if abs(share) > _ONE:
+                raise Refused("a jump's multiplier lies outside [-1, 1]")
+            h[left] += cost * Fraction(share, _ONE)
+            h[right] -= cost * Fraction(share, _ONE)
+        if cards.eye:
+            self._eye(point, [Fraction(point.slope) * slope for slope in g], h)
+        return h
+
+    def _eye(self, point: Point, g: list[Fraction], h: list[Fraction]) -> None:
+        """Add s with lam EYE(w) >= s . w everywhere: s = lam ((1 - r) t (1 + rho) + r q).
+
+        It is one for all t in [-1, 1] and rho^2 + |q|^2 <= 1, as EYE(w) is A + sqrt(A^2 + B^2) with
+        A = |(1 - r) w|_1 and B = |r w|_2: what is rounded here is put back into these sets.
+        """
+        cards, lam = self.cards, self.cards.eye or Fraction(0)
+        at = [point.w.get(j, 0.0) for j in range(len(g))]
+        largest = max(map(abs, at), default=0.0)
+        marks = [float(r) for r in cards.expert]
+        known = [r * x / largest if largest else 0.0 for r, x in zip(marks, at, strict=True)]
+        a = sum(
+            (1 - r) * abs(x) / largest if largest else 0.0 for r, x in zip(marks, at, strict=True)
+        )
+        size = math.hypot(a, *known)
+        # against the loss's slope where nothing is used
+        if not size:
+            known = [-r * float(slope / lam) for r, slope in zip(marks, g, strict=True)]
+            size = max(1.0, math.hypot(*known))
+            a = math.sqrt(max(0.0, size**2 - math.hypot(*known) ** 2))
+        rho, q = _rational(a / size), [_rational(x / size) for x in known]
+        norm = rho**2 + sum(x**2 for x in q)
+        if (
+            norm > 1
+        ):  # every t in [0, 1] with t^2 norm <= 1 puts them into the ball; 1 / norm is one
+            rho, q = rho / norm, [x / norm for x in q]
+        for j, r in enumerate(cards.expert):
+            most = lam * (1 - r) * (1 + rho)
+            inner = lam * r * q[j]
+            want = most if at[j] > 0 else -most if at[j] < 0 else -(g[j] + inner)
+            h[j] += min(max(want, -most), most) + inner
+
+
+def _rational(x: float) -> Fraction:
+    """A double on the grid of multipliers."""
+    return Fraction(round(x * _ONE), _ONE)
+
+
+# ---------------------------------------------------------------- multipliers and heights
+# At score z of class y a multiplier is chosen in floating point (any will do), in 2^-BITS. The
+# height of its line at score 0, bounded from below, is minus the conjugate of the loss.
+
+_CHOICE: dict[str, Callable[[float, int, float], float]] = {
+    "logistic": lambda z, y, margin: 1.0 / (1.0 + math.exp(min(y * z, 700.0))),
+    "poisson": lambda z, y, margin: max(2.0**-BITS, math.exp(min(z, 300.0))),
+    "squared": lambda z, y, margin: 1.0 - y * z,
+    "squared_hinge": lambda z, y, margin: max(0.0, 1.0 - y * z),
+    "hinge": lambda z, y, margin: float(y * z < margin),
+}
+
+
+def _entropy(k: int, one: int) -> int:
+    """-x log x - (1 - x) log(1 - x) at x = k / one."""
+    parts = [part for part in (k, one - k) if part]
+    return sum(part * -balls.log(Fraction(part, one))[1] // one for part in parts)
+
+
+_HEIGHT: dict[str, Callable[[int, int], int]] = {
+    "logistic": _entropy,
+    "poisson": lambda k, one: ((k << GRID) - k * balls.log(Fraction(k, one))[1]) // one,
+    "squared": lambda k, one: ((2 * k * one - k * k) << GRID) // (2 * one * one),
+    "hinge": lambda k, one: (k << GRID) // one,
+}
+_HEIGHT["squared_hinge"] = _HEIGHT["squared"]
+_RANGE = {"logistic": (0, 1), "hinge": (0, 1), "squared_hinge": (0, math.inf),
+          "poisson": (2.0**-BITS, math.inf), "squared": (-math.inf, math.inf)}  # fmt: skip
+"""Where a multiplier is one, in units."""
+
+# ---------------------------------------------------------------- the tree
+
+
+def prove(
+    data: Data,
+    cards: Cards,
+    evidence: Any,
+    goal: Fraction,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> tuple[bool, str]:
+    """Whether a tree of boxes proves that no card has an objective below the goal.
+
+    Its entries are in preorder: a split [column, value], or a leaf, which is the number of a point
+    or -1 where the box holds no card.
+    """
+    lines, entries = Lines(data, cards, evidence["points"]), evidence["tree"]
+    wanted = -((-goal.numerator << GRID) // goal.denominator)
+    pending, leaves = [cards.everything()], 0
+    for k, entry in enumerate(entries):
+        if not pending:
+            return False, f"the tree ends before its entry {k}"
+        box = pending.pop()
+        if isinstance(entry, list):
+            j, at = entry
+            if type(j) is not int or not 0 <= j <= len(cards.values) + 1:
+                raise Refused(f"entry {k} of the tree splits no column")
+            pending += reversed(cards.halves(box, j, at))
+            continue
+        leaves += 1
+        if cards.empty(box):
+            continue
+        if type(entry) is not int or not 0 <= entry < len(evidence["points"]):
+            return False, f"leaf {leaves} (entry {k}) holds cards and names no point"
+        if (reached := lines.least(box, entry)) < wanted:
+            return False, f"leaf {leaves} (entry {k}) proves {reached / 2.0**GRID:.9g} only"
+        progress(k + 1, len(entries))
+    if pending:
+        return False, f"{len(pending)} parts of the tree are missing: cards are left out"
+    return True, f"{leaves} leaves cover every card, and a line proves each"
