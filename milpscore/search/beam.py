@@ -584,26 +584,11 @@ class Model(Known):
 class Beam:
     """Supports by forward selection and exchange; every one that was refitted is remembered.
 
-    Attributes
-    ----------
-    columns : Columns
-    lower, upper : ndarrays of shape (p,)
-        Bounds on the real weights; infinite where a free slope leaves only the sign.
-    usable : ndarray of bool, shape (p,)
-    forced : tuple of int
-        Columns whose points cannot be 0.
-    prices : ndarray of shape (p,)
-        The least that any points of a column cost.
-    limit : int
-        Most terms.
-    width : int
-        Supports kept of each size.
-    tried : int
-        Columns whose addition to a support is refitted, of those that promise most.
-    rules : SupportRules
-        Supports they rule out are not refitted.
-    clock : Clock
-        Once it has run out, no support is refitted but the first ones.
+    Real weights lie in ``lower``, ``upper`` (p,), infinite where a free slope leaves only the sign;
+    ``usable`` (p,) may enter, ``forced`` columns must; ``prices`` (p,) are the least a column's
+    points cost. Of each size up to ``limit`` so many as ``width`` are kept, and of a support the
+    ``tried`` most promising columns refitted, unless ``rules`` rule it out or the clock has run
+    out.
     """
 
     columns: Columns

@@ -25,24 +25,11 @@ def least_errors(
     low: int,
     high: int,
 ) -> tuple[IntArray, int]:
-    """Least net errors over thresholds in [low, high] with a column's weight set to each choice.
+    """Least net errors with a column's weight set to each choice, (C,), and array entries passed.
 
-    Parameters
-    ----------
-    totals : int array of shape (m,), m >= 1
-        Of the card without the column.
-    codes, values : int arrays of shape (m,), (V,)
-        The column: values[codes]; values ascend.
-    net : int array of shape (m,)
-        Positive minus negative weight of each distinct row.
-    choices : int array of shape (C,)
-    low, high : int
-        Thresholds allowed: a row is positive from its threshold on.
-
-    Returns
-    -------
-    (errors, work)
-        Int array of shape (C,), and how many array entries were passed, about.
+    ``totals`` (m,) are the card's without the column ``values[codes]``, values ascending; ``net``
+    (m,) is positive minus negative weight of the rows; a row is positive from its threshold in
+    [low, high].
     """
     m, cards = len(totals), len(values)
     errors = np.empty(len(choices), np.int64)

@@ -27,23 +27,10 @@ _MOST_POINTS = 2_000_000
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search ends.
+    """When a search ends; the gap to reach is max(gap_abs, gap_rel |objective|).
 
-    Attributes
-    ----------
-    time_limit : float
-        Seconds; looked at every few hundredths of one.
-    node_limit : int, optional
-        Relaxations solved; under the 0-1 loss partial and complete weight vectors bounded.
-    gap_abs, gap_rel : float
-        The search ends once objective - bound <= max(gap_abs, gap_rel |objective|).
-    most_open : int, optional
-        Open nodes beyond which a search no longer goes best first; by default the engine's own.
-
-    Raises
-    ------
-    OptionError
-        For one below 0.
+    ``node_limit`` counts relaxations solved, under the 0-1 loss weight vectors bounded; beyond
+    ``most_open`` open nodes a search no longer goes best first. OptionError for one below 0.
     """
 
     time_limit: float = math.inf
@@ -66,23 +53,10 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a search found and proved.
+    """What a search found and proved: no allowed card is below ``bound``.
 
-    Attributes
-    ----------
-    card : Card or None
-        The best allowed card found.
-    objective : float
-        Its objective, infinite without one.
-    bound : float
-        No allowed card is below it; of a search for all cards: that is not among them.
-    nodes : int
-    termination : Termination
-    trace : list of TracePoint
-    cards : list of Card
-        Of a search for all cards.
-    supports, opened : int
-        Under the 0-1 loss: supports bounded by their cells, and those whose weights were walked.
+    Of a search for all ``cards``: none that is not among them. ``supports`` were bounded by their
+    cells under the 0-1 loss, and of ``opened`` ones the weights walked.
     """
 
     card: Card | None
@@ -113,13 +87,7 @@ def check_cutoff(cutoff: float, most_cards: int) -> None:
 
 
 def choices_of(statement: Statement) -> list[IntArray]:
-    """The values each coefficient may take, ascending.
-
-    Raises
-    ------
-    OptionError
-        Where some coefficient has none, or all together have too many.
-    """
+    """The values each coefficient may take, ascending; OptionError for none or too many."""
     lower, upper = statement.ranges
     most = int((upper - lower + 1).sum())
     if most > _MOST_POINTS:
@@ -170,10 +138,8 @@ class Clock(Progress):
 class Tree(Solver):
     """Tree search, of exact programs from the statement alone.
 
-    Under a smooth loss (:func:`milpscore.formulations.risk_score`), or under the 0-1 loss of data
-    on a grid (:func:`milpscore.formulations.slim`). ``node_limit`` counts nodes; ``threads`` are
-    processes that share the open nodes, under a smooth loss only. The bound is recomputed at every
-    node.
+    The bound is recomputed at every node; ``threads`` are processes that share the open nodes,
+    under a smooth loss only.
     """
 
     def refuse(self, task: Task) -> None:

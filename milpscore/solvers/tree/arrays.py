@@ -24,23 +24,14 @@ _MOST_KEY = 2**62
 class Arrays:
     """What the search reads of a statement.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, p)
-        Distinct (x, y) rows over the loss's scale, column by column in memory.
-    slopes : (float, float)
-        What X w is multiplied by: a range where the scale is left to the card, (1, 1) elsewhere.
-        Intercepts are those of the score then (not in points), and lie in ``offset`` + slope *
-        [``b_lower``, ``b_upper``].
-    y, share : ndarrays of shape (n,)
-        Answers as the loss reads them; weights that sum to 1.
-    points, table : ndarrays of shape (p, K)
-        Each feature's choices, ascending, and a separable penalty at them; 0 behind the last.
-    hi, zero : int arrays of shape (p,)
-        The last choice; the position of 0, or -1.
-    values, charges : ndarrays of shape (K, p)
-        ``points``, and ``table`` with the cost of a term, place by place; ``is_zero`` says where
-        the value is 0.
+    Distinct rows (x, y): ``X`` (n, p) is over the loss's scale, column by column in memory, and
+    ``slopes`` what X w is multiplied by: a range where the scale is left to the card, (1, 1)
+    elsewhere. Intercepts are those of the score then (not in points), in ``offset`` + slope *
+    [``b_lower``, ``b_upper``]. ``y`` and ``share`` (n,) are answers as the loss reads them, and
+    weights that sum to 1. ``points``, ``table`` (p, K): choices, ascending, and a separable penalty
+    at them, 0 behind the last, ``hi`` (p,); ``zero`` (p,) is the place of 0, or -1. ``values``,
+    ``charges`` (K, p) are the same place by place, with the cost of a term; ``is_zero`` says where
+    the value is 0.
     """
 
     def __init__(self, statement: Statement) -> None:

@@ -30,39 +30,16 @@ _MOST = 1 << 60
 class Patterns:
     """A statement under the 0-1 loss by its distinct rows x, totals in steps of the grid.
 
-    Attributes
-    ----------
-    rows, y, weight : arrays of shapes (n, p), (n,), (n,)
-        The design's merged rows in steps, their classes and weights.
-    X : int64 ndarray of shape (m, p)
-        Distinct rows whose classes do not cancel.
-    net : int32 or int64 ndarray of shape (m,)
-        Positive minus negative weight of each, in units.
-    base : int
-        The units any card errs on: rows of both classes.
-    unit : float
-        The share of all weight that one unit is.
-    codes : int32 ndarray of shape (p, m)
-        Each column's values by number.
-    cards : int64 ndarray of shape (p,)
-        How many values each column takes.
-    values : int64 ndarray of shape (p, max cards)
-    choices, points : lists of int64 ndarrays
-        The values each coefficient may take, and the nonzero ones of them.
-    t_low, t_high : int
-        Thresholds allowed.
-    constrained, thrifty : bool
-        Whether constraints limit a card; whether cards may be left out that others are as good as.
-    every_cut : bool
-        Whether no best card is lost by the range of thresholds.
-    forced, candidates : int64 ndarrays
-        Columns that cannot be 0; others that may help.
-    twin : int64 ndarray of shape (p,)
-        An equal or mirrored column without which this one is never needed; -1 for none.
-    primitive : bool
-        Whether some best card has weights without a common divisor.
-    penalty : float64 ndarray of shape (p,)
-        The least penalty of each column once it is used.
+    ``rows``, ``y``, ``weight``: the design's merged rows in steps. ``X`` (m, p): distinct rows
+    whose classes do not cancel; ``net`` (m,): positive minus negative weight, in units of ``unit``,
+    a share of all weight; ``base``: the units any card errs on. ``codes`` (p, m) numbers each
+    column's values, of which there are ``cards`` (p,), in ``values`` (p, most). ``choices`` and
+    ``points``: the values of each coefficient, and the nonzero ones. Thresholds lie in ``t_low``,
+    ``t_high``; ``every_cut``: that range loses no best card. ``constrained``: constraints limit a
+    card; ``thrifty``: cards that others are as good as may be left out. ``forced`` columns cannot
+    be 0, other ``candidates`` may help; ``twin`` (p,): an equal or mirrored column without which
+    this one is never needed, or -1. ``primitive``: some best card has weights without a common
+    divisor. ``penalty`` (p,): each column's least, once it is used.
     """
 
     def __init__(self, statement: Statement, every_card: bool = False) -> None:
@@ -282,15 +259,7 @@ class Prefix(NamedTuple):
 
 
 class Supports:
-    """Enumerates supports, smallest first.
-
-    Attributes
-    ----------
-    floor : float
-        No card of a support not yet seen is below it; infinite once all are seen.
-    seen : int
-        Supports bounded.
-    """
+    """Supports, smallest first: no card of one not yet ``seen`` is below ``floor``."""
 
     def __init__(self, patterns: Patterns) -> None:
         self.patterns = p = patterns

@@ -60,24 +60,11 @@ def search(
 ) -> Answer:
     """Minimise a smooth convex loss over integer cards, with a bound that holds at every moment.
 
-    Parameters
-    ----------
-    statement : Statement
-        Under a :class:`milpscore.losses.RiskLoss`.
-    limits : Limits, optional
-    start : Card, optional
-        To begin with; one that breaks a requirement is refused.
-    listeners : sequence of callables
-        Told a TracePoint after every node that moves objective or bound; a
-        KeyboardInterrupt from one ends the search, as Ctrl-C does.
-    jobs : int
-        Processes that search parts of the tree in rounds; the answer does not depend on their
-        speed, only (in its last digits of effort) on their number.
-
-    Raises
-    ------
-    OptionError
-        For jobs < 1, a start that is not allowed, or too many points.
+    Listeners are told a TracePoint after every node that moves objective or bound; a
+    KeyboardInterrupt from one ends the search, as Ctrl-C does. ``jobs`` processes search parts of
+    the tree in rounds: the answer does not depend on their speed, only (in its last digits of
+    effort) on their number. OptionError for jobs < 1, a start that is not allowed, or too many
+    points.
     """
     if jobs < 1:
         raise OptionError(f"jobs must be >= 1, got {jobs!r}")
@@ -94,17 +81,12 @@ def search(
 def search_all(
     statement: Statement, limits: Limits | None = None, *, cutoff: float, most_cards: int = 10_000
 ) -> Answer:
-    """Find every card whose objective is at most ``cutoff``.
+    """Find every card whose objective is at most ``cutoff``, a finite number.
 
     The same tree with its cutoff held: a node is closed, and a choice dropped, only where a line
     proves that no card at or below the cutoff is lost. Where the intercept is real, only the best
     one of each w counts. The search ends once it has ``most_cards`` different w and more may
     follow.
-
-    Raises
-    ------
-    OptionError
-        For a cutoff that is not finite, or no cards asked for.
     """
     check_cutoff(cutoff, most_cards)
     arrays = Arrays(statement)

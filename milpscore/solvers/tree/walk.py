@@ -225,24 +225,11 @@ def dive(
 ) -> int:
     """Walk on until a card below ``cutoff`` is met, all are seen, or the budget is spent.
 
-    Parameters
-    ----------
-    levels, groups : arrays of LEVEL, shape (k + 1,), and of GROUP
-    weights : int array of shape (k, C)
-        The nonzero weights of each column in the order they are tried.
-    curves : array or None
-        All levels' curves one after the other; None where totals span too much.
-    cells : Cells or None
-        Then totals are sorted instead.
-    progress : int array of shape (2,)
-        The level, and the nodes so far.
-    rules : Rules
-    cutoff : float
-        Objective to beat, less the penalty of the support's terms and the unavoidable errors.
-
-    Returns
-    -------
-    FINISHED, FOUND or PAUSED
+    ``levels`` (k + 1,) are of LEVEL, ``groups`` of GROUP; ``weights`` (k, C) each column's nonzero
+    ones in the order they are tried. ``curves`` hold those of all levels one after the other; where
+    totals span too much for them they are sorted by ``cells`` instead, and one of the two is None.
+    ``progress`` (2,) is the level and the nodes so far; ``cutoff`` the objective to beat, less the
+    penalty of the support's terms and the unavoidable errors. Answers FINISHED, FOUND or PAUSED.
     """
     k = len(levels) - 1
     spent = 0

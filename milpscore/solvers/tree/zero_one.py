@@ -72,25 +72,10 @@ def search(
     """Minimise the 0-1 loss over integer cards, with a bound that holds at every moment.
 
     Supports are bounded by the errors no classifier of their cells avoids, and taken in the order
-    of that bound. Within one, weights are decided column by column.
-
-    Parameters
-    ----------
-    statement : Statement
-        Its intercepts on the data's grid.
-    limits : Limits, optional
-    start : Card, optional
-        To begin with; one that breaks a requirement is refused.
-    listeners : sequence of callables
-        Told a TracePoint whenever the objective or the bound has moved, and every second; a
-        KeyboardInterrupt from one ends the search, as Ctrl-C does.
-    random_state : int
-        Of the shaken starts of the local search.
-
-    Raises
-    ------
-    OptionError
-        For a start that is not allowed, or totals that no whole number holds.
+    of that bound; within one, weights are decided column by column. Listeners are told a TracePoint
+    as objective or bound move, and every second; a KeyboardInterrupt from one ends the search, as
+    Ctrl-C does. ``random_state`` is of the local search's shaken starts. OptionError for a start
+    that is not allowed, or totals that no whole number holds.
     """
     if start is not None and (broken := statement.violations(start)):
         raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
@@ -105,16 +90,11 @@ def search(
 def search_all(
     statement: Statement, limits: Limits | None = None, *, cutoff: float, most_cards: int = 10_000
 ) -> Answer:
-    """Find every card under the 0-1 loss whose objective is at most ``cutoff``.
+    """Find every card under the 0-1 loss whose objective is at most ``cutoff``, a finite number.
 
     The same search with its cutoff held, and without what it leaves out because some other card is
     as good: multiples of a card, twin columns, constant ones. Thresholds that err on the same rows
     stand once. The search ends once it has ``most_cards`` different w and more may follow.
-
-    Raises
-    ------
-    OptionError
-        For a cutoff that is not finite, or no cards asked for.
     """
     check_cutoff(cutoff, most_cards)
     patterns = Patterns(statement, every_card=True)
