@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing, nullcontext
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self, TypeAlias
@@ -12,11 +15,86 @@ import msgspec
 import pandas as pd
 
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.study import RunStore, finish_runs
-from milpscore.study.runs import Progress
+from milpscore.study import StudyError
+from milpscore.study.engines import answers
+from milpscore.study.store import Answer, Store, parsed
 
 Result: TypeAlias = dict[str, Any]
 Results: TypeAlias = dict[int, Result]
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with how many runs are done, and there are in all."""
+
+
+class RunStore(Store):
+    """The finished ``results`` by number of one experiment with one set of settings.
+
+    Its numbers count from 0. A file of another experiment, or of other settings, is refused.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None, experiment: str, settings: Mapping[str, Any]
+    ) -> None:
+        self.results: Results = {}
+        super().__init__(path, experiment, settings)
+
+    def keep(self, answer: Answer) -> None:
+        """Commit the answer of a run, inside :meth:`writing`."""
+        run = answer.item
+        self.commit(str(run), run, answer, result=answer.content)
+        if answer.content is not None:
+            self.results[run] = json.loads(json.dumps(answer.content, allow_nan=False))
+
+    def missing(self, runs: int) -> list[int]:
+        """Numbers below ``runs`` that are not finished."""
+        return [run for run in range(runs) if run not in self.results]
+
+    def _load(self, connection: sqlite3.Connection) -> None:
+        super()._load(connection)
+        found = connection.execute("SELECT number, result FROM solves WHERE status = 'done'")
+        assert self.path is not None
+        self.results = {number: parsed(text, self.path) for number, text in found}
+
+
+def finish_runs(
+    store: RunStore,
+    function: Callable[[int], Mapping[str, Any]],
+    runs: int,
+    *,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+) -> Results:
+    """Do the runs below ``runs`` that a store lacks, keep each when it is finished: all results.
+
+    A run that fails is kept with its traceback, the others are done all the same, and StudyError is
+    raised at the end; the next call tries it again.
+    """
+    if runs < 1:
+        raise OptionError(f"runs={runs}; use at least 1.")
+    store.planned = runs
+    failures: list[Answer] = []
+
+    def tell() -> None:
+        if progress is not None:
+            progress(runs - len(store.missing(runs)), runs)
+
+    # a file that has all of them is read even while another process writes to it
+    with store.writing() if store.missing(runs) else nullcontext():
+        tell()
+        with closing(answers(function, store.missing(runs), n_jobs)) as finished:
+            for answer in finished:
+                store.keep(answer)
+                if answer.content is None:
+                    failures.append(answer)
+                else:
+                    tell()
+    if failures:
+        first = min(failures, key=lambda answer: int(answer.item))
+        raise StudyError(
+            f"{len(failures)} of {runs} runs failed, run {first.item} with {first.error}; the "
+            "others are kept, and the same call tries the failed ones again"
+        )
+    return {run: store.results[run] for run in range(runs)}
 
 
 class Finding(SimpleNamespace):

@@ -20,10 +20,10 @@ from experiments.eye.figures import EyeFigure2, EyeFigure4a, EyeFigure4b
 from experiments.eye.measures import credibility_by_group, gini
 from experiments.eye.methods import METHODS, Protocol, choose, split_rows
 from experiments.eye.table2 import PAPER, EyeTable2, differences
-from experiments.runner import Finding
+from experiments.runner import Finding, RunStore
 from milpscore.core.errors import DataError, OptionError
 from milpscore.metrics import auc
-from milpscore.study import RunStore, read_study
+from milpscore.study import read_study
 
 TINY = Protocol(
     n_lams=3, unknown_weights=(1.0, 3.0), l1_ratios=(0.5,), n_bootstrap=30, tol=1e-3, ratio=0.05

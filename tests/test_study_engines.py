@@ -14,9 +14,10 @@ import pytest
 from study_cases import MANY, dask_cluster, figures, needs_dask, started, wait_until, written
 from typer.testing import CliRunner
 
+from experiments.runner import RunStore, finish_runs
 from milpscore.cli.app import app
 from milpscore.core.errors import MissingDependencyError
-from milpscore.study import RunStore, StudyError, engines, finish_runs, read_study, run_study
+from milpscore.study import StudyError, engines, read_study, run_study
 
 RUN = """
 import signal

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from study_cases import started, wait_until
 
+from experiments.runner import RunStore, finish_runs
 from milpscore.core.errors import DataError, OptionError
-from milpscore.study import RunStore, StudyError, finish_runs, read_study, store
+from milpscore.study import StudyError, read_study, store
 from milpscore.study.store import Answer
 
 SLOW = """
 import sys, time
-from milpscore.study import RunStore, finish_runs
+from experiments.runner import RunStore, finish_runs
 
 def slow(run):
     time.sleep(0.02)

@@ -6,5 +6,5 @@ from .profiles import (
     performance_profile as performance_profile,
     seconds_to_gap as seconds_to_gap,
 )
-from .runs import RunStore as RunStore, finish_runs as finish_runs, run_study as run_study
+from .runs import run_study as run_study
 from .store import StudyError as StudyError
