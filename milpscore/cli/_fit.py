@@ -73,6 +73,14 @@ def fit_command(
         "With --heuristic: improve the card by the searches a solve starts from, for seconds.",
         default=False,
     ),
+    threshold_by: str | None = option(
+        CARD,
+        "From which total the answer is positive: youden, prevalence, cost=10:1 (of a positive "
+        "missed to one found in error), net-benefit=10% (the risk from which one would act) or "
+        "net-benefit (from the share of positives); "
+        "otherwise the fit's own, for a risk-score a risk of one half.",
+        metavar="RULE",
+    ),
     out: Path | None = file("Save the card as JSON, for 'milpscore predict'."),
     certificate: Path | None = file(
         "Save card, statement, bound and the evidence for it, for 'milpscore verify'."
@@ -85,8 +93,11 @@ def fit_command(
     the solve and keeps the best card and bound so far.
     """
     from milpscore.scorecard import certified_card
+    from milpscore.scorecard.decisions import DecisionBy
 
     arguments = card.arguments(limits)
+    if threshold_by is not None:
+        DecisionBy.of(threshold_by)
     require_folder(out, certificate)
     table = data.table(card.name)
     words.check(table[0])
@@ -99,10 +110,11 @@ def fit_command(
     tell_warnings(design, output.quiet)
     made = None
     if result.card is not None:
-        title = f"{data.target}, scored by {card.name}"
-        made = words.on(
-            certified_card(design, result, title, statement=program.statement), table[0]
+        title = f"{data.target}, scored by {spelt(card.name)}"
+        made = certified_card(
+            design, result, title, statement=program.statement, threshold_by=threshold_by
         )
+        made = words.on(made, table[0])
     # Printed before it is saved: a full disk must not cost the answer.
     if output.json:
         print_json(_as_report(design, result, made, seconds))

@@ -134,7 +134,7 @@ class Cutting:
             raise DataError(
                 f"every feature has one value only (n_samples={len(frame)}) or is of no use to a"
                 f" card: {said}, so there is nothing to cut; use more rows, other features, or"
-                ' useless="keep".'
+                ' useless="keep" (--raw).'
             )
         if left_out:
             remarks.insert(0, f"left out, of no use to a card: {said}.")

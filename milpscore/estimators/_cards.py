@@ -28,6 +28,7 @@ from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.formulations.building import encoding_for
 from milpscore.scorecard import Scorecard, certified_card
+from milpscore.scorecard.decisions import DecisionBy
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class CardClassifier(Decided, OnDesign):
         milliseconds, and its claim is "feasible".
     polish : bool
         With ``heuristic``: improve that card by the searches a solve starts from.
+    threshold_by : str or None
+        From which total the answer is positive: "youden", "prevalence", "cost=10:1" or
+        "net-benefit=10%", chosen on the training rows; None leaves it to the fit. See
+        :func:`milpscore.scorecard.certified_card`.
     n_draws : int
         Relaxed programs only: draws of the randomised rounding.
     solver : str
@@ -112,6 +117,7 @@ class CardClassifier(Decided, OnDesign):
 
     binner: Binner | Literal["auto"] | None
     class_weight: Any
+    threshold_by: str | None
 
     scorecard_: Scorecard
     result_: Result
@@ -153,6 +159,8 @@ class CardClassifier(Decided, OnDesign):
             says how far from it the card may be, and what to do.
         """
         clock = Clock.of(self.get_params(deep=False)["time_limit"])
+        if self.threshold_by is not None:
+            DecisionBy.of(self.threshold_by)
         frame = validated_frame(self, X, reset=True)
         labels, self.classes_ = class_labels(y)
         self.binner_ = self._binner() or Binner.raw()
@@ -179,9 +187,11 @@ class CardClassifier(Decided, OnDesign):
         self._stated = (program.formulation, design, dict(program.arguments))
         self.result_ = result
         self.warnings_ = design.warnings
-        self.scorecard_ = certified_card(design, result, statement=program.statement)
+        self.scorecard_ = card = certified_card(
+            design, result, statement=program.statement, threshold_by=self.threshold_by
+        )
         self.coef_ = result.card.coefficients[np.newaxis, :].copy()
-        self.intercept_ = np.array([float(result.card.intercept)])
+        self.intercept_ = np.array([float(sum(card.base_points.values()) - card.threshold)])
 
     def decision_function(self, X: Any) -> FloatArray:
         """w.x - T + step/2: > 0 exactly where the answer is positive, and never 0.
@@ -276,7 +286,7 @@ class CardClassifier(Decided, OnDesign):
     def _arguments(self) -> dict[str, Any]:
         """Arguments of :func:`milpscore.fitting.fit_card`, the builder's own among them."""
         given: dict[str, Any] = self.get_params(deep=False)
-        del given["binner"], given["class_weight"]
+        del given["binner"], given["class_weight"], given["threshold_by"]
         given["options"] = {name: given.pop(name) for name in _SOLVER_OPTIONS if name in given}
         given["progress"] = bool(given.pop("verbose"))
         given["random_state"] = seed_of(given["random_state"])
@@ -333,6 +343,7 @@ class _Solved:
     constraints: Sequence[Constraint] = ()
     class_weight: Mapping[Any, float] | str | None = None
     binner: Binner | Literal["auto"] | None = "auto"
+    threshold_by: str | None = None
     solver: str = "auto"
     time_limit: float = Options.time_limit
     threads: int = Options.threads
@@ -367,8 +378,8 @@ class SlimClassifier(_Exact, CardClassifier):
     coef_min, coef_max, coef_sets, max_terms, l0_penalty, l1_penalty, intercept_bounds, \
 threshold_gap, constraints, class_weight :
         As in :func:`milpscore.formulations.slim`.
-    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
-random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
+threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
 
     Examples
@@ -401,8 +412,8 @@ class HingeClassifier(_Exact, CardClassifier):
     margin, weights, coef_min, coef_max, max_terms, l0_penalty, l1_penalty, intercept, \
 intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.hinge`.
-    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
-random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
+threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -424,16 +435,16 @@ class RiskScoreClassifier(_Exact, CardClassifier):
     """The integer score of least logistic loss: its total is a risk, not only a decision.
 
     The risk of a row is 1 / (1 + exp(-(total - T) / scale)), and it is answered positive where the
-    risk is at least 1/2. With ``class_weight`` or ``sample_weight`` the risks are those of the
-    population so weighted.
+    risk is at least 1/2, unless ``threshold_by`` says otherwise. With ``class_weight`` or
+    ``sample_weight`` the risks are those of the population so weighted.
 
     Parameters
     ----------
     loss, scale, coef_min, coef_max, coef_sets, max_terms, l0_penalty, penalty, lam, expert, \
 intercept, intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.risk_score`.
-    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
-random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
+threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
 
     Attributes
@@ -511,8 +522,8 @@ class FacetsHingeClassifier(_Exact, CardClassifier):
     lam, gamma, margin, coef_min, coef_max, max_terms, intercept, intercept_bounds, \
 constraints, class_weight :
         As in :func:`milpscore.formulations.facets_hinge`.
-    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
-random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
+threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -538,8 +549,8 @@ class FusedLassoClassifier(_Exact, CardClassifier):
     lam, margin, coef_min, coef_max, reference, features, weights, intercept, intercept_bounds, \
 constraints, class_weight :
         As in :func:`milpscore.formulations.fused_lasso`.
-    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
-random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
+threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too; ``binner="auto"``
         stands for ``Binner(encoding="onehot")``.
     """
@@ -571,7 +582,7 @@ class ConvexRoundingClassifier(_Rounded, CardClassifier):
     ----------
     margin, weights, intercept, intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.convex_rounding`.
-    binner, n_draws, solver, time_limit, threads, random_state, verbose :
+    binner, threshold_by, n_draws, solver, time_limit, threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -593,7 +604,7 @@ class SparseRoundingClassifier(_Rounded, CardClassifier):
     max_terms, margin, weights, intercept, intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.sparse_rounding`; the builder has no default
         for ``max_terms``.
-    binner, n_draws, solver, time_limit, threads, random_state, verbose :
+    binner, threshold_by, n_draws, solver, time_limit, threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -616,8 +627,8 @@ class FormulationClassifier(_Exact, CardClassifier):
         A name of :data:`milpscore.formulations.FORMULATIONS`.
     arguments : mapping
         The builder's own.
-    binner, use_start, heuristic, polish, solver, time_limit, mip_gap, node_limit, threads, \
-random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
+threads, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 

@@ -39,6 +39,7 @@ from milpscore.scorecard.rendering import (
     finite,
     number,
     printable,
+    reading_sentences,
     signed,
     templates,
 )
@@ -142,7 +143,7 @@ def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
     card = subject.card
     lines = sum(map(len, card.rows)) + (len(card.risk.edges) + 1 if card.risk else 0)
     size = "" if lines <= ONE_COLUMN else (" dense" if lines <= ONE_PAGE else " long")
-    foot = [proof.headline, *([proof.own] if proof.own else [])]
+    foot = [*reading_sentences(card), proof.headline, *([proof.own] if proof.own else [])]
     if card.fingerprint:
         foot.append(f"Data: SHA-256 {card.fingerprint[:16]}\u2026")
     sheet = card_html(card, foot, styled=False)

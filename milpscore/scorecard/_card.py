@@ -75,6 +75,9 @@ class Scorecard:
         ``name``, ``unit``, and ``lines``, from printed conditions to what stands in their place.
     outcome : str
         What a positive answer says; the positive label where it is empty.
+    fitted_threshold : Fraction or None
+        The threshold the card was fitted with, where another was chosen afterwards; a risk is 1/2
+        at it, and the certificate speaks of it.
 
     Raises
     ------
@@ -96,6 +99,7 @@ class Scorecard:
     flags: tuple[int, ...] = ()
     words: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     outcome: str = ""
+    fitted_threshold: Fraction | None = None
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -122,8 +126,10 @@ class Scorecard:
                     f"the {what} name {listing(unknown)}, which the card does not know: "
                     f"{near_matches(unknown[0], names)}"
                 )
+        fitted = self.fitted_threshold
         settle(
             self, columns=columns, points=points, threshold=as_fraction(self.threshold),
+            fitted_threshold=None if fitted is None else as_fraction(fitted),
             blocks=blocks, classes=classes, step=step, certificate=plain_value(self.certificate),
             base_points={name: int(points) for name, points in self.base_points.items() if points},
             flags=tuple(map(int, self.flags)), words=checked_words(self.words),
@@ -197,6 +203,12 @@ class Scorecard:
         return DecisionRule(self.threshold, step)
 
     @cached_property
+    def fitted_rule(self) -> DecisionRule:
+        """The rule of the fit, which answers positive where the risk is 1/2 or more."""
+        fitted = self.fitted_threshold
+        return self.rule if fitted is None else replace(self.rule, threshold=fitted)
+
+    @cached_property
     def counts_whole(self) -> bool:
         """Whether every total is a sum of whole points: no column is counted by the unit."""
         used = (j for feature in self.used_features for j in feature.positions)
@@ -223,7 +235,7 @@ class Scorecard:
     @cached_property
     def risk_lines(self) -> tuple[tuple[str, ...], ...]:
         """The risk table: lines of a label and a cell for each group of totals; empty without."""
-        return () if self.risk is None else self.risk.lines(self.rule)
+        return () if self.risk is None else self.risk.lines(self.fitted_rule)
 
     @property
     def coefficients(self) -> dict[str, int]:
@@ -232,12 +244,12 @@ class Scorecard:
 
     @property
     def intercept(self) -> Fraction:
-        """b of the bare card: w.x + b >= 0 iff the answer is positive; -T less the base points."""
-        return sum(self.base_points.values()) - self.threshold
+        """b of the card as it was fitted: -T, less the base points."""
+        return sum(self.base_points.values()) - self.fitted_rule.threshold
 
     @property
     def card(self) -> Card:
-        """The bare integer card."""
+        """The bare integer card, as it was fitted."""
         return Card(np.array(self.points, dtype=np.int64), self.intercept)
 
     @property
@@ -379,7 +391,8 @@ class Scorecard:
     def risks(self, totals: FloatArray) -> FloatArray:
         """The probability of the positive label at each total of :meth:`score`.
 
-        A total of T has the risk 1/2 and is answered positive: the float above 1/2 is returned.
+        The fitted T has the risk 1/2, for which the float above 1/2 is returned: unless another
+        decision was chosen, a risk is above 1/2 exactly where the answer is positive.
 
         Parameters
         ----------
@@ -399,7 +412,7 @@ class Scorecard:
                 "this card decides and knows no risks: fit a risk score with the logistic or "
                 "probit loss for them"
             )
-        return self.risk.risks(totals, self.rule)
+        return self.risk.risks(totals, self.fitted_rule)
 
     def predict_proba(
         self, X: Any, feature_names: Names = None, unseen: Unseen = "error"

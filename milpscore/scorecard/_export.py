@@ -46,6 +46,7 @@ def card_to_json(card: Scorecard) -> str:
         "title": card.title,
         "classes": list(card.classes),
         "threshold": card.threshold,
+        "fitted_threshold": card.fitted_threshold,
         "step": card.step,
         "columns": [
             {
@@ -96,9 +97,10 @@ def card_fields(text: str) -> dict[str, Any]:
             "columns": tuple(_column_from_json(entry) for entry in content["columns"]),
             "points": tuple(entry["points"] for entry in content["columns"]),
             "threshold": Fraction(content["threshold"]),
+            "fitted_threshold": _fraction(content["fitted_threshold"]),
             "blocks": tuple(tuple(map(int, block)) for block in content["blocks"]),
             "classes": tuple(content["classes"]),
-            "step": None if content["step"] is None else Fraction(content["step"]),
+            "step": _fraction(content["step"]),
             "certificate": _decoded(dict(content["certificate"].items())),
             "fingerprint": _text(content["fingerprint"]),
             "title": _text(content["title"]),
@@ -132,6 +134,11 @@ def _risk_from_json(content: Mapping[str, Any]) -> RiskScale:
     from milpscore.scorecard.risks import RiskScale
 
     return RiskScale(**{field.name: content[field.name] for field in fields(RiskScale)})
+
+
+def _fraction(value: Any) -> Fraction | None:
+    """A fraction, or None for null."""
+    return None if value is None else Fraction(value)
 
 
 def _text(value: Any) -> str:
@@ -384,7 +391,7 @@ class _Writer:
         """The logistic risk of a total; EXP must neither overflow nor underflow."""
         scale = 1.0 if self.card.risk is None else self.card.risk.scale
         # an exponent makes the division one of floats wherever decimals are short
-        below = f"({_literal(self.card.threshold)} - {total}) / {_literal(scale)}E0"
+        below = f"({_literal(self.card.fitted_rule.threshold)} - {total}) / {_literal(scale)}E0"
         return (
             f"CASE\n  WHEN {total} IS NULL THEN NULL\n"
             f"  WHEN {below} > {_EXP_LIMIT} THEN 0.0\n  WHEN {below} < -{_EXP_LIMIT} THEN 1.0\n"

@@ -18,6 +18,7 @@ from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0, L1
 from milpscore.scorecard._card import Scorecard
+from milpscore.scorecard.decisions import with_decision
 from milpscore.scorecard.rendering import attainable_totals
 from milpscore.verify.cards import mean_loss
 
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 
 
 def certified_card(
-    design: Design, result: Result, title: str = "Scorecard", *, statement: Statement | None = None
+    design: Design,
+    result: Result,
+    title: str = "Scorecard",
+    *,
+    statement: Statement | None = None,
+    threshold_by: str | None = None,
 ) -> Scorecard:
     """The scorecard of a result, training errors counted as the printed card answers.
 
@@ -40,6 +46,13 @@ def certified_card(
         Of the program: its constraints, and which cards it allows, stand in the certificate; a
         risk score's card then knows its risks, and its certificate the name of the loss and what
         the loss would be without points.
+    threshold_by : str, optional
+        Chooses from which total the answer is positive, on the rows of the design: "youden";
+        "prevalence", a risk of at least the share of positives; "cost=10:1", what a positive missed
+        costs and what one found in error does; "net-benefit=10%", the risk from which one would
+        act ("net-benefit": the share of positives). A card without risks answers from the total
+        of least cost. Points, risks and what is proved stay. Default: the decision of the fit, for
+        a risk score a risk of 1/2.
 
     Returns
     -------
@@ -51,6 +64,8 @@ def certified_card(
     ------
     NotApplicableError
         The result has no card.
+    OptionError
+        For an unknown ``threshold_by``.
     """
     if result.card is None:
         raise NotApplicableError(f"the result has no card to show: {result.message}")
@@ -67,15 +82,21 @@ def certified_card(
         "equal_rows": bool(np.ptp(design.weight[counted]) == 0),
     }
     if statement is None:
-        return replace(card, certificate=certificate)
+        card = replace(card, certificate=certificate)
+        return card if threshold_by is None else with_decision(card, threshold_by, design)
     certificate["allowed"] = allowed_cards(statement)
     if statement.constraints:
         certificate["constraints"] = [each.as_mapping() for each in statement.constraints]
     if isinstance(statement.loss, RiskLoss):
         certificate["loss_name"] = statement.loss.name
         certificate["loss_without_points"] = mean_loss(statement, statement.empty_card())[0]
-    risk = risk_scale(card, design, statement.loss_of(result.card))
-    return replace(card, certificate=certificate, risk=risk)
+    loss = statement.loss_of(result.card)
+    card = replace(card, certificate=certificate, risk=risk_scale(card, design, loss))
+    if threshold_by is None:
+        return card
+    card = with_decision(card, threshold_by, design)
+    # again, as the decision is an edge of the groups
+    return replace(card, risk=risk_scale(card, design, loss))
 
 
 def with_least_zero(card: Scorecard, statement: Statement) -> Scorecard:
@@ -220,7 +241,7 @@ def _trimmed(card: Scorecard, scale: RiskScale, low: float, high: float) -> tupl
         from scipy.special import ndtri
 
         reach = scale.scale * float(ndtri(1 - _TAIL))
-    cut = float(card.threshold)
+    cut = float(card.fitted_rule.threshold)
     near = min(max(low, cut - reach), high)
     return near, max(min(high, cut + reach), near)
 

@@ -38,11 +38,10 @@ def _claim(certificate: Mapping[str, Any]) -> str:
     bound = finite(certificate.get("bound"))
     if bound is None or claim in ("feasible", "none"):
         return f"Claim: {claim}{checked}; nothing is proved about better cards."
-    first, *more = proved_of_all(certificate, bound)
-    proved = "; ".join([first, *more])
+    proved = "; ".join(f"{each[0].lower()}{each[1:]}" for each in proved_of_all(certificate, bound))
     source = certificate.get("bound_source")
     by = f" (bound: {printable(str(source))})" if source else ""
-    return f"Claim: {claim}{checked}; proved: {proved[0].lower()}{proved[1:]}{by}."
+    return f"Claim: {claim}{checked}; proved: {proved}{by}."
 
 
 def _objective(certificate: Mapping[str, Any]) -> str:

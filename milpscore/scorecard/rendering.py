@@ -339,7 +339,7 @@ def decision_words(card: Scorecard) -> tuple[tuple[str, bool], ...]:
         return (("always ", False), (positive, True), (f", as every total reaches {shown}.", False))
     risk = ""
     if card.risk is not None:
-        risk = f" (a risk of {card.risk.risks(np.array([float(cut)]), card.rule)[0]:.1%} or more)"
+        risk = f" (a risk of {card.risks(np.array([float(cut)]))[0]:.1%} or more)"
     rest = f" if total ≥ {shown}{risk}, otherwise "
     return ((positive, True), (rest, False), (negative, True), (".", False))
 
@@ -369,7 +369,19 @@ def reading_sentences(card: Scorecard) -> tuple[str, ...]:
             reading = f"{reading[:-1]}; '{unit}' means points times the value."
         if any(lines.missing and lines.printed for lines in card.lines):
             reading += " What is missing counts as stated; every other value must be known."
-    return (reading, *_risk_sentences(card))
+    return (reading, *_risk_sentences(card), *_chosen_decision(card))
+
+
+def _chosen_decision(card: Scorecard) -> tuple[str, ...]:
+    """How the decision was chosen, where the fit did not; empty where it did."""
+    chosen = card.certificate.get("decision")
+    if not chosen:
+        return ()
+    shares = ", ".join(f"{name} {chosen[name]:.1%}" for name in ("sensitivity", "specificity"))
+    fitted = exact_number(card.fitted_rule.threshold)
+    own = "" if card.risk else f"; what is claimed and proved speaks of total ≥ {fitted}"
+    by = printable(str(chosen["by"]))
+    return (f"Decision chosen by {by}: {shares} on the training rows{own}.",)
 
 
 def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
@@ -377,7 +389,8 @@ def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
     if card.risk is None:
         return ()
     positive, scale = answers(card)[1], number(card.risk.scale)
-    distance = "total" if not card.threshold else f"(total − {exact_number(card.threshold)})"
+    half = card.fitted_rule.threshold
+    distance = "total" if not half else f"(total − {exact_number(half)})"
     distance = distance.replace("− −", "+ ") + (f" / {scale}" if scale != "1" else "")
     formula = {
         "logistic": f"1 / (1 + exp(−{distance}))",
@@ -400,7 +413,7 @@ def risk_bars(card: Scorecard) -> tuple[list[float], list[bool]]:
     if edges and not card.risk.whole:
         below = edges[0] - float(card.risk.unit or 0)
     totals = np.array([below, *edges])
-    return card.risk.risks(totals, card.rule).tolist(), card.rule.positive(totals).tolist()
+    return card.risks(totals).tolist(), card.rule.positive(totals).tolist()
 
 
 # --- text -----------------------------------------------------------------------------------------

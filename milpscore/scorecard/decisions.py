@@ -1,0 +1,116 @@
+"""From which total a card answers positive, where that is not what the fit itself answers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.design import Design, FloatArray, as_fraction
+from milpscore.core.errors import OptionError
+from milpscore.scorecard.rendering import attainable_totals, number
+
+if TYPE_CHECKING:
+    from milpscore.scorecard._card import Scorecard
+
+Flags = npt.NDArray[np.bool_]
+
+_HOW = (
+    "use youden, prevalence, cost=10:1 (of a positive missed to one found in error), "
+    "net-benefit=10% (the risk from which one would act) or net-benefit (from the share of "
+    "positives)"
+)
+
+
+class DecisionBy(NamedTuple):
+    """A rule for the decision: its name, its words, and the risk from which one would act."""
+
+    name: str
+    words: str
+    risk: float | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> DecisionBy:
+        """The rule as people write it; OptionError for another."""
+        name, _, value = str(given).lower().replace("_", "-").partition("=")
+        try:
+            if name == "youden" and not value:
+                return cls(name, "Youden's index")
+            if name in ("prevalence", "net-benefit") and not value:
+                return cls("prevalence", "a risk of at least the share of positives")
+            if name == "cost":
+                missed, alarm = map(float, value.split(":"))
+                if math.isfinite(missed + alarm) and min(missed, alarm) > 0:
+                    words = f"a cost of {number(missed)} for a positive missed and {number(alarm)}"
+                    return cls(name, f"{words} for one found in error", alarm / (missed + alarm))
+            if name == "net-benefit":
+                risk = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+                if 0 < risk < 1:
+                    return cls(name, f"the net benefit of acting from a risk of {risk:.3g}", risk)
+        except ValueError:
+            pass  # said below as for any other text
+        raise OptionError(f"threshold_by={given!r}; {_HOW}")
+
+
+def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
+    """The card with the decision a rule chooses on the rows of a design; points and risks stay.
+
+    A card that knows risks answers positive from the first total with the risk from which one
+    would act; one that only decides, from the total of least cost on these rows.
+    """
+    by = DecisionBy.of(given)
+    counted = design.weight > 0
+    totals, weight = card.score_design(design.X)[counted], design.weight[counted]
+    positive: Flags = design.y[counted] > 0
+    risk = by.risk
+    if by.name == "prevalence":
+        risk = float(weight[positive].sum() / weight.sum())
+    if risk is not None and card.risk is not None:
+        chosen = _first_of_risk(card, risk, totals)
+    else:
+        chosen = _best(card, totals, positive, weight, risk)
+    made = replace(card, threshold=chosen, fitted_threshold=card.threshold)
+    right = made.rule.positive(totals) == positive
+    told = {
+        "errors": int((~right).sum()),
+        "decision": {
+            "by": by.words,
+            "sensitivity": float(weight[positive & right].sum() / weight[positive].sum()),
+            "specificity": float(weight[~positive & right].sum() / weight[~positive].sum()),
+        },
+    }
+    return replace(made, certificate={**card.certificate, **told})
+
+
+def _first_of_risk(card: Scorecard, risk: float, totals: FloatArray) -> Fraction:
+    """The first total a row can have whose risk reaches one; above all of them where none does."""
+    known = np.array(attainable_totals(card) or np.unique(totals), dtype=np.float64)
+    # a risk that was rounded to be typed must not lose its total
+    reached = known[card.risks(known) >= risk - 1e-9]
+    return as_fraction(float(reached[0])) if len(reached) else _above(card, known)
+
+
+def _best(
+    card: Scorecard, totals: FloatArray, positive: Flags, weight: FloatArray, risk: float | None
+) -> Fraction:
+    """The total with the greatest Youden's index, or the least cost; the lowest of equal ones."""
+    known, where = np.unique(totals, return_inverse=True)
+    hits = np.bincount(where, weights=weight * positive, minlength=len(known))
+    alarms = np.bincount(where, weights=weight * ~positive, minlength=len(known))
+    # of each cut: the positives and the others at or above it; last, above all totals
+    true, false = (np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (hits, alarms))
+    if risk is None:
+        gain = true / max(true[0], 1e-300) - false / max(false[0], 1e-300)
+    else:
+        gain = (1 - risk) * true - risk * false
+    best = int(np.flatnonzero(gain >= gain.max() - 1e-12 * max(1.0, abs(gain).max()))[0])
+    return as_fraction(float(known[best])) if best < len(known) else _above(card, known)
+
+
+def _above(card: Scorecard, totals: FloatArray) -> Fraction:
+    """A total no row has."""
+    return as_fraction(float(totals[-1])) + (card.rule.step or 1)
