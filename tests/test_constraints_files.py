@@ -83,7 +83,7 @@ def test_every_constraint_survives_a_file(tmp_path: Path) -> None:
         ("[[constraint]]\ntype = 'sign'", "list called constraints"),
         ("constraints = 3", "list called constraints"),
         ("[other]\nx = 1\n[[constraints]]\ntype='include'\ncolumns='x'", "no key 'other'"),
-        ("[[constraints]", "is not TOML"),
+        ("[[constraints]", "is no TOML"),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, said: str) -> None:
@@ -96,8 +96,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         c.read_constraints(tmp_path / "absent.toml")
     with pytest.raises(DataError, match=r"\.toml, \.yaml"):
         c.read_constraints(saved(tmp_path, TOML, "rules.txt"))
+    (tmp_path / "folder.toml").mkdir()
     with pytest.raises(DataError, match="cannot be read"):
-        c.read_constraints(tmp_path)
+        c.read_constraints(tmp_path / "folder.toml")
     (tmp_path / "latin.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(DataError, match="UTF-8"):
         c.read_constraints(tmp_path / "latin.toml")
@@ -116,7 +117,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_broken_yaml(tmp_path: Path) -> None:
     pytest.importorskip("yaml", reason="PyYAML is optional")
-    with pytest.raises(DataError, match="is not YAML"):
+    with pytest.raises(DataError, match="is no YAML"):
         c.read_constraints(saved(tmp_path, "constraints: [", "rules.yaml"))
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from milpscore.core.errors import (
     DataError,
     FormulationError,
-    MissingDependencyError,
     Registry,
     did_you_mean,
     homes,
 )
+from milpscore.core.reading import settings_of
 
 if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
     from milpscore.constraints.parts import Constraint
@@ -74,7 +74,12 @@ def read_constraints(path: str | Path) -> tuple[Constraint, ...]:
         A YAML file, and PyYAML is not installed.
     """
     path = Path(path)
-    content = _loaded(path)
+    if path.suffix not in (".toml", ".yaml", ".yml"):
+        raise DataError(f"{path.name}: constraints are read from .toml, .yaml or .yml")
+    try:
+        content = settings_of(path)
+    except FileNotFoundError as error:
+        raise DataError(f"there is no file {str(path)!r}: check --constraints") from error
     if not isinstance(content, Mapping) or not isinstance(content.get(_LIST), list):
         raise DataError(
             f"{path.name} needs a list called {_LIST}: [[{_LIST}]] tables in TOML, a list of "
@@ -129,33 +134,3 @@ def _refuse_unknown(given: Mapping[str, Any], known: list[str], owner: str) -> N
             raise FormulationError(
                 f"{owner} has no key {key!r}; {hint}known are {', '.join(known)}"
             )
-
-
-def _loaded(path: Path) -> Any:
-    """What a TOML or YAML file holds."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise DataError(f"there is no file {str(path)!r}: check --constraints") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path.name} cannot be read as UTF-8 text ({error})") from error
-    if path.suffix == ".toml":
-        import tomllib
-
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise DataError(f"{path.name} is not TOML: {error}") from error
-    if path.suffix not in (".yaml", ".yml"):
-        raise DataError(f"{path.name}: constraints are read from .toml, .yaml or .yml")
-    try:
-        import yaml
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"{path.name} needs PyYAML (pip install pyyaml); or write the constraints as TOML, "
-            "which needs nothing"
-        ) from error
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise DataError(f"{path.name} is not YAML: {' '.join(str(error).split())}") from error

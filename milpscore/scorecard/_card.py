@@ -632,12 +632,12 @@ class Scorecard:
         DataError
             If the file holds no card.
         """
+        from milpscore.core.reading import text_of
+
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{str(path)!r} is no UTF-8 text; give a card saved by 'milpscore fit --out'"
-            ) from error
+            text = text_of(Path(path))
+        except DataError as error:
+            raise DataError(f"{error}; give a card saved by 'milpscore fit --out'") from error
         return cls.from_json(text)
 
 

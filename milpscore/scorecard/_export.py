@@ -5,18 +5,20 @@ from __future__ import annotations
 import csv
 import json
 import math
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta, Struct
 
 from milpscore.core.card import RELATIVE_ROUNDING
 from milpscore.core.design import Column, ColumnKind
 from milpscore.core.errors import DataError, OptionError, listing, require_ending
+from milpscore.core.reading import parsed, settings_of, text_of, typed
 from milpscore.scorecard.rendering import Lines, Row, printable
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ SCHEMA_VERSION = 2
 """Raised whenever a reader of the previous layout would misread a card."""
 
 _KIND = "milpscore.scorecard"
+_NotFinite = Literal["nan", "inf", "-inf"]
 
 
 def card_to_json(card: Scorecard) -> str:
@@ -76,76 +79,118 @@ def card_to_json(card: Scorecard) -> str:
     )
 
 
+class _Head(Struct):
+    """What a file says it is."""
+
+    kind: Any = None
+    schema_version: Any = None
+
+
+class _Column(Struct):
+    """A column and its points; an open end is null."""
+
+    name: str
+    feature: str
+    kind: ColumnKind
+    lower: float | None
+    upper: float | None
+    category: str | None
+    others: tuple[str, ...]
+    points: Any
+
+    def made(self) -> Column:
+        """The column."""
+        lower = -math.inf if self.lower is None else self.lower
+        upper = math.inf if self.upper is None else self.upper
+        if self.kind == "category" and self.category is None:
+            raise DataError(f"the card's JSON is damaged ({self.name!r} names no category)")
+        return Column(self.name, self.feature, self.kind, lower, upper, self.category, self.others)
+
+
+class _Limits(Struct):
+    """Which cards a bound speaks of, as far as sentences read it."""
+
+    loss: str | None = None
+    max_terms: int | None = None
+    coef_min: int | None = None
+    coef_max: int | None = None
+    uniform: bool | None = None
+    cut: bool | None = None
+    rules: list[str] = []
+    counts_errors: bool | None = None
+    scale: float | tuple[float, float] | None = None
+    most_penalty: float | None = None
+
+
+class _Recorded(Struct):
+    """What sentences and pages read of a certificate; it may hold more."""
+
+    allowed: _Limits | None = None
+    constraints: list[dict[str, Any]] = []
+    equal_rows: bool | None = None
+    errors: Annotated[int, Meta(ge=0)] | None = None
+    n_rows: Annotated[int, Meta(ge=0, le=2**31)] | None = None
+    terms: int | None = None
+    nodes: int | None = None
+    random_state: int | None = None
+
+
+class _File(Struct):
+    """A card's file."""
+
+    columns: list[_Column]
+    threshold: Fraction
+    fitted_threshold: Fraction | None
+    blocks: tuple[tuple[int, ...], ...]
+    classes: tuple[bool | int | float | str, bool | int | float | str]
+    step: Fraction | None
+    certificate: dict[str, Any]
+    fingerprint: str
+    title: str
+    base_points: dict[str, int]
+    flags: tuple[int, ...]
+    words: dict[str, Any]
+    outcome: str
+    risk: dict[str, Any] | None = None
+
+
 def card_fields(text: str) -> dict[str, Any]:
     """The arguments of ``Scorecard`` from the text of :func:`card_to_json`."""
+    hint = "give a card saved by 'milpscore fit --out'"
     try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
+        head = parsed(text, _Head, "this")
+    except DataError as error:
+        raise DataError(f"{error}; {hint}") from error
+    if head.kind != _KIND:
+        raise DataError(f"this JSON is not a scorecard; {hint}")
+    if head.schema_version != SCHEMA_VERSION:
         raise DataError(
-            f"this is not JSON ({error}); give a card saved by 'milpscore fit --out'"
-        ) from error
-    if not isinstance(content, dict) or content.get("kind") != _KIND:
-        raise DataError("this JSON is not a scorecard; give a card saved by 'milpscore fit --out'")
-    version = content.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise DataError(
-            f"the card has schema_version {version!r}, this milpscore reads {SCHEMA_VERSION}; "
-            "use the milpscore that wrote it, or save it again"
+            f"the card has schema_version {head.schema_version!r}, this milpscore reads "
+            f"{SCHEMA_VERSION}; use the milpscore that wrote it, or save it again"
         )
     try:
-        return {
-            "columns": tuple(_column_from_json(entry) for entry in content["columns"]),
-            "points": tuple(entry["points"] for entry in content["columns"]),
-            "threshold": Fraction(content["threshold"]),
-            "fitted_threshold": _fraction(content["fitted_threshold"]),
-            "blocks": tuple(tuple(map(int, block)) for block in content["blocks"]),
-            "classes": tuple(content["classes"]),
-            "step": _fraction(content["step"]),
-            "certificate": _decoded(dict(content["certificate"].items())),
-            "fingerprint": _text(content["fingerprint"]),
-            "title": _text(content["title"]),
-            "risk": _risk_from_json(content["risk"]) if content.get("risk") else None,
-            "base_points": dict(content["base_points"].items()),
-            "flags": tuple(content["flags"]),
-            "words": dict(content["words"].items()),
-            "outcome": _text(content["outcome"]),
-        }
-    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
-        raise DataError(
-            f"the card's JSON is damaged ({type(error).__name__}: {error}); save the card again"
-        ) from error
+        found = parsed(text, _File, "the card's JSON")
+        certificate = _decoded(found.certificate)
+        plain = {k: v for k, v in certificate.items() if not isinstance(v, Fraction)}
+        typed(plain, _Recorded, "the card's certificate")
+        risk = None if found.risk is None else _risk(found.risk)
+    except DataError as error:
+        raise DataError(f"{error}; save the card again") from error
+    kept = {name: getattr(found, name) for name in _File.__struct_fields__}
+    return kept | {
+        "certificate": certificate,
+        "risk": risk,
+        "columns": tuple(column.made() for column in found.columns),
+        "points": tuple(column.points for column in found.columns),
+    }
 
 
-def _column_from_json(content: Mapping[str, Any]) -> Column:
-    """A column, the ``null`` of an open end read as infinity."""
-    known = {field.name: content[field.name] for field in fields(Column)}
-    for name in ("name", "feature", *(["category"] if known["kind"] == "category" else [])):
-        _text(known[name])
-    if known["kind"] not in get_args(ColumnKind):
-        raise ValueError(f"unknown kind of column {known['kind']!r}")
-    known["lower"] = -math.inf if known["lower"] is None else float(known["lower"])
-    known["upper"] = math.inf if known["upper"] is None else float(known["upper"])
-    known["others"] = tuple(_text(text) for text in known["others"])
-    return Column(**known)
-
-
-def _risk_from_json(content: Mapping[str, Any]) -> RiskScale:
-    """Risks; their fractions are text."""
+def _risk(content: dict[str, Any]) -> RiskScale:
+    """Risks; pandas is loaded for a card that has some."""
     from milpscore.scorecard.risks import RiskScale
 
-    return RiskScale(**{field.name: content[field.name] for field in fields(RiskScale)})
-
-
-def _fraction(value: Any) -> Fraction | None:
-    """A fraction, or None for null."""
-    return None if value is None else Fraction(value)
-
-
-def _text(value: Any) -> str:
-    """The value, if it is text."""
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
+    found: RiskScale = typed(content, RiskScale, "the card's risks")
+    return found
 
 
 def _encoded(value: Any) -> Any:
@@ -168,9 +213,9 @@ def _decoded(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     if value.keys() == {"$fraction"}:
-        return Fraction(value["$fraction"])
+        return typed(value["$fraction"], Fraction, "the card's certificate")
     if value.keys() == {"$float"}:
-        return float(value["$float"])
+        return float(typed(value["$float"], _NotFinite, "the card's certificate"))
     return {key: _decoded(entry) for key, entry in value.items()}
 
 
@@ -234,13 +279,13 @@ def read_words(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".csv":
-            return _words_of_rows(csv.DictReader(text.splitlines()), path)
-        found = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
-    except ValueError as error:  # what is no UTF-8, no TOML and no JSON alike
+            lines = text_of(path, encoding="utf-8-sig").splitlines()
+            return _words_of_rows(csv.DictReader(lines), path)
+        found = settings_of(path, "JSON")
+    except DataError as error:
         raise DataError(
-            f"{str(path)!r} cannot be read ({error}); give JSON or TOML such as "
+            f"{error}; words are JSON or TOML such as "
             '{"age": {"name": "Age", "unit": "years", "lines": {">= 60": "60 or older"}}}, or CSV '
             "with the header feature,name,unit,line,text"
         ) from error

@@ -6,7 +6,6 @@ import hashlib
 import math
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import product
@@ -17,6 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.reading import settings_of
 from milpscore.solvers.options import Options
 from milpscore.study.store import key_of
 
@@ -256,7 +256,10 @@ def load_study(path: str | os.PathLike[str]) -> Study:
         names the file, the key and the nearest valid name.
     """
     path = Path(path)
-    content = _content(path)
+    try:
+        content = settings_of(path)
+    except FileNotFoundError as error:
+        raise DataError(f"there is no file {str(path)!r}: check its name") from error
     _refuse_not_finite(content, path.name)
     try:
         study = msgspec.convert(content, Study)
@@ -267,20 +270,6 @@ def load_study(path: str | os.PathLike[str]) -> Study:
         for place, spec in enumerate(study.data, start=1)
     )
     return msgspec.structs.replace(study, data=data)
-
-
-def _content(path: Path) -> Any:
-    """What the file holds."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        return msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
-    except FileNotFoundError as error:
-        raise DataError(f"there is no file {str(path)!r}: check its name") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path.name} cannot be read as UTF-8 text ({error})") from error
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError) as error:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise DataError(f"{path.name} is no {kind}: {error}") from error
 
 
 def _in_words(message: str, content: Any) -> str:

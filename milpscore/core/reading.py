@@ -1,0 +1,230 @@
+"""Files of ours, read within limits: JSON by a typed layout, arrays in npz, rows of SQLite.
+
+Whoever hands a card or a model on may have damaged it, or mean harm. So the size of a file is
+looked at before it is read, the entries and the depth of a text before it is parsed, the shape of
+an array before there is room for it; a fraction is no power of ten that takes an hour to write
+out; and every entry has the type its layout states, or the file is refused as a whole, in one line.
+"""
+
+from __future__ import annotations
+
+import re
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+
+import msgspec
+import numpy as np
+
+from milpscore.core.errors import DataError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+T = TypeVar("T")
+
+MOST_BYTES = 64_000_000
+"""The largest file of text."""
+
+MOST_ENTRIES = 2_000_000
+"""Most entries of lists and mappings in a file; an empty list takes 64 bytes of memory."""
+
+DEEPEST = 40
+"""Most lists and mappings inside each other."""
+
+_SHOWN = 60
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def text_of(path: Path, *, most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
+    """The text of a file; DataError where it is too large or not in UTF-8."""
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise DataError(f"{str(path)!r} has more than {most / 1e6:g} MB, which no such file has")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{str(path)!r} is no UTF-8 text ({error})") from error
+
+
+def parsed(text: str | bytes, layout: type[T] | Any = Any, what: str = "the file") -> Any:
+    """A text of JSON as a value of ``layout``, a type that msgspec understands.
+
+    Fractions are text such as "3/10". A DataError says that the text is not JSON, or where what it
+    holds is none of the layout.
+    """
+    try:
+        data = text.encode() if isinstance(text, str) else text
+        refuse_bulk(data, what)
+        return msgspec.json.decode(data, type=layout, dec_hook=_by_hand)
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeError) as error:
+        damaged = isinstance(error, msgspec.ValidationError)
+        raise DataError(f"{what} is {'damaged' if damaged else 'not JSON'} ({error})") from error
+
+
+def typed(value: Any, layout: type[T] | Any, what: str) -> Any:
+    """A value that is read already, held to ``layout`` as :func:`parsed` does."""
+    try:
+        return msgspec.convert(value, layout, dec_hook=_by_hand)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{what} is damaged ({error})") from error
+
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
+_STEPS = bytes({ord("["): 1, ord("{"): 1, ord("]"): 255, ord("}"): 255}.get(k, 0)
+               for k in range(256))  # fmt: skip
+_PLAIN = bytes(k for k in range(256) if chr(k) not in "[]{}")
+
+
+def refuse_bulk(data: bytes, what: str) -> None:
+    """Refuse JSON (or TOML) of too many entries, or too deep, before it is parsed."""
+    bare = _STRING.sub(b"", data)
+    entries = bare.count(b",") + bare.count(b"[") + bare.count(b"{")
+    steps = np.frombuffer(bare.translate(_STEPS, _PLAIN), dtype=np.int8)
+    if len(data) > MOST_BYTES or entries > MOST_ENTRIES:
+        raise DataError(f"{what} is damaged (it has {entries:,} entries in {len(data):,} bytes)")
+    if steps.size and int(steps.cumsum(dtype=np.int32).max()) > DEEPEST:
+        raise DataError(f"{what} is damaged (it is nested deeper than {DEEPEST})")
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+_MOST_SETTINGS = 1_000_000
+_KINDS = {".json": "JSON", ".toml": "TOML", ".yaml": "YAML", ".yml": "YAML"}
+
+
+def settings_of(path: Path, other: Literal["JSON", "TOML"] = "TOML") -> Any:
+    """What a file of settings holds, by its ending: .json, .toml, .yaml, .yml, else ``other``.
+
+    FileNotFoundError passes: who asked for the file knows by which name.
+    """
+    kind = _KINDS.get(path.suffix.lower(), other)
+    try:
+        text = text_of(path, most=_MOST_SETTINGS, encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise
+    except (OSError, DataError) as error:
+        raise DataError(f"{path.name} cannot be read ({_said(error)})") from error
+    try:
+        found = {"JSON": parsed, "TOML": _toml, "YAML": _yaml}[kind](text)
+    except (ValueError, RecursionError) as error:  # what is no JSON, TOML or YAML alike
+        raise DataError(f"{path.name} is no {kind} ({_said(error)})") from error
+    level = [found]
+    for _ in range(DEEPEST):
+        lists = [each for each in level if isinstance(each, dict | list)]
+        level = [v for each in lists for v in (each.values() if isinstance(each, dict) else each)]
+    if level:
+        raise DataError(f"{path.name} is nested deeper than {DEEPEST}")
+    return found
+
+
+def _toml(text: str) -> Any:
+    import tomllib
+
+    return tomllib.loads(text)
+
+
+def _yaml(text: str) -> Any:
+    """YAML without references, a few of which can stand for more than there is memory."""
+    try:
+        import yaml
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "YAML needs PyYAML (pip install pyyaml); or write TOML, which needs nothing"
+        ) from error
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise ValueError("write out what a reference such as *name stands for")
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+
+
+# --- fractions ------------------------------------------------------------------------------------
+
+_FRACTION = re.compile(r"[+-]?\d{1,400}(?:/\d{1,400}|(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?)")
+_LARGEST = Fraction(10) ** 300
+
+
+def exact(value: Any) -> Fraction:
+    """A fraction from text such as "3/10" or from a whole number; ValueError for anything else."""
+    text = str(value) if type(value) is int else value
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text) or not text.isascii():
+        shown = repr(value)
+        raise ValueError(f"{shown[:_SHOWN]} is no fraction such as '3/10'")
+    try:
+        found = Fraction(text)
+    except ZeroDivisionError as error:
+        raise ValueError(f"{text[:_SHOWN]!r} divides by zero") from error
+    if found and not 1 / _LARGEST < abs(found) < _LARGEST:
+        raise ValueError(f"{text[:_SHOWN]!r} is beyond what a card can hold")
+    return found
+
+
+def _by_hand(kind: Any, value: Any) -> Any:
+    """What msgspec asks about the types it does not know."""
+    if kind is Fraction:
+        return value if isinstance(value, Fraction) else exact(value)
+    raise NotImplementedError(f"no file of ours holds a {kind}")
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+_RATIO, _FREE = 60, 32_000_000
+"""An archive may unpack to so many times its own bytes, and so many more."""
+
+# zipfile answers a flag, method or version it does not know with NotImplementedError, and an
+# encrypted member with RuntimeError; NumPy reads the header of an array with the tokenizer
+_DAMAGES = (
+    ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError,
+    RuntimeError, tokenize.TokenError, SyntaxError, OverflowError, TypeError, MemoryError,
+)  # fmt: skip
+
+
+def arrays(file: IO[bytes], wanted: Mapping[str, str], what: str) -> dict[str, Any]:
+    """The vectors of an npz file by name, each of the one type wanted, such as "<f8"."""
+    size = file.seek(0, 2)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = {name: archive.getinfo(f"{name}.npy") for name in wanted}
+            whole = sum(each.file_size for each in members.values())
+            if whole > _RATIO * size + _FREE:
+                raise ValueError(f"{size:,} bytes would unpack to {whole:,}")
+            return {name: _vector(archive, members[name], wanted[name]) for name in wanted}
+    except _DAMAGES as error:
+        raise DataError(f"{what} is damaged ({_said(error)})") from error
+
+
+def _vector(archive: zipfile.ZipFile, member: zipfile.ZipInfo, wanted: str) -> Any:
+    """A vector of an archive whose header agrees with its bytes."""
+    with archive.open(member) as stream:
+        if np.lib.format.read_magic(stream)[0] != 1:
+            raise ValueError("a version of arrays that is not ours")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+        bytes_left = member.file_size - stream.tell()
+        if dtype != np.dtype(wanted) or len(shape) != 1 or shape[0] * dtype.itemsize != bytes_left:
+            raise ValueError(f"{member.filename} has the shape {shape} of {dtype}")
+        return np.frombuffer(stream.read(), dtype=dtype)
+
+
+# --- rows of SQLite -------------------------------------------------------------------------------
+
+
+def rows(
+    connection: sqlite3.Connection, query: str, layout: type[T], what: str, *given: Any
+) -> list[T]:
+    """The rows a query finds, each held to ``layout``, a struct with ``array_like``."""
+    found: Iterable[Any] = connection.execute(query, given)
+    kept: list[T] = typed([list(row) for row in found], list[layout], what)  # type: ignore[valid-type]
+    return kept
+
+
+def _said(error: BaseException) -> str:
+    """What an error says, in one short line."""
+    return " ".join((str(error) or type(error).__name__).split())[:200]
