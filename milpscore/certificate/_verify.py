@@ -318,6 +318,7 @@ def second_opinion(
                 program,
                 name,
                 progress=False,
+                second_opinion=False,
                 presolve=False,
                 time_limit=seconds,
                 random_state=random_state,

@@ -122,7 +122,8 @@ class Result:
     dual_bound : float
         No card (of the kind stated in ``caveat``) has a smaller objective; -inf if none is proved.
     bound_source : str
-        "solver", "second opinion" or "evidence".
+        "solver" (one solver's word), "second" (two engines or seeds agree), "evidence" (recomputed
+        at every leaf, or from duals), or "outside (...)".
     card : Card or None
         The integer card (exact and rounded results).
     coefficients : ndarray of shape (p,)

@@ -17,6 +17,8 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.program import Kind, Program
 from milpscore.core.result import (
+    CLAIM_TOLERANCE,
+    Claim,
     Result,
     Termination,
     TracePoint,
@@ -243,7 +245,7 @@ def solve(
     warm_start: Card | Result | None = None,
     progress: bool | None = None,
     callback: Callable[[TracePoint], None] | None = None,
-    second_opinion: bool = False,
+    second_opinion: bool | None = None,
     **options: Any,
 ) -> Result:
     """Solve a program and re-check the answer from the raw data.
@@ -266,9 +268,12 @@ def solve(
         Show a progress line; default: where standard error is a terminal.
     callback : callable, optional
         Called with each :class:`milpscore.core.result.TracePoint`, from the solver's thread.
-    second_opinion : bool
-        Solve with another solver as well and report the relative difference; for exact programs
-        the better bound of the two is kept.
+    second_opinion : bool, optional
+        True: solve with another solver as well and report the relative difference; for exact
+        programs the better bound of the two is kept. By default a proof that is HiGHS's word alone
+        is asked for once more, of another engine or with another seed, for as long again as it
+        took and a second; ``bound_source`` says "second" where the two agree, and a disagreement
+        takes the claim down. False: it is left at one solver's word.
     **options :
         Fields of :class:`milpscore.solvers.options.Options`: ``time_limit=30``, ``mip_gap=0``,
         ``node_limit``, ``threads=1``, ``random_state=0``, ``presolve=True``, ``log_file``,
@@ -297,7 +302,7 @@ def solve(
         if warm_start is not None:
             raise NotApplicableError("interior-point solvers take no warm start: leave it out")
         task = Task(program_of(program), ConicOptions.of(options))
-        return solve_conic(task, solver, second_opinion)
+        return solve_conic(task, solver, bool(second_opinion))
     if isinstance(warm_start, Result):
         if warm_start.card is None:
             raise NotApplicableError(
@@ -305,7 +310,9 @@ def solve(
             )
         warm_start = warm_start.card
     checked, start = Options.of(options), warm_start
-    result = _run(program, solver, checked, start, progress, callback)
+    result, task = _run(program, solver, checked, start, progress, callback)
+    if second_opinion is None and _rests_on_one_word(result, task):
+        return _asked_again(task, result, progress)
     return _with_opinion(program, result, checked) if second_opinion else result
 
 
@@ -337,8 +344,8 @@ def _run(
     start: Card | None,
     progress: bool | None,
     callback: Listener | None,
-) -> Result:
-    """One solver's answer on a Pyomo program."""
+) -> tuple[Result, Task]:
+    """One solver's answer on a Pyomo program, and what it was told."""
     from milpscore.solvers.finish import finished, with_start
 
     of = program_of(program)
@@ -361,7 +368,8 @@ def _run(
                 note = f"rejected: {name} did not take it up"
         line.phase("re-check")
         task = replace(task, options=options)
-        return finished(task, outcome, start, {**task.account(outcome, name), "warm_start": note})
+        told = {**task.account(outcome, name), "warm_start": note}
+        return finished(task, outcome, start, told), task
 
 
 def _loaded(
@@ -416,17 +424,74 @@ def _with_opinion(program: Program | Session, result: Result, options: Options) 
     other = "outer_approximation" if of.takes_tangents else "highs"
     other = other if result.solver == "tree" else "tree"
     try:
-        second = _run(program, other, options, None, False, None)
+        second, _ = _run(program, other, options, None, False, None)
     except NotApplicableError as error:
         return result.with_remark(f"no second opinion: {error}")
     if result.card is not None:
         of.fill(result.card)
     result = result.with_opinion(second)
     both = result.verified and second.verified
-    if not both or not result.dual_bound < second.dual_bound <= result.objective:
+    if not both:
+        return result
+    if result.bound_source == "solver" and {result.claim, second.claim} == {Claim.OPTIMAL}:
+        result = replace(result, bound_source="second")
+    if not result.dual_bound < second.dual_bound <= result.objective:
         return result
     claim = claim_of(True, result.objective, second.dual_bound, trivial=0.0)
-    return replace(result, dual_bound=second.dual_bound, bound_source="second opinion", claim=claim)
+    return replace(result, dual_bound=second.dual_bound, bound_source="second", claim=claim)
+
+
+_AGAIN, _ALWAYS = 1.0, 1.0
+"""A second run may take this share of the first one's seconds, and so many seconds more."""
+
+
+def _rests_on_one_word(result: Result, task: Task) -> bool:
+    """Whether nothing but what HiGHS says of its own search stands behind a proof."""
+    proved = result.claim is Claim.OPTIMAL and task.kind == "exact" and task.session is not None
+    # losses and penalties are never negative: 0 needs no proof
+    beyond = result.objective > CLAIM_TOLERANCE
+    return proved and beyond and result.bound_source == "solver"
+
+
+def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
+    """The result after another engine, or the same with another seed, searched for better cards."""
+    options, program = task.options, task.program
+    clock, other = options.clock, _another(task, result.solver)
+    seconds = min(_AGAIN * result.solve_seconds + _ALWAYS, 0.9 * clock.left)
+    if seconds <= 0:
+        return result.with_remark(f"the bound is {result.solver}'s word alone: no time was left")
+    again = replace(
+        options, time_limit=Clock(seconds), presolve=not options.presolve,
+        random_state=(options.random_state + 1) % 2**31,
+    )  # fmt: skip
+    what: Program | Session = task.loaded if SOLVERS[other].loads else program
+    second, _ = _run(what, other, again, result.card, progress, None)
+    result = replace(result, solve_seconds=result.solve_seconds + second.solve_seconds)
+    allowed = CLAIM_TOLERANCE * max(1.0, abs(result.objective))
+    if second.verified and second.objective < result.objective - allowed:
+        return replace(second, dual_bound=0.0, claim=Claim.FEASIBLE).with_remark(
+            f"{result.solver} called a card of {result.objective:.9g} optimal, {other} found this "
+            "one: neither bound is used"
+        )
+    program.fill(result.card)  # type: ignore[arg-type]
+    how = f"{other}, seed {again.random_state}"
+    if second.dual_bound >= result.objective - allowed:
+        return replace(result, bound_source="second")
+    if second.termination in (Termination.COMPLETED, Termination.INFEASIBLE):
+        return replace(result, dual_bound=0.0, claim=Claim.FEASIBLE).with_remark(
+            f"{result.solver} and a second run ({how}) disagree, no bound is used: {second.message}"
+        )
+    return result.with_remark(
+        f"the bound is {result.solver}'s word alone: a second run ({how}) reached "
+        f"{max(second.dual_bound, 0.0):.6g} in {seconds:.1f} s"
+    )
+
+
+def _another(task: Task, solver: str) -> str:
+    """The engine to ask beside this one: one that searches otherwise, where there is one."""
+    if solver == "outer_approximation" and _tree_takes(task.program):
+        return "tree"
+    return "highs" if solver == "support_tree" else solver
 
 
 def program_of(program: Program | Session) -> Program:

@@ -55,11 +55,11 @@ def finished(task: Task, outcome: Outcome, start: Card | None, common: dict[str,
     """Round, re-check, compare with the empty card and the start, refused or not, and claim."""
     if task.kind == "relaxed":
         return _relaxed(task, outcome, common)
-    own = outcome.card
+    own, told = outcome.card, math.nan
     if outcome.values is not None and np.isfinite(outcome.values).all():
         task.loaded.load_values(outcome.values)
-        own = task.program.card()
-    return _of_card(task, outcome, own, start, common)
+        own, told = task.program.card(), task.loaded.objective_of(outcome.values)
+    return _of_card(task, outcome, own, told, start, common)
 
 
 def _relaxed(task: Task, outcome: Outcome, common: dict[str, Any]) -> Result:
@@ -87,10 +87,16 @@ def _relaxed(task: Task, outcome: Outcome, common: dict[str, Any]) -> Result:
 
 
 def _of_card(
-    task: Task, outcome: Outcome, own: Card | None, start: Card | None, common: dict[str, Any]
+    task: Task,
+    outcome: Outcome,
+    own: Card | None,
+    told: float,
+    start: Card | None,
+    common: dict[str, Any],
 ) -> Result:
-    """The best verified card; ``own`` is the solver's."""
+    """The best verified card; ``own`` is the solver's, ``told`` what it says this costs."""
     program = task.program
+    doubt = getattr(task.session, "doubt", "") or _misjudged(task, outcome, own, told)
     best, refused = _best_verified(program, own, start)
     if best is None:
         return _without_card(task, common, own, [*refused, *outcome.remarks])
@@ -98,7 +104,9 @@ def _of_card(
     solver_refused = any(text.startswith("the solver was refused") for text in refused)
     if own is not None and origin != "solver" and not solver_refused:
         message = f"the {origin} is better than the solver's card"
-    bound, doubt = _trusted_bound(task, outcome, common["solver"], figures.objective)
+    bound = 0.0
+    if not doubt:
+        bound, doubt = _trusted_bound(program, outcome, common["solver"], figures.objective)
     bound = min(bound, figures.objective)
     return Result(
         **common, **figures.fields(program.statement, card), dual_bound=bound, origin=origin,
@@ -107,11 +115,32 @@ def _of_card(
     )  # fmt: skip
 
 
-def _trusted_bound(task: Task, outcome: Outcome, solver: str, charged: float) -> tuple[float, str]:
+def _misjudged(task: Task, outcome: Outcome, own: Card | None, told: float) -> str:
+    """Why a solver that counts its own card wrongly is not believed about the others."""
+    program, statement = task.program, task.program.statement
+    if outcome.values is not None and not math.isfinite(told):
+        return "the solver's point holds what is not a number: its bound is not used"
+    if own is None or not math.isfinite(told) or program.takes_tangents:
+        return ""  # tangents bound the loss from below: there the solver counts too little
+    if statement.caveat:  # the model may charge more than the card as printed, never less
+        true = evaluate(statement, statement.with_best_intercept(own.coefficients)).objective
+        wrong = true - told
+    else:
+        program.fill(own)
+        true = float(program.model.loss() + program.model.penalty())
+        wrong = abs(true - told) if outcome.termination is Termination.COMPLETED else true - told
+    if not wrong > CLAIM_TOLERANCE * max(1.0, abs(true)):
+        return ""
+    return (
+        f"the solver counts {told:.9g} for its own card, the data give {true:.9g}: its bound is "
+        "not used"
+    )
+
+
+def _trusted_bound(
+    program: Program, outcome: Outcome, solver: str, charged: float
+) -> tuple[float, str]:
     """The solver's bound, or the trivial 0 and why where a verified card contradicts it."""
-    program, doubt = task.program, getattr(task.session, "doubt", "")
-    if doubt:
-        return 0.0, doubt
     if outcome.termination is Termination.INFEASIBLE:
         return 0.0, f"{solver} calls the program infeasible although this card was verified"
     if outcome.termination is Termination.ERROR or math.isnan(outcome.dual_bound):
@@ -195,7 +224,10 @@ def _without_card(
 ) -> Result:
     """The answer where no card meets every constraint, with what to do next."""
     ended = common["termination"]
-    if ended is Termination.INFEASIBLE or (ended is Termination.COMPLETED and own is None):
+    if doubt := getattr(task.session, "doubt", ""):
+        message = f"no card was found, and none is ruled out: {doubt}"
+        common = {**common, "termination": Termination.INACCURATE}
+    elif ended is Termination.INFEASIBLE or (ended is Termination.COMPLETED and own is None):
         message = why_infeasible(task.program, task.options.clock)
     else:
         message = "no card was found before the stop: raise the limit or pass a warm start"

@@ -352,6 +352,7 @@ class Session:
         Listeners are told each :class:`TracePoint`, from the solver's thread.
         """
         highs = self.highs
+        highs.clearSolver()  # a second run is to know nothing of the first one
         configure(highs, options, absolute_gap * self.scale)
         # the log callbacks that carry bounds and nodes fire only with output on
         set_option(highs, "output_flag", True)
