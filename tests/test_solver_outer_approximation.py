@@ -317,3 +317,36 @@ def test_known_optima(uci: Any, name: str, truth: float) -> None:
     assert result.objective == pytest.approx(truth, abs=1e-8)
     assert result.gap <= 1e-4 + 1e-9
     assert result.dual_bound <= truth + 1e-8
+
+
+@pytest.mark.parametrize("intercept", ["integer", "real"])
+@pytest.mark.parametrize("with_cards", [True, False])
+def test_tangents_that_overflow_rule_no_card_out(
+    intercept: str, with_cards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once "no card meets every constraint", where the tree proves one of 1319.94."""
+    X = 300.0 * np.array([[3.0], [2], [-1], [-3], [1]])
+    program = risk_score(
+        X, [1, 1, 0, 1, 0], loss="poisson", scale=1, coef_min=-2, coef_max=-2, intercept=intercept
+    )
+    if not with_cards:
+        home = "milpscore.solvers._outer_approximation._Search._consider"
+        monkeypatch.setattr(home, lambda search, card: None)
+    result = solve(program, NAME)
+    assert result.termination is not Termination.INFEASIBLE
+    assert "no card meets" not in result.message
+    if with_cards:
+        assert result.objective == pytest.approx(1319.94, abs=0.01)
+        assert result.dual_bound <= result.objective
+    else:
+        assert (result.claim, result.termination) == (Claim.NONE, Termination.INACCURATE)
+        assert "numerical trouble" in result.message
+
+
+def test_the_best_intercept_of_counts_is_found_where_most_overflow() -> None:
+    """Newton's steps are one unit of the score there, and thousands of them are needed."""
+    X = np.array([[3.0], [2], [-1], [-3], [1]])
+    for times in (30.0, 300.0, 3000.0):
+        program = risk_score(times * X, [1, 1, 0, 1, 0], loss="poisson", scale=1, intercept="real")
+        card = program.statement.with_best_intercept(np.array([-2]))
+        assert float(card.intercept) == pytest.approx(-6 * times + math.log(3), abs=1e-6)

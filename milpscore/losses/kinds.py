@@ -684,7 +684,7 @@ class RiskLoss:
         upper = np.full(columns, float(allowed.upper))
         b = np.clip(-(share @ totals), lower, upper)
         open_ = np.arange(columns)  # columns whose minimiser is not found yet
-        for _ in range(_NEWTON_STEPS):
+        for step in range(_NEWTON_STEPS):
             at, low, high = b[open_], lower[open_], upper[open_]
             given = answers[:, open_]
             z = (totals[:, open_] + at) / scale
@@ -696,7 +696,9 @@ class RiskLoss:
             with np.errstate(divide="ignore", invalid="ignore"):
                 moved = at - scale * slope / bend
             inside = (moved > low) & (moved < high)
-            settled = (np.abs(slope) <= _NEWTON_TOLERANCE * size) | (
+            if step % 3 == 2:  # where the loss is exponential, Newton walks one unit at a time
+                inside &= np.abs(moved - at) <= 0.1 * scale
+            settled = (np.abs(slope) <= _NEWTON_TOLERANCE * np.nan_to_num(size, posinf=0.0)) | (
                 high - low <= 1e-14 * (1.0 + np.abs(at))
             )
             b[open_] = np.where(settled, at, np.where(inside, moved, 0.5 * (low + high)))

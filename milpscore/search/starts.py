@@ -103,7 +103,7 @@ def start_card(
         here = tighter[size, reach]
         narrower = best if reach != steps[0][1] else None
         starts = [_least(here, [held.get(reach), narrower, rough.get((size, reach))])]
-        starts[0] = starts[0] or _first_card(here)
+        starts[0] = starts[0] or first_card(here)
         starts += [rough[size, reach]] if rough.get((size, reach)) not in (None, *starts) else []
         work = max_work / (_SHARES if size > _SMALL else _SHARES / 2) / 2
         ends = [
@@ -152,8 +152,8 @@ def _least(statement: Statement, cards: Iterable[Card | None]) -> Card | None:
     return min(sound, key=itemgetter(1), default=(None, 0.0))[0]
 
 
-def _first_card(statement: Statement) -> Card | None:
-    """The card without points, or one of a few points where that is not allowed."""
+def first_card(statement: Statement) -> Card | None:
+    """The card without points, or one of few points where that is not allowed; None: none known."""
     empty = statement.empty_card()
     if evaluate(statement, empty).feasible:
         return empty
@@ -185,7 +185,7 @@ def heuristic_result(
     checked = [(card, check(program, card)) for card in cards if card is not None]
     sound = [(card, figures) for card, figures in checked if figures.feasible]
     if not sound and statement.constraints and not polish:
-        mended = _first_card(statement)
+        mended = first_card(statement)
         checked += [(mended, check(program, mended))] if mended is not None else []
         sound = [(card, figures) for card, figures in checked if figures.feasible]
     common: dict[str, Any] = {

@@ -19,6 +19,7 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, Termination
 from milpscore.search.moves import Neighbourhood
+from milpscore.search.starts import first_card
 from milpscore.solvers.engine import Outcome, Progress, Task
 from milpscore.solvers.options import Options
 from milpscore.solvers.session import SessionSolver
@@ -139,25 +140,32 @@ class _Search:
 
     def _outcome(self, termination: Termination) -> Outcome:
         """What was found, in the form every engine answers."""
+        remarks: tuple[str, ...] = ()
         if self.infeasible and not math.isfinite(self.best):
             termination = Termination.INFEASIBLE
+        ended = termination in (Termination.COMPLETED, Termination.INFEASIBLE)
+        if ended and not math.isfinite(self.best) and self.master.overflowed:
+            termination = Termination.INACCURATE
+            remarks = (
+                "numerical trouble: the loss leaves the range of numbers where its tangents would "
+                "be needed, so that no card is ruled out: give the columns a larger unit",
+            )
         proved = self.best - self.bound <= 2 * _ALLOWED * max(1.0, abs(self.best))
         if termination is Termination.COMPLETED and not proved:
             termination = Termination.GAP_REACHED
         clock = self.progress
         return Outcome(
             termination, values=self.values, dual_bound=self.bound, nodes=self.nodes,
-            seconds=clock.seconds, trace=clock.trace,
+            seconds=clock.seconds, trace=clock.trace, remarks=remarks,
         )  # fmt: skip
 
     # -- before the rounds -----------------------------------------------------------------------
 
     def _first_cards(self, start: Card | None) -> None:
-        """The start, the empty card, the rounded continuous optimum, and a greedy card."""
-        if start is not None:
-            self._consider(start)
-        empty = self.statement.empty_card()
-        self._consider(empty)
+        """The start, the card of fewest points, the rounded continuous optimum, a greedy card."""
+        for card in (start, first_card(self.statement)):
+            if card is not None:
+                self._consider(card)
         weight = np.abs(self.master.anchor[:-1]) * self.statement.design.merged.X.std(axis=0)
         limit = self.statement.max_terms
         leading = np.argsort(-weight, kind="stable")[:limit]
@@ -182,9 +190,11 @@ class _Search:
             v = master.loss.minimiser(*master.ranges_of(tuple(chosen)), v)
             _, gradient, hessian = master.loss.expansion(v)
             bend = np.maximum(np.diag(hessian)[:-1], 1e-12)
+            if not (np.isfinite(gradient).all() and np.isfinite(bend).all()):
+                break
             gain = np.square(gradient[:-1]) / bend
             gain[chosen] = -1.0
-            if not np.isfinite(gain).all() or gain.max(initial=-1.0) <= 0:
+            if gain.max(initial=-1.0) <= 0:
                 break
             chosen.append(int(gain.argmax()))
         return chosen

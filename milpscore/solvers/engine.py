@@ -478,8 +478,11 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     if second.dual_bound >= result.objective - allowed:
         return replace(result, bound_source="second")
     if second.termination in (Termination.COMPLETED, Termination.INFEASIBLE):
-        return replace(result, dual_bound=0.0, claim=Claim.FEASIBLE).with_remark(
-            f"{result.solver} and a second run ({how}) disagree, no bound is used: {second.message}"
+        bound = max(second.dual_bound, 0.0)
+        claim = claim_of(True, result.objective, bound, trivial=0.0)
+        return replace(result, dual_bound=bound, bound_source="second", claim=claim).with_remark(
+            f"{result.solver} proved {result.dual_bound:.9g}, a second run ({how}) no more than "
+            f"{bound:.9g}: that is the bound"
         )
     return result.with_remark(
         f"the bound is {result.solver}'s word alone: a second run ({how}) reached "

@@ -183,6 +183,9 @@ KEPT = ("point", "support")
 
 _HALVINGS = 30
 
+_STEEPEST = 1e15
+"""HiGHS takes no larger entry of a row."""
+
 _UNSOLVED = (Termination.TIME_LIMIT, Termination.INTERRUPTED, Termination.ITERATION_LIMIT)
 
 _MIP_OPTIONS: dict[str, Any] = {
@@ -240,6 +243,7 @@ class Master:
         self.low = np.where(self.where >= 0, session.col_lower[self.where], self.fixed)
         self.high = np.where(self.where >= 0, session.col_upper[self.where], self.fixed)
         self.cuts: list[Cut] = []  # in the order of HiGHS's rows after the session's own
+        self.overflowed = False  # a tangent was out of reach: what is empty proves nothing
         # tangents beyond the loss ``ceiling`` are drawn in towards the anchor
         self.anchor = np.clip(np.zeros(len(self.low)), self.low, self.high)
         self.ceiling = math.inf
@@ -310,7 +314,10 @@ class Master:
         added = 0
         for index, curve in enumerate(self.curves):
             tangent = curve.tangent(self._drawn_in(v) if index == 0 else v)
-            if tangent is None or self.top[index] < 0:
+            if tangent is None or not np.abs(tangent.gradient).max(initial=0.0) < _STEEPEST:
+                self.overflowed = True
+                continue
+            if self.top[index] < 0:
                 continue
             if above is not None:
                 height = tangent.gradient @ self.point(above) + tangent.constant
