@@ -8,7 +8,6 @@ import math
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
@@ -23,6 +22,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Column, ColumnKind, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
+from milpscore.core.reading import exact, parsed, text_of
 from milpscore.core.result import CLAIM_TOLERANCE, Result
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import RiskLoss
@@ -32,6 +32,9 @@ VERSION = 2
 
 MAX_BYTES = 50_000_000
 """The largest certificate as text; beyond it the evidence is left out."""
+
+_BYTES_AN_ENTRY = 8
+"""The least that an entry of evidence takes."""
 
 KIND = "milpscore.certificate"
 
@@ -113,8 +116,8 @@ class Certificate:
             scale = self.card.get("scale")
             return Card(
                 np.array(given, dtype=np.int64),
-                Fraction(self.card["intercept"]),
-                None if scale is None else Fraction(scale),
+                exact(self.card["intercept"]),
+                None if scale is None else exact(scale),
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
             raise DataError(f"the certificate holds no card ({error}): make it again") from error
@@ -164,11 +167,11 @@ class Certificate:
             Where the file is not a certificate, or one of another version.
         """
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse)
-        except (UnicodeDecodeError, ValueError) as error:
+            text = text_of(Path(path))
+            content = parsed(text, what=Path(path).name, whole=len(text) // _BYTES_AN_ENTRY)
+        except DataError as error:
             raise DataError(
-                f"{Path(path).name} is not JSON ({error}); give a file written by 'milpscore fit "
-                "--certificate'"
+                f"{error}; give a file written by 'milpscore fit --certificate'"
             ) from error
         if not isinstance(content, dict) or content.get("kind") != KIND:
             raise DataError(
@@ -243,10 +246,6 @@ def _text(value: Any) -> str:
 
 def _rows(rows: Any) -> str:
     return ",\n".join(json.dumps(row, separators=(",", ":"), allow_nan=False) for row in rows)
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
 
 
 EvidenceKind = Literal["leaves", "none"]

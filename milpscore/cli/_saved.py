@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -258,13 +257,14 @@ def _subject(
 ) -> tuple[Scorecard | Certificate, Certificate | None]:
     """What the first file holds, and the certificate, wherever it was given."""
     from milpscore.certificate import Certificate
+    from milpscore.core.reading import Head, parsed, text_of
     from milpscore.scorecard import Scorecard
 
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        content = None  # the card's own reader says what is wrong
-    if not isinstance(content, dict) or content.get("kind") != Certificate.kind:
+        kind = parsed(text_of(path), Head).kind
+    except DataError:
+        kind = None  # the card's own reader says what is wrong
+    if kind != Certificate.kind:
         proof = None if certificate is None else Certificate.from_json(certificate)
         return Scorecard.load(path), proof
     if certificate is not None:

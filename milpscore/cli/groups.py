@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import inspect
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 import typer
 
 from milpscore.cli.common import require_columns, say, spelt
-from milpscore.core.errors import OptionError, listing
+from milpscore.core.errors import DataError, OptionError, listing
 from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.options import Options, require_solver
 
@@ -422,8 +421,12 @@ def settings_of(
     texts: Sequence[str] | None, instead: Mapping[str, str] = _OPTION_OF
 ) -> dict[str, Any]:
     """What ``--set`` was given; a value that is no JSON is the text itself."""
+    if not texts:
+        return {}
+    from milpscore.core.reading import parsed  # loads NumPy
+
     found: dict[str, Any] = {}
-    for text in texts or ():
+    for text in texts:
         key, equals, value = text.partition("=")
         key = key.strip()
         if not equals or not key:
@@ -433,8 +436,8 @@ def settings_of(
         if key in found:
             raise OptionError(f"{key} is given twice: keep one of the two")
         try:
-            found[key] = json.loads(value, parse_constant=_refuse)
-        except ValueError:
+            found[key] = parsed(value)
+        except DataError:
             found[key] = value.strip()
     return found
 
@@ -446,11 +449,6 @@ def constraints_of(path: Path | None) -> dict[str, Any]:
     from milpscore.constraints import read_constraints
 
     return {"constraints": read_constraints(path)}
-
-
-def _refuse(constant: str) -> Any:
-    """NaN and Infinity are no JSON, though Python reads them."""
-    raise ValueError(constant)
 
 
 # ---------------------------------------------------------------- the solve, and what is written

@@ -38,6 +38,16 @@ DEEPEST = 40
 
 _SHOWN = 60
 
+
+class Head(msgspec.Struct):
+    """What a file in JSON says it is."""
+
+    kind: Any = None
+    version: Any = None
+    schema_version: Any = None
+    format_version: Any = None
+
+
 # --- texts ----------------------------------------------------------------------------------------
 
 
@@ -53,15 +63,17 @@ def text_of(path: Path, *, most: int = MOST_BYTES, encoding: str = "utf-8") -> s
         raise DataError(f"{str(path)!r} is no UTF-8 text ({error})") from error
 
 
-def parsed(text: str | bytes, layout: type[T] | Any = Any, what: str = "the file") -> Any:
+def parsed(
+    text: str | bytes, layout: type[T] | Any = Any, what: str = "the file", whole: int = 0
+) -> Any:
     """A text of JSON as a value of ``layout``, a type that msgspec understands.
 
     Fractions are text such as "3/10". A DataError says that the text is not JSON, or where what it
-    holds is none of the layout.
+    holds is none of the layout. A file of ``whole`` bytes may have as many entries.
     """
     try:
         data = text.encode() if isinstance(text, str) else text
-        refuse_bulk(data, what)
+        refuse_bulk(data, what, whole)
         return msgspec.json.decode(data, type=layout, dec_hook=_by_hand)
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeError) as error:
         damaged = isinstance(error, msgspec.ValidationError)
@@ -82,12 +94,12 @@ _STEPS = bytes({ord("["): 1, ord("{"): 1, ord("]"): 255, ord("}"): 255}.get(k, 0
 _PLAIN = bytes(k for k in range(256) if chr(k) not in "[]{}")
 
 
-def refuse_bulk(data: bytes, what: str) -> None:
-    """Refuse JSON (or TOML) of too many entries, or too deep, before it is parsed."""
+def refuse_bulk(data: bytes, what: str, whole: int = 0) -> None:
+    """Refuse JSON of too many entries, or too deep, before it is parsed."""
     bare = _STRING.sub(b"", data)
     entries = bare.count(b",") + bare.count(b"[") + bare.count(b"{")
     steps = np.frombuffer(bare.translate(_STEPS, _PLAIN), dtype=np.int8)
-    if len(data) > MOST_BYTES or entries > MOST_ENTRIES:
+    if len(data) > max(MOST_BYTES, _RATIO * whole) or entries > max(MOST_ENTRIES, whole):
         raise DataError(f"{what} is damaged (it has {entries:,} entries in {len(data):,} bytes)")
     if steps.size and int(steps.cumsum(dtype=np.int32).max()) > DEEPEST:
         raise DataError(f"{what} is damaged (it is nested deeper than {DEEPEST})")
@@ -176,7 +188,7 @@ def _by_hand(kind: Any, value: Any) -> Any:
 
 # --- arrays ---------------------------------------------------------------------------------------
 
-_RATIO, _FREE = 60, 32_000_000
+_RATIO, _FREE = 30, 16_000_000
 """An archive may unpack to so many times its own bytes, and so many more."""
 
 # zipfile answers a flag, method or version it does not know with NotImplementedError, and an

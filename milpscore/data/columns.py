@@ -20,6 +20,7 @@ import pandas as pd
 
 from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
+from milpscore.core.reading import refuse_bulk, text_of
 from milpscore.data.checking import (
     as_frame,
     categories_of,
@@ -351,8 +352,8 @@ def read_thresholds(path: str | PathLike[str]) -> dict[str, list[float]]:
     """
     place = Path(path)
     try:
-        text = place.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        text = text_of(place, encoding="utf-8-sig")
+    except (OSError, DataError) as error:
         raise DataError(
             f"cannot read thresholds from {str(place)!r}: {error}. Check the path, and save the "
             "file in UTF-8."
@@ -369,14 +370,17 @@ def read_thresholds(path: str | PathLike[str]) -> dict[str, list[float]]:
 
 def _from_json(text: str) -> dict[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        twice = sorted({key for key, _ in pairs if sum(other == key for other, _ in pairs) > 1})
+        twice = sorted(key for key, count in Counter(k for k, _ in pairs).items() if count > 1)
         if twice:
             raise DataError(f"feature(s) {listing(twice)} occur twice; join their lists.")
         return dict(pairs)
 
+    refuse_bulk(text.encode(), "this")
     try:
         found = json.loads(text, object_pairs_hook=unique)
-    except json.JSONDecodeError as error:
+    except DataError:
+        raise
+    except ValueError as error:
         raise DataError(f"this is not JSON: {error}.") from error
     if not isinstance(found, dict):
         raise DataError('an object is expected, as {"Age": [30, 45]}.')

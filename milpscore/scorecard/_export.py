@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from milpscore.core.card import RELATIVE_ROUNDING
 from milpscore.core.design import Column, ColumnKind
 from milpscore.core.errors import DataError, OptionError, listing, require_ending
-from milpscore.core.reading import parsed, settings_of, text_of, typed
+from milpscore.core.reading import Head, parsed, settings_of, text_of, typed
 from milpscore.scorecard.rendering import Lines, Row, printable
 
 if TYPE_CHECKING:
@@ -77,13 +77,6 @@ def card_to_json(card: Scorecard) -> str:
     return json.dumps(
         content, indent=2, ensure_ascii=False, allow_nan=False, default=Fraction.__str__
     )
-
-
-class _Head(Struct):
-    """What a file says it is."""
-
-    kind: Any = None
-    schema_version: Any = None
 
 
 class _Column(Struct):
@@ -158,7 +151,7 @@ def card_fields(text: str) -> dict[str, Any]:
     """The arguments of ``Scorecard`` from the text of :func:`card_to_json`."""
     hint = "give a card saved by 'milpscore fit --out'"
     try:
-        head = parsed(text, _Head, "this")
+        head = parsed(text, Head, "this")
     except DataError as error:
         raise DataError(f"{error}; {hint}") from error
     if head.kind != _KIND:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import tokenize
 import warnings
-import zipfile
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct, to_builtins
 
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.reading import Head, arrays, parsed, typed
 from milpscore.penalties import PENALTIES
 from milpscore.sequence.coding import Coding, Vocabulary, Weights
 from milpscore.sequence.patterns import read_text
@@ -35,20 +34,60 @@ _SEPARATORS = (None, "\t")
 # Raised whenever a reader of the previous layout would misread a model.
 _FORMAT_VERSION = 1
 _KIND = "milpscore.sequence"
-_TEXTS = ("header", "unigrams", "bigrams")
 _AGAIN = "give a file written by SparseCRF.save() or 'milpscore crf train'"
-# What readers of a broken file raise: zipfile answers a flag, method or version it does not know
-# with NotImplementedError, and NumPy reads the header of an array with the tokenizer.
-_DAMAGES = (
-    ValueError,
-    KeyError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-    NotImplementedError,
-    tokenize.TokenError,
-)
-_KEPT = {"objective": float, "status": str, "n_iter": int, "seconds": float}
+_KEPT = ("objective", "status", "n_iter", "seconds", "best_iteration")
+_ARRAYS = {
+    **dict.fromkeys(("header", "unigrams", "bigrams"), "|u1"), "active": "<i8", "weights": "<f8",
+}  # fmt: skip
+_MOST_PARAMETERS = 10_000_000
+_PER_BYTE = 1000
+"""A model may have so many parameters, or so many for each byte of its file."""
+
+
+class _Coding(Struct):
+    """What, beside vocabularies and labels, makes the coding."""
+
+    n_columns: Annotated[int, Meta(ge=0)] | None
+    patterns: list[str]
+
+
+class _About(Struct):
+    """How a model was trained."""
+
+    coding: _Coding
+    parameters: dict[str, Any]
+    objective: float
+    status: str
+    n_iter: int
+    seconds: float
+    best_iteration: int | None
+    trace: list[TraceRow]
+
+
+class _Header(Struct):
+    """What a model's file holds, its long lists apart."""
+
+    labels: tuple[str, ...]
+    plain: str | None
+    about: _About
+    kind: Any = None
+    format_version: Any = None
+
+
+class _Whole(_Header, kw_only=True):
+    """A model's file in JSON."""
+
+    unigrams: tuple[str, ...]
+    bigrams: tuple[str, ...]
+    active: list[int]
+    weights: list[float]
+
+
+class _Penalty(Struct):
+    """A penalty's name and fields, as far as a file can hold them."""
+
+    name: str
+    fields: dict[str, Any] | None
 
 
 def read_sequences(
@@ -215,7 +254,6 @@ def save_model(model: SparseCRF, path: str | os.PathLike[str], compact: bool) ->
             for name, value in parameters.items()
         },
         **{name: getattr(model, f"{name}_") for name in _KEPT},
-        "best_iteration": model.best_iteration_,
         "trace": [{k: v for k, v in row.items() if not np.isnan(v)} for row in trace],
     }
     header = {
@@ -249,84 +287,81 @@ def save_model(model: SparseCRF, path: str | os.PathLike[str], compact: bool) ->
 
 def load_model(kind: type[SparseCRF], path: str | os.PathLike[str]) -> SparseCRF:
     """Read what `save_model` wrote; DataError where it cannot be read, or is damaged."""
-    content = _content(Path(path))
+    what = repr(str(path))
     try:
-        weights, about = _weights(content), dict(content["about"])
-        parameters = dict(about["parameters"])
-        parameters["penalty"] = _penalty_from_json(parameters["penalty"])
+        found, whole = _content(Path(path), f"{what} is not a CRF model, or")
+        weights, about = _weights(found, whole), found.about
+        parameters = dict(about.parameters)
+        parameters["penalty"] = _penalty_from_json(
+            typed(parameters.get("penalty"), _Penalty | None, "its penalty")
+        )
         model = kind(**parameters)
-        model.coding_ = Coding.from_json(about["coding"], weights)
-        for name, as_type in _KEPT.items():
-            setattr(model, f"{name}_", as_type(about[name]))
-        best = about["best_iteration"]
-        model.best_iteration_ = None if best is None else int(best)
-        model.trace_ = TraceRow.table([TraceRow(**row) for row in about["trace"]])
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise DataError(
-            f"{str(path)!r} is damaged ({type(error).__name__}: {error}); {_AGAIN}"
-        ) from error
+        model.coding_ = Coding.from_json(to_builtins(about.coding), weights)
+    except OSError as error:
+        raise DataError(f"cannot read {what}: {error.strerror}. Check the path.") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        said = str(error) if isinstance(error, DataError) else f"{what} is damaged ({error})"
+        raise DataError(f"{said}; {_AGAIN}") from error
+    for name in _KEPT:
+        setattr(model, f"{name}_", getattr(about, name))
+    model.trace_ = TraceRow.table(about.trace)
     model.classes_ = np.array(weights.labels, dtype=object)
     model.theta_ = weights.theta
     return model
 
 
-def _content(path: Path) -> Mapping[str, Any]:
-    """What a model's file holds, of this kind and version."""
-    try:
-        # np.load on a name leaves the file open where the archive is broken
-        with path.open("rb") as file:
-            packed = file.read(2) == b"PK"
+def _content(path: Path, what: str) -> tuple[_Whole, int]:
+    """What a model's file holds, of this kind and version, and its size."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"PK"
+        whole = file.seek(0, 2)
+        lists = {}
+        if packed:
+            lists = arrays(file, _ARRAYS, what)
+            text = lists.pop("header").tobytes()
+        else:
             file.seek(0)
-            if packed:
-                with np.load(file, allow_pickle=False) as archive:
-                    texts = {name: json.loads(archive[name].tobytes().decode()) for name in _TEXTS}
-                    arrays = {name: archive[name] for name in ("active", "weights")}
-                content = {**dict(texts.pop("header")), **texts, **arrays}
-            else:
-                content = json.loads(file.read())
-    except OSError as error:
-        raise DataError(f"cannot read {str(path)!r}: {error.strerror}. Check the path.") from error
-    except (*_DAMAGES, TypeError) as error:
-        raise DataError(f"{str(path)!r} is not a CRF model, or is damaged; {_AGAIN}") from error
-    if not isinstance(content, dict) or content.get("kind") != _KIND:
-        raise DataError(f"{str(path)!r} is not a CRF model; {_AGAIN}")
-    version = content.get("format_version")
-    if version != _FORMAT_VERSION:
+            text = file.read()
+    head = parsed(text, Head, what, whole)
+    if head.kind != _KIND:
+        raise DataError(what.removesuffix(", or"))
+    if head.format_version != _FORMAT_VERSION:
         raise DataError(
-            f"{str(path)!r} has format_version {version!r}, this milpscore reads {_FORMAT_VERSION}:"
-            " use the milpscore that wrote it, or train again"
+            f"{path.name!r} has format_version {head.format_version!r}, this milpscore reads "
+            f"{_FORMAT_VERSION}: use the milpscore that wrote it, or train again"
         )
-    return content
+    if not packed:
+        return parsed(text, _Whole, what, whole), whole
+    names = {
+        name: parsed(lists.pop(name).tobytes(), tuple[str, ...], what, whole)
+        for name in ("unigrams", "bigrams")
+    }
+    header = parsed(text, _Header, what, whole)
+    plain = {name: getattr(header, name) for name in _Header.__struct_fields__}
+    return _Whole(**plain, **names, **lists), whole
 
 
-def _weights(content: Mapping[str, Any]) -> Weights:
-    """The weights of a file; TypeError or ValueError where they do not fit together."""
-    labels, unigrams, bigrams = (
-        tuple(map(_text, content[name])) for name in ("labels", "unigrams", "bigrams")
-    )
-    plain = None if content["plain"] is None else _text(content["plain"])
-    active = np.asarray(content["active"], dtype=np.int64)
-    values = np.asarray(content["weights"], dtype=np.float64)
-    if active.shape != values.shape or active.ndim != 1 or not np.isfinite(values).all():
+def _weights(found: _Whole, whole: int) -> Weights:
+    """The weights of a file; ValueError where they do not fit together."""
+    active, values = np.asarray(found.active), np.asarray(found.weights, dtype=np.float64)
+    if active.shape != values.shape or not np.isfinite(values).all():
         raise ValueError("positions and weights do not belong together")
-    weights = Weights(np.zeros(0), labels, Vocabulary(unigrams), Vocabulary(bigrams), plain)
+    vocabularies = Vocabulary(found.unigrams), Vocabulary(found.bigrams)
+    if any(len(each) != len(set(each.names)) for each in vocabularies):
+        raise ValueError("an observation is listed twice")
+    weights = Weights(np.zeros(0), found.labels, *vocabularies, found.plain)
+    if weights.layout.n_parameters > max(_MOST_PARAMETERS, _PER_BYTE * whole):
+        raise ValueError(f"it would have {weights.layout.n_parameters:,} parameters")
     theta = weights.layout.zeros()
     if active.size and not (active.min() >= 0 and active.max() < len(theta)):
         raise ValueError("a weight belongs to no feature")
-    theta[active] = values
-    return Weights(theta, labels, weights.unigrams, weights.bigrams, plain)
+    theta[active.astype(np.int64)] = values
+    return replace(weights, theta=theta)
 
 
 def _as_json(content: Any) -> bytes:
     """JSON text in UTF-8."""
     return json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8")
-
-
-def _text(value: Any) -> str:
-    """The value, which must be text."""
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
 
 
 def _penalty_to_json(penalty: Any) -> dict[str, Any] | None:
@@ -341,16 +376,16 @@ def _penalty_to_json(penalty: Any) -> dict[str, Any] | None:
     return {"name": name, "fields": plain}
 
 
-def _penalty_from_json(content: Mapping[str, Any] | None) -> Any:
+def _penalty_from_json(content: _Penalty | None) -> Any:
     """The inverse of `_penalty_to_json`; None, with a RuntimeWarning, where it was not kept."""
     if content is None:
         return None
-    if content["fields"] is None:
+    if content.fields is None:
         warnings.warn(
-            f"the model was trained with the penalty {content['name']}, which a file cannot hold: "
+            f"the model was trained with the penalty {content.name}, which a file cannot hold: "
             "it predicts as before; set the penalty again before another fit",
             RuntimeWarning,
             stacklevel=4,
         )
         return None
-    return PENALTIES[content["name"]](**content["fields"])
+    return PENALTIES[content.name](**content.fields)
