@@ -524,8 +524,9 @@ class _Grid:
             scales = (case.get("scale", 1.0),) * 2
         totals = (self.totals[owner] / self.unit).astype(float)
         share = np.array(case.weight) / math.fsum(case.weight)
+        far = self.far - self.step - self.unit  # what was moved inwards is still no bound
         ends = [
-            np.where(abs(end) >= self.far, np.inf * sign, (end / self.unit).astype(float))
+            np.where(abs(end) >= far, np.inf * sign, (end / self.unit).astype(float))
             for end, sign in ((low, -1), (high, 1))
         ]
         model = Smooth(CURVES[case.loss], totals, self.y.astype(float), share, *ends)

@@ -103,8 +103,10 @@ def hold(case: Case, result: Result, truth: Truth, caveat: str) -> None:
     said = f"{result.claim} of {result.solver}, objective {result.objective!r}, bound {bound!r}; "
     said += f"enumeration: {best!r} ({truth.card})"
     size = max(1.0, abs(best)) if math.isfinite(best) else 1.0
-    if bound > best + EXACT * size:
+    if bound > best + CLAIM * size:
         raise Wrong("bound above the optimum", said)
+    if bound > best + EXACT * size:
+        raise Wrong("bound a hair above the optimum", said)
     if result.termination is Termination.INFEASIBLE and math.isfinite(best):
         raise Wrong("infeasible with a card", said)
     if result.card is None:
