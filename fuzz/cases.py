@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.meaning import CURVES, Array, Case, ColumnOf, Rule, ranges
+from fuzz.meaning import CURVES, Array, Case, ColumnOf, Rule
 
 Random = np.random.Generator
 
@@ -333,8 +333,3 @@ RULES: dict[str, Maker] = {
     "MinTPR": _rate("MinTPR", 0.5, 2 / 3, 0.9, 1.0),
     "MaxErrors": _errors,
 }
-
-
-def size_of(case: Case) -> int:
-    """How many vectors of points there are."""
-    return math.prod(map(len, ranges(case)))

@@ -119,6 +119,11 @@ def ranges(case: Case) -> list[Sequence[int]]:
     return values
 
 
+def size_of(case: Case) -> int:
+    """How many vectors of points there are, before any rule."""
+    return math.prod(map(len, ranges(case)))
+
+
 def used(w: Sequence[int], group: Sequence[int]) -> bool:
     """Whether any of some columns has points."""
     return any(w[j] != 0 for j in group)
@@ -359,9 +364,9 @@ def enumerate_cards(
     case: Case, scales: tuple[float, float] = (1.0, 1.0), gap: Fraction | None = None
 ) -> Truth:
     """Every card. ``scales`` is the range a free scale has; ``gap`` the threshold gap, off grid."""
-    values = ranges(case)
-    if math.prod(map(len, values)) > MOST_CARDS:
+    if size_of(case) > MOST_CARDS:
         raise ValueError("too many cards to enumerate")
+    values = ranges(case)
     most = case.get("max_terms")
     points = [
         w

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.meaning import Case, Truth, enumerate_cards, figures
+from fuzz.meaning import MOST_CARDS, Case, Truth, enumerate_cards, figures, size_of
 from milpscore import constraints
 from milpscore.certificate import Certificate, certify, verify_certificate
 from milpscore.core.design import Column, Design
@@ -285,6 +285,8 @@ def _freer_statements(
     from milpscore.formulations.restating import plain_statement
 
     for other in freer:
+        if size_of(other) > MOST_CARDS:
+            continue
         program = program_of(other)
         if truth_of(other, program).best < bound - 1e-5 * max(1.0, abs(bound)):
             yield "a freer statement", replace(made, statement=plain_statement(program))
