@@ -166,7 +166,7 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
     ):
         given["max_terms"] = int(rng.integers(0 if form != "sparse_rounding" else 1, p + 1))
     if form in ("slim", "hinge", "risk_score") and rng.random() < 0.7:
-        given["l0_penalty"] = pick(rng, 0.0, 1e-6, 1e-3, 0.01, 0.2)
+        given["l0_penalty"] = pick(rng, 0.0, 1e-6, 4e-6, 1e-5, 1e-3, 0.01, 0.2)
     if form in ("slim", "hinge") and rng.random() < 0.3:
         given["l1_penalty"] = pick(rng, 1e-6, 1e-3, 0.05)
     if form == "facets_hinge" and "lam" not in given:

@@ -109,6 +109,9 @@ def hold(case: Case, result: Result, truth: Truth, caveat: str) -> None:
         raise Wrong("bound a hair above the optimum", said)
     if result.termination is Termination.INFEASIBLE and math.isfinite(best):
         raise Wrong("infeasible with a card", said)
+    for point in result.trace:
+        if point.dual_bound > best + CLAIM * size:
+            raise Wrong("bound above the optimum on the way", f"{point}; {said}")
     if result.card is None:
         if result.claim is not Claim.NONE:
             raise Wrong("a claim without a card", said)
