@@ -15,9 +15,10 @@ import msgspec
 import pandas as pd
 
 from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.reading import parsed, rows
 from milpscore.study import StudyError
 from milpscore.study.engines import answers
-from milpscore.study.store import Answer, Store, parsed
+from milpscore.study.store import Answer, Store
 
 Result: TypeAlias = dict[str, Any]
 Results: TypeAlias = dict[int, Result]
@@ -51,9 +52,9 @@ class RunStore(Store):
 
     def _load(self, connection: sqlite3.Connection) -> None:
         super()._load(connection)
-        found = connection.execute("SELECT number, result FROM solves WHERE status = 'done'")
-        assert self.path is not None
-        self.results = {number: parsed(text, self.path) for number, text in found}
+        query, what = "SELECT number, result FROM solves WHERE status = 'done'", str(self.path)
+        found = rows(connection, query, tuple[int, str], what)
+        self.results = {number: parsed(text, dict[str, Any], what) for number, text in found}
 
 
 def finish_runs(

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field, to_builtins
+
 from milpscore.core.errors import DataError, MissingDependencyError, NotApplicableError, OptionError
-from milpscore.study.store import FIGURES, head_of, is_new, opened, parsed
+from milpscore.core.reading import parsed, rows as read
+from milpscore.study.store import FIGURES, Figures, Status, head_of, is_new, opened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +21,38 @@ if TYPE_CHECKING:
     from milpscore.scorecard import Scorecard
 
 _FORMATS = ("csv", "parquet")
-_KEPT = ("number", "key", "status", "seed", "result", "error", "seconds", "versions", "finished")
+
+
+class _Row(Struct, array_like=True):
+    """A row of the file, its card and certificate left out."""
+
+    number: int
+    key: str
+    status: Status
+    seed: int | None
+    result: str | None
+    error: str | None
+    seconds: float | None
+    versions: str
+    finished: str
+
+
+class _Solve(Figures):
+    """The result of a study's row."""
+
+    data: str | None = None
+    model: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    fold: int | None = None
+
+
+class _Versions(Struct):
+    """What computed a row."""
+
+    milpscore: str
+
+
+_SHOWN = ("number", "key", "status", "seed", "error", "seconds", "finished")
 _FIRST = ("number", "key", "status", "seed", "data", "model", "fold")
 _LAST = ("error", "seconds", "milpscore", "finished")
 _TEXTS = ("bound_source", "claim", "verified", "termination", "solver", "message")
@@ -76,11 +110,12 @@ class StudyReport:
         """
         import pandas as pd
 
-        query = f"SELECT {', '.join(_KEPT)} FROM solves WHERE number >= 0 ORDER BY number"
+        query = f"SELECT {', '.join(_Row.__struct_fields__)} FROM solves WHERE number >= 0"
+        study, what = self.experiment == "study", str(self.path)
         with opened(self.path) as connection:
-            found = connection.execute(query)
-            rows = [_row(dict(zip(_KEPT, values, strict=True)), self.path) for values in found]
-        if self.experiment != "study":
+            kept = read(connection, f"{query} ORDER BY number", _Row, what)
+        rows = [_row(each, _Solve if study else dict[str, Any], what) for each in kept]
+        if not study:
             return pd.DataFrame(rows, columns=_columns(rows, _FIRST[:4], ()))
         table = pd.DataFrame(rows, columns=_columns(rows, _FIRST, FIGURES))
         # a column in which nothing was found yet is one of numbers all the same
@@ -118,7 +153,7 @@ class StudyReport:
         text = self._cell("certificate", key)
         if text is None:
             raise NotApplicableError(f"{self.path.name} has no certificate under the key {key!r}")
-        content: dict[str, Any] = parsed(text, self.path)
+        content: dict[str, Any] = parsed(text, dict[str, Any], str(self.path))
         return content
 
     def export(self, out: str | os.PathLike[str], format: str = "csv") -> Path:
@@ -162,8 +197,8 @@ class StudyReport:
         """What a row has in a column; None without such a row."""
         with opened(self.path) as connection:
             query = f"SELECT {column} FROM solves WHERE key = ? AND number >= 0"
-            found = connection.execute(query, (key,)).fetchone()
-        return None if found is None else found[0]
+            found = read(connection, query, tuple[str | None], str(self.path), key)
+        return found[0][0] if found else None
 
 
 def read_study(path: str | os.PathLike[str]) -> StudyReport:
@@ -187,23 +222,25 @@ def read_study(path: str | os.PathLike[str]) -> StudyReport:
         raise DataError(f"{str(path)!r} is empty: run the study first")
     with opened(path) as connection:
         head, created = head_of(connection, path)
-        counts = dict(connection.execute("SELECT status, count(*) FROM solves GROUP BY status"))
+        query = "SELECT status, count(*) FROM solves GROUP BY status"
+        counts = dict(read(connection, query, tuple[str, int], str(path)))
     if head is None:
         raise DataError(f"{str(path)!r} holds no study yet: run one first")
     return StudyReport(
-        path, head["experiment"], head["settings"], head["planned"], counts.get("done", 0),
+        path, head.experiment, head.settings, head.planned, counts.get("done", 0),
         counts.get("failed", 0), created,
     )  # fmt: skip
 
 
-def _row(kept: dict[str, Any], path: Path) -> dict[str, Any]:
+def _row(kept: _Row, layout: Any, what: str) -> dict[str, Any]:
     """A row as the file has it, its JSON spread over columns; lists and tables left out."""
-    result, made_with = kept.pop("result"), parsed(kept.pop("versions"), path)
-    content = {} if result is None else parsed(result, path)
-    grid = content.pop("parameters", {}) if isinstance(content.get("parameters"), dict) else {}
-    plain = {name: v for name, v in content.items() if not isinstance(v, list | Mapping)}
+    made_with = parsed(kept.versions, _Versions, what)
+    found = {} if kept.result is None else to_builtins(parsed(kept.result, layout, what))
+    grid = found.pop("parameters", {}) if isinstance(found.get("parameters"), dict) else {}
+    plain = {name: v for name, v in found.items() if not isinstance(v, list | Mapping)}
     cells = {f"parameters.{name}": _cell(value) for name, value in grid.items()}
-    return {**kept, **plain, **cells, "milpscore": made_with["milpscore"]}
+    own = {name: getattr(kept, name) for name in _Row.__struct_fields__ if name in _SHOWN}
+    return {**own, **plain, **cells, "milpscore": made_with.milpscore}
 
 
 def _cell(value: Any) -> Any:

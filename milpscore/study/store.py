@@ -18,8 +18,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct, to_builtins
+
 from milpscore._version import __version__
 from milpscore.core.errors import DataError, MilpscoreError, OptionError
+from milpscore.core.reading import MOST_BYTES, parsed, rows
 
 Status: TypeAlias = Literal["done", "failed"]
 
@@ -29,13 +32,54 @@ APPLICATION_ID = 0x6D707363
 LAYOUT = 2
 """Raised whenever another milpscore would misread a file."""
 
-FIGURES = (
-    "objective", "loss", "penalty", "bound", "bound_source", "gap", "claim", "verified", "terms",
-    "train_accuracy", "train_auc", "test_accuracy", "test_auc", "train_errors", "test_errors",
-    "train_rows", "test_rows", "build_seconds", "solve_seconds", "nodes", "termination", "solver",
-    "message",
-)  # fmt: skip
-"""What is kept of a solve, besides its task, card and certificate."""
+
+class Figures(Struct):
+    """What is kept of a solve, besides its task, card and certificate."""
+
+    objective: float | None = None
+    loss: float | None = None
+    penalty: float | None = None
+    bound: float | None = None
+    bound_source: str | None = None
+    gap: float | None = None
+    claim: str | None = None
+    verified: bool | None = None
+    terms: int | None = None
+    train_accuracy: float | None = None
+    train_auc: float | None = None
+    test_accuracy: float | None = None
+    test_auc: float | None = None
+    train_errors: int | None = None
+    test_errors: int | None = None
+    train_rows: int | None = None
+    test_rows: int | None = None
+    build_seconds: float | None = None
+    solve_seconds: float | None = None
+    nodes: int | None = None
+    termination: str | None = None
+    solver: str | None = None
+    message: str | None = None
+
+
+FIGURES = Figures.__struct_fields__
+
+
+class Writer(Struct):
+    """Who writes to a file."""
+
+    token: str
+    host: str
+    pid: int
+
+
+class Head(Struct):
+    """What a file says its rows are of."""
+
+    experiment: str
+    settings: dict[str, Any]
+    planned: int | None = None
+    writer: Writer | None = None
+
 
 BUSY_SECONDS = 30.0
 """How long a commit waits for a reader to be done."""
@@ -197,38 +241,36 @@ class Store:
 
     def _load(self, connection: sqlite3.Connection) -> None:
         """Read what is finished."""
-        found = connection.execute("SELECT key, status FROM solves WHERE number >= 0")
-        self.status = dict(found)
+        query = "SELECT key, status FROM solves WHERE number >= 0"
+        self.status = dict(rows(connection, query, tuple[str, Status], str(self.path)))
 
     def _introduce(self, connection: sqlite3.Connection, path: Path) -> str:
         """Say in the file what it is of and who writes it; the token that tells this writer."""
         with transaction(connection):
-            head = self._checked_head(connection, path) or {
-                "experiment": self.experiment, "settings": self.settings, "planned": None,
-            }  # fmt: skip
+            head = self._checked_head(connection, path) or Head(self.experiment, self.settings)
             if self.planned is not None:
-                head["planned"] = self.planned
+                head.planned = self.planned
             token = secrets.token_hex(8)
-            head["writer"] = {"token": token, "host": socket.gethostname(), "pid": os.getpid()}
+            head.writer = Writer(token, socket.gethostname(), os.getpid())
             connection.execute(
                 "INSERT INTO solves (key, number, status, result, versions, finished) "
                 "VALUES ('study', -1, 'study', ?, ?, ?) "
                 "ON CONFLICT (key) DO UPDATE SET result = excluded.result",
-                (_text(head), _text(versions()), _now()),
+                (_text(to_builtins(head)), _text(versions()), _now()),
             )
         return token
 
-    def _checked_head(self, connection: sqlite3.Connection, path: Path) -> dict[str, Any] | None:
+    def _checked_head(self, connection: sqlite3.Connection, path: Path) -> Head | None:
         """What the file says it is of, refused where it is of something else."""
         head, _ = head_of(connection, path)
         if head is None:
             return None
-        if head["experiment"] != self.experiment:
+        if head.experiment != self.experiment:
             raise OptionError(
-                f"{str(path)!r} holds runs of {head['experiment']}, not of {self.experiment}: name "
+                f"{str(path)!r} holds runs of {head.experiment}, not of {self.experiment}: name "
                 "another file"
             )
-        if changed := changes(head["settings"], self.settings):
+        if changed := changes(head.settings, self.settings):
             shown = ", ".join(changed[:_SHOWN])
             more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
             raise OptionError(
@@ -238,11 +280,12 @@ class Store:
         return head
 
 
-def head_of(connection: sqlite3.Connection, path: Path) -> tuple[dict[str, Any] | None, str]:
+def head_of(connection: sqlite3.Connection, path: Path) -> tuple[Head | None, str]:
     """What a file's rows are of, and since when; None where it does not say yet."""
     query = "SELECT result, finished FROM solves WHERE number = -1"
-    text, created = connection.execute(query).fetchone() or (None, "")
-    return (None if text is None else parsed(text, path)), created
+    for text, created in rows(connection, query, tuple[str, str], str(path)):
+        return parsed(text, Head, str(path)), created
+    return None, ""
 
 
 # --- the file ------------------------------------------------------------------------------------
@@ -250,7 +293,9 @@ def head_of(connection: sqlite3.Connection, path: Path) -> tuple[dict[str, Any] 
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection whose transactions are begun and ended by hand."""
-    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+    return connection
 
 
 @contextmanager
@@ -287,11 +332,11 @@ def _writer_of(path: Path) -> str:
     if not is_new(path):
         with opened(path) as connection:
             head, _ = head_of(connection, path)
-    if head is None:
+    if head is None or head.writer is None:
         return "another process"
-    writer = head["writer"]
-    here = writer["host"] == socket.gethostname()
-    return f"process {writer['pid']} on {'this machine' if here else writer['host']}"
+    writer = head.writer
+    here = writer.host == socket.gethostname()
+    return f"process {writer.pid} on {'this machine' if here else writer.host}"
 
 
 @contextmanager
@@ -336,6 +381,11 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if state != "ok":
             raise _damaged(path, state)
+        # a view in the table's place, or a trigger, could compute for ever
+        laid_out = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type")
+        own = [("table", "solves", _TABLE.strip()), ("view", "figures", _VIEW)]
+        if [each for each in laid_out.fetchall() if each[0] != "index"] != own:
+            raise _damaged(path, "its table is not laid out as a study's")
         yield connection
 
 
@@ -388,8 +438,6 @@ def speaking(path: Path) -> Iterator[None]:
             raise DataError(
                 f"{name} is no SQLite file, or a damaged one: name another file"
             ) from error
-        if code == sqlite3.SQLITE_CORRUPT:
-            raise _damaged(path, error) from error
         if code == sqlite3.SQLITE_FULL:
             raise StudyError(
                 f"there is no room for {name} ({error}); the rows before are kept: make room, and "
@@ -404,7 +452,9 @@ def speaking(path: Path) -> Iterator[None]:
             raise StudyError(
                 f"{name} cannot be read or written ({error}): check the disk and the rights"
             ) from error
-        raise
+        if code == sqlite3.SQLITE_CONSTRAINT:
+            raise
+        raise _damaged(path, error) from error
 
 
 def _damaged(path: Path, what: object) -> DataError:
@@ -445,17 +495,6 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield from _flat(entry, f"{prefix}[{place}]")
     elif value is not None:
         yield prefix, value
-
-
-def parsed(text: str, path: Path) -> Any:
-    """JSON that a file of results holds."""
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise DataError(
-            f"{str(path)!r} holds text that is no JSON ({error}): restore a copy, or name another "
-            "file"
-        ) from error
 
 
 def _text(value: Mapping[str, Any] | None) -> str | None:
