@@ -46,6 +46,8 @@ class Cards:
         self.loss = given["loss"]["kind"]
         self.margin = number(given["loss"].get("margin", "1"))
         ends = [(_whole(a), _whole(b)) for a, b in given["ranges"]]
+        if given["other"]:
+            raise Refused(f"the penalty {given['other'][0]!r} is not known here")
         if len(ends) != columns or self.loss not in LOSSES or self.margin <= 0:
             raise Refused("the loss is not known, or there is not a range for every column")
         if sum(max(0, b - a + 1) for a, b in ends) > _MOST_VALUES:

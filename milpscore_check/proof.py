@@ -14,9 +14,10 @@ slope it is concave, being a least of linear functions, and so least at an end.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from operator import mul
+from operator import add, mul
 from typing import Any, NamedTuple
 
 from milpscore_check import balls
@@ -314,6 +315,93 @@ _RANGE = {"logistic": (0, 1), "hinge": (0, 1), "squared_hinge": (0, math.inf),
           "poisson": (2.0**-BITS, math.inf), "squared": (-math.inf, math.inf)}  # fmt: skip
 """Where a multiplier is one, in units."""
 
+# ---------------------------------------------------------------- counting errors
+
+
+class Counts:
+    """Errors that no card of a box avoids.
+
+    Where some columns are fixed, rows that agree on all others keep the order of their totals: each
+    such group errs as often as the best threshold of its own does, and the groups together as often
+    as the sum. Columns that are not fixed are fixed one by one, all their values in turn.
+    """
+
+    def __init__(self, data: Data, cards: Cards) -> None:
+        self.data, self.cards = data, cards
+
+    def least(self, box: Box, wanted: int) -> int:
+        """The wanted bound (in units of 2^-GRID) where every card of a box reaches it, else 0."""
+        data, cards = self.data, self.cards
+        allowed = [cards.allowed(box, j) for j in range(len(cards.values))]
+        if sum(0 not in values for values in allowed) >= cards.terms:
+            allowed = [[0] if 0 in values else values for values in allowed]
+        given = sum(cards.charge[abs(values[0])] for values in allowed if len(values) == 1)
+        free = [j for j, values in enumerate(allowed) if len(values) > 1]
+        totals = [0] * len(data.classes)
+        for j, values in enumerate(allowed):
+            if len(values) == 1 and values[0]:
+                totals = [t + values[0] * x for t, x in zip(totals, data.columns[j], strict=True)]
+        free.sort(key=lambda j: (-len(set(data.columns[j])), j))
+        # rows alike in all that matters are one: negative weight, positive weight
+        cells: dict[tuple[int, ...], list[int]] = {}
+        columns = [data.columns[j] for j in free]
+        for c, s, *key in zip(data.classes, data.share, totals, *columns, strict=True):
+            cells.setdefault(tuple(key), [0, 0])[c > 0] += s
+        net = [up - down for down, up in cells.values()]
+        # with a threshold below all totals every negative row is an error
+        errors = sum(down for down, _ in cells.values())
+        most = [max(map(abs, allowed[j])) * max(map(abs, data.columns[j])) for j in free]
+        span = 2 * (max(map(abs, totals)) + sum(most)) + 1
+        # a row's place: its total, and its group span apart from the others
+        group = [_numbered([key[d + 1 :] for key in cells]) for d in range(len(free) + 1)]
+        start = [key[0] + span * g for key, g in zip(cells, group[0], strict=True)]
+        moves = [
+            {
+                v: [
+                    v * key[d + 1] + span * (b - a)
+                    for key, a, b in zip(cells, group[d], group[d + 1], strict=True)
+                ]
+                for v in allowed[j]
+            }
+            for d, j in enumerate(free)
+        ]
+        charges = [min(cards.charge[abs(v)] for v in allowed[j]) for j in free]
+        tails = [sum(charges[d:]) for d in range(len(free) + 1)]
+
+        def reaches(d: int, places: list[int], paid: int) -> bool:
+            low = errors + _gained(places, net, span)
+            if (low << GRID) // data.whole + paid + tails[d] >= wanted:
+                return True
+            return d < len(free) and all(
+                reaches(d + 1, list(map(add, places, move)), paid + cards.charge[abs(v)])
+                for v, move in moves[d].items()
+            )
+
+        return wanted if reaches(0, start, given) else 0
+
+
+def _numbered(keys: list[tuple[int, ...]]) -> list[int]:
+    """The number of each key, from 0."""
+    number: dict[tuple[int, ...], int] = {}
+    return [number.setdefault(key, len(number)) for key in keys]
+
+
+def _gained(places: list[int], net: list[int], span: int) -> int:
+    """How far the best thresholds, one a group, take the errors down."""
+    sums: dict[int, int] = defaultdict(int)
+    for place, s in zip(places, net, strict=True):
+        sums[place] += s
+    gained = least = running = 0
+    edge = None
+    for place in sorted(sums):
+        if edge is None or place > edge:  # the next group; half a span around its middle
+            gained, least, running = gained + least, 0, 0
+            edge = (place + span // 2) // span * span + span // 2
+        running += sums[place]
+        least = min(least, running)
+    return gained + least
+
+
 # ---------------------------------------------------------------- the tree
 
 
@@ -327,9 +415,10 @@ def prove(
     """Whether a tree of boxes proves that no card has an objective below the goal.
 
     Its entries are in preorder: a split [column, value], or a leaf, which is the number of a point
-    or -1 where the box holds no card.
+    or -1 where the box holds no card; under the 0-1 loss errors are counted in every other leaf.
     """
-    lines, entries = Lines(data, cards, evidence["points"]), evidence["tree"]
+    counted, entries = cards.loss == "zero_one", evidence["tree"]
+    source = Counts(data, cards) if counted else Lines(data, cards, evidence["points"])
     wanted = -((-goal.numerator << GRID) // goal.denominator)
     pending, leaves = [cards.everything()], 0
     for k, entry in enumerate(entries):
@@ -345,11 +434,16 @@ def prove(
         leaves += 1
         if cards.empty(box):
             continue
-        if type(entry) is not int or not 0 <= entry < len(evidence["points"]):
+        if isinstance(source, Counts):
+            reached = source.least(box, wanted)
+        elif type(entry) is not int or not 0 <= entry < len(evidence["points"]):
             return False, f"leaf {leaves} (entry {k}) holds cards and names no point"
-        if (reached := lines.least(box, entry)) < wanted:
+        else:
+            reached = source.least(box, entry)
+        if reached < wanted:
             return False, f"leaf {leaves} (entry {k}) proves {reached / 2.0**GRID:.9g} only"
         progress(k + 1, len(entries))
     if pending:
         return False, f"{len(pending)} parts of the tree are missing: cards are left out"
-    return True, f"{leaves} leaves cover every card, and a line proves each"
+    how = "the errors none avoids prove" if counted else "a line proves"
+    return True, f"{leaves} leaves cover every card, and {how} each"

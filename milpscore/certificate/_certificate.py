@@ -25,7 +25,7 @@ from milpscore.core.program import Program
 from milpscore.core.reading import exact, parsed, text_of
 from milpscore.core.result import CLAIM_TOLERANCE, Result
 from milpscore.formulations.restating import plain_statement
-from milpscore.losses import RiskLoss
+from milpscore.losses import Hinge, RiskLoss, ZeroOne
 
 VERSION = 2
 """Raised whenever a verifier of the previous layout would misread a certificate."""
@@ -384,7 +384,8 @@ def _evidence(
     if kind == "none":
         return {"kind": "none", "reason": "none was asked for"}
     statement = program.statement
-    if result.kind != "exact" or not isinstance(statement.loss, RiskLoss):
+    known = isinstance(statement.loss, RiskLoss | Hinge | ZeroOne)
+    if result.kind != "exact" or not known or plain_cards(statement)["other"]:
         return {"kind": "none", "reason": f"{result.solver} keeps none for {program.formulation}"}
     try:
         return {"kind": "leaves", **grow_tree(statement, bound, time_limit, max_bytes)}

@@ -14,14 +14,16 @@ import math
 import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from milpscore.certificate.tangents import Rows, Tangent
+from milpscore.constraints.parts import AppliedConstraint, Ordered
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import InterceptRule, Statement
+from milpscore.losses import Hinge, ZeroOne
 
 MARGIN = 1e-9
 """Leaves are closed this much above the bound they are to prove: the checker rounds downwards."""
@@ -84,6 +86,16 @@ class Space:
         # whatever the slope, the checker finds where the best intercept can be
         self.free = scales is not None and self.b != (0.0, 0.0)
         self.most = np.abs(self.values).max(axis=1, initial=0.0)
+        self.ordered = np.array(
+            [
+                pair
+                for each in cast("tuple[AppliedConstraint, ...]", statement.constraints)
+                for part in each.parts
+                if isinstance(part, Ordered)
+                for pair in part.pairs
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 2)
 
     def _costs(self) -> FloatArray:
         """What single coefficients cost: terms, and penalties that are sums."""
@@ -144,8 +156,13 @@ class Space:
         must = ~(inside & self.is_zero).any(axis=1)
         if must.sum() > self.terms:
             return True
-        if not self.statement.constraints:
-            return False
+        return bool(self.statement.constraints) and self._forbidden(box, inside, must)
+
+    def _forbidden(self, box: Box, inside: BoolArray, must: BoolArray) -> bool:
+        """Whether the constraints rule a whole box out."""
+        left, right = self.ordered.T
+        if (self.values[left, box.low[left]] > self.values[right, box.high[right]]).any():
+            return True
         never = (inside & ~self.is_zero).sum(axis=1) == 0
         included, excluded = np.flatnonzero(must).tolist(), np.flatnonzero(never).tolist()
         if not all(c.allows_support(included, excluded) for c in self.statement.constraints):
@@ -239,7 +256,16 @@ class Space:
 
 
 @dataclass
-class _Grown:
+class Drawn:
+    """A line, the point it is drawn at, and its number where a leaf names it."""
+
+    line: Tangent
+    entry: list[Any]
+    number: int = -1
+
+
+@dataclass
+class Grown:
     """Nodes by number, a split naming its two parts; and the points that leaves name."""
 
     time_limit: float
@@ -260,7 +286,7 @@ class _Grown:
         self.size += 2 * _BYTES_A_NUMBER
         return parts
 
-    def point(self, drawn: _Drawn) -> int:
+    def point(self, drawn: Drawn) -> int:
         """The number of a point, given when a leaf first names it."""
         if drawn.number < 0:
             drawn.number = len(self.points)
@@ -292,15 +318,6 @@ class _Grown:
         return found
 
 
-@dataclass
-class _Drawn:
-    """A line, the point it is drawn at, and its number where a leaf names it."""
-
-    line: Tangent
-    entry: list[Any]
-    number: int = -1
-
-
 def grow_tree(
     statement: Statement, bound: float, time_limit: float, most_bytes: int
 ) -> dict[str, Any]:
@@ -309,10 +326,15 @@ def grow_tree(
     An engine's own leaves do not cover all cards: between splits it drops what some inner line puts
     above the best card. Here each such step is a split of its own, one side of which is a leaf.
     """
-    space, engine = Space(statement), _Engine(statement)
+    if isinstance(statement.loss, ZeroOne):
+        from milpscore.certificate.supports import grow_supports
+
+        return grow_supports(statement, bound, time_limit, most_bytes)
+    space = Space(statement)
+    engine = _source(statement, space)
     goal = bound + MARGIN * max(1.0, abs(bound))
-    grown = _Grown(time_limit, most_bytes)
-    pending: list[tuple[int, Box, _Drawn | None, Any]] = [(0, space.all_cards(), None, None)]
+    grown = Grown(time_limit, most_bytes)
+    pending: list[tuple[int, Box, Drawn | None, Any]] = [(0, space.all_cards(), None, None)]
     while pending:
         grown.check(len(pending))
         number, box, drawn, parent = pending.pop()
@@ -320,9 +342,7 @@ def grow_tree(
         if left is None:
             continue
         number, box = left
-        w, b, slope, node = engine.point(parent, space, box, goal)
-        where = np.flatnonzero(w)
-        drawn = _Drawn(engine.line(w, b, slope), [where.tolist(), w[where].tolist(), b, slope])
+        w, b, slope, drawn, node = engine.draw(parent, box, goal)
         left = _cut(space, grown, number, box, drawn, goal)
         if left is None:
             continue
@@ -337,7 +357,7 @@ def grow_tree(
 
 
 def _cut(
-    space: Space, grown: _Grown, number: int, box: Box, drawn: _Drawn | None, goal: float
+    space: Space, grown: Grown, number: int, box: Box, drawn: Drawn | None, goal: float
 ) -> tuple[int, Box] | None:
     """Cut off what a line closes, until nothing changes; the node and box left, if any."""
     while True:
@@ -359,29 +379,41 @@ def _cut(
             number, box = parts[1 - side], halves[1 - side]
 
 
-class _Engine:
+def _source(statement: Statement, space: Space) -> Any:
+    """What draws lines under the statement's loss."""
+    if isinstance(statement.loss, Hinge):
+        from milpscore.certificate.hinges import HingeLines
+
+        return HingeLines(statement, space)
+    return _RiskLines(statement, space)
+
+
+class _RiskLines:
     """The relaxations of the tree search, as a source of points: nothing rests on them."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: Statement, space: Space) -> None:
         from milpscore.solvers.tree.arrays import Arrays
         from milpscore.solvers.tree.relaxation import Relaxation
 
-        self.statement, self.rows = statement, Rows(statement)
+        self.statement, self.space, self.rows = statement, space, Rows(statement)
         self.arrays = Arrays(statement)
         self.relaxation = Relaxation(self.arrays)
         self.spread = self.rows.X.std(axis=0) if self.rows.X.size else np.zeros(self.arrays.p)
 
-    def line(self, w: FloatArray, b: float, slope: float) -> Tangent:
-        """The line drawn at a point."""
-        return self.rows.tangent(w, b, slope)
+    def draw(
+        self, parent: Any, box: Box, goal: float
+    ) -> tuple[FloatArray, float, float, Drawn, Any]:
+        """The minimiser (w, b, 1 / scale) of a box's relaxation, the line there, and the node."""
+        w, b, slope, node = self._point(parent, box, goal)
+        where = np.flatnonzero(w)
+        entry = [where.tolist(), w[where].tolist(), b, slope]
+        return w, b, slope, Drawn(self.rows.tangent(w, b, slope), entry), node
 
-    def point(
-        self, parent: Any, space: Space, box: Box, goal: float
-    ) -> tuple[FloatArray, float, float, Any]:
-        """The minimiser (w, b, 1 / scale) of a box's relaxation, and the node it was found at."""
+    def _point(self, parent: Any, box: Box, goal: float) -> tuple[FloatArray, float, float, Any]:
+        """The minimiser, and the node of the tree search it was found at."""
         from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node
 
-        a = self.arrays
+        a, space = self.arrays, self.space
         node = Node.root(a) if parent is None else parent.child()
         inside = space.inside(box)
         may = (inside & space.is_zero).any(axis=1)

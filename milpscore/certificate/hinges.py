@@ -1,0 +1,154 @@
+"""Where leaves under the hinge loss draw their lines: by the duals of their boxes' programs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from milpscore.certificate.cards import plain_cards
+from milpscore.certificate.leaves import Box, Drawn, Space
+from milpscore.certificate.tangents import Tangent
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.statement import Statement
+from milpscore.losses import Hinge
+from milpscore.penalties.ramps import BlockTV
+from milpscore.solvers.session import highs_of
+
+_KINK = 1e-6
+"""Rows this close to the margin state their multiplier: at others the point says it."""
+
+
+class HingeLines:
+    """The hinge loss, penalties and limit on terms as a linear program whose ranges change."""
+
+    def __init__(self, statement: Statement, space: Space) -> None:
+        assert isinstance(statement.loss, Hinge)
+        self.margin, self.space = float(statement.loss.margin), space
+        rows, inverse = statement.design.merged, statement.design.merged.inverse
+        self.X, self.y = rows.X, rows.y.astype(np.float64)
+        self.share = rows.weight / rows.weight.sum()
+        # a merged row goes by the first raw one that it holds
+        kept = np.flatnonzero(inverse >= 0)
+        merged, first = np.unique(inverse[kept], return_index=True)
+        self.name = np.zeros(len(rows.y), dtype=np.int64)
+        self.name[merged] = kept[first]
+        self.spread = self.X.std(axis=0) if self.X.size else np.zeros(space.p)
+        self.jumps = [(int(a), int(b), float(c)) for a, b, c in _jumps(statement)]
+        self._state(statement)
+
+    def _state(self, statement: Statement) -> None:
+        """Columns w, alpha, b, xi, what points cost, jumps; rows of the margin and of the jumps."""
+        space, (n, p), k = self.space, self.X.shape, len(self.jumps)
+        w, alpha, b, xi = range(p), range(p, 2 * p), 2 * p, range(2 * p + 1, 2 * p + 1 + n)
+        cost_of, eta = range(xi.stop, xi.stop + p), range(xi.stop + p, xi.stop + p + k)
+        width = eta.stop
+        low = np.where(space.real, space.values, np.inf).min(axis=1)
+        high = np.where(space.real, space.values, -np.inf).max(axis=1)
+        entries: list[tuple[dict[int, float], float]] = []
+        for i in range(n):
+            row = {w[j]: self.y[i] * self.X[i, j] for j in np.flatnonzero(self.X[i]).tolist()}
+            entries.append(({**row, b: self.y[i], xi[i]: 1.0}, self.margin))
+        for h, (left, right, _) in enumerate(self.jumps):
+            entries.append(({eta[h]: 1.0, w[left]: -1.0, w[right]: 1.0}, 0.0))
+            entries.append(({eta[h]: 1.0, w[left]: 1.0, w[right]: -1.0}, 0.0))
+        l0 = float({t.name: t.lam for t in statement.penalties}.get("l0_penalty", 0.0))
+        for j in range(p):
+            entries.append(({alpha[j]: max(high[j], 0.0), w[j]: -1.0}, 0.0))
+            entries.append(({alpha[j]: -min(low[j], 0.0), w[j]: 1.0}, 0.0))
+            entries += self._chords(j, w[j], cost_of[j], l0)
+        if space.terms < p:
+            entries.append((dict.fromkeys(alpha, -1.0), -float(space.terms)))
+        index = [column for row, _ in entries for column in row]
+        data = [value for row, _ in entries for value in row.values()]
+        start = np.cumsum([0, *(len(row) for row, _ in entries)])
+        matrix = sparse.csc_array(sparse.csr_array((data, index, start), (len(entries), width)))
+        cost, self.low, self.high = np.zeros(width), np.zeros(width), np.full(width, np.inf)
+        cost[list(alpha)], cost[list(cost_of)] = l0, 1.0
+        cost[list(xi)] = self.share / self.margin
+        cost[list(eta)] = [c for *_, c in self.jumps]
+        self.low[list(w)], self.high[list(w)], self.high[list(alpha)] = low, high, 1.0
+        self.low[b], self.high[b] = space.b
+        lower, upper = np.array([end for _, end in entries]), np.full(len(entries), np.inf)
+        self.scale = 2.0 ** round(math.log2(max(n, 1)))
+        self.highs = highs_of(
+            matrix, (cost * self.scale, 0.0), (self.low, self.high), (lower, upper)
+        )
+        self.own = np.array([*w, *alpha, b], dtype=np.int32)
+
+    def _chords(
+        self, j: int, w: int, cost_of: int, l0: float
+    ) -> list[tuple[dict[int, float], float]]:
+        """What so many points cost, less what a term does: convex, by its chords."""
+        values = self.space.values[j, self.space.real[j]]
+        cost = self.space.cost[j, self.space.real[j]] - np.where(values != 0, l0, 0.0)
+        found = {}
+        for (v0, c0), (v1, c1) in pairwise(zip(values.tolist(), cost.tolist(), strict=True)):
+            slope = (c1 - c0) / (v1 - v0)
+            if slope:
+                found[slope] = c0 - slope * v0
+        return [({cost_of: 1.0, w: -slope}, end) for slope, end in found.items()]
+
+    def draw(
+        self, parent: Any, box: Box, goal: float
+    ) -> tuple[FloatArray, float, float, Drawn, Any]:
+        """A box's optimum, the line of its duals there, and the basis."""
+        space, p = self.space, self.space.p
+        inside, at = space.inside(box), np.arange(p)
+        low, high = space.values[at, box.low], space.values[at, box.high]
+        must = ~(inside & space.is_zero).any(axis=1)
+        never = (low == 0) & (high == 0)
+        ends = (
+            np.concatenate([low, must.astype(float), [box.b[0]]]),
+            np.concatenate([high, (~never).astype(float), [box.b[1]]]),
+        )
+        self.highs.changeColsBounds(len(self.own), self.own, *ends)
+        if parent is not None:
+            self.highs.setBasis(parent)
+        self.highs.run()
+        answer = self.highs.getSolution()
+        if not (answer.value_valid and answer.dual_valid):
+            raise NotApplicableError("HiGHS does not solve the linear program of a box")
+        values = np.asarray(answer.col_value)
+        dual = np.asarray(answer.row_dual) / self.scale
+        w = np.array([float(f"{v:.9g}") for v in np.clip(values[:p], low, high)])
+        b = float(f"{values[2 * p]:.9g}")
+        drawn = self._line(w, b, dual)
+        return w, b, 1.0, drawn, self.highs.getBasis()
+
+    def _line(self, w: FloatArray, b: float, dual: FloatArray) -> Drawn:
+        """The line of rounded duals; those that the point does not tell stand beside it."""
+        n, k = len(self.y), len(self.jumps)
+        t = self.y * (self.X @ w + b)
+        told = np.where(t < self.margin, 1.0, 0.0)
+        a = np.clip(dual[:n] * self.margin / self.share, 0.0, 1.0)
+        a = np.array([float(f"{v:.12g}") for v in a])
+        single = np.flatnonzero((np.abs(t - self.margin) < _KINK) | (np.abs(a - told) > 1e-12))
+        a = np.where(np.isin(np.arange(n), single), a, told)
+        pull = -self.y * a * self.share / self.margin
+        fixed, mu = np.zeros(len(w)), []
+        for h, (left, right, cost) in enumerate(self.jumps):
+            up, down = dual[n + 2 * h], dual[n + 2 * h + 1]
+            share = float(np.clip((up - down) / cost, -1.0, 1.0)) if cost else 0.0
+            mu.append(float(f"{share:.12g}"))
+            fixed[left] += cost * mu[-1]
+            fixed[right] -= cost * mu[-1]
+        where = np.flatnonzero(w)
+        entry = [where.tolist(), w[where].tolist(), b, 1.0]
+        entry.append([self.name[single].tolist(), a[single].tolist()])
+        if k:
+            entry.append([list(range(k)), mu])
+        line = Tangent(float(a @ self.share), pull @ self.X, float(pull.sum()), fixed)
+        return Drawn(line, entry)
+
+
+def _jumps(statement: Statement) -> list[Any]:
+    """Neighbours and what a point of difference between them costs."""
+    if not any(isinstance(term, BlockTV) for term in statement.penalties):
+        return []
+    return [(a, b, Fraction(c)) for a, b, c in plain_cards(statement)["jumps"]]

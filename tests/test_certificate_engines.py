@@ -1,0 +1,162 @@
+"""The evidence of every engine: accepted at the optimum, never above it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from milpscore.certificate import certify, verify_certificate
+from milpscore.certificate.cards import exact_rows, plain_cards
+from milpscore.certificate.leaves import grow_tree
+from milpscore.constraints import AtMost, Implies, MaxErrors, Monotone, Sign, TotalRange
+from milpscore.core.errors import NotApplicableError
+from milpscore.core.program import Program
+from milpscore.data import Binner
+from milpscore.formulations import facets_hinge, fused_lasso, hinge, risk_score, slim
+from milpscore.solvers import solve
+from milpscore_check import check
+from milpscore_check.cards import Cards
+from milpscore_check.proof import prove
+from milpscore_check.table import Refused
+from tests.certificate_cases import X, Y, certificate_of
+
+
+def proves(statement: Any, evidence: Any, goal: float) -> bool:
+    cards = Cards(plain_cards(statement), statement.shape[1])
+    return prove(exact_rows(statement.design), cards, evidence, Fraction(goal))[0]
+
+
+def program_of(kind: str, seed: int) -> Program:
+    """A tiny program of a formulation, its arguments drawn."""
+    rng = np.random.default_rng(seed)
+    p, n = int(rng.integers(1, 4)), int(rng.integers(5, 16))
+    X = pd.DataFrame(rng.integers(-2, 4, (n, p)), columns=[f"x{j}" for j in range(p)])
+    if seed % 3 == 0:
+        X = X / 4
+    y = rng.choice([-1, 1], n)
+    y[:2] = -1, 1
+    given: dict[str, Any] = {"sample_weight": rng.integers(1, 4, n).astype(float)}
+    limit = int(rng.integers(1, p + 1))
+    rules: list[Any] = [[], [Sign("x0", "-")], [AtMost(1, ["x0", f"x{p - 1}"])], []][seed % 4]
+    if p > 1 and seed % 5 == 0:
+        rules = [Implies("x0", "x1")]
+    if kind == "fused_lasso":
+        design = Binner(n_bins=3, encoding="onehot").fit_design(X, y)
+        rules = [Monotone("x0")] if seed % 3 == 0 else []
+        weights = [None, "data"][seed % 2]
+        return fused_lasso(
+            design, coef_min=-2, coef_max=2, lam=0.03, weights=weights, constraints=rules
+        )
+    given |= {"coef_min": -2, "coef_max": 2, "max_terms": limit, "constraints": rules}
+    if kind == "slim":
+        return slim(X, y, l1_penalty=[0.0, 0.01][seed % 2], **given)
+    if kind == "facets_hinge":
+        return facets_hinge(X, y, lam=0.05, gamma=[1.0, 0.5][seed % 2], **given)
+    intercept = ["integer", "zero", "real"][seed % 3]
+    return hinge(X, y, margin=[1.0, 0.3][seed % 2], intercept=intercept, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("kind", ["slim", "hinge", "facets_hinge", "fused_lasso"])
+def test_leaves_prove_the_optimum_and_nothing_above_it(kind: str, seed: int) -> None:
+    program = program_of(kind, seed)
+    statement, result = program.statement, solve(program, progress=False, time_limit=20)
+    optimum = result.objective
+    if optimum > 1e-6:
+        evidence = grow_tree(statement, optimum - 1e-8, 30, 10**7)
+        assert proves(statement, evidence, optimum - 1e-8)
+        assert not proves(statement, evidence, optimum + 1e-8)
+    above = optimum + 1e-8
+    try:
+        evidence = grow_tree(statement, above, 30, 10**7)
+    except NotApplicableError as error:
+        assert "single card" in str(error)  # noqa: PT017
+    else:
+        assert not proves(statement, evidence, above)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "facets_hinge", "fused_lasso"])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_multipliers_prove_too_much(kind: str, seed: int) -> None:
+    """Whatever a forger writes beside a point: what is accepted holds, the rest is refused."""
+    statement = program_of(kind, seed).statement
+    best = solve(program_of(kind, seed), progress=False, time_limit=20).objective
+    rng = np.random.default_rng(seed)
+    n, p = statement.shape
+    for _ in range(30):
+        share = rng.choice([-0.5, 0.0, 0.3, 0.9, 1.0, 1.2], n).tolist()
+        point = [list(range(p)), rng.normal(0, 1, p).tolist(), float(rng.normal()), 1.0]
+        point += [[list(range(n)), share], [[0], [float(rng.choice([-2.0, 0.0, 1.0]))]]]
+        evidence = {"points": [point], "tree": [0]}
+        try:
+            assert not proves(statement, evidence, best + 1e-9)
+        except Refused as error:
+            assert "multiplier" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("kind", ["slim", "hinge", "facets_hinge"])
+def test_every_engine_writes_what_the_checker_accepts(kind: str, tmp_path: Any) -> None:
+    program = {"slim": slim, "hinge": hinge, "facets_hinge": facets_hinge}[kind](
+        X, Y, max_terms=3, positive="ill", sample_weight=np.arange(len(Y)) % 3 + 1.0
+    )
+    made = certificate_of(program, "auto", source={"target": "y", "weights_column": "s"})
+    assert made.claim == "optimal"
+    X.assign(y=Y, s=np.arange(len(Y)) % 3 + 1).to_csv(tmp_path / "data.csv", index=False)
+    found = check(tmp_path / "data.csv", made.to_json(tmp_path / "made.json"))
+    assert found.proved, found.to_text()
+    assert verify_certificate(made, X, Y, sample_weight=np.arange(len(Y)) % 3 + 1.0).proved
+
+
+@pytest.mark.parametrize("scale", ["auto", (0.5, 8.0), 2.5])
+@pytest.mark.parametrize("loss", ["logistic", "poisson", "squared", "squared_hinge"])
+def test_a_free_scale_is_proved(scale: Any, loss: str) -> None:
+    program = risk_score(X, Y, loss=loss, scale=scale, max_terms=2, coef_min=-2, coef_max=2)
+    made = certificate_of(program, "tree")
+    assert made.evidence["kind"] == "leaves", made.evidence
+    found = verify_certificate(made, X, Y)
+    assert found.proved, found.to_text()
+    above = made.objective + 1e-9
+    assert not proves(program.statement, made.evidence, above)
+
+
+def test_rules_are_proved_and_checked(tmp_path: Any) -> None:
+    rules = [
+        MaxErrors("x0 >= 1", share=0.4),
+        TotalRange(-6, 6),
+        Implies("x1", "x0"),
+        Sign("x3", "positive"),
+    ]
+    program = slim(X, Y, max_terms=3, positive="ill", constraints=rules)
+    made = certificate_of(program, "auto", source={"target": "y"})
+    X.assign(y=Y).to_csv(tmp_path / "data.csv", index=False)
+    found = check(tmp_path / "data.csv", made.to_json(tmp_path / "made.json"))
+    assert found.proved, found.to_text()
+    for k, rule in enumerate(made.cards["rules"]):
+        tighter = {
+            "errors": {"share": "0", "count": None},
+            "totals": {"lower": "0", "upper": "0"},
+            "used": {"lower": 9},
+        }[rule["kind"]]
+        other = [*made.cards["rules"]]
+        other[k] = {**rule, **tighter}
+        forged = replace(made, cards={**made.cards, "rules": other}).sealed()
+        found = check(tmp_path / "data.csv", forged.to_json(tmp_path / "forged.json"))
+        assert found.parts[-1].name == "card"
+        assert rule["name"] in found["card"].sentence
+
+
+def test_evidence_speaks_of_the_rows_by_their_place(tmp_path: Any) -> None:
+    """Rows of weight 0 keep their place, and cannot be named."""
+    weight = np.ones(len(Y))
+    weight[:3] = 0
+    program = hinge(X, Y, max_terms=2, positive="ill", sample_weight=weight)
+    made = certify(program, solve(program, progress=False))
+    named = {i for point in made.evidence["points"] for i in point[4][0]}
+    assert named
+    assert min(named) >= 3
+    assert verify_certificate(made, X, Y, sample_weight=weight).proved
