@@ -183,7 +183,7 @@ class Arrays:
         sizes = float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * far
         held = self.statement.intercept.kind == "zero"
         lost = abs(g_s) * room_s + (0.0 if held else abs(g_b) * room_b)
-        return self.objective(w, b, s) - lost - self.gamma * sizes
+        return float(self.objective(w, b, s) - lost - self.gamma * sizes)
 
     def intercept_slack(self, w: IntArray, b: float) -> float:
         """How far below a card's objective any other intercept can be: by its slope in b."""
