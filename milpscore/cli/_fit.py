@@ -13,6 +13,7 @@ import typer
 from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
+    in_options,
     noting_interrupts,
     print_json,
     require_folder,
@@ -93,7 +94,7 @@ def fit_command(
     the solve and keeps the best card and bound so far.
     """
     from milpscore.scorecard import certified_card
-    from milpscore.scorecard.decisions import DecisionBy
+    from milpscore.scorecard.decisions import DecisionBy, one_answer
 
     arguments = card.arguments(limits)
     if threshold_by is not None:
@@ -120,6 +121,8 @@ def fit_command(
         print_json(_as_report(design, result, made, seconds))
     elif made is not None:
         typer.echo(_as_text(made, result, seconds))
+    if made is not None and (odd := one_answer(made, design)):
+        say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
     if made is None:
         say(f"No card: {result.message or result.termination.sentence}")
     elif out is not None:

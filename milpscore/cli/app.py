@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
@@ -13,9 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from milpscore._version import __version__
-from milpscore.cli.common import complain, spelt, typed
+from milpscore.cli.common import complain, in_options
 from milpscore.core.errors import MilpscoreError, Registry
-from milpscore.formulations import FORMULATIONS
 
 # Typer makes only this one of its usage errors public; the others share its base.
 _UsageError: Any = typer.BadParameter.__base__
@@ -115,9 +113,10 @@ class Commands(TyperGroup):
         try:
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except _UsageError as error:
-            code = complain(error.format_message() + _where_to_look(error))
+            said = error.format_message().replace("Value error, ", "")
+            code = complain(said + _where_to_look(error))
         except MilpscoreError as error:
-            code = complain(in_options(str(error), self.asked))
+            code = complain(in_options(str(error), self.asked.params))
         except OSError as error:
             if error.filename is None:
                 raise
@@ -125,56 +124,6 @@ class Commands(TyperGroup):
         if standalone:
             sys.exit(code or 0)
         return code or 0
-
-
-_OTHERWISE = {"random_state": "seed", "sample_weight": "weights_column", "n_draws": "draws"}
-"""Arguments of Python whose option has another name."""
-
-_WORDS = {
-    "X": "the table", "y": "the target", "None": "null", "True": "true", "False": "false",
-    "n_samples": "rows",
-}  # fmt: skip
-"""What Python calls things that have no option."""
-
-_BEFORE = r"(?<![-\w.'\"\[])"
-_QUOTED = r"'[^']*'|\"[^\"]*\""
-_PARTS = re.compile(
-    rf"--set \S+|{_BEFORE}(?P<name>[a-z]\w*)=(?P<value>{_QUOTED}|\[[^\]]*\]|[-+\w.]*\w)"
-    rf"|(?<!\w)(?:{_QUOTED})|{_BEFORE}(?P<word>[A-Za-z]\w*)(?P<call>\((?:\.\.\.)?\))?(?![\w.=(])"
-)
-"""Options and quoted text, which stay; an argument with its value; any other word."""
-
-
-def in_options(message: str, command: Any) -> str:
-    """A message of the library in the words of a command: its options in the place of arguments."""
-    from milpscore.cli.groups import settable
-
-    known = {each.name for each in getattr(command, "params", ())}
-
-    def called(name: str, value: str | None) -> str | None:
-        own = _OTHERWISE.get(name, name)
-        if name == "encoding" and value not in (None, "onehot", "cumulative"):
-            own = "csv_encoding"
-        if own in known:
-            return f"--{spelt(own)}" + ("" if value is None else f" {value}")
-        if value is not None and any(name in settable(each) for each in FORMULATIONS):
-            return f"--set {name}={value}"
-        return None
-
-    def said(part: re.Match[str]) -> str:
-        if (name := part["name"]) is not None:
-            return called(name, _WORDS.get(value := part["value"].strip("'\""), value)) or part[0]
-        if (word := part["word"]) is None:
-            return part[0]
-        if word in _WORDS:
-            return _WORDS[word]
-        if word in FORMULATIONS:
-            return spelt(word)
-        return ("_" in word and called(word, None)) or part[0]
-
-    # a message may give the way in Python and the one here
-    message = re.sub(r"milpscore(?:\.\w+)+, or ([^()]*) on the command line", r"\1", typed(message))
-    return _PARTS.sub(said, message)
 
 
 def _where_to_look(error: Any) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import typer
 
 from milpscore.core.errors import DataError, near_matches, require_ending
+from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,6 +51,61 @@ def complain(message: str) -> int:
 def typed(message: str) -> str:
     """A message with the option alone where it names an argument and its option."""
     return re.sub(r"\w+=([\"'])[^\"']+\1 \((--[^()]*)\)", r"\2", message)
+
+
+_OTHERWISE = {"random_state": "seed", "sample_weight": "weights_column", "n_draws": "draws"}
+"""Arguments of Python whose option has another name."""
+
+_WORDS = {
+    "X": "the table", "y": "the target", "None": "null", "True": "true", "False": "false",
+    "n_samples": "rows",
+}  # fmt: skip
+"""What Python calls things that have no option."""
+
+_BEFORE = r"(?<![-\w.'\"\[])"
+_QUOTED = r"'[^']*'|\"[^\"]*\""
+_PARTS = re.compile(
+    rf"--set \S+|\[(?P<listed>(?:{_QUOTED})(?:, (?:{_QUOTED}))*)\]"
+    rf"|{_BEFORE}(?P<name>[a-z]\w*)=(?P<value>{_QUOTED}|\[[^\]]*\]|[-+\w.]*\w)|(?<!\w)(?:{_QUOTED})"
+    rf"|{_BEFORE}(?P<word>[A-Za-z]\w*)(?P<call>\((?:\.\.\.)?\))?(?![\w.=(])"
+)
+"""Lists of names; an argument with its value; any other word. Options and quoted text stay."""
+
+
+def in_options(message: str, options: Iterable[Any]) -> str:
+    """A message of the library in a command's words: its options in the place of arguments."""
+    from milpscore.cli.groups import settable
+
+    known = {getattr(each, "name", each) for each in options}
+
+    def called(name: str, value: str | None) -> str | None:
+        own = _OTHERWISE.get(name, name)
+        if name == "encoding" and value not in (None, "onehot", "cumulative"):
+            own = "csv_encoding"
+        if own in known:
+            return f"--{spelt(own)}" + ("" if value is None else f" {value}")
+        if value is not None and any(name in settable(each) for each in FORMULATIONS):
+            return f"--set {name}={value}"
+        return None
+
+    def said(part: re.Match[str]) -> str:
+        name, value, word = part["name"], (part["value"] or "").strip("'\""), part["word"]
+        found = None
+        if part["listed"] is not None:
+            found = part["listed"].replace("'", "")
+        elif name in _WORDS:
+            found = f"{value} {_WORDS[name]}"
+        elif name is not None:
+            found = called(name, _WORDS.get(value, value))
+        elif word in FORMULATIONS:
+            found = spelt(word)
+        elif word is not None:
+            found = _WORDS.get(word) or ("_" in word and called(word, None)) or None
+        return part[0] if found is None else found
+
+    # a message may give the way in Python and the one here
+    message = re.sub(r"milpscore(?:\.\w+)+, or ([^()]*) on the command line", r"\1", typed(message))
+    return _PARTS.sub(said, message)
 
 
 def print_json(content: Mapping[str, Any]) -> None:

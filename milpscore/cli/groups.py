@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
@@ -438,8 +439,13 @@ def settings_of(
         try:
             found[key] = parsed(value)
         except DataError:
-            found[key] = value.strip()
+            found[key] = _as_number(value)
     return found
+
+
+def _as_number(text: str) -> float | str:
+    """A number that JSON writes otherwise, such as .5, or the text."""
+    return float(text) if re.fullmatch(r"[+-]?(\d+\.?|\d*\.\d+)", text.strip()) else text.strip()
 
 
 def constraints_of(path: Path | None) -> dict[str, Any]:

@@ -354,9 +354,10 @@ def read_thresholds(path: str | PathLike[str]) -> dict[str, list[float]]:
     try:
         text = text_of(place, encoding="utf-8-sig")
     except (OSError, DataError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise DataError(
-            f"cannot read thresholds from {str(place)!r}: {error}. Check the path, and save the "
-            "file in UTF-8."
+            f"cannot read thresholds from {str(place)!r}: {why}. Check the path, and save the file "
+            "in UTF-8."
         ) from error
     is_json = place.suffix.lower() == ".json" or text.lstrip()[:1] in {"{", "["}
     try:

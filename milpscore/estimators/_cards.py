@@ -28,7 +28,7 @@ from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.formulations.building import encoding_for
 from milpscore.scorecard import Scorecard, certified_card
-from milpscore.scorecard.decisions import DecisionBy
+from milpscore.scorecard.decisions import DecisionBy, one_answer
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
@@ -157,6 +157,8 @@ class CardClassifier(Decided, OnDesign):
         ConvergenceWarning
             The solver stopped before the card was proved to be the best to ``mip_gap``; the message
             says how far from it the card may be, and what to do.
+        UserWarning
+            The card answers all training rows alike, as it does where one class is rare.
         """
         clock = Clock.of(self.get_params(deep=False)["time_limit"])
         if self.threshold_by is not None:
@@ -176,6 +178,8 @@ class CardClassifier(Decided, OnDesign):
         )
         self._take(program, result)
         warn_of_unproved(self, [result])
+        if odd := one_answer(self.scorecard_, design):
+            warnings.warn(f"{type(self).__name__}: {odd}.", UserWarning, stacklevel=2)
         return self
 
     def _take(self, program: Program, result: Result) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.conic import ConicProgram
 from milpscore.core.design import Design, FloatArray, IntArray
-from milpscore.core.errors import FormulationError, NotApplicableError
+from milpscore.core.errors import FormulationError, NotApplicableError, listing
 from milpscore.core.program import Program
 from milpscore.core.statement import LAM, Statement
 from milpscore.formulations._hinge import hinge_intercept
@@ -185,10 +185,12 @@ def fused_lasso_by_feature(X: Any, y: Any = None, **arguments: Any) -> dict[str,
 
 def _block_features(design: Design) -> dict[str, tuple[int, ...]]:
     """Raw feature -> its ordered bins."""
-    if not design.blocks or sum(map(len, design.blocks)) != design.shape[1]:
+    inside = {j for block in design.blocks for j in block}
+    if loose := [name for j, name in enumerate(design.names) if j not in inside]:
         raise FormulationError(
-            "fused_lasso needs every feature as ordered one-hot bins: bin the data first "
-            "(milpscore.data.Binner, or --bins N / --thresholds FILE on the command line)"
+            f"fused_lasso needs every feature as ordered one-hot bins, and {listing(loose)} are in "
+            "none: bin the data first (milpscore.data.Binner, or --bins N / --thresholds FILE on "
+            "the command line), and fill in what is missing"
         )
     return {design.columns[block[0]].feature: block for block in design.blocks}
 

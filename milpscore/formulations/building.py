@@ -421,8 +421,10 @@ DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 
 
 def encoding_for(build: Callable[..., Any]) -> dict[str, Any]:
-    """What the default binner is told for a builder: one-hot where it reads blocks of bins."""
-    return {"encoding": "onehot"} if getattr(build, "reads_blocks", False) else {}
+    """What the default binner is told for a builder: ordered bins alone where it reads blocks."""
+    if not getattr(build, "reads_blocks", False):
+        return {}
+    return {"encoding": "onehot", "missing": "error"}
 
 
 def builder(build: Callable[P, Made], common: Mapping[str, str] | None = None) -> Callable[P, Made]:

@@ -115,11 +115,20 @@ class _Limits(Struct):
     most_penalty: float | None = None
 
 
+class _Decision(Struct):
+    """How a decision was chosen."""
+
+    by: str
+    sensitivity: float
+    specificity: float
+
+
 class _Recorded(Struct):
     """What sentences and pages read of a certificate; it may hold more."""
 
     allowed: _Limits | None = None
     constraints: list[dict[str, Any]] = []
+    decision: _Decision | None = None
     equal_rows: bool | None = None
     errors: Annotated[int, Meta(ge=0)] | None = None
     n_rows: Annotated[int, Meta(ge=0, le=2**31)] | None = None

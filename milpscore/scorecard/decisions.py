@@ -86,6 +86,28 @@ def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
     return replace(made, certificate={**card.certificate, **told})
 
 
+def one_answer(card: Scorecard, design: Design) -> str:
+    """What to do about a card that answers every row of its design alike; empty for others."""
+    answered = card.rule.positive(card.score_design(design.X)[design.weight > 0])
+    if answered.any() and not answered.all():
+        return ""
+    share = design.weight[design.y > 0].sum() / design.weight.sum()
+    label, other = (card.classes[k] for k in (int(answered[0]), 1 - int(answered[0])))
+    found = (
+        f"the card answers {label!r} for every row, though {abs(answered[0] - share):.1%} of "
+        f"them are {other!r}"
+    )
+    if not card.rows:
+        return (
+            f"{found}, as it has no points: let both classes weigh the same by "
+            "class_weight='balanced', or give it other columns"
+        )
+    return (
+        f"{found}: choose from which total the answer is positive, say by threshold_by='youden', "
+        "or let both classes weigh the same by class_weight='balanced'"
+    )
+
+
 def _first_of_risk(card: Scorecard, risk: float, totals: FloatArray) -> Fraction:
     """The first total a row can have whose risk reaches one; above all of them where none does."""
     known = np.array(attainable_totals(card) or np.unique(totals), dtype=np.float64)

@@ -393,7 +393,10 @@ def _loaded(
         session = load(program) if isinstance(program, Program) else program
         name = _choose(session) if name == "auto" else name
     elif program.kind != "exact":
-        raise NotApplicableError(f"{name} solves exact programs: call program.exact()")
+        raise NotApplicableError(
+            f"{name} solves exact programs, and {of.formulation} is a relaxed one: use "
+            "solver='highs'"
+        )
     return SOLVERS.name_of(name), Task(of, options, session=session), outcome
 
 
