@@ -162,3 +162,33 @@ def test_the_command_line_says_which_risk_the_decision_stands_for(tmp_path: Path
     refused = CliRunner().invoke(app, ["fit", *asked, "--threshold-by", "gini"])
     assert refused.exit_code == 2
     assert "--threshold-by gini; use youden, prevalence, cost=10:1 (of" in refused.stderr
+
+
+def test_a_card_that_answers_all_rows_alike_is_noticed(tmp_path: Path) -> None:
+    """Few are ill, and nothing tells them: points and risks, but no risk of one half."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": np.r_[np.zeros(150), np.ones(50)].astype(int), "b": range(200)})
+    y = np.where(np.arange(200) % 50 < 2, "ill", "well")
+    y[150:160] = "ill"
+    X["b"] = rng.integers(0, 4, 200)
+    with pytest.warns(UserWarning, match="'well' for every row, though .*threshold_by='youden'"):
+        RiskScoreClassifier(max_terms=1, heuristic=True).fit(X, y)
+    RiskScoreClassifier(max_terms=1, heuristic=True, threshold_by="youden").fit(X, y)
+    X.assign(state=y).to_csv(tmp_path / "t.csv", index=False)
+    asked = [
+        "fit",
+        str(tmp_path / "t.csv"),
+        "--target",
+        "state",
+        "--positive",
+        "ill",
+        "--heuristic",
+    ]
+    done = CliRunner().invoke(app, [*asked, "--max-terms", "1"])
+    assert "for every row, though 8.0% of them are 'ill': choose from" in done.stderr
+    assert "by --threshold-by youden, or let" in done.stderr
+    assert "never ill, as no total reaches" in done.stdout
+    empty = CliRunner().invoke(app, [*asked, "--max-terms", "0"])
+    assert "as it has no points: let both classes weigh the same by --class-weight balanced" in (
+        empty.stderr
+    )
