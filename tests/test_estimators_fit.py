@@ -47,7 +47,9 @@ from milpscore.solvers import solve
 RAW = {name: {} if name == "fused_lasso" else {"binner": None} for name in ESTIMATORS}
 ALL = [ESTIMATORS[name](**RAW[name]) for name in sorted(ESTIMATORS)]
 EXACT = {"slim", "hinge", "facets_hinge", "fused_lasso", "risk_score"}
-SHARED = {"binner", "solver", "time_limit", "threads", "random_state", "verbose"}
+SHARED = {
+    "binner", "solver", "threshold_by", "time_limit", "threads", "random_state", "verbose"
+}  # fmt: skip
 ONLY_EXACT = {"use_start", "mip_gap", "node_limit", "heuristic", "polish"}
 ONLY_RELAXED = {"n_draws"}
 
@@ -229,7 +231,8 @@ def test_data_on_no_grid(estimator: CardClassifier) -> None:
 def test_mostly_positive_rows_on_no_grid_keep_the_empty_card() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 2)), np.arange(50) % 10 > 0
-    model = SlimClassifier(max_terms=0).fit(X, y)
+    with pytest.warns(UserWarning, match="answers True for every row"):
+        model = SlimClassifier(max_terms=0).fit(X, y)
     assert model.result_.objective == pytest.approx(0.1)
     assert model.predict(X).all()
 

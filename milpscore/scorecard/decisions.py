@@ -17,6 +17,9 @@ from milpscore.scorecard.rendering import attainable_totals, number
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
 
+RARE = 0.25
+"""A class of at most this share is rare."""
+
 Flags = npt.NDArray[np.bool_]
 
 _HOW = (
@@ -87,11 +90,11 @@ def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
 
 
 def one_answer(card: Scorecard, design: Design) -> str:
-    """What to do about a card that answers every row of its design alike; empty for others."""
+    """What to do about a card that answers alike though one class is rare; empty for others."""
     answered = card.rule.positive(card.score_design(design.X)[design.weight > 0])
-    if answered.any() and not answered.all():
-        return ""
     share = design.weight[design.y > 0].sum() / design.weight.sum()
+    if (answered.any() and not answered.all()) or min(share, 1 - share) > RARE:
+        return ""
     label, other = (card.classes[k] for k in (int(answered[0]), 1 - int(answered[0])))
     found = (
         f"the card answers {label!r} for every row, though {abs(answered[0] - share):.1%} of "
