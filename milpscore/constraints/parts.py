@@ -280,6 +280,11 @@ class AppliedConstraint:
                 return text if text.startswith(self.name) else f"{self.name}: {text}"
         return ""
 
+    @property
+    def limits(self) -> list[tuple[IntArray | FloatArray, float, str]]:
+        """Of each limit on errors: what the raw rows cost where wrong, the most allowed, a name."""
+        return [(part.cost, part.allowed, self.name) for part in self._limits]
+
     @cached_property
     def _limits(self) -> list[Wrong]:
         return [part for part in self.parts if isinstance(part, Wrong)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -175,6 +175,10 @@ class Requirement(Protocol):
     @property
     def limits_answers(self) -> bool:
         """Whether the intercept matters to it, as it does to a limit on errors."""
+
+    @property
+    def limits(self) -> Sequence[tuple[IntArray | FloatArray, float, str]]:
+        """Of each limit on errors: what the raw rows cost where wrong, the most allowed, a name."""
 
     def violation(self, statement: Statement, card: Card) -> str:
         """A sentence where the card breaks it, from exact totals of the raw rows; else empty."""

@@ -227,9 +227,11 @@ def _without_card(
     if doubt := getattr(task.session, "doubt", ""):
         message = f"no card was found, and none is ruled out: {doubt}"
         common = {**common, "termination": Termination.INACCURATE}
+    elif any(text.startswith("no card meets ") for text in remarks):
+        message = ""  # it is proved, and said
     elif ended is Termination.INFEASIBLE or (ended is Termination.COMPLETED and own is None):
         message = why_infeasible(task.program, task.options.clock)
     else:
         message = "no card was found before the stop: raise the limit or pass a warm start"
-    message = "; ".join([*remarks, message])
+    message = "; ".join(filter(None, [*remarks, message]))
     return Result(**common, claim=Claim.NONE, verified=False, message=message)
