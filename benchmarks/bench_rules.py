@@ -72,8 +72,8 @@ def rules(design: Any) -> dict[str, list[Any]]:
     return {name: [rule] for name, rule in found.items()}
 
 
-def answered(name: str, formulation: str, only: list[str]) -> dict[str, Any]:
-    """All rules on one set, in one process after a fit that compiles and imports."""
+def answered(name: str, formulation: str, rule: str) -> dict[str, Any]:
+    """One rule on one set; kernels are loaded outside the clock."""
     from milpscore.core.clock import Clock
     from milpscore.core.jit import making
     from milpscore.fitting import fit_card
@@ -82,23 +82,23 @@ def answered(name: str, formulation: str, only: list[str]) -> dict[str, Any]:
     Clock.now, making.now = staticmethod(now), now  # type: ignore[misc, method-assign]
     design = uci(name)
     assert design is not None
-    rows = []
-    for rule, constraints in rules(design).items():
-        if rule not in only:
-            continue
-        begun, made = now(), making.seconds
-        result = fit_card(
-            design, formulation, constraints=constraints, max_terms=5, time_limit=LIMIT,
-            progress=False,
-        )[1]  # fmt: skip
-        proved = str(result.termination) == "infeasible" and result.card is None
-        rows.append({
-            "set": name, "rule": rule, "answer": "no card (proved)" if proved else str(result.claim),
-            "objective": result.objective, "bound": result.dual_bound, "gap": result.gap,
-            "cpu": now() - begun - (making.seconds - made), "solver": result.solver,
-            "met": bool(proved or result.card is not None),
-        })  # fmt: skip
-    return {"rows": rows}
+    begun, made = now(), making.seconds
+    result = fit_card(
+        design, formulation, constraints=rules(design)[rule], max_terms=5, time_limit=LIMIT,
+        progress=False,
+    )[1]  # fmt: skip
+    proved = str(result.termination) == "infeasible" and result.card is None
+    return {
+        "set": name,
+        "rule": rule,
+        "answer": "no card (proved)" if proved else str(result.claim),
+        "objective": result.objective,
+        "bound": result.dual_bound,
+        "gap": result.gap,
+        "cpu": now() - begun - (making.seconds - made),
+        "solver": result.solver,
+        "met": bool(proved or result.card is not None),
+    }
 
 
 def main() -> None:
@@ -113,12 +113,11 @@ def main() -> None:
         design = uci(name)
         done = {row["rule"] for row in rows if row["set"] == name}
         for rule in [each for each in rules(design) if each not in done]:
-            got = in_child(answered, name, settings.formulation, [rule], patience=600)["rows"]
-            rows += got
-            print("  ".join(f"{k}={v}" for k, v in got[0].items()), flush=True)
+            rows.append(in_child(answered, name, settings.formulation, rule, patience=600))
+            print("  ".join(f"{k}={v}" for k, v in rows[-1].items()), flush=True)
             if kept is not None:
                 with kept.open("a") as file:
-                    file.write(json.dumps(got[0]) + "\n")
+                    file.write(json.dumps(rows[-1]) + "\n")
     report.records = rows
     report.tables = [(f"{settings.formulation}, five terms, at most {LIMIT:g} s of CPU", rows)]
     met = sum(row["met"] for row in rows)
