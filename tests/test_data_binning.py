@@ -183,7 +183,7 @@ def test_the_default_binner_cuts_at_short_numbers_and_names_what_it_leaves_out()
     np.testing.assert_allclose(shares, np.arange(9, 0, -1) / 10, atol=2 / n)
     assert len([c for c in binner.columns_ if c.feature == "age"]) == 9
     with pytest.warns(UserWarning, match="left out"):
-        few = Binner().fit(X[:500])
+        few = Binner().fit(X[:300])
     assert len([c for c in few.columns_ if c.feature == "age"]) == 4
     # a category without a column of its own stays known
     strict = clone(binner).set_params(unseen="error")
@@ -508,3 +508,28 @@ def test_breastcancer_by_values(uci: Any) -> None:
     assert [len(block) for block in design.blocks] == distinct
     assert max(distinct) == 10
     assert (design.X.sum(axis=1) == X.shape[1]).all()
+
+
+@pytest.mark.parametrize(("rarer", "bins"), [(119, 3), (120, 5), (199, 5), (200, 10)])
+def test_bins_go_by_the_rows_of_the_rarer_label(rarer: int, bins: int) -> None:
+    x = np.random.default_rng(3).normal(size=600)
+    y = np.where(np.arange(600) < rarer, "ill", "well")
+    assert len(Binner().fit(x[:, None], y).columns_) == bins - 1
+    assert len(Binner().fit_design(x[:, None], y).columns) == bins - 1
+    # rows that weigh nothing or come twice do not count
+    weight = np.where(np.arange(600) < rarer, 1.0, 2.0)
+    weight[rarer // 2 : rarer] = 0.0
+    assert len(Binner().fit(x[:, None], y, weight).columns_) == 2
+    twice = np.concatenate([x[: rarer // 2], x[: rarer // 2], x[rarer:]])
+    labels = np.where(np.arange(len(twice)) < 2 * (rarer // 2), "ill", "well")
+    assert len(Binner().fit(twice[:, None], labels).columns_) == 2
+    # without two labels half of the rows stand for the rarer ones
+    for none in (None, x):
+        assert (
+            len(
+                Binner()
+                .fit(x[: 2 * rarer, None], None if none is None else none[: 2 * rarer])
+                .columns_
+            )
+            == bins - 1
+        )

@@ -321,8 +321,8 @@ class DataOptions(TableOptions):
     raw: bool = option(
         DATA,
         "Columns as they are: numbers by the unit, a column for each category, nothing left out. "
-        "Otherwise numbers are cut into 10 bins (5 where rows are few), and identifiers, dates and "
-        "repetitions left out.",
+        "Otherwise numbers are cut into 10 bins (5 or 3 of few rows), and identifiers, dates "
+        "and repetitions left out.",
         "--raw",
         default=False,
     )

@@ -42,8 +42,10 @@ class Binner(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_bins : int, "auto" or None
-        Bins of about equal weight for numeric features without ``thresholds``: "auto" makes 10,
-        or 5 of a table with fewer than 600 distinct rows. None leaves those features as they are.
+        Bins of about equal weight for numeric features without ``thresholds``: "auto" makes 10, 5
+        where the rarer of two labels has fewer than 200 distinct rows, 3 where it has fewer than
+        120; half of the rows are taken for the rarer ones where ``fit`` is given no labels. None
+        leaves those features as they are.
     thresholds : mapping of feature to cut points, optional
     encoding : {"onehot", "cumulative"}
         Cumulative leaves columns of 0 and 1 as they are, and makes no blocks.
@@ -130,7 +132,8 @@ class Binner(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame, array or list of rows, shape (n, q)
-        y : ignored
+        y : array of shape (n,), optional
+            Two labels, whose numbers "auto" goes by.
         sample_weight : array of shape (n,), optional
             Weights of the rows in the quantiles; rows of weight 0 are left out.
 
@@ -145,7 +148,7 @@ class Binner(TransformerMixin, BaseEstimator):
         OptionError
             A parameter lies outside its range.
         """
-        self._learn(X, sample_weight)
+        self._learn(X, sample_weight, y)
         for message in self.warnings_:
             warnings.warn(message, UserWarning, stacklevel=2)
         return self
@@ -212,16 +215,16 @@ class Binner(TransformerMixin, BaseEstimator):
         Design
             With ``columns_`` and ``blocks_``; what ``fit`` warns of stands in its ``warnings``.
         """
-        frame = self._learn(X, sample_weight)
+        frame = self._learn(X, sample_weight, y)
         learned = Learned(self.columns_, self.blocks_, self.warnings_)
         return self._cutting.design_of(
             frame, learned, y, sample_weight, class_weight=class_weight, positive=positive
         )
 
-    def _learn(self, X: Any, sample_weight: Any) -> pd.DataFrame:
+    def _learn(self, X: Any, sample_weight: Any, y: Any = None) -> pd.DataFrame:
         """Set the fitted attributes without warning; the table, checked."""
         frame = self._validated(X, reset=True)
-        learned = self._cutting.learned(frame, sample_weight)
+        learned = self._cutting.learned(frame, sample_weight, y)
         self.columns_, self.blocks_ = learned.columns, learned.blocks
         self.warnings_ = learned.remarks
         return frame

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.design import Column, Design, FloatArray
+from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
     as_frame,
@@ -47,8 +49,8 @@ _CHOICES = {
 
 
 _AUTO = ("n_bins", "auto")
-_ROWS_OF_TENTHS = 600
-"""Rows from which ten bins a feature do better on other rows than five do."""
+_BINS = ((120, 3), (200, 5), (math.inf, 10))
+"""Rows of the rarer class below which so many bins a feature do as well on other rows as more."""
 
 _SHOWN = 8
 """Columns left out that are named."""
@@ -79,7 +81,9 @@ class Cutting:
     def design(self, X: Any, y: Any, *, sample_weight: Any = None, **labels: Any) -> Design:
         """The design of a table in the columns learned of it."""
         frame = as_frame(X)
-        return self.design_of(frame, self.learned(frame, sample_weight), y, sample_weight, **labels)
+        return self.design_of(
+            frame, self.learned(frame, sample_weight, y), y, sample_weight, **labels
+        )
 
     def design_of(
         self, frame: pd.DataFrame, learned: Learned, y: Any, sample_weight: Any, **labels: Any
@@ -91,8 +95,8 @@ class Cutting:
         )  # fmt: skip
         return replace(design, warnings=(*learned.remarks, *design.warnings))
 
-    def learned(self, frame: pd.DataFrame, sample_weight: Any = None) -> Learned:
-        """The columns of a table whose names are clean."""
+    def learned(self, frame: pd.DataFrame, sample_weight: Any = None, y: Any = None) -> Learned:
+        """The columns of a table whose names are clean; of labels the number alone counts."""
         self._check_parameters()
         if self.missing == "error":
             refuse_missing(missing_counts(frame))
@@ -102,6 +106,7 @@ class Cutting:
         if not counted.all():
             frame, weight = frame.loc[counted], weight[counted]
         rows = distinct_rows(frame)
+        bins = self.n_bins if self.n_bins != "auto" else _bins_for(frame, rows, y, counted)
         columns: list[Column] = []
         blocks: list[tuple[int, ...]] = []
         remarks: list[str] = []
@@ -111,7 +116,7 @@ class Cutting:
             if drops and (why := why_useless(frame[name], rows)):
                 left_out[name] = why
                 continue
-            made, remark = self._columns_of(frame[name], cuts.get(name), weight, rows)
+            made, remark = self._columns_of(frame[name], cuts.get(name), weight, bins)
             if remark:
                 remarks.append(remark)
             block = tuple(
@@ -172,7 +177,11 @@ class Cutting:
         return cuts
 
     def _columns_of(
-        self, series: pd.Series[Any], given: list[float] | None, weight: FloatArray, rows: int
+        self,
+        series: pd.Series[Any],
+        given: list[float] | None,
+        weight: FloatArray,
+        bins: int | None,
     ) -> tuple[list[Column], str | None]:
         """Columns of one feature, and what should be said about it."""
         name = str(series.name)
@@ -182,7 +191,7 @@ class Cutting:
             columns = category_columns(series)
         else:
             values = to_numbers(series)[known]
-            cuts = self._cuts(values, weight[known], rows) if given is None else np.array(given)
+            cuts = self._cuts(values, weight[known], bins) if given is None else np.array(given)
             if cuts is None:
                 columns = [numeric_column(name)]
             elif self.encoding == "onehot":
@@ -196,18 +205,27 @@ class Cutting:
             columns.append(missing_column(name))
         return columns, remark
 
-    def _cuts(self, values: FloatArray, weight: FloatArray, rows: int) -> FloatArray | None:
+    def _cuts(self, values: FloatArray, weight: FloatArray, bins: int | None) -> FloatArray | None:
         """Cut points of a feature without thresholds; None leaves it as it is."""
-        if self.n_bins is None:
+        if bins is None:
             return None
         distinct = np.unique(values + 0.0)
         if self.encoding == "cumulative" and np.array_equal(distinct, (0.0, 1.0)):
             return None
         few = len(distinct) <= max(self.max_distinct, 1)
-        tenths = rows >= _ROWS_OF_TENTHS
-        bins = (10 if tenths else 5) if self.n_bins == "auto" else int(self.n_bins)
         cuts = distinct[1:] if few else quantile_cuts(values, bins, weight)
         return cuts if self.digits is None else short_cuts(values, cuts, int(self.digits))
+
+
+def _bins_for(frame: pd.DataFrame, rows: int, y: Any, counted: npt.NDArray[np.bool_]) -> int:
+    """Bins by the distinct rows of the rarer of two labels; else by half of all distinct rows."""
+    rarer = rows / 2
+    labels = None if y is None else np.asarray(unmasked(y)).ravel()
+    if labels is not None and len(labels) == len(counted):
+        codes, found = pd.factorize(labels[counted])
+        if len(found) == 2:
+            rarer = min(distinct_rows(frame.loc[codes == k]) for k in (0, 1))
+    return next(bins for below, bins in _BINS if rarer < below)
 
 
 def _repeated(
