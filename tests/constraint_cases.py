@@ -318,7 +318,7 @@ FORMULATIONS: dict[str, Formulation] = {
     ),
     "convex_rounding": Formulation({}, -1, 1, hinge, lambda d, w: 0.0),
     "risk_score": Formulation(
-        {"coef_min": -1, "coef_max": 1, "l0_penalty": 0.01},
+        {"scale": 1.0, "coef_min": -1, "coef_max": 1, "l0_penalty": 0.01},
         -1,
         1,
         logistic,

@@ -281,6 +281,7 @@ def test_a_rare_class_leaves_room_for_its_own_limit() -> None:
     d = design([[0]] * 19 + [[0]], [1] * 19 + [-1])
     result = solve(risk_score(d, constraints=[c.MaxFPR(0)]))
     assert result.card is not None
+    assert result.verified
     assert result.card.intercept < 0
 
 

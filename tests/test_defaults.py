@@ -74,6 +74,7 @@ EXCEPTIONS = {
     ("max_terms", "pools.pareto"): "the sizes to try",
     ("max_terms", "search.fast_risk_card"): "the statement's own, unless another is asked for",
     ("scale", "search.fast_risk_card"): "likewise",
+    ("scale", "scorecard.RiskScale"): "a card's own",
     ("lam", "builder risk_score"): "no penalty unless one is named",
     ("lam", "estimators.RiskScoreClassifier"): "likewise",
     ("lam", "estimators.Penalised*"): "None leaves a penalty its own; LAM for a name",

@@ -131,7 +131,10 @@ def test_sample_weights_count_rows(estimator: CardClassifier, planted: Any) -> N
     repeated = fitted(estimator, (X.iloc[rows], y.iloc[rows]))
     assert weighted.result_.objective == pytest.approx(repeated.result_.objective, abs=1e-12)
     assert weighted.scorecard_.points == repeated.scorecard_.points
-    assert weighted.scorecard_.threshold == repeated.scorecard_.threshold
+    # a real intercept is found by Newton's method, on rows summed in another order
+    assert float(weighted.scorecard_.threshold) == pytest.approx(
+        float(repeated.scorecard_.threshold), rel=1e-9
+    )
     assert weighted.scorecard_.certificate["n_rows"] == np.count_nonzero(weight)
 
 

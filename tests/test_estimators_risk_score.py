@@ -178,8 +178,10 @@ def test_the_heuristic_is_for_exact_programs_only(data: Any) -> None:
 # ------------------------------------------------------------------ probabilities
 
 
-def test_probabilities_agree_with_every_other_answer(data: Any, model: Any) -> None:
-    X, _ = data
+@pytest.mark.parametrize("scale", [1.0, "auto"])
+def test_probabilities_agree_with_every_other_answer(data: Any, scale: Any) -> None:
+    X, y = data
+    model = RiskScoreClassifier(binner=None, max_terms=2, time_limit=5, scale=scale).fit(X, y)
     chances = model.predict_proba(X)
     assert chances.shape == (len(X), 2)
     np.testing.assert_array_equal(model.classes_[np.argmax(chances, axis=1)], model.predict(X))
@@ -188,7 +190,8 @@ def test_probabilities_agree_with_every_other_answer(data: Any, model: Any) -> N
     np.testing.assert_allclose(model.predict_log_proba(X), np.log(chances))
     order = roc_auc_score(data[1], chances[:, 1])
     assert order == roc_auc_score(data[1], model.decision_function(X))
-    assert (model.scorecard_.score(X) == float(model.scorecard_.threshold)).any()  # ties occur
+    if scale == 1.0:  # ties occur
+        assert (model.scorecard_.score(X) == float(model.scorecard_.threshold)).any()
 
 
 def test_only_likelihoods_have_probabilities(data: Any) -> None:
@@ -237,10 +240,15 @@ def test_the_table_is_the_grouped_training_data(data: Any, model: Any) -> None:
     assert table["positives"].tolist() == grouped["sum"].tolist()
     assert (table["lower"] <= table["observed"]).all()
     assert (table["observed"] <= table["upper"]).all()
-    expected = 1 / (1 + np.exp(-(table["total"] + model.intercept_[0])))
+    scale = model.scorecard_.risk.scale
+    expected = 1 / (1 + np.exp(-(table["total"] + model.intercept_[0]) / scale))
     np.testing.assert_allclose(table["risk"], expected, rtol=1e-12)
-    # with a free intercept the mean risk is the share of positives; a whole one stays close
-    assert np.average(table["risk"], weights=table["rows"]) == pytest.approx(y.mean(), abs=0.1)
+    # slope and intercept are free: mean risk and mean total are those of the positives
+    mean = np.average(table["risk"], weights=table["rows"])
+    assert mean == pytest.approx(y.mean(), abs=1e-8)
+    assert table["total"] @ (table["risk"] * table["rows"]) == pytest.approx(
+        table["total"] @ table["positives"], abs=1e-5
+    )
 
 
 def test_a_real_intercept_calibrates_in_the_large(data: Any) -> None:
@@ -327,7 +335,7 @@ def test_the_json_report_has_the_loss(csv: Path, data: Any) -> None:
     report = json.loads(run("fit", csv, *FIT, "--json").stdout)
     X, y = data
     w = pd.Series(report["coefficients"])
-    z = Binner().fit_design(X, y).X @ w.to_numpy() + report["intercept"]
+    z = (Binner().fit_design(X, y).X @ w.to_numpy() + report["intercept"]) / report["scale"]
     loss = np.mean(np.log1p(np.exp(-np.where(y == 1, z, -z))))
     assert report["loss"] == pytest.approx(loss, abs=1e-12)
     assert report["bound"] <= report["objective"]

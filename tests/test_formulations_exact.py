@@ -220,9 +220,16 @@ CASES: dict[str, list[Case]] = {
         Case({"lam": 0.1, "margin": 0.3, "gamma": 0.3}, tenths, enumerate_facets),
     ],
     "risk_score": [
-        Case({"coef_min": -2, "coef_max": 2}, integers, enumerate_risk),
+        Case({"scale": 1.0, "coef_min": -2, "coef_max": 2}, integers, enumerate_risk),
         Case(
-            {"coef_min": -3, "coef_max": 3, "max_terms": 1, "penalty": "l2", "lam": 0.01},
+            {
+                "scale": 1.0,
+                "coef_min": -3,
+                "coef_max": 3,
+                "max_terms": 1,
+                "penalty": "l2",
+                "lam": 0.01,
+            },
             integers,
             enumerate_risk,
         ),
@@ -240,6 +247,7 @@ CASES: dict[str, list[Case]] = {
         ),
         Case(
             {
+                "scale": 1.0,
                 "coef_min": -1,
                 "coef_max": 1,
                 "intercept": "zero",

@@ -47,11 +47,12 @@ def test_a_card_costs_what_the_formulas_say(loss: str, penalty: str, seed: int) 
     assert pyo.value(program.model.objective) == pytest.approx(expected + charge, abs=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1.0, "auto"])
 @pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge"])
 @pytest.mark.parametrize("seed", range(4))
-def test_widening_the_default_intercepts_never_helps(loss: str, seed: int) -> None:
+def test_widening_the_default_intercepts_never_helps(loss: str, seed: int, scale: Any) -> None:
     data = noisy(25, 3, seed)
-    box: dict[str, Any] = {"coef_min": -2, "coef_max": 2, "loss": loss}
+    box: dict[str, Any] = {"coef_min": -2, "coef_max": 2, "loss": loss, "scale": scale}
     default = risk_score(data, **box)
     rule = default.statement.intercept
     wide = risk_score(
@@ -71,7 +72,7 @@ def test_the_master_without_tangents_is_bounded_and_says_so() -> None:
 
 
 def test_weights_change_in_place() -> None:
-    program = risk_score(small(1), penalty="l1", lam=0.1, l0_penalty=0.1)
+    program = risk_score(small(1), scale=1.0, penalty="l1", lam=0.1, l0_penalty=0.1)
     card = card_of([1, 0, -2])
     before = evaluate(program.statement, card).penalty
     program.set(lam=0.2, l0_penalty=0.3)
@@ -94,7 +95,8 @@ def test_weights_change_in_place() -> None:
         ({"lam": 0.1}, FormulationError, "needs a penalty"),
         ({"penalty": "l1", "lam": -1}, FormulationError, "lam"),
         ({"intercept": "grid"}, FormulationError, "intercept"),
-        ({"intercept_bounds": (0.2, 0.8)}, FormulationError, "intercept_bounds"),
+        ({"intercept_bounds": (0.2, 0.8), "scale": 1}, FormulationError, "intercept_bounds"),
+        ({"intercept": "integer"}, FormulationError, "needs a fixed scale"),
         ({"coef_min": 3, "coef_max": 2}, FormulationError, "larger than coef_max"),
         ({"max_terms": -1}, FormulationError, "max_terms"),
         ({"coef_sets": {"nope": [1]}}, FormulationError, "nope"),

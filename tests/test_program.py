@@ -69,7 +69,7 @@ TINY: dict[str, Callable[[], Program]] = {
         five_rows(), coef_min=-2, coef_max=3, margin=2.0, max_terms=1, l1_penalty=0.01
     ),
     "risk_score": lambda: risk_score(
-        five_rows(), coef_min=-2, coef_max=3, max_terms=1, penalty="l2", lam=0.05
+        five_rows(), scale=1.0, coef_min=-2, coef_max=3, max_terms=1, penalty="l2", lam=0.05
     ),
     "slim": lambda: slim(
         five_rows(), coef_min=-2, coef_max=3, coef_sets={"x1": [-4, 0, 2]}, max_terms=1
@@ -175,9 +175,16 @@ def test_a_written_file_has_the_same_optimum(name: str, ending: str, tmp_path: P
         assert value == pytest.approx(best, abs=1e-9)
 
 
-def test_a_free_scale_is_fixed_before_it_is_written(tmp_path: Path) -> None:
-    with pytest.raises(FormulationError, match=r"at one scale \(scale=1\), and solve it"):
-        risk_score(five_rows(), scale="auto").write(tmp_path / "model.lp")
+def test_a_free_scale_is_written_with_its_tangents_too(tmp_path: Path) -> None:
+    program = risk_score(five_rows(), coef_min=-1, coef_max=1)
+    with pytest.raises(FormulationError, match="it yet; solve it with"):
+        program.write(tmp_path / "model.lp")
+    best = solve(program, "outer_approximation").objective
+    other = highspy.Highs()
+    other.setOptionValue("output_flag", False)
+    assert other.readModel(str(program.write(tmp_path / "model.lp"))) != highspy.HighsStatus.kError
+    other.run()
+    assert 0.0 < other.getInfo().mip_dual_bound <= best + 1e-9
 
 
 def test_labels_are_safe_unique_and_told() -> None:

@@ -100,7 +100,7 @@ def test_fixed_scale_against_enumeration() -> None:
         X, y = random_instance(seed + 100)
         program = risk_score(
             design(X, y), coef_min=-2, coef_max=2, max_terms=2, l0_penalty=0.01,
-            intercept="integer", intercept_bounds=(-6, 6),
+            scale=1.0, intercept="integer", intercept_bounds=(-6, 6),
         )  # fmt: skip
         best = min(
             log_loss(X @ np.array(w) + b, y, np.ones(len(y))) + 0.01 * np.count_nonzero(w)
@@ -164,6 +164,7 @@ def test_requirements_are_kept(scale: Any) -> None:
         coef_max={"x0": 2, "x1": 4, "x2": 0},
         coef_sets={"x3": [-4, 0, 4], "x4": [0]},
         max_terms=3,
+        scale=1.0,
         intercept="integer",
     )
     found = fast_risk_card(program.statement, scale=scale)
@@ -180,8 +181,9 @@ def test_constraints_are_kept(scale: Any) -> None:
     X, y = random_instance(6)
     kept = (Include("x3"), AtMost(1, ["x0", "x1"]))
     statement = risk_score(
-        design(X, y), coef_min=-2, coef_max=2, l0_penalty=0.0, intercept="real", constraints=kept
-    ).statement
+        design(X, y), coef_min=-2, coef_max=2, l0_penalty=0.0, constraints=kept,
+        scale="auto" if scale == "free" else scale, intercept="real",
+    ).statement  # fmt: skip
     found = fast_risk_card(statement, scale=scale)
     w = found.card.coefficients
     assert not statement.violations(found.card)
@@ -303,7 +305,9 @@ def test_refusals() -> None:
 def test_an_impossible_intercept_range_is_kept_or_refused() -> None:
     """Bounds far from the best intercept still hold."""
     X, y = random_instance(4)
-    statement = risk_score(design(X, y), intercept="integer", intercept_bounds=(3, 4)).statement
+    statement = risk_score(
+        design(X, y), scale=1.0, intercept="integer", intercept_bounds=(3, 4)
+    ).statement
     for scale in ("free", 1.0):
         found = fast_risk_card(statement, scale=scale)
         assert Fraction(3) <= found.card.intercept <= Fraction(4)

@@ -66,7 +66,7 @@ def test_the_expected_loss_of_cards_and_of_scores_by_enumeration(seed: int) -> N
 
     cards = slim(X, y, sample_weight=s).statement
     assert expected_loss(cards, w, b) == pytest.approx(enumerated(w, errors)[0], abs=1e-12)
-    scores = risk_score(X, y, sample_weight=s).statement
+    scores = risk_score(X, y, scale=1.0, sample_weight=s).statement
     scale = float(getattr(scores.loss, "scale", 1.0))
     assert expected_loss(scores, w, b) == pytest.approx(enumerated(w, logistic)[0], abs=1e-12)
 

@@ -23,7 +23,7 @@ from milpscore.solvers.tangents import LossCurve, NormCurve
 from milpscore.verify import check
 
 NAME = "outer_approximation"
-BOX: dict[str, Any] = {"coef_min": -2, "coef_max": 2}
+BOX: dict[str, Any] = {"scale": 1.0, "coef_min": -2, "coef_max": 2}
 KNOWN = np.array([1.0, 0.0, 0.5])
 
 FIRST_AND_SLOW = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
@@ -216,7 +216,7 @@ def test_warm_starts() -> None:
 
 
 def test_limits_and_gap() -> None:
-    program = risk_score(hard(400, 20), max_terms=6)
+    program = risk_score(hard(400, 20), scale=1.0, max_terms=6)
     nothing = solve(program, NAME, time_limit=0)
     assert nothing.termination is Termination.TIME_LIMIT
     assert nothing.verified
@@ -227,7 +227,9 @@ def test_limits_and_gap() -> None:
     assert short.solve_seconds < 5
     assert short.objective < nothing.objective
     assert 0 < short.dual_bound <= short.objective
-    nodes = solve(risk_score(hard(400, 20), max_terms=6), NAME, node_limit=5, time_limit=60)
+    nodes = solve(
+        risk_score(hard(400, 20), scale=1.0, max_terms=6), NAME, node_limit=5, time_limit=60
+    )
     assert nodes.termination is Termination.NODE_LIMIT
     loose = solve(program, NAME, mip_gap=0.9, time_limit=60)
     assert loose.termination is Termination.GAP_REACHED
@@ -236,7 +238,7 @@ def test_limits_and_gap() -> None:
 
 def test_progress_is_reported_and_bounds_only_rise() -> None:
     points: list[Any] = []
-    result = solve(risk_score(noisy(60, 5), max_terms=3), NAME, callback=points.append)
+    result = solve(risk_score(noisy(60, 5), scale=1.0, max_terms=3), NAME, callback=points.append)
     assert tuple(points) == result.trace
     assert len(points) >= 2
     bounds = [point.dual_bound for point in points]
@@ -259,7 +261,7 @@ def test_a_failing_callback_is_raised_and_the_session_stays_usable() -> None:
 def test_an_interrupt_ends_the_search_with_the_best_card() -> None:
     import _thread
 
-    program = risk_score(hard(600, 25), max_terms=6)
+    program = risk_score(hard(600, 25), scale=1.0, max_terms=6)
     timer = threading.Timer(1.5, _thread.interrupt_main)
     timer.start()
     try:
@@ -272,7 +274,9 @@ def test_an_interrupt_ends_the_search_with_the_best_card() -> None:
 
 
 def test_same_answer_twice() -> None:
-    first, second = (solve(risk_score(noisy(50, 5, seed=3), max_terms=3), NAME) for _ in range(2))
+    first, second = (
+        solve(risk_score(noisy(50, 5, seed=3), scale=1.0, max_terms=3), NAME) for _ in range(2)
+    )
     assert first.card == second.card
     assert first.dual_bound == second.dual_bound
     assert first.nodes == second.nodes
@@ -312,7 +316,7 @@ def test_overflowing_losses_are_drawn_in() -> None:
 )
 def test_known_optima(uci: Any, name: str, truth: float) -> None:
     X, y = uci(name)
-    program = risk_score(make_design(X, y), max_terms=5)
+    program = risk_score(make_design(X, y), scale=1.0, max_terms=5)
     result = solve(program, NAME, mip_gap=1e-4, time_limit=120)
     assert result.objective == pytest.approx(truth, abs=1e-8)
     assert result.gap <= 1e-4 + 1e-9

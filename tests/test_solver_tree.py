@@ -25,7 +25,7 @@ def table(seed: int = 0, n: int = 60, p: int = 4) -> tuple[Any, Any]:
 
 
 def program(seed: int = 0, **arguments: Any) -> Any:
-    return risk_score(*table(seed), **{"coef_min": -2, "coef_max": 2, **arguments})
+    return risk_score(*table(seed), **{"scale": 1.0, "coef_min": -2, "coef_max": 2, **arguments})
 
 
 def brute(made: Any) -> float:

@@ -135,7 +135,7 @@ class Problem:
 
     @property
     def answers(self) -> Any:
-        return RiskLoss(self.loss).answers(self.y.astype(np.int64))
+        return RiskLoss(self.loss, 1.0).answers(self.y.astype(np.int64))
 
     @property
     def statement(self) -> Statement:

@@ -177,6 +177,7 @@ def _as_report(
     return {
         **result.summary(),
         **{name: getattr(card, name, None) for name in shown},
+        **({"scale": card.risk.scale} if card is not None and card.risk is not None else {}),
         "train_accuracy": None if errors is None else 1 - errors / counted,
         "errors": errors,
         "n_rows": counted,

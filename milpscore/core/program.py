@@ -252,10 +252,9 @@ class Program:
         path = Path(path)
         require_ending(path.name, MODEL_FILES)
         if self.takes_tangents and not len(self.model.cuts):
-            first = "" if self.statement.scales is None else "state it at one scale (scale=1), and "
             raise FormulationError(
                 f"{path.name} would lack the loss: the model of {self.formulation} holds no "
-                f"tangent of it yet; {first}solve it with solver='outer_approximation', which puts "
+                f"tangent of it yet; solve it with solver='outer_approximation', which puts "
                 "them in, before you write it"
             )
         write_model(self.model, self.statement.design.names, path)

@@ -344,8 +344,12 @@ class Statement:
         return tuple(broken)
 
 
-_MOST_RUNS = 8
-"""Ranges of intercepts looked at, those next to the unlimited best one first."""
+_MOST_RUNS = 4
+"""Ranges of intercepts looked at on each side of the unlimited best one, from which losses rise."""
+
+_HAIR = Fraction(1, 2**30)
+"""A real intercept that must stay below an end stays so far below, as a share of the grid's step.
+"""
 
 
 def best_card(statement: Statement, w: IntArray, totals: Totals) -> Card:
@@ -383,11 +387,16 @@ def scaled_card(
     intercept: float,
     rule: InterceptRule | None = None,
 ) -> Card:
-    """The card of risks link(slope * w.x + intercept), its scale and intercept in points."""
-    assert statement.scales is not None
-    scale = min(max(1.0 / slope, statement.scales.lower), statement.scales.upper)
+    """The card of risks link(slope * w.x + intercept), its scale and intercept in points.
+
+    Both are cut to ten digits, which no loss feels and readers can copy.
+    """
+    scales = statement.scales
+    assert scales is not None
     rule = statement.intercept if rule is None else rule
-    return Card(w, rule.nearest(intercept * scale), Fraction(scale))
+    short = Fraction(f"{1.0 / slope:.10g}")
+    scale = min(max(short, Fraction(scales.lower)), Fraction(scales.upper))
+    return Card(w, rule.nearest(Fraction(f"{intercept / slope:.10g}")), scale)
 
 
 def best_losses(
@@ -430,12 +439,14 @@ def _mean_loss(statement: Statement, totals: Totals, card: Card) -> float:
 
 
 def _near(runs: Iterator[InterceptRule], b: Fraction) -> list[InterceptRule]:
-    """The ranges closest to an intercept."""
+    """The ranges closest to an intercept, on each side of it."""
 
     def distance(rule: InterceptRule) -> Fraction:
         return max(rule.lower - b, b - rule.upper, Fraction(0))
 
-    return sorted(runs, key=distance)[:_MOST_RUNS]
+    order = sorted(runs, key=distance)
+    below = [rule for rule in order if rule.upper < b]
+    return below[:_MOST_RUNS] + [rule for rule in order if rule.upper >= b][:_MOST_RUNS]
 
 
 def _runs(statement: Statement, totals: Totals, limits: list[Any]) -> Iterator[InterceptRule]:
@@ -461,10 +472,10 @@ def _runs(statement: Statement, totals: Totals, limits: list[Any]) -> Iterator[I
 def _below(
     rule: InterceptRule, end: Fraction, unit: Fraction, lower: Fraction, grid: bool
 ) -> Fraction:
-    """The largest intercept below ``end``; without a step one that stays well away from it."""
+    """The largest intercept below ``end``; without a step one a little below it."""
     if rule.step is not None:
         return (-((-end) // rule.step) - 1) * rule.step
-    return end - unit / 2 if grid else (end + max(lower, end - 1)) / 2
+    return end - unit * _HAIR if grid else (end + max(lower, end - 1)) / 2
 
 
 def _holds_step(step: Fraction | None, lower: Fraction, upper: Fraction) -> bool:

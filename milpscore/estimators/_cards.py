@@ -471,7 +471,7 @@ threads, random_state, verbose :
     default_scoring = "neg_log_loss"
 
     loss: str | SmoothLoss = "logistic"
-    scale: float = 1.0
+    scale: float | Literal["auto"] | Sequence[float] = "auto"
     coef_min: PerColumn = -5
     coef_max: PerColumn = 5
     coef_sets: Mapping[str, Sequence[int]] | None = None

@@ -212,9 +212,10 @@ def _index(group: Group) -> Any:
 def _least_distance(statement: Statement) -> float:
     """How far w.x + b stays below 0 where it is below: the grid of totals and intercepts."""
     rule, step = statement.intercept, statement.design.step
-    if rule.step is None:
+    if rule.step is None and statement.scales is None:
         raise FormulationError(
-            "limits on errors need an intercept on a grid: use intercept='integer' or 'zero'"
+            "limits on errors need an intercept on a grid: use intercept='integer' or 'zero', or "
+            "of a risk score scale='auto'"
         )
     if step is None:
         raise FormulationError(
@@ -222,6 +223,8 @@ def _least_distance(statement: Statement) -> float:
             "be told from one at it: bin the columns or round decimals (X.round(2)), or use slim "
             "with threshold_gap"
         )
+    if rule.step is None:
+        return float(step)  # the model's b is where the totals are cut, and lies on their grid
     denominator = math.lcm(step.denominator, rule.step.denominator)
     counts = (int(step * denominator), int(rule.step * denominator))
     return math.gcd(*counts) / denominator
@@ -234,7 +237,8 @@ def counting(statement: Statement, X: FloatArray, y: IntArray) -> tuple[FloatArr
     """
     delta, rule = _least_distance(statement), statement.intercept
     ranges = Ranges(statement.coef_min, statement.coef_max, {}, statement.max_terms).totals(X)
-    worst_positive = -(ranges[0] + float(rule.lower))
+    lower = float(rule.lower) - (delta if rule.step is None else 0.0)
+    worst_positive = -(ranges[0] + lower)
     big_m = np.where(y > 0, worst_positive, ranges[1] + float(rule.upper) + delta)
     if big_m.max(initial=0.0) * INTEGRALITY_TOLERANCE >= delta / 2:
         raise FormulationError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray
-from milpscore.core.errors import FormulationError
+from milpscore.core.errors import FormulationError, is_number
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, ProxPenalty, ScaleRange, SmoothLoss, Statement
 from milpscore.formulations.building import (
@@ -51,7 +51,7 @@ def risk_score(
     y: Any = None,
     *,
     loss: str | SmoothLoss = "logistic",
-    scale: float | Literal["auto"] | Sequence[float] = 1.0,
+    scale: float | Literal["auto"] | Sequence[float] = "auto",
     coef_min: PerColumn = LEAST,
     coef_max: PerColumn = MOST,
     coef_sets: Mapping[str, Sequence[int]] | None = None,
@@ -121,6 +121,7 @@ def risk_score(
     ranges = allowed(design, coef_min, coef_max, coef_sets, max_terms)
     # no row of the data is one of the program's: only the points and their curves are
     curved = 2 * sum(ranges.reach) if penalty in ("l2", "facets") else 0
+    curved += 0 if is_number(scale) else 8 * int((ranges.coef_max - ranges.coef_min + 1).sum())
     refuse_if_too_large("risk_score", 0, design.shape[1], 8 * design.shape[1] + curved)
     totals = ranges.totals(design.merged.X)
     risk = RiskLoss(smooth_loss(loss), _scale(scale, design, ranges, totals))
@@ -253,16 +254,24 @@ def _program(statement: Statement) -> Program:
     terms = model.add_terms()
     model.add_intercept()
     options: dict[str, Any] = {}
-    if (scales := statement.scales) is not None:
-        model.variable(
-            "scale", lambda card: float(card.scale or 0), bounds=(scales.lower, scales.upper)
-        )
+    if statement.scales is not None:
+        _add_scores(model)
         options["simplify"] = _coprime
     # no loss is negative
     model.variable("eta", lambda card: mean_loss(statement, card)[0], bounds=(0, None))
     m.cuts = pyo.ConstraintList()
     m.loss = pyo.Expression(expr=1.0 * m.eta)
-    return model.program(terms + _penalty_term(model), **options)
+    program = model.program(terms + _penalty_term(model), **options)
+    if statement.scales is not None:
+        # without integrality w says little: the weights of the scores over the slope do
+        program.layout = replace(program.layout, read=_read_scores)
+    return program
+
+
+def _read_scores(m: Any) -> tuple[FloatArray, float]:
+    """Coefficients and intercept, in points, from the scores' own."""
+    slope = m.slope.value
+    return np.array([v.value for v in m.v.values()], dtype=np.float64) / slope, m.c.value / slope
 
 
 def _reach_every_cut(
@@ -278,6 +287,71 @@ def _reach_every_cut(
     lower = min(rule.lower, Fraction(math.floor(-float(largest.max(initial=0.0))) - 1))
     upper = max(rule.upper, Fraction(math.ceil(-float(smallest.min(initial=0.0)))))
     return replace(rule, lower=lower, upper=upper)
+
+
+def _add_scores(model: CardModel) -> None:
+    """The slope s and the score v.x + c: v_j = s w_j, one-hot over the values w_j may take.
+
+    part_jk is s where w_j = k and 0 elsewhere, so that v_j = sum_k k part_jk without a product.
+    """
+    import pyomo.environ as pyo
+
+    m, statement, scales = model.m, model.statement, model.statement.scales
+    assert scales is not None
+    if (step := statement.design.step) is not None and statement.intercept.step is None:
+        # the cut of the totals alone, which limits on errors count by; c is the score's intercept
+        model.implied["b"] = lambda card: float(card.intercept // step * step)
+        m.b.setlb(m.b.lb - float(step))
+    least, most = 1.0 / scales.upper, 1.0 / scales.lower
+    low, high = statement.coef_min.tolist(), statement.coef_max.tolist()
+    values = {j: statement.coef_sets.get(j, range(low[j], high[j] + 1)) for j in m.J}
+
+    def slope(card: Card) -> float:
+        return 1.0 / float(card.scale or 1)
+
+    def each(card: Card, value: float) -> dict[Any, float]:
+        w = card.coefficients
+        return {(j, k): value if w[j] == k else 0.0 for j in values for k in values[j]}
+
+    m.JK = pyo.Set(dimen=2, initialize=[(j, k) for j in m.J for k in values[j]])
+    model.variable("slope", slope, bounds=(least, most))
+    model.variable("pick", lambda card: each(card, 1), m.JK, domain=pyo.Binary)
+    model.variable("part", lambda card: each(card, slope(card)), m.JK, bounds=(0, most))
+    ends = {j: (min(0, *values[j]) * most, max(0, *values[j]) * most) for j in m.J}
+    model.variable(
+        "v", lambda card: card.coefficients * slope(card), m.J, bounds=lambda m, j: ends[j]
+    )
+    rule = statement.intercept
+    # the best intercept leaves scores on both sides of the best constant one
+    lower, upper = float(rule.lower) * most, float(rule.upper) * most
+    model.variable(
+        "c",
+        lambda card: float(card.intercept) * slope(card),
+        bounds=(min(lower, float(rule.lower) * least), max(upper, float(rule.upper) * least)),
+    )
+
+    m.one_pick = pyo.Constraint(m.J, rule=lambda m, j: sum(m.pick[j, k] for k in values[j]) == 1)
+    m.picked = pyo.Constraint(
+        m.J, rule=lambda m, j: m.w[j] - sum(k * m.pick[j, k] for k in values[j]) == 0
+    )
+    m.whole_slope = pyo.Constraint(
+        m.J, rule=lambda m, j: sum(m.part[j, k] for k in values[j]) - m.slope == 0
+    )
+    m.part_above = pyo.Constraint(
+        m.JK, rule=lambda m, j, k: m.part[j, k] - most * m.pick[j, k] <= 0
+    )
+    m.part_below = pyo.Constraint(
+        m.JK, rule=lambda m, j, k: m.part[j, k] - least * m.pick[j, k] >= 0
+    )
+    m.scores = pyo.Constraint(
+        m.J, rule=lambda m, j: m.v[j] - sum(k * m.part[j, k] for k in values[j]) == 0
+    )
+    m.c_above = pyo.Constraint(expr=m.c - float(rule.upper) * m.slope <= 0)
+    m.c_below = pyo.Constraint(expr=m.c - float(rule.lower) * m.slope >= 0)
+    if statement.max_terms is not None:
+        # the limit on terms, times the slope
+        used = sum(m.part[j, k] for j in m.J for k in values[j] if k)
+        m.at_most_k_slopes = pyo.Constraint(expr=used - statement.max_terms * m.slope <= 0)
 
 
 def _penalty_term(model: CardModel) -> Any:

@@ -601,7 +601,7 @@ class RiskLoss:
     """
 
     base: SmoothLoss
-    scale: float | ScaleRange = 1.0
+    scale: float | ScaleRange
 
     @property
     def name(self) -> str:

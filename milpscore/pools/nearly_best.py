@@ -18,7 +18,7 @@ from milpscore.core.errors import NotApplicableError, OptionError, SolverError, 
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination
-from milpscore.core.statement import Statement
+from milpscore.core.statement import ScaleRange, Statement
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
@@ -61,7 +61,7 @@ def penalties_of(statement: Statement, points: IntArray) -> FloatArray:
 
 
 def scores_in_parts(
-    statement: Statement, points: IntArray, intercepts: FloatArray
+    statement: Statement, points: IntArray | FloatArray, intercepts: FloatArray
 ) -> Iterator[tuple[slice, FloatArray]]:
     """(which cards, their scores w.x + b on the merged rows, one card a column), part by part."""
     X = statement.design.merged.X
@@ -71,12 +71,15 @@ def scores_in_parts(
         yield part, X @ points[part].T.astype(np.float64) + intercepts[part]
 
 
-def losses_of(statement: Statement, points: IntArray, intercepts: FloatArray) -> FloatArray:
-    """Mean weighted losses of points (V, p) and intercepts (V,); shape (V,)."""
+def losses_of(statement: Statement, cards: Sequence[Card]) -> FloatArray:
+    """Mean weighted losses of the cards; shape (V,)."""
     rows = statement.design.merged
+    points, intercepts = points_of(cards, statement.design.shape[1]), intercepts_of(cards)
     share = rows.weight / rows.weight.sum()
     found = np.empty(len(points))
-    for part, scores in scores_in_parts(statement, points, intercepts):
+    # where each card has a scale of its own, its score is taken in units of that
+    scales = np.array([float(card.scale or 1) for card in cards])
+    for part, scores in scores_in_parts(statement, points / scales[:, None], intercepts / scales):
         found[part] = share @ _row_losses(statement.loss, scores, rows.y)
     return found
 
@@ -85,7 +88,7 @@ def _row_losses(loss: Any, scores: FloatArray, y: IntArray) -> FloatArray:
     """Losses of the merged rows, shape (m, V)."""
     if isinstance(loss, ZeroOne):
         return np.asarray(is_positive(scores) != (y > 0)[:, None], dtype=np.float64)
-    z = scores / loss.fixed
+    z = scores if isinstance(loss.scale, ScaleRange) else scores / loss.fixed
     return np.asarray(loss.base.value(z, np.broadcast_to(loss.answers(y)[:, None], z.shape)))
 
 
@@ -147,7 +150,7 @@ def by_objective(statement: Statement, cards: Sequence[Card]) -> tuple[list[Card
     """The cards in the order of their objectives, ties by points, and the objectives."""
     points = points_of(cards, statement.design.shape[1])
     b = intercepts_of(cards)
-    values = losses_of(statement, points, b) + penalties_of(statement, points)
+    values = losses_of(statement, cards) + penalties_of(statement, points)
     # to twelve digits: rounding must not order what ties
     keys = [(float(f"{values[i]:.12g}"), tuple(points[i].tolist()), b[i]) for i in range(len(b))]
     order = sorted(range(len(b)), key=keys.__getitem__)
@@ -295,7 +298,7 @@ class Pool:
     @cached_property
     def losses(self) -> FloatArray:
         """Mean weighted losses, shape (cards,)."""
-        return losses_of(self.statement, self.points, intercepts_of(self.cards))
+        return losses_of(self.statement, self.cards)
 
     @cached_property
     def objectives(self) -> FloatArray:
@@ -563,6 +566,8 @@ def _with_better_intercepts(statement: Statement, cards: Sequence[Card]) -> list
     limited = any(each.limits_answers for each in statement.constraints)
     if limited or isinstance(statement.loss, ZeroOne):
         return []
+    if statement.scales is not None:
+        return [statement.with_best_intercept(card.coefficients) for card in cards]
     rows, loss, rule = statement.design.merged, statement.loss, statement.intercept
     each = {card.coefficients.tobytes(): card for card in cards}
     points = points_of(list(each.values()), statement.design.shape[1])

@@ -57,7 +57,8 @@ class Subject:
     def allowed(self) -> Mapping[str, Any] | None:
         """Which cards the bound speaks of; None where it is not known."""
         if self.statement is not None:
-            return allowed_cards(self.statement)
+            risk = self.card.risk
+            return allowed_cards(self.statement, None if risk is None else risk.scale)
         return known_limits(self.record)
 
     @cached_property

@@ -561,7 +561,7 @@ def nearest(statement: Statement, w: npt.ArrayLike, b: float | None = None) -> C
     """
     points, _ = limit_terms(statement, nearest_points(statement, w)[None, :], w)
     best = statement.with_best_intercept(points[0])
-    if b is None:
+    if b is None or statement.scales is not None:  # an intercept is held at one scale only
         return best
     close = Card(points[0], statement.intercept.nearest(b))
     if any(constraint.violation(statement, close) for constraint in statement.constraints):

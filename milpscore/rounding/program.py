@@ -226,8 +226,10 @@ def round_by_name(
             found = find_start(statement, max_work=max_work)
             message = "" if found else _NO_PATH
         elif w.size and name == "randomised":
+            # an intercept is held at one scale only
+            held_at = b if statement.scales is None else None
             drawn = randomised(
-                statement, w, intercept=b, n_draws=n_draws, random_state=random_state
+                statement, w, intercept=held_at, n_draws=n_draws, random_state=random_state
             )
             origins, message, figures[name] = {name: drawn.cards(statement)}, drawn.counts, {}
             figures[name] = _held_figures(drawn.held_loss, drawn.bounds, "expected", "sharp")

@@ -84,7 +84,7 @@ def certified_card(
     if statement is None:
         card = replace(card, certificate=certificate)
         return card if threshold_by is None else with_decision(card, threshold_by, design)
-    certificate["allowed"] = allowed_cards(statement)
+    certificate["allowed"] = allowed_cards(statement, result.card.scale)
     if statement.constraints:
         certificate["constraints"] = [each.as_mapping() for each in statement.constraints]
     if isinstance(statement.loss, RiskLoss):
@@ -127,12 +127,15 @@ def _ignores_points(constraint: Any) -> bool:
     return isinstance(parts, tuple) and all(isinstance(part, Used | Wrong) for part in parts)
 
 
-def allowed_cards(statement: Statement) -> dict[str, Any]:
-    """The cards a bound speaks of, in the terms a sentence about it needs."""
+def allowed_cards(statement: Statement, found: float | Fraction | None = None) -> dict[str, Any]:
+    """The cards a bound speaks of, for a sentence about it; ``found`` is the scale of the best."""
     lower, upper = statement.ranges
     scale: Any = getattr(statement.loss, "scale", None)
     if isinstance(scale, ScaleRange):
         scale = [scale.lower, scale.upper]
+        # a card at the range's lower end stops there only because the range does
+        if statement.arguments.get("scale") == "auto" and (found is None or found > scale[0]):
+            scale = "any"
     alike = bool(np.all(lower == lower[:1]) and np.all(upper == upper[:1]))
     return {
         "loss": statement.loss.name,

@@ -121,18 +121,25 @@ def kind_of_cards(allowed: Mapping[str, Any] | None) -> str:
     low, high = (signed(str(allowed[end])) for end in ("coef_min", "coef_max"))
     narrower = "" if allowed.get("uniform", True) else " (some columns narrower)"
     parts.append(f"points from {low} to {high}{narrower}")
-    scale = allowed.get("scale")
-    if isinstance(scale, list):
-        parts.append(f"any scale from {number(scale[0])} to {number(scale[1])}")
-    elif scale is not None:
-        parts.append(f"a scale of {number(float(scale))}")
     rules = [printable(str(rule)) for rule in allowed.get("rules", ())]
     if rules:
         more = len(rules) - _MOST_RULES
         said = "; ".join(rules[:_MOST_RULES]) + (f"; and {more} more" if more > 0 else "")
         parts.append(f"the rule{'' if len(rules) == 1 else 's'} “{said}”")
     *first, last = parts
-    return "with " + (f"{', '.join(first)} and {last}" if first else last)
+    scale = _at_scale(allowed.get("scale"))
+    return "with " + (f"{', '.join(first)} and {last}" if first else last) + scale
+
+
+def _at_scale(scale: Any) -> str:
+    """The scales a bound speaks of, between commas; empty where there is none."""
+    if scale is None:
+        return ""
+    if scale == "any":
+        return ", whatever the scale,"
+    if isinstance(scale, list):
+        return f", at any scale from {number(scale[0])} to {number(scale[1])},"
+    return f", at a scale of {number(float(scale))},"
 
 
 def objective_proved(kind: str, certificate: Mapping[str, Any], bound: float) -> str:

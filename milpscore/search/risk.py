@@ -235,7 +235,7 @@ def _plain_statement(
     return Statement(
         formulation="risk_score",
         design=design,
-        loss=RiskLoss(Logistic()),  # type: ignore[arg-type]
+        loss=RiskLoss(Logistic(), 1.0),  # type: ignore[arg-type]
         penalties=(L0(0.0),),
         coef_min=np.full(p, lower),
         coef_max=np.full(p, upper),

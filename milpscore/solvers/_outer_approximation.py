@@ -18,12 +18,13 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import CLAIM_TOLERANCE, Termination
+from milpscore.search import coordinate_descent
 from milpscore.search.moves import Neighbourhood
 from milpscore.search.starts import first_card
 from milpscore.solvers.engine import Outcome, Progress, Task
 from milpscore.solvers.options import Options
 from milpscore.solvers.session import SessionSolver
-from milpscore.solvers.tangents import TOLERANCE, Master, TimeIsUpError
+from milpscore.solvers.tangents import TOLERANCE, Master, TimeIsUpError, vector_of
 from milpscore.verify import check, evaluate
 
 _ALLOWED = 0.4 * CLAIM_TOLERANCE
@@ -54,6 +55,12 @@ _RANGE_TANGENTS = (3, 20)
 _WORTH = 0.25
 """Ends moved by a point at which a closer look is worth its LPs."""
 
+_ROUNDINGS = 12
+"""Multiples of real coefficients that are rounded where the scale is free."""
+
+_DESCENT = 1e6
+"""Row totals a descent from a rounded card may compute."""
+
 _FRUITLESS = 24
 """Ends looked at in vain after which the rest is left alone: the gap is too wide yet."""
 
@@ -69,6 +76,12 @@ class OuterApproximation(SessionSolver):
             raise NotApplicableError(
                 f"outer_approximation adds tangents of a convex loss to model.cuts, which "
                 f"{task.program.formulation} has none of: use solver='highs'"
+            )
+        statement = task.program.statement
+        if statement.scales is not None and statement.arguments.get("penalty") == "eye":
+            raise NotApplicableError(
+                "outer_approximation has no tangents of a norm of the points where their scale is "
+                "free: use solver='tree', or give a scale"
             )
 
     def solve(self, task: Task) -> Outcome:
@@ -88,6 +101,9 @@ class _Search:
         empty = evaluate(self.statement, self.statement.empty_card()).objective
         self.master = Master(self.session, self.options, empty)
         self.neighbourhood = Neighbourhood(self.statement, self.master.loss)
+        if self.statement.scales is not None:
+            w = task.program.model.w
+            self.points = np.array([self.session.position(each) for each in w.values()])
         self.best, self.bound = math.inf, -math.inf
         self.values: FloatArray | None = None
         self.seen: set[bytes] = set()
@@ -170,7 +186,7 @@ class _Search:
         limit = self.statement.max_terms
         leading = np.argsort(-weight, kind="stable")[:limit]
         for support in (leading, self._greedy_support(limit)):
-            self._look_at(self._best_of(tuple(sorted(int(j) for j in support)))[:-1])
+            self._look_at(self._best_of(tuple(sorted(int(j) for j in support))))
 
     def _best_of(self, support: tuple[int, ...]) -> FloatArray:
         """The real optimum of a support, its tangent added where it is new."""
@@ -246,19 +262,25 @@ class _Search:
             self._nothing_left()
             return
         self._raise_bound(found.dual_bound)
-        whole = self.neighbourhood.whole
-        distinct = {whole(self.master.point(x)).tobytes(): x for x in points}
+        distinct = {self._found(x).tobytes(): x for x in points}
         centres = []
         for x in distinct.values():
-            v = whole(self.master.point(x))
-            self._touch(v)
             self.session.load_values(x)
             card = self.session.program.card()
+            v = self._found(x) if card.scale is None else vector_of(card)
+            self._touch(v)
             self.refused.discard(card)  # variables a user added may have better values here
             self._consider(card)
-            self._best_of(tuple(np.flatnonzero(v[:-1]).tolist()))
-            centres += [v, self._look_at(v[:-1])]
-        self._around(centres)
+            self._best_of(tuple(np.flatnonzero(card.coefficients).tolist()))
+            centres += [v, self._look_at(v)]
+        if self.statement.scales is None:  # else too many: each neighbour has a slope of its own
+            self._around(centres)
+
+    def _found(self, x: FloatArray) -> FloatArray:
+        """What tells the cards of two vectors apart: the whole (w, b), or w alone."""
+        if self.statement.scales is None:
+            return self.neighbourhood.whole(self.master.point(x))
+        return np.asarray(np.rint(x[self.points]))
 
     def _nothing_left(self) -> None:
         """No point costs so little as the cutoff."""
@@ -267,12 +289,29 @@ class _Search:
             self.bound = max(self.bound, self.best - self._gap_allowed)
         self.infeasible = True
 
-    def _look_at(self, w: FloatArray) -> FloatArray:
-        """Polish the coefficients nearest to w; the card found is considered, its tangent added."""
-        v, _ = self.neighbourhood.polish(self.neighbourhood.nearest(w))
+    def _look_at(self, v: FloatArray) -> FloatArray:
+        """Polish the coefficients nearest to v; the card found is considered, its tangent added."""
+        if self.statement.scales is not None:
+            card = self._rounded(v[:-1])
+            self._touch(vector_of(card))
+            self._consider(card)
+            return vector_of(card)
+        v, _ = self.neighbourhood.polish(self.neighbourhood.nearest(v[:-1]))
         self._touch(v)
         self._consider(self.neighbourhood.card(v))
         return v
+
+    def _rounded(self, w: FloatArray) -> Card:
+        """The best of several roundings of real coefficients whose scale is free, improved."""
+        statement, reach = self.statement, np.abs(w).max(initial=0.0)
+        most = float(np.abs([statement.coef_min, statement.coef_max]).max(initial=1))
+        sizes = np.linspace(0.2, 1.0, _ROUNDINGS) * (most / reach if reach > 0 else 0.0)
+        near = {each.tobytes(): each for each in (self.neighbourhood.nearest(w * k) for k in sizes)}
+        cards = [statement.with_best_intercept(each.astype(np.int64)) for each in near.values()]
+        best = min(cards, key=lambda card: evaluate(statement, card).objective)
+        if statement.violations(best):
+            return best
+        return coordinate_descent(statement, best, max_work=_DESCENT)
 
     def _touch(self, v: FloatArray) -> bool:
         """Add the tangent at a whole point not yet seen."""

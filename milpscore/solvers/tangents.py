@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.result import Termination
 from milpscore.core.statement import Statement
@@ -56,13 +57,19 @@ class Curve(Protocol):
 
 
 class LossCurve:
-    """The mean of a ``RiskLoss`` over a statement's merged rows, as a function of (w, b)."""
+    """The mean of a ``RiskLoss`` over a statement's merged rows, as a function of (w, b).
+
+    Where the scale is free, (w, b) stands for the score's own: slope times points and intercept.
+    """
 
     def __init__(self, statement: Statement) -> None:
         rows = statement.design.merged
         loss: Any = statement.loss
-        self.base, self.scale = loss.base, float(loss.fixed)
-        self.X = np.column_stack([rows.X, np.ones(len(rows.y))]) / self.scale
+        scales = statement.scales
+        self.base = loss.base
+        self.X = np.column_stack([rows.X, np.ones(len(rows.y))])
+        if scales is None:
+            self.X /= float(loss.fixed)
         self.answers = loss.answers(rows.y)
         self.share = rows.weight / rows.weight.sum()
         rule = statement.intercept
@@ -70,6 +77,8 @@ class LossCurve:
         self.reach = np.append(
             ends.astype(np.float64), max(abs(float(rule.lower)), abs(float(rule.upper)))
         )
+        if scales is not None:
+            self.reach /= scales.lower
         # the largest score a row can have within the ranges
         self._far = np.abs(self.X) @ self.reach
 
@@ -144,6 +153,12 @@ class LossCurve:
             if gained <= 1e-13 * (1.0 + abs(value)):
                 break
         return v
+
+
+def vector_of(card: Card) -> FloatArray:
+    """(w, b) of a card, in units of the score where it has a scale of its own; shape (p + 1,)."""
+    v = np.append(card.coefficients.astype(np.float64), float(card.intercept))
+    return v if card.scale is None else np.asarray(v / float(card.scale))
 
 
 class NormCurve:
@@ -231,7 +246,9 @@ class Master:
             self.curves.append(NormCurve(term.make(1.0)))
             heights, self.lists = [*heights, model.norm], [*self.lists, model.norm_cuts]
         self.heights = heights
-        self.points = [*(model.w[j] for j in model.J), model.b]
+        scaled = statement.scales is not None
+        weights, intercept = (model.v, model.c) if scaled else (model.w, model.b)
+        self.points = [*(weights[j] for j in model.J), intercept]
         session.include([var for var in [*self.points, *heights] if not var.fixed])
         # columns of (w, b) and of the curves' heights, -1 for those that are fixed
         self.where, self.top = (
@@ -256,7 +273,7 @@ class Master:
         self.cost = session.cost * self.factor * self.unit
         self.highs = self._loaded()
         self.rows = session.matrix.shape[0] + 1  # the cutoff row is the last that is not a tangent
-        self._links = _linking_rows(session, self.where)
+        self._links = [] if scaled else _linking_rows(session, self.where)
 
     def _loaded(self) -> Any:
         """The session's rows, its columns in units of their own, and a free cutoff row."""
@@ -393,7 +410,7 @@ class Master:
     def set_anchor(self) -> None:
         """Set the anchor, the continuous optimum within the ranges, and the first tangents."""
         constant = np.zeros(len(self.low))
-        constant[-1] = float(self.session.program.statement.empty_card().intercept)
+        constant[-1] = vector_of(self.session.program.statement.empty_card())[-1]
         start = np.clip(constant, self.low, self.high)
         self.anchor = self.loss.minimiser(self.low, self.high, start)
         level = self.loss.value(start)

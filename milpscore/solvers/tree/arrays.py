@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from milpscore.core.card import Card
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 from milpscore.core.statement import Statement
@@ -107,7 +108,8 @@ class Arrays:
         elif self.statement.intercept.kind != "zero":
             # the best intercept leaves some score at or above the best constant one, and some at
             # or below it: whatever the slope, no score of it lies farther away than the totals do
-            best = self.lines(np.zeros((self.n, 1)), self.y, self.share)
+            rows, far = Rows(self.loss, self.share[:, None], self.y[:, None]), math.inf
+            best = best_lines(rows, np.zeros((self.n, 1)), self.slopes, (-far, far))
             self.offset, self.b_lower, self.b_upper = best[1][0], -self.reach, self.reach
         # a sum of n products, each a few roundings; doubled for the second order
         self.gamma = 2.0 * (self.n + self.p + 64) * _EPS
@@ -146,10 +148,8 @@ class Arrays:
         slopes: tuple[float, float] | None = None,
     ) -> Lines:
         """The best slopes, by default of all, and intercepts of the score; totals (n, V)."""
-        ends = (-math.inf, math.inf)
-        if self.statement.intercept.kind == "zero":
-            ends = (0.0, 0.0)
-        rows = Rows(self.loss, share[:, None], y[:, None])
+        rule, rows = self.statement.intercept, Rows(self.loss, share[:, None], y[:, None])
+        ends = float(rule.lower), float(rule.upper)
         return best_lines(rows, totals, slopes or self.slopes, ends)
 
     def intercepts(self, s: float, low: float, high: float) -> tuple[float, float]:
@@ -161,6 +161,29 @@ class Arrays:
         rows = self.share * self.loss.value(self._scores(w, b, s), self.y)
         total = math.fsum(rows) if np.isfinite(rows).all() else math.inf
         return total + self.l0 * int(np.count_nonzero(w)) + self.penalised(w)
+
+    def objective_of(self, card: Card) -> float:
+        """The objective of a card of the statement's."""
+        s = 1.0 if card.scale is None else 1.0 / float(card.scale)
+        return self.objective(card.coefficients, float(card.intercept) * s, s)
+
+    def limited_bound(self, card: Card, s_lo: float, s_hi: float) -> float:
+        """As :meth:`leaf_bound`, where limits on errors or the intercept's range hold it back.
+
+        The card has the best allowed intercept, at an end of a range: among those as far from the
+        unlimited best one, or farther, losses fall nowhere but along s (w.x + b) with b held.
+        """
+        assert card.scale is not None
+        s, b = 1.0 / float(card.scale), float(card.intercept)
+        t = self.X @ card.coefficients.astype(np.float64) + b
+        value, u = self.loss.value(s * t, self.y), self.share * self.loss.gradient(s * t, self.y)
+        along = math.fsum(u * t)
+        room = max(s_hi - s, 0.0) if along < 0 else max(s - s_lo, 0.0)
+        far = s_hi * float(np.abs(t).max())
+        sizes = float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * far
+        # the end itself is not allowed where a total must lie below the threshold
+        beside = 2.0**-29 * s_hi * abs(math.fsum(u))
+        return float(self.objective_of(card) - abs(along) * room - beside - self.gamma * sizes)
 
     def leaf_bound(self, w: IntArray, s_lo: float, s_hi: float) -> float:
         """The least objective of points w at slopes in [s_lo, s_hi], less what rounding may hide.

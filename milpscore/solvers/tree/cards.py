@@ -37,9 +37,7 @@ class Best(NamedTuple):
     """A card and its objective; one tuple, so that an interrupt never leaves half of one."""
 
     objective: float = math.inf
-    w: IntArray | None = None
-    b: float = 0.0
-    s: float = 1.0
+    card: Card | None = None
 
 
 class Cards:
@@ -62,24 +60,20 @@ class Cards:
 
     def take(self, card: Card) -> bool:
         """Offer a card of the statement's."""
-        w, b = card.coefficients, float(card.intercept)
-        if card.scale is None:
-            return self.offer(w, b)
-        s = 1.0 / float(card.scale)
-        return self.offer(w, b * s, s)
-
-    def allowed(self, w: IntArray, b: float, s: float = 1.0) -> bool:
-        """Whether a card of the tree meets the constraints as well."""
-        statement = self.arrays.statement
-        return not (statement.constraints and statement.violations(self.card(w, b, s)))
+        if self.arrays.statement.constraints and self.arrays.statement.violations(card):
+            return False
+        objective = self.arrays.objective_of(card)
+        if objective < self.best.objective:
+            self.best = Best(objective, card)
+        return True
 
     def offer(self, w: IntArray, b: float, s: float = 1.0) -> bool:
         """Take a card where it is better than the best and allowed; whether it is allowed."""
+        if self.arrays.statement.constraints:
+            return self.take(self.card(w, b, s))
         objective = self.arrays.objective(w, b, s)
-        if not self.allowed(w, b, s):
-            return False
         if objective < self.best.objective:
-            self.best = Best(objective, w.copy(), float(b), float(s))
+            self.best = Best(objective, self.card(w, b, s))
         return True
 
     def mend(self, w: IntArray, b: float, s: float) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -121,6 +120,7 @@ class Tree:
         self.active: list[Node] = [self.root]
         self.floor, self._proved = math.inf, -math.inf
         self.age = self.nodes = self.expanded = 0
+        self.limited = any(each.limits_answers for each in arrays.statement.constraints)
 
     @property
     def cutoff(self) -> float:
@@ -148,11 +148,10 @@ class Tree:
         ):
             self.begin()
             self.drain() if jobs == 1 else self._drain_shared(jobs)
-        objective, w, b, s = self.cards.best
+        objective, card = self.cards.best
         termination = self.clock.termination
-        if w is None and termination is Termination.COMPLETED:
+        if card is None and termination is Termination.COMPLETED:
             termination = Termination.INFEASIBLE
-        card = None if w is None else self.cards.card(w, b, s)
         return Answer(
             card,
             objective,
@@ -244,24 +243,30 @@ class Tree:
 
     def _finish(self, node: Node) -> None:
         """Close a node with a single choice of w (and b, unless it is real)."""
-        a = self.arrays
+        a, rule = self.arrays, self.arrays.statement.intercept
         w = a.points[np.arange(a.p), node.lo].astype(np.int64)
         if int(np.count_nonzero(w)) > a.terms:
             node.bound = math.inf
             return
         if a.scaled:
             lines = a.lines((a.X @ w.astype(np.float64))[:, None], a.y, a.share)
-            b, s = float(lines.intercepts[0]), float(lines.slopes[0])
-            self.take(node, w, b, a.leaf_bound(w, node.s_lo, node.s_hi), s)
+            card = self.cards.card(w, float(lines.intercepts[0]), float(lines.slopes[0]))
+            bound = a.leaf_bound(w, node.s_lo, node.s_hi)
+            held = card.intercept in (rule.lower, rule.upper)
+            if self.limited and a.statement.violations(card):
+                card, held = a.statement.with_best_intercept(w), True
+            if held:
+                bound = max(bound, a.limited_bound(card, node.s_lo, node.s_hi))
+            self.take(node, card, bound)
             return
         real = a.b_step is None and node.b_lo < node.b_hi
         b = best_intercept(a, w, node.b) if real else node.b_lo
         bound = a.objective(w, b) - (a.intercept_slack(w, b) if real else 0.0)
-        self.take(node, w, b, bound)
+        self.take(node, self.cards.card(w, b), bound)
 
-    def take(self, node: Node, w: Any, b: float, bound: float, s: float = 1.0) -> None:
+    def take(self, node: Node, card: Card, bound: float) -> None:
         """Close a node by its card, no slope and intercept of the node being below ``bound``."""
-        if not self.cards.offer(w, b, s):
+        if not self.cards.take(card):
             node.bound = math.inf
             return
         node.bound = max(node.bound, bound)
@@ -375,13 +380,15 @@ class AllCards(Tree):
     def round(self, node: Node) -> None:
         """No card is looked for: every one is met at its leaf."""
 
-    def take(self, node: Node, w: Any, b: float, bound: float, s: float = 1.0) -> None:
+    def take(self, node: Node, card: Card, bound: float) -> None:
         """Keep a leaf's card where it is low enough and allowed."""
-        if self.arrays.scaled and w.tobytes() in self.different:
+        key, statement = card.coefficients.tobytes(), self.arrays.statement
+        if self.arrays.scaled and key in self.different:
             return  # nodes of several slopes may end in the same points
-        if self.arrays.objective(w, b, s) <= self.most and self.cards.allowed(w, b, s):
-            self.found.append(self.cards.card(w, b, s))
-            self.different.add(w.tobytes())
+        low = self.arrays.objective_of(card) <= self.most
+        if low and not (statement.constraints and statement.violations(card)):
+            self.found.append(card)
+            self.different.add(key)
 
     def report(self) -> None:
         """Nobody looks on."""
