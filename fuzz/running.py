@@ -150,6 +150,17 @@ def _solve(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     counts.solves += 1
     counts.answers[str(result.claim)] += 1
     hold(case, result, truth, result.caveat)
+    closed = result.claim is Claim.OPTIMAL or math.isinf(truth.best)
+    if tame(case) and not closed and not result.caveat:
+        raise Wrong("left open", f"{result.claim}: {result.message}; {truth.best!r}, {truth.card}")
+
+
+def tame(case: Case) -> bool:
+    """Whether an engine has every reason to end with a proof: no limit, no extreme number."""
+    sizes = [abs(v) for row in case.X for v in row if v]
+    sizes += [float(case.margin), 1.0, *(s for s in case.weight if s)]
+    limited = {"node_limit", "mip_gap"} & set(case.options)
+    return not limited and max(sizes) <= 1e3 and min(sizes) >= 1e-2
 
 
 def _relax(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
