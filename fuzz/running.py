@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.meaning import MOST_CARDS, Case, Truth, enumerate_cards, figures, size_of
+from fuzz.meaning import MOST_CARDS, Case, Truth, enumerate_cards, figures, penalty, size_of
 from milpscore import constraints
 from milpscore.certificate import Certificate, certify, verify_certificate
 from milpscore.core.design import Column, Design
@@ -135,12 +135,12 @@ def hold_card(case: Case, card: Any, reported: tuple[float, float, float], ties:
     if own.broken:
         raise Wrong("a card that breaks a rule", said)
     size = EXACT * max(1.0, own.most)
-    loss, penalty, objective = reported
-    if not own.least - size <= loss <= own.most + size or abs(penalty - own.penalty) > EXACT * max(
+    loss, charge, objective = reported
+    if not own.least - size <= loss <= own.most + size or abs(charge - own.penalty) > EXACT * max(
         1.0, own.penalty
     ):
         raise Wrong("another objective than the card's", said)
-    if abs(objective - loss - penalty) > EXACT * max(1.0, abs(objective)):
+    if abs(objective - loss - charge) > EXACT * max(1.0, abs(objective)):
         raise Wrong("another objective than the card's", said)
 
 
@@ -184,7 +184,7 @@ def _pool(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     there = {}
     for card, loss, value in zip(found.cards, found.losses, found.objectives, strict=True):
         w = tuple(card.coefficients.tolist())
-        hold_card(case, card, (float(loss), float(value - loss), float(value)), ties=False)
+        hold_card(case, card, (float(loss), penalty(case, w), float(value)), ties=False)
         if w in there or value < own.get(w, math.inf) - EXACT * max(1.0, abs(value)):
             raise Wrong("a wrong card in the pool", f"{w} at {value!r}, own {own.get(w)!r}")
         there[w] = value
@@ -212,6 +212,8 @@ def _front(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
         limit = min(k, case.get("max_terms", k) if case.get("max_terms") is not None else k)
         smaller = replace(case, arguments={**case.arguments, "max_terms": limit})
         hold(smaller, result, part, result.caveat)
+        if tame(case) and result.claim is not Claim.OPTIMAL and math.isfinite(part.best):
+            raise Wrong("left open", f"{k} terms, {result.claim}: {result.message}; {part.card}")
 
 
 # ------------------------------------------------------------------ certificates
