@@ -641,30 +641,26 @@ def test_demo_shows_card_certificate_and_table() -> None:
     done = run("demo", "--time-limit", 2, "--quiet")
     assert done.exit_code == 0
     assert done.stderr == ""
-    for text in ("569 tumours, 212", "Decision: malignant if", "What is proved", "LP relaxation"):
+    for text in ("569 tumours, 212", "Decision: malignant if", "What is proved", "LP relaxation",
+                 "whatever the scale"):  # fmt: skip
         assert text in done.stdout
     for name in ("slim", "hinge", "sparse-rounding", "fused-lasso"):
         assert f"\n{name}" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
 
 
 def test_demo_without_time_shows_empty_cards() -> None:
     done = run("demo", "--time-limit", 0, "--quiet")
     assert done.exit_code == 0
-    assert "none errs on fewer than 0" in done.stdout.replace("\n", " ")
+    assert "none has a loss and penalty below 0 (this card" in " ".join(done.stdout.split())
 
 
-def test_demo_counts_cards_and_unavoidable_errors() -> None:
-    for columns in (1, 3, 6):
-        points = np.indices((demo_module.MAX_POINTS + 1,) * columns).reshape(columns, -1)
-        allowed = (points > 0).sum(axis=0) <= demo_module.MAX_TERMS
-        assert demo_module.number_of_cards(columns) == allowed.sum()
-    for errors in (0, 1, 17):
-        for terms in range(demo_module.MAX_TERMS + 1):
-            proved = demo_module.least_errors(errors / 569 + terms / 1000, 569)
-            assert proved <= errors
-            assert proved == errors or terms < demo_module.MAX_TERMS
-    assert demo_module.least_errors(float("-inf"), 569) == 0
+def test_demo_counts_cards() -> None:
+    for columns in (1, 2):
+        values = 2 * demo_module.MOST_POINTS + 1
+        assert demo_module.number_of_cards(columns) == values**columns
+    points = np.indices((11,) * 6).reshape(6, -1) - 5
+    allowed = (points != 0).sum(axis=0) <= demo_module.MAX_TERMS
+    assert demo_module.number_of_cards(6) == allowed.sum()
 
 
 # -------------------------------------------------------------------------------- the rest

@@ -25,7 +25,7 @@ def test_the_example_prints_what_the_readme_shows() -> None:
 
 def test_the_demo_block_is_an_output_of_the_demo() -> None:
     (shown,) = blocks("demo")
-    for heading in ("An integer score", "What is proved", "Exact beside relaxed beside rounded"):
+    for heading in ("A risk score", "What is proved", "exact beside relaxed beside rounded"):
         assert heading in shown
     assert "Claim: optimal" in shown
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -253,7 +252,7 @@ def comparison(frame: DataFrame, width: int) -> Table:
 
 # ---------------------------------------------------------------- the demo
 
-MAX_POINTS, MAX_TERMS, PER_TERM = 5, 5, Fraction(1, 1000)
+MOST_POINTS, MAX_TERMS = 5, 5
 
 
 class Part(NamedTuple):
@@ -266,20 +265,22 @@ class Part(NamedTuple):
     on_deciles: bool = False
 
 
-_BOX = {"coef_min": 0, "coef_max": MAX_POINTS, "max_terms": MAX_TERMS}
+_BOX = {"coef_min": 0, "coef_max": MOST_POINTS, "max_terms": MAX_TERMS}
+_FIRST = 0.35
+"""Share of the seconds of the first card, the risk score."""
+
 PARTS = (
     Part(
         "slim",
-        {**_BOX, "l0_penalty": float(PER_TERM)},
-        0.4,
-        f"fewest errors; points 0 to {MAX_POINTS}, at most {MAX_TERMS} columns, "
-        f"{float(PER_TERM)} for each",
+        {**_BOX, "l0_penalty": 0.001},
+        0.15,
+        f"fewest errors; points 0 to {MOST_POINTS}, at most {MAX_TERMS} columns, 0.001 for each",
     ),
     Part("hinge", {**_BOX, "margin": 4}, 0.2, "hinge loss with margin 4; the same points"),
     Part(
         "sparse_rounding",
         {"max_terms": MAX_TERMS},
-        0.2,
+        0.1,
         f"hinge loss; points -1, 0 or 1, at most {MAX_TERMS} columns",
     ),
     Part(
@@ -297,10 +298,10 @@ def demo_command(
     time_limit: float = seconds("Seconds of solving, all programs together."),
     quiet: bool = QUIET,
 ) -> None:
-    """Certify a score on breast-cancer data; no file and no network needed.
+    """Certify a risk score on breast-cancer data; no file and no network needed.
 
-    An integer card with its certificate, and beside it the LP relaxations
-    and the rounded relaxations of four formulations.
+    A card with the risk of every total, and what is proved of it at every
+    scale; then four other formulations, exact beside relaxed beside rounded.
     """
     import pandas as pd
 
@@ -308,38 +309,40 @@ def demo_command(
 
     started = time.perf_counter()
     console = standard_output()
+    progress = False if quiet else None
     steps, deciles = _designs()
-    console.print("\n[bold]An integer score with its certificate[/bold]\n")
+    console.print("\n[bold]A risk score with its certificate[/bold]\n")
     console.print(_labelled(_about(steps)))
     with noting_interrupts() as interrupted:
+        _show_card(console, steps, time_limit * _FIRST, progress)
         answers: list[Comparison] = []
-        for part in PARTS:
+        for part in PARTS if not interrupted.is_set() else ():
             answer = compare(
                 deciles if part.on_deciles else steps,
                 formulations=[part.formulation],
                 time_limit=time_limit * part.share,
                 cv=None,
-                progress=False if quiet else None,
+                progress=progress,
                 **part.arguments,
             )
-            if not answers:
-                _show_card(console, steps, answer)
             answers.append(answer)
             if interrupted.is_set():
                 break
-    console.print("\n[bold]Exact beside relaxed beside rounded[/bold]\n")
-    frame = pd.concat([answer.table for answer in answers], ignore_index=True)
-    console.print(comparison(frame, console.width))
-    console.print()
-    solved = PARTS[: len(answers)]
-    console.print(_labelled((spelt(part.formulation), part.words) for part in solved))
-    # the roundings' seconds contain the LP's
-    solving = frame.loc[frame["kind"].isin(["exact", "relaxed"]), "solve_seconds"].sum()
+    if answers:
+        console.print("\n[bold]Other formulations: exact beside relaxed beside rounded[/bold]\n")
+        frame = pd.concat([answer.table for answer in answers], ignore_index=True)
+        console.print(comparison(frame, console.width))
+        console.print()
+        solved = PARTS[: len(answers)]
+        console.print(_labelled((spelt(part.formulation), part.words) for part in solved))
+        console.print(
+            "\nThe LP relaxation gives a bound, its roundings (the best of 100 randomised ones, "
+            "and the nearest) give cards, and the exact program closes the gap. " + LEGEND,
+            markup=False,
+        )
     console.print(
-        "\nThe LP relaxation gives a bound, its roundings (the best of 100 randomised ones, and "
-        f"the nearest) give cards, and the exact program closes the gap. {LEGEND}\n\nSolving took "
-        f"{solving:.1f} s, everything {time.perf_counter() - started:.1f} s. "
-        "Your own data: milpscore fit DATA.csv --target COL\n",
+        f"\n{time.perf_counter() - started:.1f} s in all. Your own data: milpscore fit DATA.csv "
+        "--target COL\n",
         markup=False,
     )
     if interrupted.is_set():
@@ -356,23 +359,14 @@ def _designs() -> tuple[Design, Design]:
     X = data.data.filter(regex="^worst")
     y = data.target.map(dict(enumerate(data.target_names)))
     return (
-        Binner(3, encoding="cumulative").fit_design(X, y, positive="malignant"),
+        Binner(3).fit_design(X, y, positive="malignant"),
         Binner(10, encoding="onehot").fit_design(X, y, positive="malignant"),
     )
 
 
 def number_of_cards(columns: int) -> int:
-    """Ways to give 1 to ``MAX_POINTS`` points to at most ``MAX_TERMS`` of the columns."""
-    return sum(math.comb(columns, k) * MAX_POINTS**k for k in range(MAX_TERMS + 1))
-
-
-def least_errors(bound: float, rows: int) -> int:
-    """Errors that every card makes whose objective errors/rows + terms/1000 reaches ``bound``.
-
-    At most ``MAX_TERMS`` terms are paid for; the bound is lowered by what rounding may have added.
-    """
-    least = (bound - 1e-9 - float(PER_TERM) * MAX_TERMS) * rows
-    return math.ceil(least) if least > 0 else 0
+    """Ways to give points, negative ones too, to at most ``MAX_TERMS`` of the columns."""
+    return sum(math.comb(columns, k) * (2 * MOST_POINTS) ** k for k in range(MAX_TERMS + 1))
 
 
 def _about(design: Design) -> Iterable[tuple[str, str]]:
@@ -387,32 +381,29 @@ def _about(design: Design) -> Iterable[tuple[str, str]]:
     )
     yield (
         "Program",
-        f"slim, a mixed-integer program: whole points from 0 to {MAX_POINTS} for at most "
-        f"{MAX_TERMS} columns, and a threshold, with the least objective: errors / {rows} + "
-        f"{float(PER_TERM)} x columns.",
+        f"risk-score: whole points from -{MOST_POINTS} to {MOST_POINTS} for at most {MAX_TERMS} "
+        "columns, and what a total means as a risk, a real scale and intercept, with the least "
+        "mean log loss.",
     )
 
 
-def _show_card(console: Console, design: Design, answer: Comparison) -> None:
-    """The card of the first part, and what a person may conclude from its bound."""
+def _show_card(console: Console, design: Design, seconds: float, progress: bool | None) -> None:
+    """The card that ``milpscore fit`` would give, and what its bound says of all others."""
+    from milpscore.fitting import fit_card
     from milpscore.scorecard import certified_card
+    from milpscore.scorecard.rendering import rounded_down
 
-    exact, relaxed = answer.results["slim", "exact"], answer.results["slim", "relaxed"]
-    if exact.card is None:
-        console.print(f"\nNo card: {exact.message}", markup=False)
-        return
-    statement = answer.programs["slim"].statement
-    card = certified_card(design, exact, "Is the tumour malignant?", statement=statement)
+    program, result = fit_card(design, max_terms=MAX_TERMS, time_limit=seconds, progress=progress)
+    card = certified_card(design, result, "Is the tumour malignant?", statement=program.statement)
     console.print(f"\n{card.to_text()}\n", markup=False)
     console.print("[bold]What is proved[/bold]\n")
-    rows, errors = len(design.y), card.certificate["errors"]
-    proved, weak = least_errors(exact.dual_bound, rows), least_errors(relaxed.dual_bound, rows)
-    end = "." if proved >= errors else f"; whether one errs on {proved} to {errors - 1} is open."
+    bound = rounded_down(max(float(result.dual_bound), 0.0))
     console.print(
-        f"This card errs on {errors} of {rows} tumours, counted again on the raw data. Of the "
-        f"{number_of_cards(design.shape[1]):,} ways to give out the points, each with every "
-        f"threshold, none errs on fewer than {proved}{end} The LP relaxation alone proves no more "
-        f"than {weak}. The solver needed {exact.nodes} nodes and {exact.solve_seconds:.1f} s.",
+        f"The mean log loss of this card is {result.loss:.6f}, computed again from the raw data. "
+        f"Of the {number_of_cards(design.shape[1]):,} ways to give out the points, each at every "
+        f"scale and with every intercept, none has a loss and penalty below {bound} (this card "
+        f"{result.objective:.6f}, a gap of {max(result.gap, 0.0):.2%}). The solver needed "
+        f"{result.nodes} nodes and {result.solve_seconds:.1f} s.",
         markup=False,
     )
 

@@ -388,9 +388,9 @@ def _risk_sentences(card: Scorecard) -> tuple[str, ...]:
     """What a risk is, and what stands below it; empty for a card without risks."""
     if card.risk is None:
         return ()
-    positive, scale = answers(card)[1], number(card.risk.scale)
+    positive, scale = answers(card)[1], f"{card.risk.scale:.6g}"
     half = card.fitted_rule.threshold
-    distance = "total" if not half else f"(total − {exact_number(half)})"
+    distance = "total" if not half else f"(total − {signed(f'{float(half):.6g}')})"
     distance = distance.replace("− −", "+ ") + (f" / {scale}" if scale != "1" else "")
     formula = {
         "logistic": f"1 / (1 + exp(−{distance}))",
