@@ -139,6 +139,8 @@ def require_file(path: Path) -> None:
         pass
 
 
+_LONGEST = 1_000_000  # characters of a header
+
 _PACKED = {".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"}
 
 
@@ -152,10 +154,12 @@ def require_columns(path: Path, *names: str | None, encoding: str = "utf-8") -> 
         return
     try:
         with path.open(encoding=encoding.replace("utf-8", "utf-8-sig"), newline="") as lines:
-            first = next(filter(str.strip, lines), "")
-    except (UnicodeDecodeError, LookupError):
+            first = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST), "")), "")
+        header = next(csv.reader([first], delimiter=max(",;\t", key=first.count)), [])
+    except (UnicodeDecodeError, LookupError, csv.Error):
         return  # who reads the whole file says where
-    header = next(csv.reader([first], delimiter=max(",;\t", key=first.count)), [])
+    if len(first) == _LONGEST:
+        return
     known = [name.strip() for name in header]
     for name in filter(None, names):
         if known and name.strip() not in known:

@@ -120,8 +120,12 @@ def homes(room: str, names: str) -> dict[str, str]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether the value is a real number, NaN and truth values excluded."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+    """Whether the value is a real number that a float can hold, NaN and truth values excluded."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    try:
+        return real and not math.isnan(value)
+    except OverflowError:
+        return False
 
 
 def is_whole(value: Any, least: float) -> bool:

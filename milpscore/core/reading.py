@@ -89,6 +89,8 @@ def typed(value: Any, layout: type[T] | Any, what: str) -> Any:
 
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
+_DIGITS = 300
+_LONG = re.compile(rf"(?<!\d)\d{{{_DIGITS}}}".encode())
 _STEPS = bytes({ord("["): 1, ord("{"): 1, ord("]"): 255, ord("}"): 255}.get(k, 0)
                for k in range(256))  # fmt: skip
 _PLAIN = bytes(k for k in range(256) if chr(k) not in "[]{}")
@@ -98,6 +100,8 @@ def refuse_bulk(data: bytes, what: str, whole: int = 0) -> None:
     """Refuse JSON of too many entries, or too deep, before it is parsed."""
     bare = _STRING.sub(b"", data)
     entries = bare.count(b",") + bare.count(b"[") + bare.count(b"{")
+    if _LONG.search(bare):
+        raise DataError(f"{what} is damaged (a number has more than {_DIGITS} digits)")
     steps = np.frombuffer(bare.translate(_STEPS, _PLAIN), dtype=np.int8)
     if len(data) > max(MOST_BYTES, _RATIO * whole) or entries > max(MOST_ENTRIES, whole):
         raise DataError(f"{what} is damaged (it has {entries:,} entries in {len(data):,} bytes)")
@@ -136,9 +140,15 @@ def settings_of(path: Path, other: Literal["JSON", "TOML"] = "TOML") -> Any:
     return found
 
 
+_DOTTED = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
+
+
 def _toml(text: str) -> Any:
+    """TOML; the tables of a dotted key are refused first, since each costs those before it."""
     import tomllib
 
+    if _DOTTED.search(text):
+        raise ValueError(f"a key names tables nested deeper than {DEEPEST}")
     return tomllib.loads(text)
 
 
@@ -150,10 +160,12 @@ def _yaml(text: str) -> Any:
         raise MissingDependencyError(
             "YAML needs PyYAML (pip install pyyaml); or write TOML, which needs nothing"
         ) from error
+    refuse_bulk(text.encode(), "it")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, loader)):
             raise ValueError("write out what a reference such as *name stands for")
-        return yaml.safe_load(text)
+        return yaml.load(text, loader)  # either one is a safe loader
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from error
 

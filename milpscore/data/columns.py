@@ -325,7 +325,7 @@ def _number(feature: str, cut: Any) -> float:
     refused = isinstance(cut, (bool, np.bool_))
     try:
         number = float(cut) + 0.0
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         refused, number = True, math.nan
     if refused or not math.isfinite(number):
         raise DataError(f"threshold {cut!r} of {feature!r} is not a finite number; correct it.")

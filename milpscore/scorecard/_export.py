@@ -95,8 +95,12 @@ class _Column(Struct):
         """The column."""
         lower = -math.inf if self.lower is None else self.lower
         upper = math.inf if self.upper is None else self.upper
-        if self.kind == "category" and self.category is None:
-            raise DataError(f"the card's JSON is damaged ({self.name!r} names no category)")
+        named = self.category is not None
+        if named != (self.kind == "category") or (self.others and not named):
+            raise DataError(
+                f"the card's JSON is damaged ({self.name!r} and its categories do not agree); "
+                "save the card again"
+            )
         return Column(self.name, self.feature, self.kind, lower, upper, self.category, self.others)
 
 
