@@ -202,6 +202,43 @@ def test_more_threads_find_the_same_optimum() -> None:
 # ------------------------------------------------------------------ progress
 
 
+@pytest.mark.parametrize("solver", ["highs", "tree"])
+def test_the_progress_line_tells_phase_share_and_the_verified_card(
+    solver: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = slim(hard(60, 5), max_terms=3)
+    start = program.statement.empty_card()
+    told = {"verbose": True, "node_limit": 200, "time_limit": 60, "second_opinion": False}
+    solve(program, solver, warm_start=start, **told)
+    lines = [each for each in capfd.readouterr().err.splitlines() if each.startswith("slim: ")]
+    assert any(f"slim: {solver} searches, " in each and "% of 60 s" in each for each in lines)
+    assert any("re-check" in each for each in lines)
+    if solver == "tree":  # HiGHS shows a log of its own; the tree's cards are re-checked at its end
+        known = f"verified objective {evaluate(program.statement, start).objective:.6g}"
+        assert any(f"{known} (" in each and "still to be verified)" in each for each in lines)
+
+
+def test_what_highs_tells_is_of_verified_cards() -> None:
+    program, seen = slim(hard(60, 5), max_terms=3), []
+    result = solve(program, "highs", node_limit=200, callback=seen.append, second_opinion=False)
+    told = [point.objective for point in seen if math.isfinite(point.objective)]
+    assert told
+    # a re-check's figures to the last digit, not a solver's sums
+    reached = {evaluate(program.statement, result.card).objective, result.objective}
+    assert told[-1] in reached
+    assert all(value >= result.objective for value in told)
+
+
+def test_an_error_while_a_point_is_judged_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: Any, **options: Any) -> Any:
+        raise RuntimeError("judged")
+
+    program = slim(hard(60, 5), max_terms=3)
+    monkeypatch.setattr("milpscore.solvers.session.check", fails)
+    with pytest.raises(RuntimeError, match="judged"):
+        solve(program, "highs", node_limit=200)
+
+
 def test_the_trace_is_monotone_and_ends_at_the_answer() -> None:
     seen: list[TracePoint] = []
     result = solve(slim(hard(100, 6), max_terms=3), "highs", callback=seen.append)

@@ -353,6 +353,7 @@ def _run(
 ) -> tuple[Result, Task]:
     """One solver's answer on a Pyomo program, and what it was told."""
     from milpscore.solvers.finish import finished, with_start
+    from milpscore.verify import evaluate
 
     of = program_of(program)
     with progress_line(of.formulation, progress, options.clock, options.verbose) as line:
@@ -363,7 +364,8 @@ def _run(
         if outcome is None and task.start is None:
             task, outcome = _with_limits_kept(task, line)
         if outcome is None:
-            line.phase(f"{name} searches", engine.checks)
+            known = math.inf if task.start is None else evaluate(of.statement, task.start).objective
+            line.phase(f"{name} searches", engine.checks, known)
             # what the first re-check took, the last one takes again, for a few forms of a card
             reserve = 4 * (clock.seconds - began) + (0.5 * of.effort if engine.loads else 0.0)
             within = Clock(max(clock.left - reserve, 0.7 * clock.left))
@@ -537,16 +539,19 @@ class Line:
 
     def __init__(self, title: str, clock: Clock, write: Callable[[str], None]) -> None:
         self.title, self.clock, self.write = title, clock, write
-        self.now, self.checked, self.point = "", True, ""
+        self.now, self.checked, self.point, self.verified = "", True, "", math.inf
 
-    def phase(self, name: str, checked: bool = True) -> None:
-        """Begin a phase; ``checked``: the objectives shown in it are of re-checked cards."""
-        self.now, self.checked, self.point = name, checked, ""
+    def phase(self, name: str, checked: bool = True, verified: float = math.inf) -> None:
+        """Begin a phase; ``checked``: the objectives shown in it are of re-checked cards.
+
+        ``verified`` is that of a card known before.
+        """
+        self.now, self.checked, self.point, self.verified = name, checked, "", verified
         self._say()
 
     def show(self, point: TracePoint) -> None:
         """Show a moment of the search."""
-        self.point = _described(point, self.checked)
+        self.point = _described(point, self.checked, self.verified)
         self._say()
 
     def _say(self) -> None:
@@ -577,14 +582,14 @@ def _tell(line: str) -> None:
     sys.stderr.flush()
 
 
-def _described(point: TracePoint, checked: bool) -> str:
-    """One moment of a search in words."""
-    known = [
-        f"{value:.6g}" if math.isfinite(value) else "none yet"
-        for value in (point.objective, point.dual_bound)
-    ]
+def _described(point: TracePoint, checked: bool, verified: float) -> str:
+    """One moment of a search in words: the best card that was re-checked, and what is proved."""
+    found, bound = point.objective, point.dual_bound
+    same = math.isclose(found, verified, rel_tol=1e-9)
+    best = min(found, verified) if checked or same else verified
+    shown, low = (f"{v:.6g}" if math.isfinite(v) else "none yet" for v in (best, bound))
     gap = ""
-    if "none yet" not in known:
-        gap = f"  gap {100 * relative_gap(point.objective, point.dual_bound):.2f}%"
-    what = "verified objective" if checked else "objective (still to be verified)"
-    return f"  {what} {known[0]}  bound {known[1]}{gap}  nodes {point.nodes}"
+    if math.isfinite(best) and math.isfinite(bound):
+        gap = f"  gap {100 * relative_gap(best, bound):.2f}%"
+    beyond = "" if found >= best or same else f" ({found:.6g} still to be verified)"
+    return f"  verified objective {shown}{beyond}  bound {low}{gap}  nodes {point.nodes}"

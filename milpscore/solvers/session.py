@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import highspy
 import numpy as np
@@ -23,8 +23,12 @@ from milpscore.losses import ZeroOne
 from milpscore.solvers._units import units_of
 from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
 from milpscore.solvers.options import Options
+from milpscore.verify import check
 
 _INTEGER, _CONTINUOUS = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
+
+Judge: TypeAlias = Callable[[FloatArray], float]
+"""What a point in HiGHS is worth, infinite where it is no card."""
 
 WHOLE_TOLERANCE = 1e-9
 """A bound of an integer column this close to a whole number is that number."""
@@ -346,10 +350,12 @@ class Session:
         absolute_gap: float = 0.0,
         start: FloatArray | None = None,
         listeners: Sequence[Listener] = (),
+        judge: Judge | None = None,
     ) -> Outcome:
         """Run HiGHS, from a complete feasible point ``start``, to an absolute gap.
 
-        Listeners are told each :class:`TracePoint`, from the solver's thread.
+        Listeners are told each :class:`TracePoint`, from the solver's thread; with a ``judge`` its
+        objective is that of the best point so far by its word.
         """
         highs = self.highs
         highs.clearSolver()  # a second run is to know nothing of the first one
@@ -364,7 +370,7 @@ class Session:
             solution = highspy.HighsSolution()
             solution.col_value = start.tolist()
             highs.setSolution(solution)
-        watch = Watch(options.clock, self.scale, first, listeners)
+        watch = Watch(options.clock, self.scale, first, listeners, judge)
         receivers = (
             (highs.cbMipInterrupt, watch.interrupt),
             (highs.cbSimplexInterrupt, watch.interrupt),
@@ -418,14 +424,24 @@ class SessionSolver(Solver):
 
 
 class Highs(SessionSolver):
-    """HiGHS alone."""
+    """HiGHS alone; what it shows of its points is what a re-check says of their cards."""
+
+    checks = True
 
     def solve(self, task: Task) -> Outcome:
         """One run."""
         from milpscore.solvers.finish import absolute_gap
 
         gap = absolute_gap(task.program.statement)
-        return task.loaded.run(task.options, gap, task.vector, task.listeners)
+
+        def judge(values: FloatArray) -> float:
+            task.loaded.load_values(values)
+            verdict = check(task.program, task.program.card(), form=task.form)
+            return verdict.objective if verdict.feasible else math.inf
+
+        exact = task.kind == "exact"
+        watched = (task.vector, task.listeners, judge if exact else None)
+        return task.loaded.run(task.options, gap, *watched)
 
 
 # -- one run, watched ----------------------------------------------------------------------------
@@ -440,8 +456,10 @@ class Watch(Progress):
         scale: float = 1.0,
         start_objective: float | None = None,
         listeners: Sequence[Listener] = (),
+        judge: Judge | None = None,
     ) -> None:
         super().__init__(time_limit, listeners)
+        self.judge, self.best = judge, math.inf
         self.stop = threading.Event()
         self.error: BaseException | None = None
         self.scale, self.start_objective = scale, start_objective
@@ -462,12 +480,19 @@ class Watch(Progress):
         first = self.start_objective
         if first is not None and not any(math.isfinite(point.objective) for point in self.trace):
             self.start_taken = found / self.scale <= first + 1e-9 * max(1.0, abs(first))
+        try:
+            if self.judge is not None:
+                values = np.array(event.data_out.mip_solution, dtype=np.float64)
+                self.best = min(self.best, self.judge(values))
+        except BaseException as error:  # noqa: BLE001 raised again after the run: none may travel through C++
+            self.error = error
+            self.stop.set()
         self._record(event.data_out, found)
 
     def _record(self, data: Any, objective: float) -> None:
         point = TracePoint(
             seconds=self.seconds,
-            objective=float(objective / self.scale),
+            objective=float(objective / self.scale) if self.judge is None else self.best,
             dual_bound=float(data.mip_dual_bound) / self.scale,
             nodes=max(int(data.mip_node_count), 0),
         )
