@@ -12,6 +12,7 @@ import pytest
 from milpscore import Scorecard
 from milpscore.core.design import Column
 from milpscore.core.errors import DataError
+from milpscore.estimators import RiskScoreClassifier
 
 
 @pytest.fixture
@@ -106,3 +107,15 @@ def test_damaged_text_is_refused(card, change, message):
 def test_other_text_is_refused(text):
     with pytest.raises(DataError, match="save"):
         Scorecard.from_json(text)
+
+
+@pytest.mark.parametrize("scale", ["auto", 2.0, (1.0, 4.0)])
+def test_a_saved_risk_score_keeps_the_scales_of_its_claim(scale):
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 2, size=(60, 3))
+    y = (X[:, 0] + rng.random(60) > 0.8).astype(int)
+    made = RiskScoreClassifier(scale=scale, heuristic=True, binner=None).fit(X, y).scorecard_
+    assert made.certificate["allowed"]["scale"] is not None
+    again = Scorecard.from_json(made.to_json())
+    assert again.to_text() == made.to_text()
+    assert again.to_json() == made.to_json()

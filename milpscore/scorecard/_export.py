@@ -115,7 +115,7 @@ class _Limits(Struct):
     cut: bool | None = None
     rules: list[str] = []
     counts_errors: bool | None = None
-    scale: float | tuple[float, float] | None = None
+    scale: float | tuple[float, float] | Literal["any"] | None = None
     most_penalty: float | None = None
 
 
