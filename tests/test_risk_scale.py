@@ -1,7 +1,7 @@
 """A risk score whose scale is left to the card: the tree against enumeration, and what a card says.
 
 The oracle knows nothing of the package's lines: every allowed w is tried, and slope and intercept
-are searched by SciPy in one dimension inside the other.
+are searched in one dimension inside the other.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 
+import milpscore
+from milpscore.certificate import certify, verify_certificate
+from milpscore.constraints import MaxFPR, MinTPR
 from milpscore.core.statement import Statement
+from milpscore.data import make_design
 from milpscore.formulations import risk_score
+from milpscore.pools import pool
+from milpscore.scorecard import certified_card
 from milpscore.solvers import solve
-
-_FAR = 300.0
-"""Beyond these scores every loss here is far above the best one, or flat."""
+from milpscore.verify import evaluate
 
 LOSSES = ("logistic", "squared", "squared_hinge", "poisson")
 EXACT = {"mip_gap": 0.0, "time_limit": 60.0, "node_limit": 20_000}
@@ -64,8 +67,23 @@ def case(seed: int) -> dict[str, Any]:
     return arguments
 
 
+def at_slopes(base: Any, slopes: Any, totals: Any, y: Any, share: Any, held: bool) -> Any:
+    """The mean loss at each slope, the intercept found by bisection of the derivative, or 0."""
+    z = slopes[:, None] * totals
+    reach = np.abs(z).max(axis=1) + 40.0
+    low, high = -reach, reach
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(0 if held else 70):
+            c = 0.5 * (low + high)
+            rising = (share * base.gradient(z + c[:, None], y)).sum(axis=1) > 0
+            low, high = np.where(rising, low, c), np.where(rising, c, high)
+        c = np.zeros(len(z)) if held else 0.5 * (low + high)
+        values = (share * base.value(z + c[:, None], y)).sum(axis=1)
+    return np.where(np.isnan(values), np.inf, values)
+
+
 def least(statement: Statement) -> float:
-    """The least objective over all w, slopes and intercepts, by SciPy."""
+    """The least objective over all w, slopes and intercepts."""
     rows, scales = statement.design.merged, statement.scales
     loss: Any = statement.loss
     assert scales is not None
@@ -80,24 +98,16 @@ def least(statement: Statement) -> float:
         if not statement.allows(w[None, :])[0]:
             continue
         totals = rows.X @ w
-
-        def at(log_slope: float, totals: Any = totals) -> float:
-            def value(c: float) -> float:
-                z = np.clip(math.exp(log_slope) * totals + c, -_FAR, _FAR)
-                return float(share @ loss.base.value(z, y))
-
-            if statement.intercept.kind == "zero":
-                return value(0.0)
-            reach = math.exp(log_slope) * np.abs(totals).max() + 40.0
-            return float(minimize_scalar(value, bounds=(-reach, reach), method="bounded").fun)
-
-        # where scores barely matter the loss is flat in the slope: the ends and a grid first
-        grid = np.linspace(-math.log(scales.upper), -math.log(scales.lower), 30)
-        found = [at(each) for each in grid]
-        k = int(np.argmin(found))
-        near = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-        least = min(found[k], minimize_scalar(at, bounds=near, method="bounded").fun)
-        best = min(best, least + statement.penalty(w))
+        held = statement.intercept.kind == "zero"
+        # the least over intercepts is quasi-convex in the slope: a grid closes in on it
+        low, high = -math.log(scales.upper), -math.log(scales.lower)
+        least = math.inf
+        for _ in range(8):
+            grid = np.linspace(low, high, 24)
+            found = at_slopes(loss.base, np.exp(grid), totals, y, share, held)
+            k = int(np.argmin(found))
+            least, low, high = min(least, found[k]), grid[max(k - 1, 0)], grid[min(k + 1, 23)]
+        best = min(best, float(least) + statement.penalty(w))
     return best
 
 
@@ -126,3 +136,117 @@ def test_a_norm_of_the_points_is_bounded_over_all_slopes(seed: int) -> None:
     assert result.dual_bound <= wanted + 1e-9
     assert result.objective <= wanted + 1e-6 * max(1.0, abs(wanted))
     assert result.objective - result.dual_bound <= 1e-4  # as bent lines are near such a penalty
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 5, 6, 9, 10])
+def test_tangents_find_it_too(seed: int) -> None:
+    program = risk_score(**case(seed))
+    result = solve(program, "outer_approximation", mip_gap=0.0, time_limit=60)
+    wanted = least(program.statement)
+    assert result.objective == pytest.approx(wanted, abs=1e-6)
+    assert str(result.claim) == "optimal"
+    below = solve(program.relaxed(), time_limit=20)
+    assert below.dual_bound <= wanted + 1e-9
+
+
+def rows(seed: int, n: int = 30) -> tuple[Any, Any]:
+    """A small noisy table of whole numbers."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, 3))
+    return X, (X @ [2, -1, 1] + rng.normal(0, 1.5, n) > 1.5).astype(int)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_limits_on_errors_are_kept_at_any_scale(seed: int) -> None:
+    X, y = rows(seed)
+    limit = MaxFPR(0.1) if seed % 2 else MinTPR(0.95)
+    program = risk_score(X, y, coef_min=-2, coef_max=2, constraints=[limit])
+    statement = program.statement
+    totals = {w: X @ np.array(w) for w in itertools.product(range(-2, 3), repeat=3)}
+    best = math.inf
+    for w, total in totals.items():
+        # every way to cut the totals that keeps the limit, with the slope free
+        for cut in [*np.unique(total), total.max() + 1]:
+            positive = total >= cut
+            errs = positive[y == 0].mean() > 0.1 if seed % 2 else positive[y == 1].mean() < 0.95
+            if errs:
+                continue
+            below = total[~positive].max() if (~positive).any() else cut - 50
+            share, sign = np.full(len(y), 1 / len(y)), np.where(y > 0, 1.0, -1.0)
+            for b in np.linspace(-cut, -below - 1e-9, 41):
+                z = np.geomspace(1e-5, 20, 200)[:, None] * (total + b)
+                loss = (share * np.logaddexp(0.0, -sign * z)).sum(axis=1).min()
+                best = min(best, float(loss) + statement.penalty(np.array(w)))
+    result = solve(program, "tree", **EXACT)
+    assert result.card is not None
+    assert not statement.violations(result.card)
+    assert result.objective <= best + 1e-6
+    assert result.dual_bound >= best - 1e-3  # the oracle's grids are coarse
+    assert str(result.claim) == "optimal"
+
+
+@pytest.mark.parametrize("bounds", [(-3, 3), (1, 2), (0, 0), (-2.5, -2)])
+def test_a_range_of_intercepts_is_in_points(bounds: tuple[float, float]) -> None:
+    X, y = rows(0)
+    program = risk_score(X, y, coef_min=-2, coef_max=2, intercept_bounds=bounds)
+    statement = program.statement
+    cards = [
+        statement.with_best_intercept(np.array(w))
+        for w in itertools.product(range(-2, 3), repeat=3)
+    ]
+    result = solve(program, "tree", **EXACT)
+    wanted = min(evaluate(statement, card).objective for card in cards)
+    assert result.objective == pytest.approx(wanted, abs=1e-9)
+    assert str(result.claim) == "optimal"
+    assert result.card is not None
+    assert bounds[0] <= result.card.intercept <= bounds[1]
+
+
+def test_a_freer_scale_is_never_worse_and_says_so() -> None:
+    X, y = rows(1, 60)
+    design = make_design(X, y)
+    free = risk_score(design, max_terms=2)
+    result = solve(free, **EXACT)
+    card = certified_card(design, result, statement=free.statement)
+    assert "points from −5 to 5, whatever the scale, has" in str(card).replace("\n", " ")
+    assert card.risk is not None
+    assert card.risk.scale == float(result.card.scale)  # type: ignore[union-attr, arg-type]
+    for scale in (0.5, 1.0, 4.0):
+        fixed = risk_score(design, max_terms=2, scale=scale)
+        other = solve(fixed, **EXACT)
+        assert result.objective <= other.objective + 1e-6
+        text = str(certified_card(design, other, statement=fixed.statement)).replace("\n", " ")
+        assert f"at a scale of {scale:g}, has" in text
+
+
+def test_its_certificate_is_proved_without_an_engine() -> None:
+    X, y = rows(2, 40)
+    program = risk_score(X, y, max_terms=2)
+    made = certify(program, solve(program, **EXACT))
+    assert made.evidence["kind"] == "leaves"
+    found = verify_certificate(made, X, y)
+    assert found.proved, found.to_text()
+
+
+def test_a_pool_has_every_card_at_its_best_scale() -> None:
+    X, y = rows(3, 40)
+    program = risk_score(X, y, coef_min=-2, coef_max=2)
+    found = pool(program, epsilon=0.05, progress=False)
+    assert found.complete
+    statement = program.statement
+    within = {
+        w
+        for w in itertools.product(range(-2, 3), repeat=3)
+        if evaluate(statement, statement.with_best_intercept(np.array(w))).objective
+        <= found.threshold * (1 - 1e-9)
+    }
+    assert within <= {tuple(w) for w in found.points.tolist()}
+    assert len(found) <= len(within) + 2
+
+
+def test_compare_states_it_by_default() -> None:
+    X, y = rows(4, 40)
+    answers = milpscore.compare(X, y, formulations=["risk_score"], cv=None, time_limit=5)
+    (program,) = answers.programs.values()
+    assert program.statement.scales is not None
+    assert answers.results["risk_score", "exact"].card.scale is not None
