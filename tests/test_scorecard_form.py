@@ -298,7 +298,7 @@ def test_words_come_from_any_kind_of_file(name: str, text: str, tmp_path: Path) 
     assert shown == [("Age", "≥ 40 years"), ("Smokes", "= 1")]
     assert card.unused_words == ("age: < 40",)  # the line "< 40 years" is another
     (tmp_path / name).write_text("{")
-    with pytest.raises(DataError, match="feature,name,unit,line,text"):
+    with pytest.raises(DataError, match="feature,name,unit,column,line,text"):
         card.with_words(tmp_path / name)
 
 

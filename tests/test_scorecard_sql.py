@@ -229,3 +229,17 @@ def test_from_a_table_to_a_design_to_a_card_to_a_typed_database(encoding):
         answer = pd.read_sql(card.to_sql("patients", keys=["id"]), connection).sort_values("id")
     assert answer["prediction"].tolist() == predicted.tolist()
     assert answer["total"].tolist() == totals.tolist()
+
+
+def test_columns_with_blanks_around_their_names_are_told_and_can_be_named():
+    frame = pd.DataFrame({" age ": [20, 40, 60, 80], "sex": [0, 1, 0, 1]})
+    y = [0, 0, 1, 1]
+    for made in (make_design(frame, y), Binner(2, useless="keep").fit_design(frame, y)):
+        assert any("' age '" in remark and '"column"' in remark for remark in made.warnings)
+    assert not any("around" in remark for remark in make_design(frame[["sex"]], y).warnings)
+    card = Scorecard((Column("age", "age"), Column("sex", "sex")), (1, 2), 50)
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        run(card, frame.rename(columns={"sex": "gender"}))
+    named = card.with_words({"age": {"column": " age "}})
+    assert run(named, frame)["prediction"].tolist() == card.predict(frame).tolist()
+    assert Scorecard.from_json(named.to_json()) == named

@@ -117,7 +117,7 @@ class WordOptions:
     labels: Path | None = file(
         "Names, units and texts of the lines: JSON or TOML such as "
         '{"age": {"name": "Age", "unit": "years", "lines": {">= 60": "60 or older"}}}, or CSV with '
-        "the header feature,name,unit,line,text."
+        "the header feature,name,unit,column,line,text."
     )
 
     def on(self, card: Scorecard, table: Iterable[str] = ()) -> Scorecard:

@@ -39,6 +39,9 @@ _DATE = re.compile(
 )
 
 
+_BLANK = "milpscore.blank_names"
+
+
 def as_frame(
     X: Any,
     feature_names: Sequence[str] | None = None,
@@ -69,7 +72,21 @@ def as_frame(
             f"X has {len(frame)} row(s) while a minimum of {min_rows} is required."
             " Check the filter or the file the table comes from."
         )
-    return with_names(frame, names)
+    made = with_names(frame, names)
+    if blank := [str(raw) for raw, name in zip(frame.columns, names, strict=True) if raw != name]:
+        made.attrs = {**made.attrs, _BLANK: [raw for raw in blank if raw != raw.strip()]}
+    return made
+
+
+def blank_names(frame: pd.DataFrame) -> list[str]:
+    """A remark on the columns of a table of :func:`as_frame` whose names lost blanks at an end."""
+    if not (blank := frame.attrs.get(_BLANK)):
+        return []
+    return [
+        f"column(s) {listing(blank)} are called without the blanks around their names: before SQL"
+        ' of the card is run, rename them in the table, or give their names as "column" among the'
+        " card's words."
+    ]
 
 
 def _from_array(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
     as_frame,
+    blank_names,
     distinct_rows,
     missing_counts,
     odd_text,
@@ -109,7 +110,7 @@ class Cutting:
         bins = self.n_bins if self.n_bins != "auto" else _bins_for(frame, rows, y, counted)
         columns: list[Column] = []
         blocks: list[tuple[int, ...]] = []
-        remarks: list[str] = []
+        remarks = blank_names(frame)
         left_out: dict[str, str] = {}
         for name in frame.columns:
             drops = self.useless == "drop" and name not in cuts

@@ -19,6 +19,7 @@ from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
     as_frame,
+    blank_names,
     check_size,
     class_weights,
     encode_labels,
@@ -318,7 +319,8 @@ def make_design(
         columns = raw_columns(frame)
         refuse_equal_names(columns)
         values = apply_columns(columns, frame)
-        remarks = [text for name in frame.columns if (text := odd_text(frame[name]))]
+        remarks = blank_names(frame)
+        remarks += [text for name in frame.columns if (text := odd_text(frame[name]))]
     else:
         values, remarks = _given_values(frame, columns), []
     names = [column.name for column in columns]

@@ -72,7 +72,8 @@ class Scorecard:
     flags : tuple of int
         Positions of the numeric columns that only hold 0 and 1; a card reads nothing else there.
     words : mapping from feature to mapping
-        ``name``, ``unit``, and ``lines``, from printed conditions to what stands in their place.
+        ``name``, ``unit``, ``column`` (its name in a database), and ``lines``, from printed
+        conditions to what stands in their place.
     outcome : str
         What a positive answer says; the positive label where it is empty.
     fitted_threshold : Fraction or None
@@ -552,9 +553,10 @@ class Scorecard:
         Parameters
         ----------
         words : mapping, or path of a file, optional
-            From features to a name, or to a mapping with ``name``, ``unit`` and ``lines``, which
-            gives printed conditions (``>= 60`` or ``≥ 60``) texts to stand in their place. A file
-            holds it as JSON or TOML, or as CSV with the header ``feature,name,unit,line,text``.
+            From features to a name, or to a mapping with ``name``, ``unit``, ``column`` (what the
+            feature is called in a database, for SQL) and ``lines``, which gives printed conditions
+            (``>= 60`` or ``≥ 60``) texts to stand in their place. A file holds it as JSON or TOML,
+            or as CSV with the header ``feature,name,unit,column,line,text``.
         title : str, optional
         outcome : str, optional
             What a positive answer says, such as "heart disease", in place of its label.
@@ -676,17 +678,17 @@ def checked_words(words: Any) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for feature, given in words.items():
         own = {"name": given} if isinstance(given, str) else given
-        odd = not isinstance(own, Mapping) or own.keys() - {"name", "unit", "lines"}
+        odd = not isinstance(own, Mapping) or own.keys() - {"name", "unit", "column", "lines"}
         lines = {} if odd else own.get("lines", {})
-        texts = [] if odd else [own.get("name", ""), own.get("unit", "")]
+        texts = [] if odd else [own.get(key, "") for key in ("name", "unit", "column")]
         if (
             odd
             or not isinstance(lines, Mapping)
             or not all(isinstance(text, str) for text in (*texts, *lines, *lines.values()))
         ):
             raise DataError(
-                f"the words for {feature!r} must be a name, or a mapping with texts for 'name' and "
-                "'unit' and a mapping 'lines' from printed conditions to texts"
+                f"the words for {feature!r} must be a name, or a mapping with texts for 'name', "
+                "'unit' and 'column' and a mapping 'lines' from printed conditions to texts"
             )
         found[feature] = dict(own)
     return found

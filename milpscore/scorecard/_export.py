@@ -271,7 +271,7 @@ def read_words(path: str | Path) -> dict[str, Any]:
     ----------
     path : str or Path
         JSON or TOML such as ``{"age": {"name": "Age", "unit": "years", "lines": {">= 60": "60 or
-        older"}}}``, or CSV with the header ``feature,name,unit,line,text``.
+        older"}}}``, or CSV with the header ``feature,name,unit,column,line,text``.
 
     Returns
     -------
@@ -293,7 +293,7 @@ def read_words(path: str | Path) -> dict[str, Any]:
         raise DataError(
             f"{error}; words are JSON or TOML such as "
             '{"age": {"name": "Age", "unit": "years", "lines": {">= 60": "60 or older"}}}, or CSV '
-            "with the header feature,name,unit,line,text"
+            "with the header feature,name,unit,column,line,text"
         ) from error
     if not isinstance(found, dict):
         raise DataError(f"{str(path)!r} holds no mapping from features to their words")
@@ -303,16 +303,16 @@ def read_words(path: str | Path) -> dict[str, Any]:
 def _words_of_rows(table: csv.DictReader[str], path: Path) -> dict[str, Any]:
     """Words from a table: a name or unit of a feature, or a text for one of its lines, a row."""
     rows, header = list(table), set(table.fieldnames or ())
-    odd = sorted(header - {"feature", "name", "unit", "line", "text"})
+    odd = sorted(header - {"feature", "name", "unit", "column", "line", "text"})
     if odd or "feature" not in header or not all(row["feature"] for row in rows):
         raise DataError(
-            f"{str(path)!r} needs the header feature,name,unit,line,text (only feature is a must), "
-            f"and a feature in every row{f'; it has {listing(odd)}' if odd else ''}"
+            f"{str(path)!r} needs the header feature,name,unit,column,line,text (only feature is a "
+            f"must), and a feature in every row{f'; it has {listing(odd)}' if odd else ''}"
         )
     words: dict[str, Any] = {}
     for row in rows:
         own = words.setdefault(str(row["feature"]), {})
-        own |= {key: row[key] for key in ("name", "unit") if row.get(key)}
+        own |= {key: row[key] for key in ("name", "unit", "column") if row.get(key)}
         if row.get("line"):
             own.setdefault("lines", {})[row["line"]] = row.get("text") or ""
     return words
@@ -371,7 +371,8 @@ class _Writer:
         """The whole SELECT, with the total computed in a derived table."""
         name = self.name
         place = ".".join(map(name, [table] if isinstance(table, str) else table))
-        taken = {text.casefold() for text in (*keys, *self.card.features)}
+        own = (each["column"] for each in self.card.words.values() if "column" in each)
+        taken = {text.casefold() for text in (*keys, *self.card.features, *own)}
         total, prediction, size, risk = (
             name(_fresh(alias, taken)) for alias in ("total", "prediction", "size", "risk")
         )
@@ -468,7 +469,8 @@ class _Writer:
 
     def _feature(self, lines: Lines) -> str:
         """The points of one feature, with NULL decided first."""
-        value = f"{self.name(_SOURCE)}.{self.name(lines.name)}"
+        column = self.card.words.get(lines.name, {}).get("column", lines.name)
+        value = f"{self.name(_SOURCE)}.{self.name(column)}"
         bases = [self._points(lines.base), *[0] * len(lines.groups)]
         parts = [self._group(value, *each) for each in zip(lines.groups, bases, strict=False)]
         added = "\n  + ".join(_indented(part) for part in parts) or "0"
