@@ -27,7 +27,7 @@ _SAMPLE = 64
 def common_step(values: npt.ArrayLike) -> Fraction | None:
     """Greatest common divisor of all values, each read as the decimal it prints as."""
     array = np.abs(np.asarray(values, dtype=np.float64)).ravel()
-    if not array.any():
+    if ((array == 0.0) | (array == 1.0)).all():
         return Fraction(1)
     largest = Fraction(repr(float(array.max())))
     # The step of a part is at least the step of the whole: measured data are refused at once.

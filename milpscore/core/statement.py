@@ -276,6 +276,11 @@ class Statement:
 
     def empty_card(self) -> Card:
         """No points at all, with the better of "always positive" and "always negative"."""
+        return self._empty
+
+    @cached_property
+    def _empty(self) -> Card:
+        """The empty card, which start, solve and certificate all ask for."""
         return self.with_best_intercept(np.zeros(self.design.shape[1], dtype=np.int64))
 
     def with_best_intercept(self, w: IntArray) -> Card:

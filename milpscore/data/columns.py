@@ -155,6 +155,12 @@ def apply_columns(
         members.setdefault(column.feature, []).append(j)
     frame = as_frame(X, feature_names, only=members, min_rows=0)
     check_size(len(frame), len(columns), "the design")
+    if len(members) == len(columns) and all(column.kind == "numeric" for column in columns):
+        given = frame[list(members)]
+        if all(dtype.kind in "fiub" for dtype in given.dtypes):
+            numbers = given.to_numpy(dtype=np.float64, copy=True)
+            if np.isfinite(numbers).all():
+                return np.ascontiguousarray(numbers)
     values = np.zeros((len(frame), len(columns)), order="F")
     missing: dict[str, int] = {}
     for feature, places in members.items():

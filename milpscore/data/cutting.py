@@ -106,7 +106,8 @@ class Cutting:
         counted = weight > 0
         if not counted.all():
             frame, weight = frame.loc[counted], weight[counted]
-        rows = distinct_rows(frame)
+        asked = self.useless == "drop" or self.n_bins == "auto"
+        rows = distinct_rows(frame) if asked else len(frame)
         bins = self.n_bins if self.n_bins != "auto" else _bins_for(frame, rows, y, counted)
         columns: list[Column] = []
         blocks: list[tuple[int, ...]] = []
