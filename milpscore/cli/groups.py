@@ -125,10 +125,10 @@ class WordOptions:
 
         Columns of the table that are no features of the card keep their words to themselves.
         """
-        from milpscore.scorecard import read_words
-
         words = None
         if self.labels is not None:
+            from milpscore.scorecard import read_words
+
             silent = set(table) - set(card.features)
             words = {k: own for k, own in read_words(self.labels).items() if k not in silent}
         made = card.with_words(words, title=self.title, outcome=self.outcome)

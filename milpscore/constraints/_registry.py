@@ -14,7 +14,6 @@ from milpscore.core.errors import (
     did_you_mean,
     homes,
 )
-from milpscore.core.reading import settings_of
 
 if TYPE_CHECKING:  # the names alone are read by the command line, which must start at once
     from milpscore.constraints.parts import Constraint
@@ -73,6 +72,8 @@ def read_constraints(path: str | Path) -> tuple[Constraint, ...]:
     MissingDependencyError
         A YAML file, and PyYAML is not installed.
     """
+    from milpscore.core.reading import settings_of
+
     path = Path(path)
     if path.suffix not in (".toml", ".yaml", ".yml"):
         raise DataError(f"{path.name}: constraints are read from .toml, .yaml or .yml")

@@ -20,7 +20,6 @@ import pandas as pd
 
 from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
-from milpscore.core.reading import refuse_bulk, text_of
 from milpscore.data.checking import (
     as_frame,
     categories_of,
@@ -356,6 +355,8 @@ def read_thresholds(path: str | PathLike[str]) -> dict[str, list[float]]:
     DataError
         The file cannot be read, has another form, or holds a cut that is not a finite number.
     """
+    from milpscore.core.reading import text_of
+
     place = Path(path)
     try:
         text = text_of(place, encoding="utf-8-sig")
@@ -376,6 +377,8 @@ def read_thresholds(path: str | PathLike[str]) -> dict[str, list[float]]:
 
 
 def _from_json(text: str) -> dict[str, Any]:
+    from milpscore.core.reading import refuse_bulk
+
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = sorted(key for key, count in Counter(k for k, _ in pairs).items() if count > 1)
         if twice:

@@ -18,7 +18,6 @@ from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0, L1
 from milpscore.scorecard._card import Scorecard
-from milpscore.scorecard.decisions import with_decision
 from milpscore.scorecard.rendering import attainable_totals
 from milpscore.verify.cards import mean_loss
 
@@ -81,19 +80,20 @@ def certified_card(
         "n_rows": int(counted.sum()),
         "equal_rows": bool(np.ptp(design.weight[counted]) == 0),
     }
-    if statement is None:
-        card = replace(card, certificate=certificate)
-        return card if threshold_by is None else with_decision(card, threshold_by, design)
-    certificate["allowed"] = allowed_cards(statement, result.card.scale)
-    if statement.constraints:
-        certificate["constraints"] = [each.as_mapping() for each in statement.constraints]
-    if isinstance(statement.loss, RiskLoss):
-        certificate["loss_name"] = statement.loss.name
-        certificate["loss_without_points"] = mean_loss(statement, statement.empty_card())[0]
-    loss = statement.loss_of(result.card)
+    loss: Any = None
+    if statement is not None:
+        loss = statement.loss_of(result.card)
+        certificate["allowed"] = allowed_cards(statement, result.card.scale)
+        if statement.constraints:
+            certificate["constraints"] = [each.as_mapping() for each in statement.constraints]
+        if isinstance(statement.loss, RiskLoss):
+            certificate["loss_name"] = statement.loss.name
+            certificate["loss_without_points"] = mean_loss(statement, statement.empty_card())[0]
     card = replace(card, certificate=certificate, risk=risk_scale(card, design, loss))
     if threshold_by is None:
         return card
+    from milpscore.scorecard.decisions import with_decision
+
     card = with_decision(card, threshold_by, design)
     # again, as the decision is an edge of the groups
     return replace(card, risk=risk_scale(card, design, loss))
