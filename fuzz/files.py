@@ -289,9 +289,9 @@ def whole_files(folder: Path) -> dict[str, Kind]:
         Kind("rules.yaml", yaml, harm_text, (*fit, "--constraints", "FILE")),
         Kind("study.toml", b"", harm_text, ("study", "run", "FILE", "--out", "OUT.sqlite", "-q")),
     ]  # fmt: skip
-    for kind in kinds:
-        kind.data = kind.data or (folder / kind.name).read_bytes()
-    return {kind.name: kind for kind in kinds}
+    for each in kinds:
+        each.data = each.data or (folder / each.name).read_bytes()
+    return {each.name: each for each in kinds}
 
 
 def run(*arguments: Any) -> Any:

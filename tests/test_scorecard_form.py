@@ -173,7 +173,7 @@ def test_the_users_words_stand_in_place_of_names_and_conditions() -> None:
     assert again == card
     with pytest.raises(DataError, match="did you mean 'crp_mg_l'"):
         replace(card, words={"crp_mgl": "CRP"})
-    with pytest.raises(DataError, match="'name' and 'unit'"):
+    with pytest.raises(DataError, match="'name', 'unit' and 'column'"):
         replace(card, words={"dose": {"units": "mg"}})
 
 
