@@ -35,7 +35,8 @@ PARTS = ("file", "data", "statement", "card", "objective", "bound", "claim")
 
 @pytest.fixture(scope="module")
 def leaves() -> Certificate:
-    return certificate_of(risk_score(X, Y, max_terms=3, positive="ill"), "tree")
+    program = risk_score(X, Y, scale=1.0, max_terms=3, positive="ill")
+    return certificate_of(program, "tree")
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +205,7 @@ def worse_card(made: Certificate, program: Program) -> Certificate:
 @pytest.mark.parametrize("kind", ["leaves", "bare"])
 def test_a_bound_above_the_optimum_is_rejected(kind: str, request: pytest.FixtureRequest) -> None:
     made: Certificate = request.getfixturevalue(kind)
-    stated = risk_score(X, Y, max_terms=3, positive="ill")
+    stated = risk_score(X, Y, scale=1.0, max_terms=3, positive="ill")
     if kind == "bare":
         stated = slim(X, Y, max_terms=2, coef_min=-2, coef_max=2)
     forged = worse_card(made, stated)
@@ -382,7 +383,13 @@ def test_slopes_too_small_for_a_solver_count() -> None:
     """Columns of 2e-9: what a line says of them is 0 for HiGHS, and still not 0."""
     frame, labels = pd.DataFrame({"a": [2e-9, 2e-9, 0.0, 0.0]}), [1, 1, 0, 0]
     program = risk_score(
-        frame, labels, coef_min=-10_000, coef_max=10_000, l0_penalty=0.0, intercept="zero"
+        frame,
+        labels,
+        scale=1.0,
+        coef_min=-10_000,
+        coef_max=10_000,
+        l0_penalty=0.0,
+        intercept="zero",
     )
     made = certificate_of(program, "tree")
     assert made.objective < np.log(2) - 4e-6

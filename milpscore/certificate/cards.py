@@ -40,7 +40,8 @@ def plain_cards(statement: Statement) -> dict[str, Any]:
         "intercept": {
             "lower": str(rule.lower),
             "upper": str(rule.upper),
-            "step": None if rule.step is None else str(rule.step),
+            # of a single intercept the step says nothing
+            "step": None if rule.step is None or rule.lower == rule.upper else str(rule.step),
         },
         "scale": [str(as_fraction(end)) for end in ends or (fixed, fixed)],
         "gap": _gap(statement),

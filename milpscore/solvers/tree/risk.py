@@ -135,7 +135,7 @@ class Tree:
         """The least bound over what is open or was closed; what was proved once stays proved."""
         pending = [self.open[0][0]] if self.open else []
         pending += [node.bound for node in (*self.stack, *self.active)]
-        self._proved = max(self._proved, min([*pending, self.floor, self.cutoff]))
+        self._proved = max(self._proved, float(min([*pending, self.floor, self.cutoff])))
         return self._proved
 
     def run(self, jobs: int = 1) -> Answer:
