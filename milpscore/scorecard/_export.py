@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
@@ -195,6 +195,9 @@ def _risk(content: dict[str, Any]) -> RiskScale:
     """Risks; pandas is loaded for a card that has some."""
     from milpscore.scorecard.risks import RiskScale
 
+    # each has a default, but a card that was saved has them all
+    if missing := [each.name for each in fields(RiskScale) if each.name not in content]:
+        raise DataError(f"the card's risks are damaged (without {listing(missing)})")
     found: RiskScale = typed(content, RiskScale, "the card's risks")
     return found
 
