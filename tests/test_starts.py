@@ -17,6 +17,7 @@ from milpscore.core.result import Claim
 from milpscore.data import make_design
 from milpscore.fitting import fit_card
 from milpscore.formulations import hinge, risk_score, slim
+from milpscore.scorecard import certified_card
 from milpscore.search import start_card
 from milpscore.verify import evaluate
 
@@ -181,3 +182,29 @@ def test_measured_columns_without_a_limit_keep_the_start() -> None:
         assert result.objective <= reached(program, max_work=1e6) + 1e-12
         found[terms] = result.objective
     assert found[None] <= found[3]
+
+
+@pytest.mark.parametrize("ends", [(-5, 5), (0, 3), (1, 1), (-2, -1), (1, 3)])
+def test_off_the_grid_the_loss_is_what_the_printed_card_errs(ends: tuple[int, int]) -> None:
+    """The range of T once ended on the least positive total: loss 0.2, training errors 0 of 5."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(5, 2)), np.r_[0, 1, rng.integers(0, 2, 3)]
+        made = make_design(X, y)
+        program = slim(made, coef_min=ends[0], coef_max=ends[1], l0_penalty=0.0)
+        assert program.statement.caveat
+        points = rng.integers(ends[0], ends[1] + 1, 2)
+        card = program.statement.with_best_intercept(points)
+        totals = X @ points
+        least = min(int(((totals >= cut) != (y > 0)).sum()) for cut in [*np.sort(totals), math.inf])
+        assert evaluate(program.statement, card).loss == least / 5
+        assert int(((totals >= float(card.threshold)) != (y > 0)).sum()) == least
+
+
+def test_a_threshold_held_on_a_total_is_counted_alike_by_loss_and_card() -> None:
+    X, y = np.array([[0.1], [0.2], [np.pi], [4.4], [7.1]]), [0, 0, 1, 1, 1]
+    made = make_design(X, y)
+    program = slim(made, coef_min=1, coef_max=1, intercept_bounds=(-np.pi, -np.pi))
+    result = milpscore.solve(program, "highs", progress=False)
+    shown = certified_card(made, result, statement=program.statement)
+    assert result.loss * 5 == shown.certificate["errors"]

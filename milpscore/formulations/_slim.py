@@ -239,7 +239,9 @@ def _intercept_rule(
     total nothing by lowering it: wider bounds of the user's would only weaken the big-M.
     """
     positive, negative = rows.y > 0, rows.y < 0
-    low_T = Fraction(float(smallest[positive].min(initial=0.0))) * units.unit
+    # off the grid a total on the threshold is undecided: T must be able to stay clear of the least
+    clear = 0.0 if units.on_grid else units.gap
+    low_T = Fraction(float(smallest[positive].min(initial=0.0) - clear)) * units.unit
     high_T = Fraction(float(largest[negative].max(initial=0.0) + units.gap)) * units.unit
     step = units.unit if units.on_grid else None
     lower, upper = intercept_range(intercept_bounds, -high_T, -low_T, step)

@@ -72,7 +72,13 @@ def certified_card(
     if statement is not None:
         card = with_least_zero(card, statement)
     counted = design.weight > 0
-    wrong = card.rule.positive(card.score_design(design.X)) != (design.y > 0)
+    if statement is not None and isinstance(statement.loss, ZeroOne) and statement.caveat:
+        from milpscore.constraints.parts import wrong_rows
+
+        # off the grid a total on the threshold is undecided: an error, as the loss counts it
+        wrong = wrong_rows(design.X, design.y, design.step, result.card)
+    else:
+        wrong = card.rule.positive(card.score_design(design.X)) != (design.y > 0)
     certificate = {
         **result.summary(),
         "terms": card.terms,
