@@ -161,7 +161,8 @@ def _data(
         if column["name"] != name_of(column):
             said = f"the column {column['name']!r} is {name_of(column)!r} by its cut"
             return data, Part("data", "refuted", said)
-    if fingerprint(columns, y, doubles, names) != content["fingerprint"]:
+    own = fingerprint(columns, y, doubles, names)
+    if own != content["fingerprint"] or raw.rows != source["rows"]:
         more = "" if raw.rows == source["rows"] else f" ({raw.rows} rows, not {source['rows']})"
         return data, Part("data", "refuted", f"they are not those of the fingerprint{more}")
     said = f"{raw.rows} rows x {len(specs)} columns, rebuilt from the file, have the fingerprint"
