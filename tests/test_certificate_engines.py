@@ -20,9 +20,10 @@ from milpscore.data import Binner
 from milpscore.formulations import facets_hinge, fused_lasso, hinge, risk_score, slim
 from milpscore.solvers import solve
 from milpscore_check import check
+from milpscore_check.__main__ import main
 from milpscore_check.cards import Cards
 from milpscore_check.proof import prove
-from milpscore_check.table import Refused
+from milpscore_check.table import Refused, number
 from tests.certificate_cases import X, Y, certificate_of
 
 
@@ -160,3 +161,68 @@ def test_evidence_speaks_of_the_rows_by_their_place(tmp_path: Any) -> None:
     assert named
     assert min(named) >= 3
     assert verify_certificate(made, X, Y, sample_weight=weight).proved
+
+
+def test_the_command_says_what_is_proved(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    program = risk_score(X, Y, max_terms=2, positive="ill", coef_min=-2, coef_max=2)
+    made = certificate_of(program, "tree").to_json(tmp_path / "made.json")
+    data = tmp_path / "data.csv"
+    X.assign(y=Y).to_csv(data, index=False)
+    assert main([str(data), str(made)]) == 2
+    assert "give --target" in capsys.readouterr().err
+    assert main([str(data), str(made), "--target", "y"]) == 0
+    assert "Verdict: everything claimed was proved" in capsys.readouterr().out
+    X.assign(y=Y).iloc[1:].to_csv(data, index=False)
+    assert main([str(data), str(made), "--target", "y"]) == 1
+    assert "(39 rows, not 40)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[" * 100_000,
+        '{"kind": "milpscore.certificate", "version": 1}',
+        '{"kind": "milpscore.certificate", "version": 2}',
+        '{"kind": "milpscore.certificate", "version": 2, "digest": 3, "data": []}',
+        '{"kind": "other"}',
+        '{"a": ' + "9" * 5000 + "}",
+        "NaN",
+    ],
+)
+def test_a_damaged_certificate_is_one_line(
+    text: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, data = tmp_path / "made.json", tmp_path / "data.csv"
+    made.write_text(text, encoding="utf-8")
+    X.assign(y=Y).to_csv(data, index=False)
+    assert main([str(data), str(made), "--target", "y"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["1e99999999", "x", "1/0", "", "inf", "9" * 5000, None])
+def test_no_number_takes_long_or_passes_for_another(text: Any) -> None:
+    with pytest.raises(Refused):
+        number(text)
+
+
+def test_the_table_is_read_as_its_columns_say(tmp_path: Any) -> None:
+    frame = pd.DataFrame({
+        "age": [20.5, 30, np.nan, 50, 61, 70, 20, 66],
+        "sex": ["f", "m", "f", None, "m", "f", "m", "f"],
+        "ill": ["no", "yes", "no", "yes", "yes", "no", "no", "yes"],
+    })  # fmt: skip
+    design = Binner(thresholds={"age": [40, 60]}, encoding="onehot", missing="bin").fit_design(
+        frame[["age", "sex"]], frame["ill"], positive="yes"
+    )
+    made = certify(
+        program := slim(design, max_terms=2),
+        solve(program, progress=False),
+        source={"target": "ill"},
+    )
+    for separator, decimal in ((",", "."), (";", ",")):
+        data = tmp_path / "data.csv"
+        frame.to_csv(data, index=False, sep=separator, decimal=decimal)
+        told = replace(made, data={**made.data, "decimal": decimal}).sealed()
+        found = check(data, told.to_json(tmp_path / "made.json"))
+        assert found.proved, found.to_text()
