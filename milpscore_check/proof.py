@@ -58,7 +58,6 @@ class Data:
         self, columns: Sequence[Sequence[Fraction]], y: Sequence[int], weight: Sequence[Fraction]
     ) -> None:
         self.raw, self.y, self.weight = list(zip(*columns, strict=True)), y, weight
-        self.total = sum(weight, Fraction(0))
         merged: dict[tuple[Any, int], list[int]] = {}
         for i, (x, c) in enumerate(zip(self.raw, y, strict=True)):
             if weight[i] > 0:
@@ -80,14 +79,6 @@ class Data:
             self.sparse.append((at, None if set(own) <= {1} else own))
         self.floats = [[float(Fraction(v, self.unit)) for v in values] for values in self.columns]
 
-    def scores(self, card: Card) -> list[Fraction]:
-        """The score of every merged row."""
-        totals = [0] * len(self.classes)
-        for w, values in zip(card.w, self.columns, strict=True):
-            if w:
-                totals = [t + w * v for t, v in zip(totals, values, strict=True)]
-        return [(Fraction(t, self.unit) + card.b) / card.scale for t in totals]
-
     def wrong(self, card: Card, i: int) -> bool:
         """Whether a card errs on a raw row: it answers positive from 0 on."""
         total = sum((w * x for w, x in zip(card.w, self.raw[i], strict=True) if w), card.b)
@@ -95,12 +86,16 @@ class Data:
 
     def loss(self, cards: Cards, card: Card) -> tuple[Fraction, Fraction]:
         """The mean loss of a card, enclosed."""
-        known: dict[Any, tuple[Fraction, Fraction]] = {}
+        totals = [0] * len(self.classes)
+        for w, values in zip(card.w, self.columns, strict=True):
+            totals = [t + w * v for t, v in zip(totals, values, strict=True)] if w else totals
+        shares: dict[tuple[int, int], int] = defaultdict(int)
+        for t, c, s in zip(totals, self.classes, self.share, strict=True):
+            shares[t, c] += s
         low = high = Fraction(0)
-        for z, c, s in zip(self.scores(card), self.classes, self.share, strict=True):
-            if (z, c) not in known:
-                known[z, c] = _loss(cards, z, c)
-            low, high = low + s * known[z, c][0], high + s * known[z, c][1]
+        for (t, c), s in shares.items():
+            ends = _loss(cards, (Fraction(t, self.unit) + card.b) / card.scale, c)
+            low, high = low + s * ends[0], high + s * ends[1]
         return low / self.whole, high / self.whole
 
 
@@ -151,8 +146,7 @@ class Lines:
         b = min(slope * line.g_b * end for end in box.b) if line.g_b else Fraction(0)
         total = line.constant + (b.numerator << GRID) // b.denominator
         gains, room = [], cards.terms
-        for j, (n, d) in enumerate(self.at_slope[number, slope]):
-            values = cards.allowed(box, j)
+        for values, (n, d) in zip(box.values, self.at_slope[number, slope], strict=True):
             least = min(((v * n) // d + cards.charge[abs(v)] for v in values if v), default=0)
             if 0 not in values:
                 room -= 1
@@ -253,36 +247,26 @@ class Lines:
         It is one for all t in [-1, 1] and rho^2 + |q|^2 <= 1, as EYE(w) is A + sqrt(A^2 + B^2) with
         A = |(1 - r) w|_1 and B = |r w|_2: what is rounded here is put back into these sets.
         """
-        cards, lam = self.cards, self.cards.eye or Fraction(0)
+        cards, lam = self.cards, self.cards.eye
         at = [point.w.get(j, 0.0) for j in range(len(g))]
-        largest = max(map(abs, at), default=0.0)
+        largest = max(map(abs, at), default=0.0) or 1.0
         marks = [float(r) for r in cards.expert]
-        known = [r * x / largest if largest else 0.0 for r, x in zip(marks, at, strict=True)]
-        a = sum(
-            (1 - r) * abs(x) / largest if largest else 0.0 for r, x in zip(marks, at, strict=True)
-        )
+        known = [r * x / largest for r, x in zip(marks, at, strict=True)]
+        a = sum((1 - r) * abs(x) / largest for r, x in zip(marks, at, strict=True))
         size = math.hypot(a, *known)
-        # against the loss's slope where nothing is used
-        if not size:
+        if not size:  # where nothing is used: against the loss's slope
             known = [-r * float(slope / lam) for r, slope in zip(marks, g, strict=True)]
             size = max(1.0, math.hypot(*known))
             a = math.sqrt(max(0.0, size**2 - math.hypot(*known) ** 2))
-        rho, q = _rational(a / size), [_rational(x / size) for x in known]
+        rho, *q = (Fraction(round(x / size * _ONE), _ONE) for x in (a, *known))
         norm = rho**2 + sum(x**2 for x in q)
-        if (
-            norm > 1
-        ):  # every t in [0, 1] with t^2 norm <= 1 puts them into the ball; 1 / norm is one
+        if norm > 1:  # 1 / norm lies below what would just do
             rho, q = rho / norm, [x / norm for x in q]
         for j, r in enumerate(cards.expert):
             most = lam * (1 - r) * (1 + rho)
             inner = lam * r * q[j]
             want = most if at[j] > 0 else -most if at[j] < 0 else -(g[j] + inner)
             h[j] += min(max(want, -most), most) + inner
-
-
-def _rational(x: float) -> Fraction:
-    """A double on the grid of multipliers."""
-    return Fraction(round(x * _ONE), _ONE)
 
 
 # ---------------------------------------------------------------- multipliers and heights
@@ -332,9 +316,9 @@ class Counts:
     def least(self, box: Box, wanted: int) -> int:
         """The wanted bound (in units of 2^-GRID) where every card of a box reaches it, else 0."""
         data, cards = self.data, self.cards
-        allowed = [cards.allowed(box, j) for j in range(len(cards.values))]
+        allowed = list(box.values)
         if sum(0 not in values for values in allowed) >= cards.terms:
-            allowed = [[0] if 0 in values else values for values in allowed]
+            allowed = [(0,) if 0 in values else values for values in allowed]
         given = sum(cards.charge[abs(values[0])] for values in allowed if len(values) == 1)
         free = [j for j, values in enumerate(allowed) if len(values) > 1]
         totals = [0] * len(data.classes)
