@@ -11,19 +11,6 @@ from milpscore_check.report import check
 from milpscore_check.table import Refused
 
 
-class _Progress:
-    """Writes how far the check is, about once a second."""
-
-    def __init__(self) -> None:
-        self.told = time.monotonic()
-
-    def __call__(self, done: int, of: int) -> None:
-        if time.monotonic() - self.told >= 1.0:
-            self.told = time.monotonic()
-            sys.stderr.write(f"\r{done} of {of} entries")
-            sys.stderr.flush()
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Check, print a line a part, and say by the exit code what came of it."""
     parser = argparse.ArgumentParser(prog="milpscore-check", description=__doc__)
@@ -31,13 +18,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("certificate", type=Path, help="written by 'milpscore fit --certificate'")
     parser.add_argument("--target", help="column of the labels, where the certificate names none")
     parser.add_argument("--weights", help="column of the rows' weights, likewise")
-    given = parser.parse_args(arguments)
-    progress = _Progress() if sys.stderr.isatty() else lambda done, of: None
+    given, told = vars(parser.parse_args(arguments)), time.monotonic()
+
+    def progress(done: int, of: int) -> None:
+        nonlocal told
+        if sys.stderr.isatty() and time.monotonic() - told >= 1.0:
+            told = time.monotonic()
+            sys.stderr.write(f"\r{done} of {of} entries ")
+
     try:
-        found = check(
-            given.csv, given.certificate, target=given.target, weights=given.weights,
-            progress=progress,
-        )  # fmt: skip
+        found = check(given.pop("csv"), given.pop("certificate"), progress=progress, **given)
     except Refused as error:
         sys.stderr.write(f"milpscore-check: {error}\n")
         return 2

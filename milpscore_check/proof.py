@@ -41,16 +41,6 @@ class Line(NamedTuple):
     fixed: list[Fraction] | None
 
 
-class Point(NamedTuple):
-    """Where a line is drawn; ``rows`` and ``jumps`` say single multipliers, in 2^-BITS."""
-
-    w: dict[int, float]
-    b: float
-    slope: float
-    rows: dict[int, int]
-    jumps: dict[int, int]
-
-
 class Data:
     """The rows as exact numbers, equal ones merged."""
 
@@ -132,7 +122,7 @@ class Lines:
             if len(self.kept) >= _KEPT:
                 self.kept.clear()
                 self.at_slope.clear()
-            self.kept[number] = self._line(self._read(number))
+            self.kept[number] = self._line(number)
         ends = set(box.slope)
         return min(self._least(box, number, slope) for slope in ends)
 
@@ -155,36 +145,32 @@ class Lines:
                 gains.append(least)
         return total + sum(sorted(gains)[: max(room, 0)])
 
-    def _read(self, number: int) -> Point:
-        """A point of the evidence: columns, points on them, intercept, 1 / scale, and more."""
+    def _line(self, number: int) -> Line:
+        """The line of a point; that it is one does not depend on where the point lies."""
+        data, cards = self.data, self.cards
         where, values, b, slope, *further = self.points[number]
-        w = {int(j): float(x) for j, x in zip(where, values, strict=True)}
-        numbers = [float(x) for x in (b, slope, *w.values())]
-        inside = all(0 <= j < len(self.cards.values) for j in w)
-        if not inside or not all(map(math.isfinite, numbers)):
-            raise Refused(f"point {number} is damaged")
         single: list[dict[int, int]] = [{}, {}]
         for own, (at, shares) in zip(single, further, strict=False):
             own.update({int(i): round(float(s) * _ONE) for i, s in zip(at, shares, strict=True)})
-        return Point(w, numbers[0], numbers[1], single[0], single[1])
-
-    def _line(self, point: Point) -> Line:
-        """The line of a point; that it is one does not depend on where the point lies."""
-        data, cards = self.data, self.cards
-        scores = [point.slope * point.b] * len(data.classes)
-        for j, w in point.w.items():
-            x = point.slope * w
-            scores = [z + x * value for z, value in zip(scores, data.floats[j], strict=True)]
+        rows, jumps = single
+        w = {int(j): float(x) for j, x in zip(where, values, strict=True)}
+        if not all(map(math.isfinite, (b, slope, *w.values()))):
+            raise Refused(f"point {number} is not finite")
+        scores = [float(slope * b)] * len(data.classes)
+        for j, x in w.items():
+            scores = [
+                z + slope * x * value for z, value in zip(scores, data.floats[j], strict=True)
+            ]
         known: dict[Any, int] = {}
         a = []
         for key in zip(scores, data.classes, strict=True):
             if key not in known:
                 known[key] = round(_ONE * self.choice(key[0], key[1], float(cards.margin)))
             a.append(known[key])
-        for i, share in point.rows.items():
+        for i, share in rows.items():
             a[data.place[i]] = share
         low, high = _RANGE[cards.loss]
-        if not all(low * _ONE <= k <= high * _ONE for k in {*known.values(), *point.rows.values()}):
+        if not all(low * _ONE <= k <= high * _ONE for k in {*known.values(), *rows.values()}):
             raise Refused("a multiplier lies outside the range of its loss")
         a, one = self._level(a) if self.level else (a, _ONE)
         heights: dict[tuple[int, int], int] = {}
@@ -204,7 +190,7 @@ class Lines:
             for at, own in data.sparse
         )
         g = [unit * total for total in sums]
-        return Line(constant // data.whole, g, rate * sum(pull), self._fixed(point, g))
+        return Line(constant // data.whole, g, rate * sum(pull), self._fixed(w, slope, g, jumps))
 
     def _level(self, a: list[int]) -> tuple[list[int], int]:
         """Multipliers of a line that is level in the intercept, and what 1 is written as.
@@ -224,31 +210,33 @@ class Lines:
         factor = {c: least if pull[c] == most else most for c in pull}
         return [k * factor[y] for k, y in zip(a, self.data.classes, strict=True)], _ONE * most
 
-    def _fixed(self, point: Point, g: list[Fraction]) -> list[Fraction] | None:
+    def _fixed(
+        self, w: dict[int, float], slope: float, g: list[Fraction], jumps: dict[int, int]
+    ) -> list[Fraction] | None:
         """A linear function of w below EYE, or below the jumps between neighbours."""
         cards = self.cards
         if not cards.jumps and not cards.eye:
             return None
         h = [Fraction(0)] * len(g)
         for k, (left, right, cost) in enumerate(cards.jumps):
-            gap = point.w.get(left, 0.0) - point.w.get(right, 0.0)
-            share = point.jumps.get(k, _ONE * ((gap > 0) - (gap < 0)))
+            gap = w.get(left, 0.0) - w.get(right, 0.0)
+            share = jumps.get(k, _ONE * ((gap > 0) - (gap < 0)))
             if abs(share) > _ONE:
                 raise Refused("a jump's multiplier lies outside [-1, 1]")
             h[left] += cost * Fraction(share, _ONE)
             h[right] -= cost * Fraction(share, _ONE)
         if cards.eye:
-            self._eye(point, [Fraction(point.slope) * slope for slope in g], h)
+            self._eye(w, [Fraction(slope) * each for each in g], h)
         return h
 
-    def _eye(self, point: Point, g: list[Fraction], h: list[Fraction]) -> None:
+    def _eye(self, w: dict[int, float], g: list[Fraction], h: list[Fraction]) -> None:
         """Add s with lam EYE(w) >= s . w everywhere: s = lam ((1 - r) t (1 + rho) + r q).
 
         It is one for all t in [-1, 1] and rho^2 + |q|^2 <= 1, as EYE(w) is A + sqrt(A^2 + B^2) with
         A = |(1 - r) w|_1 and B = |r w|_2: what is rounded here is put back into these sets.
         """
         cards, lam = self.cards, self.cards.eye
-        at = [point.w.get(j, 0.0) for j in range(len(g))]
+        at = [w.get(j, 0.0) for j in range(len(g))]
         largest = max(map(abs, at), default=0.0) or 1.0
         marks = [float(r) for r in cards.expert]
         known = [r * x / largest for r, x in zip(marks, at, strict=True)]
@@ -302,66 +290,59 @@ _RANGE = {"logistic": (0, 1), "hinge": (0, 1), "squared_hinge": (0, math.inf),
 # ---------------------------------------------------------------- counting errors
 
 
-class Counts:
-    """Errors that no card of a box avoids.
+def counted(data: Data, cards: Cards, box: Box, wanted: int) -> int:
+    """The wanted bound (in units of 2^-GRID) where the errors in a box reach it, else 0.
 
     Where some columns are fixed, rows that agree on all others keep the order of their totals: each
     such group errs as often as the best threshold of its own does, and the groups together as often
     as the sum. Columns that are not fixed are fixed one by one, all their values in turn.
     """
+    allowed = list(box.values)
+    if sum(0 not in values for values in allowed) >= cards.terms:
+        allowed = [(0,) if 0 in values else values for values in allowed]
+    given = sum(cards.charge[abs(values[0])] for values in allowed if len(values) == 1)
+    free = [j for j, values in enumerate(allowed) if len(values) > 1]
+    totals = [0] * len(data.classes)
+    for j, values in enumerate(allowed):
+        if len(values) == 1 and values[0]:
+            totals = [t + values[0] * x for t, x in zip(totals, data.columns[j], strict=True)]
+    free.sort(key=lambda j: (-len(set(data.columns[j])), j))
+    # rows alike in all that matters are one: negative weight, positive weight
+    cells: dict[tuple[int, ...], list[int]] = {}
+    columns = [data.columns[j] for j in free]
+    for c, s, *key in zip(data.classes, data.share, totals, *columns, strict=True):
+        cells.setdefault(tuple(key), [0, 0])[c > 0] += s
+    net = [up - down for down, up in cells.values()]
+    # with a threshold below all totals every negative row is an error
+    errors = sum(down for down, _ in cells.values())
+    most = [max(map(abs, allowed[j])) * max(map(abs, data.columns[j])) for j in free]
+    span = 2 * (max(map(abs, totals)) + sum(most)) + 1
+    # a row's place: its total, and its group span apart from the others
+    group = [_numbered([key[d + 1 :] for key in cells]) for d in range(len(free) + 1)]
+    start = [key[0] + span * g for key, g in zip(cells, group[0], strict=True)]
+    moves = [
+        {
+            v: [
+                v * key[d + 1] + span * (b - a)
+                for key, a, b in zip(cells, group[d], group[d + 1], strict=True)
+            ]
+            for v in allowed[j]
+        }
+        for d, j in enumerate(free)
+    ]
+    charges = [min(cards.charge[abs(v)] for v in allowed[j]) for j in free]
+    tails = [sum(charges[d:]) for d in range(len(free) + 1)]
 
-    def __init__(self, data: Data, cards: Cards) -> None:
-        self.data, self.cards = data, cards
+    def reaches(d: int, places: list[int], paid: int) -> bool:
+        low = errors + _gained(places, net, span)
+        if (low << GRID) // data.whole + paid + tails[d] >= wanted:
+            return True
+        return d < len(free) and all(
+            reaches(d + 1, list(map(add, places, move)), paid + cards.charge[abs(v)])
+            for v, move in moves[d].items()
+        )
 
-    def least(self, box: Box, wanted: int) -> int:
-        """The wanted bound (in units of 2^-GRID) where every card of a box reaches it, else 0."""
-        data, cards = self.data, self.cards
-        allowed = list(box.values)
-        if sum(0 not in values for values in allowed) >= cards.terms:
-            allowed = [(0,) if 0 in values else values for values in allowed]
-        given = sum(cards.charge[abs(values[0])] for values in allowed if len(values) == 1)
-        free = [j for j, values in enumerate(allowed) if len(values) > 1]
-        totals = [0] * len(data.classes)
-        for j, values in enumerate(allowed):
-            if len(values) == 1 and values[0]:
-                totals = [t + values[0] * x for t, x in zip(totals, data.columns[j], strict=True)]
-        free.sort(key=lambda j: (-len(set(data.columns[j])), j))
-        # rows alike in all that matters are one: negative weight, positive weight
-        cells: dict[tuple[int, ...], list[int]] = {}
-        columns = [data.columns[j] for j in free]
-        for c, s, *key in zip(data.classes, data.share, totals, *columns, strict=True):
-            cells.setdefault(tuple(key), [0, 0])[c > 0] += s
-        net = [up - down for down, up in cells.values()]
-        # with a threshold below all totals every negative row is an error
-        errors = sum(down for down, _ in cells.values())
-        most = [max(map(abs, allowed[j])) * max(map(abs, data.columns[j])) for j in free]
-        span = 2 * (max(map(abs, totals)) + sum(most)) + 1
-        # a row's place: its total, and its group span apart from the others
-        group = [_numbered([key[d + 1 :] for key in cells]) for d in range(len(free) + 1)]
-        start = [key[0] + span * g for key, g in zip(cells, group[0], strict=True)]
-        moves = [
-            {
-                v: [
-                    v * key[d + 1] + span * (b - a)
-                    for key, a, b in zip(cells, group[d], group[d + 1], strict=True)
-                ]
-                for v in allowed[j]
-            }
-            for d, j in enumerate(free)
-        ]
-        charges = [min(cards.charge[abs(v)] for v in allowed[j]) for j in free]
-        tails = [sum(charges[d:]) for d in range(len(free) + 1)]
-
-        def reaches(d: int, places: list[int], paid: int) -> bool:
-            low = errors + _gained(places, net, span)
-            if (low << GRID) // data.whole + paid + tails[d] >= wanted:
-                return True
-            return d < len(free) and all(
-                reaches(d + 1, list(map(add, places, move)), paid + cards.charge[abs(v)])
-                for v, move in moves[d].items()
-            )
-
-        return wanted if reaches(0, start, given) else 0
+    return wanted if reaches(0, start, given) else 0
 
 
 def _numbered(keys: list[tuple[int, ...]]) -> list[int]:
@@ -401,8 +382,8 @@ def prove(
     Its entries are in preorder: a split [column, value], or a leaf, which is the number of a point
     or -1 where the box holds no card; under the 0-1 loss errors are counted in every other leaf.
     """
-    counted, entries = cards.loss == "zero_one", evidence["tree"]
-    source = Counts(data, cards) if counted else Lines(data, cards, evidence["points"])
+    zero, entries = cards.loss == "zero_one", evidence["tree"]
+    lines = None if zero else Lines(data, cards, evidence["points"])
     wanted = -((-goal.numerator << GRID) // goal.denominator)
     pending, leaves = [cards.everything()], 0
     for k, entry in enumerate(entries):
@@ -418,16 +399,16 @@ def prove(
         leaves += 1
         if cards.empty(box):
             continue
-        if isinstance(source, Counts):
-            reached = source.least(box, wanted)
+        if lines is None:
+            reached = counted(data, cards, box, wanted)
         elif type(entry) is not int or not 0 <= entry < len(evidence["points"]):
             return False, f"leaf {leaves} (entry {k}) holds cards and names no point"
         else:
-            reached = source.least(box, entry)
+            reached = lines.least(box, entry)
         if reached < wanted:
             return False, f"leaf {leaves} (entry {k}) proves {reached / 2.0**GRID:.9g} only"
         progress(k + 1, len(entries))
     if pending:
         return False, f"{len(pending)} parts of the tree are missing: cards are left out"
-    how = "the errors none avoids prove" if counted else "a line proves"
+    how = "the errors none avoids prove" if zero else "a line proves"
     return True, f"{leaves} leaves cover every card, and {how} each"

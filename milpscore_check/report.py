@@ -69,7 +69,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise Refused(f"{path.name} is larger than {_MOST_BYTES} bytes")
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=number)
     except (OSError, ValueError, RecursionError) as error:
         raise Refused(f"{path.name} is not JSON: {error}") from error
     if not isinstance(content, dict) or content.get("kind") != "milpscore.certificate":
@@ -77,10 +77,6 @@ def read(path: Path) -> dict[str, Any]:
     if content.get("version") != VERSION:
         raise Refused(f"{path.name} has version {content.get('version')!r}, not {VERSION}")
     return content
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number")
 
 
 def check(
@@ -106,43 +102,41 @@ def check(
     Refused
         Where one of the files cannot be read at all.
     """
-    content, parts = read(certificate), []
+    content = read(certificate)
     try:
-        parts.append(_file(content))
         source = content["data"]
-        if not (target or source.get("target")):
+        if not (target := target or source.get("target")):
             raise Refused("the certificate does not name the column of the labels: give --target")
-        raw = Table(
-            table, encoding=source.get("encoding", "utf-8"), decimal=source.get("decimal", ".")
-        )
-        data, part = _data(raw, content, target or source["target"], weights)
-        parts.append(part)
+        given = {"encoding": source.get("encoding", "utf-8"), "decimal": source.get("decimal", ".")}
+        data, found = _data(Table(table, **given), content, target, weights)
         cards = Cards(content["cards"], len(source["columns"]))
         card = cards.card(content["card"])
         broken = next(cards.broken(card, data), None)
+        allowed = "its points, terms, intercept and scale are allowed, and it keeps every rule"
+        parts = [_file(content), found, _part("card", not broken, broken or allowed)]
         if broken:
-            parts.append(Part("card", "refuted", broken))
             return Report(tuple(parts))
-        parts.append(
-            Part("card", "proved", "its points, terms, intercept, scale and rules are allowed")
-        )
         loss, penalty = data.loss(cards, card), cards.penalty(card.w)
         objective = loss[0] + penalty[0], loss[1] + penalty[1]
         parts.append(_figures(content, {"loss": loss, "penalty": penalty, "objective": objective}))
         parts.append(_bound(content, data, cards, objective[1], progress))
-        parts.append(_claim(content, objective[1], parts))
+        return Report((*parts, _claim(content, objective[1], parts[-1])))
     except DAMAGE as error:
         raise Refused(f"{certificate.name}: {error} ({type(error).__name__})") from error
-    return Report(tuple(parts))
+
+
+def _part(name: str, proved: bool, sentence: str) -> Part:
+    """A part that is proved or refuted."""
+    return Part(name, "proved" if proved else "refuted", sentence)
 
 
 def _file(content: Mapping[str, Any]) -> Part:
     """Whether the file is as it was written."""
     sealed = {k: v for k, v in content.items() if k not in ("kind", "version", "digest")}
     text = json.dumps(sealed, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    if hashlib.sha256(text.encode()).hexdigest() == content["digest"]:
-        return Part("file", "proved", "its content has the digest it was sealed with")
-    return Part("file", "refuted", "it was changed after it was written: the digest differs")
+    same = hashlib.sha256(text.encode()).hexdigest() == content["digest"]
+    how = "has" if same else "was changed after it was written: it has not"
+    return _part("file", same, f"its content {how} the digest it was sealed with")
 
 
 def _data(
@@ -157,60 +151,50 @@ def _data(
         raw, weights or source.get("weights_column"), source.get("class_weight"), y, classes
     )
     data, names = Data(columns, y, exact), [column["name"] for column in specs]
-    for column in specs:
-        if column["name"] != name_of(column):
-            said = f"the column {column['name']!r} is {name_of(column)!r} by its cut"
-            return data, Part("data", "refuted", said)
-    own = fingerprint(columns, y, doubles, names)
-    if own != content["fingerprint"] or raw.rows != source["rows"]:
-        more = "" if raw.rows == source["rows"] else f" ({raw.rows} rows, not {source['rows']})"
-        return data, Part("data", "refuted", f"they are not those of the fingerprint{more}")
+    for name, cut in zip(names, map(name_of, specs), strict=True):
+        if name != cut:
+            return data, _part("data", False, f"the column {name!r} is {cut!r} by its cut")
+    own = fingerprint(columns, y, doubles, names), raw.rows
+    same = own == (content["fingerprint"], source["rows"])
     said = f"{raw.rows} rows x {len(specs)} columns, rebuilt from the file, have the fingerprint"
-    return data, Part("data", "proved", said)
+    other = f"they are not those of the fingerprint; rows: {raw.rows} of {source['rows']}"
+    return data, _part("data", same, said if same else other)
 
 
 def _figures(content: Mapping[str, Any], found: Mapping[str, Any]) -> Part:
     """Whether loss, penalty and objective are what is said."""
     for name, (low, high) in found.items():
-        said = Fraction(content[name])
-        room = _ROUNDING * max(Fraction(1), abs(high))
+        said, room = Fraction(content[name]), _ROUNDING * max(Fraction(1), abs(high))
+        text = f"{float(high):.12g}, recomputed over the rows"
         if not low - room <= said <= high + room:
-            text = f"its {name} is {float(high):.12g}, not {float(said):.12g}"
-            return Part("objective", "refuted", text)
-    return Part("objective", "proved", f"{float(high):.12g}, recomputed over the rows")
+            return _part("objective", False, f"its {name} is {text}, not {float(said):.12g}")
+    return _part("objective", True, text)
 
 
 def _bound(
-    content: Mapping[str, Any],
-    data: Data,
-    cards: Cards,
-    objective: Fraction,
-    progress: Callable[[int, int], None],
+    content: Mapping[str, Any], data: Data, cards: Cards, objective: Fraction, progress: Any
 ) -> Part:
     """Whether no card lies below the bound."""
-    if content["bound"] is None or content["bound"] <= 0:
-        return Part("bound", "proved", "none is claimed: losses and penalties are never negative")
-    bound, evidence = Fraction(content["bound"]), content["evidence"]
+    bound, evidence = Fraction(content["bound"] or 0), content["evidence"]
+    if bound <= 0:
+        return _part("bound", True, "none is claimed: losses and penalties are never negative")
     if bound > objective:
-        return Part("bound", "refuted", "it lies above the card's own objective")
+        return _part("bound", False, "it lies above the card's own objective")
     if evidence["kind"] != "leaves":
-        said = f"a solver's word: {evidence.get('reason', 'no evidence is recorded')}"
-        return Part("bound", "not proved", said)
-    proved, sentence = prove(data, cards, evidence, bound, progress)
-    return Part("bound", "proved" if proved else "not proved", f"{float(bound):.9g}: {sentence}")
+        proved, said = False, f"a solver's word: {evidence.get('reason', 'nothing is recorded')}"
+    else:
+        proved, said = prove(data, cards, evidence, bound, progress)
+    return Part("bound", "proved" if proved else "not proved", f"{float(bound):.9g}: {said}")
 
 
-def _claim(content: Mapping[str, Any], objective: Fraction, parts: list[Part]) -> Part:
+def _claim(content: Mapping[str, Any], objective: Fraction, proof: Part) -> Part:
     """Whether the claim is what objective and bound allow."""
     claim, bound = content["claim"], Fraction(content["bound"] or 0)
-    if claim not in _STRENGTH:
-        return Part("claim", "refuted", f"{claim!r} is no claim")
-    if (number(content["cards"]["gap"]) > 0) != bool(content["caveat"]):
-        return Part("claim", "refuted", "the caveat is not that of the cards")
+    if claim not in _STRENGTH or bool(number(content["cards"]["gap"])) != bool(content["caveat"]):
+        return _part("claim", False, f"{claim!r} is none, or its caveat is not that of the cards")
     near = objective - bound <= _OPTIMAL * max(Fraction(1), abs(objective))
     allowed = "optimal" if near else "gap" if bound > 0 else "feasible"
-    if _STRENGTH.index(claim) > _STRENGTH.index(allowed):
-        return Part("claim", "refuted", f"objective and bound allow {allowed!r}, not {claim!r}")
-    if claim != "feasible" and parts[-1].status != "proved":
+    if claim != "feasible" and proof.status == "not proved":
         return Part("claim", "not proved", f"{claim!r} rests on the bound")
-    return Part("claim", "proved", f"{claim!r}: objective and bound allow {allowed!r}")
+    fine = _STRENGTH.index(claim) <= _STRENGTH.index(allowed) and proof.status == "proved"
+    return _part("claim", fine, f"{claim!r}: objective and bound allow {allowed!r}")

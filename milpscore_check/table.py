@@ -7,7 +7,7 @@ import hashlib
 import math
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -88,83 +88,72 @@ class Table:
 
     def numbers(self, name: Any) -> list[Fraction | None]:
         """A feature's values as the decimals they are written as; None where missing."""
-        known: dict[str, Fraction | None] = {}
-        for text in set(self.field(name)):
-            plain = text.strip() if self.decimal == "." else text.strip().replace(self.decimal, ".")
-            truth = {"true": Fraction(1), "false": Fraction(0)}.get(plain.lower())
-            known[text] = None if text in MISSING else number(plain) if truth is None else truth
+        known: dict[str, Fraction | None] = dict.fromkeys(MISSING)
+        for text in set(self.field(name)) - MISSING:
+            own = _TRUTH.get(text.strip().lower(), text).replace(self.decimal, ".")
+            known[text] = number({"True": "1", "False": "0"}.get(own, own))
         return [known[text] for text in self.field(name)]
 
     def categories(self, name: Any) -> list[str | None]:
         """A feature's values as text, numbers and truth values spelt in one way."""
-        texts = {text for text in self.field(name) if text not in MISSING}
-        spelt: Callable[[str], str] = str
-        if all(text.strip().lower() in _TRUTH for text in texts):
-            spelt = lambda text: _TRUTH[text.strip().lower()]  # noqa: E731
-        elif all(_NUMBER.fullmatch(text.strip()) and "/" not in text for text in texts):
-            spelt = lambda text: plain(float(text))  # noqa: E731
-        known = {text: spelt(text) for text in texts}
-        return [known.get(text) for text in self.field(name)]
+        texts = {text: text.strip() for text in self.field(name) if text not in MISSING}
+        if all(text.lower() in _TRUTH for text in texts.values()):
+            texts = {text: _TRUTH[own.lower()] for text, own in texts.items()}
+        elif all(_NUMBER.fullmatch(own) and "/" not in own for own in texts.values()):
+            texts = {text: plain(float(own)) for text, own in texts.items()}
+        else:
+            texts = {text: text for text in texts}
+        return [texts.get(text) for text in self.field(name)]
 
 
-def plain(value: float) -> str:
-    """A number as a name shows it."""
-    whole = math.isfinite(value) and value == int(value)
-    return str(int(value)) if whole else str(value)
+def plain(label: Any) -> str:
+    """A number as a name shows it, a label as text."""
+    if type(label) not in (int, float):
+        return str(label)
+    return str(int(label)) if math.isfinite(label) and label == int(label) else str(label)
 
 
 def name_of(column: Mapping[str, Any]) -> str:
     """What a column must be called by what it reads."""
     feature, kind = column["feature"], column["kind"]
-    low, high = float(column["lower"]), float(column["upper"])
-    if kind in ("numeric", "missing", "category"):
-        ending = {"numeric": "", "missing": " missing", "category": f" = {column['category']}"}
+    low, high = plain(float(column["lower"])), plain(float(column["upper"]))
+    ending = {"numeric": "", "missing": " missing", "category": f" = {column['category']}"}
+    if kind in ending:
         return f"{feature}{ending[kind]}"
-    if math.isinf(low) and math.isinf(high):
-        return f"{feature} (any value)"
-    if math.isinf(low):
-        return f"{feature} < {plain(high)}"
-    return f"{feature} >= {plain(low)}" if math.isinf(high) else (
-        f"{plain(low)} <= {feature} < {plain(high)}"
-    )  # fmt: skip
+    if low == "-inf":
+        return f"{feature} (any value)" if high == "inf" else f"{feature} < {high}"
+    return f"{feature} >= {low}" if high == "inf" else f"{low} <= {feature} < {high}"
 
 
 def rebuilt(table: Table, columns: Sequence[Mapping[str, Any]]) -> list[list[Fraction]]:
     """The columns from their stated cuts and categories, each a list over the rows."""
     foreseen = {c["feature"] for c in columns if c["kind"] == "missing"}
-    one, nothing = Fraction(1), Fraction(0)
     made = []
     for column in columns:
         feature, kind = column["feature"], column["kind"]
+        own = [c for c in columns if c["feature"] == feature]
+        values: Sequence[Any]
         if kind in ("category", "missing"):
-            texts = table.categories(feature)
-            mine = [c for c in columns if c["feature"] == feature and c["kind"] == "category"]
-            known = {c["category"] for c in mine}.union(*(c["others"] for c in mine))
-            if kind == "category" and (strange := {t for t in texts if t is not None} - known):
+            values = table.categories(feature)
+            known = {c["category"] for c in own}.union(*(c["others"] for c in own))
+            strange = {str(v) for v in values if v is not None} - known
+            if kind == "category" and strange:
                 raise Refused(f"{feature!r} holds {min(strange)!r}, which no column foresees")
             wanted = column["category"] if kind == "category" else None
-            values = [one if text == wanted else nothing for text in texts]
-            absent = None in texts
+            read: dict[Any, Fraction] = {v: Fraction(v == wanted) for v in values}
+        elif kind in ("numeric", "interval", "step"):
+            values = table.numbers(feature)
+            ends = [column["lower"], column["upper"]]
+            low, high = (None if math.isinf(float(end)) else number(end) for end in ends)
+            read = {None: Fraction(0)}
+            for value in {v for v in values if v is not None}:
+                inside = (low is None or value >= low) and (high is None or value < high)
+                read[value] = value if kind == "numeric" else Fraction(inside)
         else:
-            numbers = table.numbers(feature)
-            absent = None in numbers
-            if kind == "numeric":
-                values = [nothing if v is None else v for v in numbers]
-            elif kind in ("interval", "step"):
-                low, high = (
-                    None if math.isinf(float(end)) else number(end)
-                    for end in (column["lower"], column["upper"])
-                )
-                inside = {
-                    v: v is not None and (low is None or v >= low) and (high is None or v < high)
-                    for v in set(numbers)
-                }
-                values = [one if inside[v] else nothing for v in numbers]
-            else:
-                raise Refused(f"{kind!r} is no kind of column")
-        if absent and feature not in foreseen:
+            raise Refused(f"{kind!r} is no kind of column")
+        if None in values and feature not in foreseen:
             raise Refused(f"{feature!r} has missing values, which no column foresees")
-        made.append(values)
+        made.append([read[value] for value in values])
     return made
 
 
@@ -172,17 +161,11 @@ def answers(table: Table, target: str, classes: Sequence[Any]) -> list[int]:
     """Each row's class, -1 or +1."""
     against, label = classes
     texts = table.categories(target)
-    rest = str(against) == f"not {label}"
-    found = {t: 1 if t == spelling(label) else -1 for t in set(texts)}
-    if None in found or (not rest and set(found) != {spelling(against), spelling(label)}):
-        seen = sorted(map(str, found))[:8]
-        raise Refused(f"the labels of {target!r} are {seen}, not {[against, label]}")
+    found = {text: 1 if text == plain(label) else -1 for text in set(texts)}
+    both = {plain(against), plain(label)}
+    if None in found or (str(against) != f"not {label}" and set(found) != both):
+        raise Refused(f"the labels are {sorted(map(str, found))[:8]}, not {[against, label]}")
     return [found[text] for text in texts]
-
-
-def spelling(label: Any) -> str:
-    """A label as text."""
-    return plain(float(label)) if type(label) in (int, float) else str(label)
 
 
 def weights_of(
@@ -203,7 +186,7 @@ def weights_of(
         factor = {c: sum(each.values()) / (2 * each[c]) for c in factor}
     elif isinstance(class_weight, Mapping):
         for label, given in class_weight.items():
-            factor[1 if str(label) == spelling(classes[1]) else -1] = number(repr(given))
+            factor[1 if str(label) == plain(classes[1]) else -1] = number(repr(given))
     elif class_weight is not None:
         raise Refused(f"{class_weight!r} is no way to weigh classes")
     rounded = {c: float(f) for c, f in factor.items()}

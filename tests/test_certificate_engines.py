@@ -174,7 +174,7 @@ def test_the_command_says_what_is_proved(tmp_path: Any, capsys: pytest.CaptureFi
     assert "Verdict: everything claimed was proved" in capsys.readouterr().out
     X.assign(y=Y).iloc[1:].to_csv(data, index=False)
     assert main([str(data), str(made), "--target", "y"]) == 1
-    assert "(39 rows, not 40)" in capsys.readouterr().out
+    assert "rows: 39 of 40" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
