@@ -45,7 +45,8 @@ def test_every_form_of_a_table_is_one_design(X: Any) -> None:
     assert design.y.tolist() == [-1, 1]
     assert design.weight.tolist() == [1, 1]
     assert design.blocks == ()
-    assert design.warnings == ()
+    blank = isinstance(X, pd.DataFrame) and " x0" in X  # SQL is told that these have other names
+    assert len(design.warnings) == blank
 
 
 def test_the_data_are_copied() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from milpscore.constraints import Constraint, make_constraint
 from milpscore.core.design import Design
-from milpscore.core.errors import FormulationError, NotApplicableError
+from milpscore.core.errors import FormulationError, MilpscoreError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.formulations._registry import FORMULATIONS
@@ -40,15 +40,16 @@ def plain_statement(program: Program) -> dict[str, Any]:
 
 def restate(plain: Mapping[str, Any], design: Design) -> Program:
     """The program of a plain statement on a design."""
-    arguments = dict(plain["arguments"])
+    arguments, name = dict(plain["arguments"]), str(plain.get("formulation"))
     try:
         if "constraints" in arguments:
             arguments["constraints"] = [make_constraint(c) for c in arguments["constraints"]]
-        program = FORMULATIONS[str(plain["formulation"])](design, **arguments)
-    except (TypeError, KeyError, AttributeError) as error:
+        program = FORMULATIONS[name](design, **arguments)
+    except MilpscoreError:
+        raise
+    except (TypeError, KeyError, AttributeError, ValueError, IndexError, OverflowError) as error:
         raise FormulationError(
-            f"{plain['formulation']} does not take these arguments ({error}): make the certificate "
-            "again"
+            f"{name} does not take these arguments ({error}): make the certificate again"
         ) from error
     kind = plain.get("kind", program.kind)
     if kind not in ("exact", "relaxed"):
