@@ -23,7 +23,7 @@ from milpscore.estimators import (
 # Node limits stop at the same point on every machine; all other parameters are the defaults.
 QUICK = [
     SlimClassifier(node_limit=1),
-    HingeClassifier(),
+    HingeClassifier(node_limit=10),
     RiskScoreClassifier(heuristic=True, scale=2.0),
     ConvexRoundingClassifier(),
     SparseRoundingClassifier(),
