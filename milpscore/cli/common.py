@@ -121,6 +121,8 @@ def strict(value: Any) -> Any:
         return [strict(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if hasattr(value, "dtype"):  # NumPy's
+        return strict(value.tolist())
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else float(value)
     return value

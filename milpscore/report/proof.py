@@ -113,14 +113,14 @@ def _contradiction(subject: Subject, verification: Verification | None) -> str:
     bound = finite(record.get("bound"))
     if bound is not None and bound > objective + CLAIM_TOLERANCE * max(1.0, abs(objective)):
         return f"its bound {bound:.9g} lies above the card's own objective {objective:.9g}"
-    broken = () if subject.statement is None else subject.statement.violations(subject.card.card)
+    broken = () if subject.statement is None else subject.statement.violations(subject.bare)
     return f"the statement does not allow the card ({broken[0]})" if broken else ""
 
 
 def _recomputed(subject: Subject, loss: float, penalty: float) -> list[tuple[str, float, float]]:
     """(name, recorded, recomputed) of what the data tell."""
     if subject.statement is not None:
-        found = evaluate(subject.statement, subject.card.card)
+        found = evaluate(subject.statement, subject.bare)
         return [("loss", loss, found.loss), ("penalty", penalty, found.penalty)]
     if _counts_errors(subject) and subject.card.rule.step is not None:
         weight = subject.design.weight

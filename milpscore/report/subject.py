@@ -15,7 +15,8 @@ import pandas as pd
 from milpscore.certificate import Certificate
 from milpscore.comparison import Comparison, compare
 from milpscore.constraints import make_constraint
-from milpscore.core.design import Design, FloatArray
+from milpscore.core.card import Card
+from milpscore.core.design import Design, FloatArray, as_fraction
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.data import apply_columns, make_design
@@ -62,6 +63,12 @@ class Subject:
         return known_limits(self.record)
 
     @cached_property
+    def bare(self) -> Card:
+        """The card as the statement knows it."""
+        free = self.statement is not None and self.statement.scales is not None
+        return _bare(self.card, free)
+
+    @cached_property
     def counted(self) -> npt.NDArray[np.bool_]:
         """Rows of positive weight, shape (n,)."""
         return np.asarray(self.design.weight > 0)
@@ -101,7 +108,8 @@ def subject_of(
     design = design_of(card, kept, X, y, sample_weight, class_weight)
     totals = card.totals(design.X, kept)
     if proof is not None:
-        _require_same_card(card, proof)
+        if isinstance(given, Scorecard):
+            _require_same_card(card, proof)
         card = replace(card, certificate=_record(proof, card))
         if isinstance(given, Certificate):
             card = _with_risks(replace(card, step=design.step), proof, design)
@@ -163,10 +171,14 @@ def _record(proof: Certificate, card: Scorecard) -> dict[str, Any]:
     }
 
 
+def _bare(card: Scorecard, scaled: bool) -> Card:
+    """The bare card, with its scale where that is the card's own."""
+    return replace(card.card, scale=as_fraction(card.risk.scale) if scaled and card.risk else None)
+
+
 def _require_same_card(card: Scorecard, proof: Certificate) -> None:
-    same = card.card == proof.points and [c.name for c in card.columns] == [
-        c.name for c in proof.columns
-    ]
+    same = _bare(card, proof.points.scale is not None) == proof.points
+    same = same and [c.name for c in card.columns] == [c.name for c in proof.columns]
     if not same or (card.fingerprint and card.fingerprint != proof.fingerprint):
         raise DataError(
             "the certificate is not that of this card: give the two files one 'milpscore fit' wrote"
