@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from msgspec import Struct
 
 from milpscore._version import __version__
 from milpscore.certificate import PROOF_SECONDS
@@ -22,7 +23,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Column, ColumnKind, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
-from milpscore.core.reading import exact, parsed, text_of
+from milpscore.core.reading import exact, parsed, text_of, typed
 from milpscore.core.result import CLAIM_TOLERANCE, Result
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
@@ -204,10 +205,12 @@ class Certificate:
             raise DataError("the certificate holds entries of another layout: make it again")
         if not isinstance(content["statement"].get("arguments"), dict):
             raise DataError("the certificate's statement is damaged: make it again")
-        lists = [content["data"].get(name) for name in ("columns", "blocks", "classes")]
-        sound = all(isinstance(each, list) for each in lists) and len(lists[2]) == 2
-        if not sound or not all(_is_block(block) for block in lists[1]):
-            raise DataError("the certificate's data are damaged: make it again")
+        try:
+            typed(content["data"], _Data, "the certificate's data")
+        except DataError as error:
+            raise DataError(
+                f"the certificate's data are damaged ({error}): make it again"
+            ) from error
         return cls(**content)
 
 
@@ -224,20 +227,42 @@ def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _column(entry: Mapping[str, Any]) -> Column:
+class _Data(Struct):
+    """What is said of the data; columns are held to their layout when they are made."""
+
+    columns: list[dict[str, Any]]
+    blocks: list[list[int]]
+    classes: tuple[bool | int | float | str, bool | int | float | str]
+    rows: int | None = None
+    target: str | None = None
+    weights_column: str | None = None
+    class_weight: str | dict[str, float] | None = None
+    missing: Literal["error", "bin"] = "error"
+    drop: tuple[str, ...] = ()
+    features: list[str] | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+
+class _ColumnEntry(Struct, forbid_unknown_fields=True):
     """A column as :func:`plain_columns` wrote it."""
-    ends = {end: float(entry[end]) for end in ("lower", "upper")}
-    column = Column(**{**entry, **ends, "others": tuple(entry["others"])})
-    texts = [column.name, column.feature, *column.others]
-    texts += [] if column.category is None else [column.category]
-    if not all(isinstance(text, str) for text in texts) or column.kind not in get_args(ColumnKind):
-        raise ValueError(f"{column.name!r} has a name, feature, category or kind that is none")
-    return column
+
+    name: str
+    feature: str
+    kind: ColumnKind
+    lower: str
+    upper: str
+    category: str | None
+    others: tuple[str, ...]
 
 
-def _is_block(block: Any) -> bool:
-    """Whether a block lists positions of columns."""
-    return isinstance(block, list) and all(type(j) is int for j in block)
+def _column(entry: Any) -> Column:
+    """A column as :func:`plain_columns` wrote it."""
+    found = typed(entry, _ColumnEntry, "a column")
+    lower, upper = float(found.lower), float(found.upper)
+    if (found.kind == "category") != (found.category is not None):
+        raise ValueError(f"{found.name!r} and its category do not agree")
+    return Column(found.name, found.feature, found.kind, lower, upper, found.category, found.others)
 
 
 def _text(value: Any) -> str:

@@ -430,6 +430,8 @@ def speaking(path: Path) -> Iterator[None]:
     """Say in our words what SQLite says of a file."""
     try:
         yield
+    except UnicodeDecodeError as error:  # of text in the file, which SQLite passes on
+        raise _damaged(path, error) from error
     except sqlite3.Error as error:
         # extended codes keep the primary one in their last byte
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
