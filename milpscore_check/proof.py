@@ -196,7 +196,8 @@ class Lines:
         """Multipliers of a line that is level in the intercept, and what 1 is written as.
 
         Where the scale is free so is the intercept of the score: only level lines bound it. The
-        class that pulls more is scaled down (for Poisson counts the pull upwards, to the counts).
+        class that pulls more is scaled down (for Poisson counts the pull upwards, to the counts;
+        under the squared loss, where any number is a multiplier, one class is shifted).
         """
         pull, weight = {-1: 0, 1: 0}, {-1: 0, 1: 0}
         for k, y, s in zip(a, self.data.classes, self.data.share, strict=True):
@@ -204,6 +205,10 @@ class Lines:
             weight[y] += s
         if self.cards.loss == "poisson":
             return [k * weight[1] for k in a], sum(pull.values())
+        if self.cards.loss == "squared":
+            shift = {-1: 0, 1: pull[-1] - pull[1]}
+            shifted = zip(a, self.data.classes, strict=True)
+            return [k * weight[1] + shift[y] for k, y in shifted], _ONE * weight[1]
         if min(pull.values()) <= 0:
             return [0 for _ in a], _ONE
         most, least = max(pull.values()), min(pull.values())
