@@ -21,6 +21,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +77,14 @@ def harm(value: Any, rng: Random, times: int = 1) -> Any:
     for _ in range(times):
         found = list(places(value))
         if not found:
-            return pick(rng, NASTY)
+            return deepcopy(pick(rng, NASTY))
         *way, last = pick(rng, found)
         at = value
         for key in way:
             at = at[key]
         how = rng.integers(10)
         if how < 6:
-            at[last] = pick(rng, NASTY)
+            at[last] = deepcopy(pick(rng, NASTY))
         elif how == 6:
             del at[last]
         elif how == 7 and isinstance(at, dict):
