@@ -7,6 +7,7 @@ import pyomo.environ as pyo
 import pytest
 from test_formulations_exact import bits, enumerate_hinge, enumerate_slim, integers
 
+from milpscore.constraints import MaxErrors
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Termination
@@ -112,3 +113,12 @@ def test_auto_takes_the_tree_for_many_rows_and_says_so(monkeypatch: pytest.Monke
     assert solve(slim_program, node_limit=1).solver == "tree"
     many = slim(program.statement.design, max_terms=7)
     assert solve(many, node_limit=1).solver == "highs"
+
+
+def test_the_card_found_within_limits_on_errors_is_not_forgotten() -> None:
+    design = make_design(np.array([[-2.0], [1.0]]), np.array([0, 1]))
+    limits = [MaxErrors(share=0.2)]
+    program = slim(design, constraints=limits, coef_min=-18, coef_max=7, l0_penalty=0.2)
+    result = solve(program, "support_tree", time_limit=60)
+    assert result.claim is Claim.OPTIMAL
+    assert result.objective == pytest.approx(0.2)  # w = 1 with T = 1 makes no error

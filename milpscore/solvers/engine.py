@@ -379,7 +379,7 @@ def _run(
         line.phase("re-check")
         task = replace(task, options=options)
         told = {**task.account(outcome, name), "warm_start": note}
-        return finished(task, outcome, start, told), task
+        return finished(task, outcome, task.start or start, told), task
 
 
 def _with_limits_kept(task: Task, line: Line) -> tuple[Task, Outcome | None]:
