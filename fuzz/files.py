@@ -99,7 +99,7 @@ def harm(value: Any, rng: Random, times: int = 1) -> Any:
         elif isinstance(at[last], str):
             at[last] = at[last] + pick(rng, ("0", "x", "/3", "e99", "\n", "é", " "))
         elif isinstance(at[last], int | float):
-            at[last] = at[last] * pick(rng, (-1, 0.5, 1000, 10**12))
+            at[last] = at[last] * pick(rng, (-1, 2, 1000, 10**12))
     return value
 
 
