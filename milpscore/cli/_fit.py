@@ -250,7 +250,7 @@ def _put_tangents_in(program: Program) -> None:
     """Solve a smooth loss's program by its tangents, which stay in the model."""
     from milpscore.solvers import solve
 
-    result = solve(program, "outer_approximation", progress=False)
+    result = solve(program, "outer_approximation", second_opinion=False, progress=False)
     say(
         f"The file holds {len(program.model.cuts)} tangents of the loss, which lie below it; found "
         f"by outer approximation in {result.solve_seconds:.2g} s"
