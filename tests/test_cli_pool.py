@@ -147,7 +147,7 @@ def test_ctrl_c_keeps_what_is_there(data: Path, monkeypatch: pytest.MonkeyPatch)
 
     def pressed(tree: Any, *leaf: Any) -> None:
         original(tree, *leaf)
-        if len(tree.found) >= 2:
+        if len(tree.found) >= 6:  # of a card and its multiples the pool lists one
             import signal
 
             signal.raise_signal(signal.SIGINT)

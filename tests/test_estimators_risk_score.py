@@ -101,10 +101,10 @@ def test_a_finer_scale_of_points_fits_closer(data: Any) -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_known_optima_are_found(name: str, uci: Any) -> None:
     X, y = uci(name)
-    fast = RiskScoreClassifier(binner=None, max_terms=5, heuristic=True, polish=True)
+    fast = RiskScoreClassifier(binner=None, scale=1.0, max_terms=5, heuristic=True, polish=True)
     found = fast.fit(X, y)
     assert found.result_.objective == pytest.approx(KNOWN[name], abs=1e-8)
-    proved = RiskScoreClassifier(binner=None, max_terms=5, time_limit=2).fit(X, y)
+    proved = RiskScoreClassifier(binner=None, scale=1.0, max_terms=5, time_limit=2).fit(X, y)
     assert proved.result_.objective <= KNOWN[name] + 1e-8
     assert proved.result_.dual_bound <= KNOWN[name] + 1e-8
 

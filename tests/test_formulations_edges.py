@@ -242,7 +242,8 @@ def test_a_deactivated_row_only_weakens_the_bound() -> None:
     program.model.positive_rows.deactivate()
     result = solve(program)
     assert result.dual_bound < truth.dual_bound
-    assert result.claim is Claim.GAP
+    # the solver counts too few errors for its own card, so nothing it says of others is believed
+    assert result.claim is Claim.FEASIBLE
     assert result.objective >= truth.objective
 
 

@@ -39,7 +39,8 @@ def card_of(formulation: str, seed: int, by: str | None = None) -> tuple[Scoreca
     """A card of any points on random rows; which ones is of no matter to the decision."""
     X, y, weight = rows(seed)
     design = Binner().fit_design(X, y, sample_weight=weight, positive="ill")
-    program = formulations.FORMULATIONS[formulation](design)
+    fixed = {"scale": 1.0} if formulation == "risk_score" else {}
+    program = formulations.FORMULATIONS[formulation](design, **fixed)
     rng = np.random.default_rng(seed)
     w = np.zeros(len(design.names), dtype=int)
     w[rng.choice(len(w), 3, replace=False)] = rng.choice([-2, -1, 1, 3], 3)
