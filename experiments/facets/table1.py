@@ -151,7 +151,9 @@ def every_learner(asked: FacetsTable1, random_state: int) -> dict[str, Any]:
         ),
         "golovin": Golovin(random_state),
         "slim": searched(SlimClassifier(**limits), max_terms=TERMS),
-        "risk_score": searched(RiskScoreClassifier(heuristic=True, **limits), max_terms=TERMS),
+        "risk_score": searched(
+            RiskScoreClassifier(scale=1.0, heuristic=True, **limits), max_terms=TERMS
+        ),
         "lasso": searched(scaled(LassoClassifier()), model__alpha=np.geomspace(0.5, 1e-4, 12)),
         "ridge": searched(scaled(RidgeClassifier()), model__alpha=np.geomspace(1e4, 0.1, 10)),
         "logistic": searched(

@@ -22,7 +22,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
 from milpscore.core.statement import LAM, SmoothLoss
 from milpscore.data import Binner, apply_columns
-from milpscore.data.checking import validated_frame
+from milpscore.data.checking import missing_counts, refuse_missing, validated_frame
 from milpscore.estimators._base import Decided, OnDesign, class_labels, parameters, seed_of
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
@@ -276,6 +276,8 @@ class CardClassifier(Decided, OnDesign):
         """Totals of rows of raw data, shape (n,)."""
         check_is_fitted(self)
         frame = validated_frame(self, X, reset=False)
+        if self.binner_.missing == "error":
+            refuse_missing(missing_counts(frame))
         values = apply_columns(self.binner_.columns_, frame, unseen=self.binner_.unseen)
         return self.scorecard_.score_design(values)
 
