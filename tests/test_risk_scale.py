@@ -111,7 +111,9 @@ def least(statement: Statement) -> float:
     return best
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize(
+    "seed", [*range(36), *(pytest.param(k, marks=pytest.mark.slow) for k in range(36, 120))]
+)
 def test_the_tree_finds_what_enumeration_finds(seed: int) -> None:
     program = risk_score(**case(seed))
     result = solve(program, "tree", **EXACT)
