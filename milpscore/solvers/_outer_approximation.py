@@ -61,6 +61,9 @@ _ROUNDINGS = 12
 _DESCENT = 1e6
 """Row totals a descent from a rounded card may compute."""
 
+_IN_VAIN = 6
+"""Descents that found nothing better, after which cards are only rounded."""
+
 _FRUITLESS = 24
 """Ends looked at in vain after which the rest is left alone: the gap is too wide yet."""
 
@@ -107,6 +110,7 @@ class _Search:
         self.best, self.bound = math.inf, -math.inf
         self.values: FloatArray | None = None
         self.seen: set[bytes] = set()
+        self.descents = _IN_VAIN  # left that may find nothing better
         self.refused: set[Card] = set()
         self.supports: set[tuple[int, ...]] = set()
         self.infeasible = False
@@ -309,9 +313,12 @@ class _Search:
         near = {each.tobytes(): each for each in (self.neighbourhood.nearest(w * k) for k in sizes)}
         cards = [statement.with_best_intercept(each.astype(np.int64)) for each in near.values()]
         best = min(cards, key=lambda card: evaluate(statement, card).objective)
-        if statement.violations(best):
+        if statement.violations(best) or self.descents <= 0:
             return best
-        return coordinate_descent(statement, best, max_work=_DESCENT)
+        found, before = coordinate_descent(statement, best, max_work=_DESCENT), self.best
+        if evaluate(statement, found).objective >= before:
+            self.descents -= 1
+        return found
 
     def _touch(self, v: FloatArray) -> bool:
         """Add the tangent at a whole point not yet seen."""
