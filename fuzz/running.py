@@ -110,8 +110,7 @@ def hold(case: Case, result: Result, truth: Truth, caveat: str) -> None:
     none = result.termination is Termination.INFEASIBLE or "no card meets" in result.message
     if result.card is None and none and math.isfinite(best):
         raise Wrong("infeasible with a card", said)
-    # of HiGHS the trace repeats its own words, which are doubted only at the end
-    for point in result.trace if result.solver == "tree" else ():
+    for point in result.trace:
         if point.dual_bound > best + CLAIM * size:
             raise Wrong("bound above the optimum on the way", f"{point}; {said}")
     if result.card is None:

@@ -29,6 +29,60 @@ def test_a_fixed_share_finds_nothing(kind: str, capsys: pytest.CaptureFixture[st
     assert main(arguments) == 0, capsys.readouterr().out
 
 
+def found(form: str, X: Any, y: tuple[int, ...], engine: str = "highs", **given: Any) -> Case:
+    """A case as the fuzzer shrank it; ``rules``, ``weight``, ``task`` are no arguments."""
+    rows = tuple(tuple(map(float, row)) for row in X)
+    columns = tuple((f"x{j}", f"x{j}", "numeric", -math.inf, math.inf) for j in range(len(X[0])))
+    fields = {name: given.pop(name) for name in ("rules", "task") if name in given}
+    weight = given.pop("weight", (1.0,) * len(y))
+    return Case(form, rows, y, weight, columns, given, engine=engine, **fields)
+
+
+STEP = [[-1_999_999, 0], [0, 0], [2_000_000, 0], [-999_999, 1], [-999_999, 0], [1_000_000, 0]]
+ERRORS = (("MaxErrors", {"share": 0.2}),)
+FOUND = {
+    "a false optimum at a margin of 1e-5 beside totals of 1e9": found(
+        "facets_hinge", [[1e9], [-999_999_999], [-999_999_999]], (-1, -1, 1), "auto",
+        weight=(2.5, 0.3, 1.1), coef_min=-2, coef_max=2, lam=0.03, gamma=1e5,
+    ),
+    "a loss 3e-8 off beside totals of 1e9": found(
+        "hinge", [[-999_999_999, 0], [-999_999_999, -0.649703]], (1, -1), coef_min=[1, 0],
+        coef_max=[2, 0], margin=0.7, intercept="real",
+    ),
+    "a bound that numbers HiGHS drops would lower": found(
+        "hinge", [[0], [9e-10]], (-1, 1), coef_min=0, coef_max=3
+    ),
+    "the same of facets": found(
+        "facets_hinge", [[9e-10], [-9e-10]], (1, -1), coef_min=0, coef_max=2, lam=1e-12
+    ),
+    "a bound 1e-9 high beside totals of 1e9": found(
+        "facets_hinge", [[0, 1, 0], [2, -1e9, 1], [1, -1e9, 1], [-2, -1e9, 0]], (1, -1, 1, -1),
+        "auto", coef_min=-1, coef_max=1, lam=0.03, margin=0.7,
+    ),
+    "a gap's bound 1.5e-6 high at a margin of 1e-5": found(
+        "facets_hinge", STEP, (-1, 1, -1, 1, 1, -1), coef_min=-1, coef_max=2, lam=1e-12, gamma=1e5
+    ),
+    "eye over columns whose curve is masked": found(
+        "risk_score", [[0.0], [0.5]], (-1, 1), "tree", coef_min=-1, coef_max=0, scale="auto",
+        penalty="eye", lam=1e-4, expert=[1.0],
+    ),
+    "no card said where one keeps to the limit": found(
+        "slim", [[-2], [1]], (-1, 1), "support_tree", rules=ERRORS, coef_min=-18, coef_max=7,
+        l0_penalty=0.2, intercept_bounds=[-3, -1],
+    ),
+    "tangents drawn in below the best card of given points": found(
+        "risk_score", [[1], [-2], [0]], (1, 1, -1), "outer_approximation", task="front",
+        coef_min=0, coef_max=0, coef_sets={"x0": [-1, 2, 3]}, scale=1.0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_stays_mended(name: str) -> None:
+    check(FOUND[name], Counts())
+
+
 def test_every_formulation_and_every_constraint_is_drawn() -> None:
     assert set(FORMULATIONS) <= set(KINDS)
     assert set(RULES) == set(CONSTRAINTS)

@@ -13,6 +13,8 @@ import pytest
 from designs import card_of, design, hard, noisy
 from risk_cases import optimum, small
 
+from milpscore.constraints import Range
+from milpscore.core.design import Column, Design
 from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.result import Claim, Termination
 from milpscore.data import make_design
@@ -354,3 +356,25 @@ def test_the_best_intercept_of_counts_is_found_where_most_overflow() -> None:
         program = risk_score(times * X, [1, 1, 0, 1, 0], loss="poisson", scale=1, intercept="real")
         card = program.statement.with_best_intercept(np.array([-2]))
         assert float(card.intercept) == pytest.approx(-6 * times + math.log(3), abs=1e-6)
+
+
+def test_a_first_point_that_no_rule_allows_sets_no_ceiling() -> None:
+    """Once left with a gap of 2e-4: tangents at the best card were drawn in to a lower loss."""
+    columns = tuple(
+        Column(f"f{f}b{k}", f"f{f}", "interval", k, k + 1.0)
+        for f, size in enumerate((2, 3))
+        for k in range(size)
+    )
+    X = np.array([[1.0, 0, 1, 0, 0], [0, 1, 0, 0, 1], [0, 1, 1, 0, 0]])
+    rows = Design(X, np.array([1, -1, 1]), np.array([1.0, 2, 1]), columns, ((0, 1), (2, 3, 4)))
+    program = risk_score(
+        rows, constraints=[Range(["f0b1", "f1b2"], lower=1, upper=1)], coef_min=[-1, 1, -1, 2, -2],
+        coef_max=[0, 2, 1, 2, 1], l0_penalty=0.2, scale=0.1, penalty="facets", lam=1e-4,
+        intercept="zero",
+    )  # fmt: skip
+    result = solve(program, "outer_approximation")
+    assert (result.claim, result.termination) == (Claim.OPTIMAL, Termination.COMPLETED)
+    assert result.objective == pytest.approx(10.773798145895)
+    relaxed = solve(program.relaxed(), "outer_approximation")
+    # once a gap of 0.04
+    assert relaxed.dual_bound == pytest.approx(relaxed.objective, abs=1e-6)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from milpscore import solve
+from milpscore.core.card import Card, card_totals
 from milpscore.core.program import Program
 from milpscore.core.result import Claim
 from milpscore.formulations import facets_hinge, hinge, slim
@@ -77,6 +79,49 @@ def test_the_hinge_in_any_units_against_enumeration(seed: int) -> None:
         assert result.objective <= least + 1e-6
     else:
         assert "HiGHS drops" in result.message
+
+
+def test_a_doubted_bound_is_taken_out_of_the_trace_as_well() -> None:
+    """Once a bound of 1 in the trace beside a result that said 0 and a card of 0.99989."""
+    X = np.array([[0.0], [9e-10], [0.0], [0.0], [9e-10]])
+    program = hinge(
+        X, [1, 0, 0, 0, 1], sample_weight=[0.3, 2.5, 1.1, 0.3, 0.7], coef_min=-54, coef_max=645,
+        intercept="zero",
+    )  # fmt: skip
+    result = solve(program, "highs")
+    assert (result.claim, result.dual_bound) == (Claim.FEASIBLE, 0.0)
+    assert result.trace
+    assert max(point.dual_bound for point in result.trace) <= 0.0
+
+
+LARGE = np.array([[-999_999_999.0, 0.0], [-999_999_999.0, -0.649703]])
+
+
+def test_a_loss_beside_totals_of_a_billion_is_exact_to_the_last_digit() -> None:
+    """Once 2.4e-8 off: a total of 1e9 and an intercept of -1e9 were rounded before they met."""
+    program = hinge(LARGE, [1, 0], coef_min=[1, 0], coef_max=[2, 0], margin=0.7, intercept="real")
+    statement = program.statement
+    for best in (
+        statement.with_best_intercept(np.array([1, 0])), solve(program, "highs").card,
+    ):  # fmt: skip
+        assert best is not None
+        total = Fraction(-999_999_999) * int(best.coefficients[0]) + best.intercept
+        true = sum(max(Fraction(0), Fraction(7, 10) - y * total) for y in (1, -1)) / Fraction(
+            14, 10
+        )
+        assert evaluate(statement, best).loss == pytest.approx(float(true), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_off_the_grid_are_rounded_once(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 4)) * 10.0 ** rng.integers(-10, 10, 4)
+    w = rng.integers(-1000, 1000, 4)
+    totals = [sum(Fraction(v) * int(k) for v, k in zip(row, w, strict=True)) for row in X]
+    b = -totals[seed] + Fraction(rng.normal()).limit_denominator(10**6)
+    found = card_totals(X, None, Card(w, b))
+    assert found.floats.scores(b).tolist() == [float(total + b) for total in totals]
+    assert found.exact(seed) == pytest.approx(float(totals[seed]), rel=1e-30, abs=0)
 
 
 def test_duals_and_values_come_back_in_the_models_units() -> None:

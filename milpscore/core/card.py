@@ -94,20 +94,49 @@ class GridTotals:
     counts: IntArray
     unit: Fraction
 
+    def exact(self, row: int) -> Fraction:
+        """One row's total."""
+        return int(self.counts[row]) * self.unit
+
+    @property
+    def floats(self) -> FloatTotals:
+        """The same in floating point."""
+        whole, top = self.counts.astype(np.float64), self.unit.numerator
+        return FloatTotals(whole * top / self.unit.denominator, 0.0)
+
 
 @dataclass(frozen=True)
 class FloatTotals:
-    """Totals in extended precision, for data on no usable grid.
+    """Totals in twice the usual precision, for data on no usable grid.
 
     Attributes
     ----------
     values : ndarray of shape (n,)
     error : float
         A bound on the rounding error of any of them.
+    rest : ndarray of shape (n,) or float
+        What the totals are beyond ``values``: a threshold may lie as far away as they do.
     """
 
     values: FloatArray
     error: float
+    rest: FloatArray | float = 0.0
+
+    def exact(self, row: int) -> Fraction:
+        """One row's total."""
+        rest = float(np.broadcast_to(self.rest, self.values.shape)[row])
+        return Fraction(float(self.values[row])) + Fraction(rest)
+
+    @property
+    def floats(self) -> FloatTotals:
+        """These."""
+        return self
+
+    def scores(self, intercept: Fraction) -> FloatArray:
+        """Totals plus an intercept, rounded once; shape (n,)."""
+        near = float(intercept)
+        score, lost = _two_sum(self.values, near)
+        return np.asarray(score + (lost + self.rest + float(intercept - Fraction(near))))
 
 
 Totals = GridTotals | FloatTotals
@@ -125,10 +154,29 @@ def card_totals(X: FloatArray, step: Fraction | None, card: Card) -> Totals:
         if reach < _EXACT_LIMIT:
             exact = counts.astype(np.float64) @ w.astype(np.float64)
             return GridTotals(exact.astype(np.int64), step)
-    extended = X[:, used].astype(np.longdouble) @ w.astype(np.longdouble)
     magnitude = float((np.abs(X[:, used]) @ np.abs(w).astype(np.float64)).max(initial=0.0))
-    # float64 storage of the result dominates the error of the extended-precision sum.
-    return FloatTotals(extended.astype(np.float64), 2.0**-52 * (magnitude + 1.0))
+    values, rest = _two_fold(X[:, used], w)
+    return FloatTotals(values, 2.0**-52 * (magnitude + 1.0), rest)
+
+
+def _two_sum(a: FloatArray, b: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """A sum as it is rounded, and what rounding took (Knuth, TAOCP 2, sec. 4.2.2)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
+def _two_fold(X: FloatArray, w: IntArray) -> tuple[FloatArray, FloatArray]:
+    """X @ w rounded, and the rest of it, both of shape (n,)."""
+    high = low = np.zeros(len(X))
+    for column, points in zip(X.T, w.tolist(), strict=True):
+        # half the digits each, so that products with whole numbers are exact
+        mantissa, exponent = np.frexp(column)
+        head = np.ldexp(np.rint(np.ldexp(mantissa, 26)), exponent - 26)
+        for part in (head * points, (column - head) * points):
+            high, lost = _two_sum(high, part)
+            low = low + lost
+    return _two_sum(high, low)
 
 
 TIE_SHARE = Fraction(1, 1000)

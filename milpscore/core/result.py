@@ -168,6 +168,12 @@ class Result:
     residuals: Mapping[str, float] = field(default_factory=dict)
     second_opinion: SecondOpinion | None = None
 
+    def __post_init__(self) -> None:
+        """Take what the trace says of the bound back to what is still said of it."""
+        if self.claim is not Claim.NONE:
+            kept = [replace(p, dual_bound=min(p.dual_bound, self.dual_bound)) for p in self.trace]
+            object.__setattr__(self, "trace", tuple(kept))
+
     def __repr__(self) -> str:
         """The claim and its figures; the trace and the coefficients stay out."""
         return (

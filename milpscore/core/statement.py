@@ -380,7 +380,7 @@ def _fitted(statement: Statement, w: IntArray, totals: Totals, rule: InterceptRu
     design, scales, loss = statement.design, statement.scales, statement.loss
     if scales is None:
         return Card(w, loss.best_intercept(totals, design.y, design.weight, rule))
-    values = _floats(totals).values[:, None]
+    values = totals.floats.values[:, None]
     lines = loss.best_lines(values, design.y, design.weight, rule)  # type: ignore[attr-defined]
     return scaled_card(statement, w, float(lines.slopes[0]), float(lines.intercepts[0]), rule)
 
@@ -429,17 +429,10 @@ def best_losses(
     return limited
 
 
-def _floats(totals: Totals) -> FloatTotals:
-    """Totals in floating point."""
-    if isinstance(totals, GridTotals):
-        return FloatTotals(totals.counts.astype(np.float64) * float(totals.unit), 0.0)
-    return totals
-
-
 def _mean_loss(statement: Statement, totals: Totals, card: Card) -> float:
     """Mean weighted loss over the raw rows, in floating point."""
     design = statement.design
-    rows = statement.loss_of(card).rows(_floats(totals), card.intercept, design.y)
+    rows = statement.loss_of(card).rows(totals.floats, card.intercept, design.y)
     return float(rows @ design.weight) / float(design.weight.sum())
 
 

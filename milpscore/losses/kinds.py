@@ -443,7 +443,7 @@ class Hinge:
 
     def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
         """Row losses in floating point."""
-        return self.value(totals.values + float(intercept), y)
+        return self.value(totals.scores(intercept), y)
 
     def best_intercept(
         self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
@@ -456,14 +456,13 @@ class Hinge:
         # the slope starts at -(weight of positives) and rises by each row's weight at its kink
         slope = np.cumsum(weight[order]) - weight[y > 0].sum()
         at = int(order[min(int(np.searchsorted(slope, 0.0)), len(order) - 1)])
-        kink = int(y[at]) * margin - Fraction(values[at].item()) * unit
+        kink = int(y[at]) * margin - totals.exact(at)
         best = min(max(kink, allowed.lower), allowed.upper)
         if allowed.step is None:
             return best
         below = (best // allowed.step) * allowed.step
         near = [b for b in (below, below + allowed.step) if allowed.lower <= b <= allowed.upper]
-        floats = FloatTotals(values.astype(np.float64) * float(unit), 0.0)
-        losses = [float(weight @ self.rows(floats, b, y)) for b in near]
+        losses = [float(weight @ self.rows(totals.floats, b, y)) for b in near]
         return near[int(np.argmin(losses))]
 
     def best_intercepts(
@@ -507,7 +506,7 @@ class ZeroOne:
 
     def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
         """Errors as 0.0/1.0; a total closer to T than its rounding error counts as an error."""
-        distance = totals.values + float(intercept)
+        distance = totals.scores(intercept)
         answer = np.where(distance >= 0, 1, -1)
         undecided = np.abs(distance) <= totals.error * (1.0 + abs(float(intercept)))
         wrong: FloatArray = ((answer != y) | undecided).astype(np.float64)
@@ -634,16 +633,13 @@ class RiskLoss:
 
     def rows(self, totals: FloatTotals, intercept: Fraction, y: IntArray) -> FloatArray:
         """Row losses in floating point, shape (n,)."""
-        z = (totals.values + float(intercept)) / self.fixed
-        return self.base.value(z, self.answers(y))
+        return self.base.value(totals.scores(intercept) / self.fixed, self.answers(y))
 
     def best_intercept(
         self, totals: Totals, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Fraction:
         """The allowed intercept of least mean loss."""
-        raw, unit = _raw(totals)
-        values = raw.astype(np.float64) * float(unit)
-        best, _ = self.best_intercepts(values[:, None], y, weight, allowed)
+        best, _ = self.best_intercepts(totals.floats.values[:, None], y, weight, allowed)
         value = Fraction(float(best[0]))
         if allowed.step is None:
             return min(max(value, allowed.lower), allowed.upper)

@@ -246,8 +246,7 @@ def _losses(statement: Statement, origin: int, span: int, b: float) -> FloatArra
         y = np.full(span, side, dtype=np.int64)
         if isinstance(statement.loss, Hinge) or not hasattr(statement.loss, "exact_rows"):
             # continuous in the total: a rounding error in it is one in the loss
-            totals = FloatTotals(counts.astype(np.float64) * float(unit), 0.0)
-            found.append(statement.loss.rows(totals, held, y))
+            found.append(statement.loss.rows(GridTotals(counts, unit).floats, held, y))
         else:
             losses, scale = statement.loss.exact_rows(GridTotals(counts, unit), held, y)
             found.append(np.asarray(losses, dtype=np.float64) * float(scale))

@@ -272,9 +272,9 @@ class _Search:
             self.session.load_values(x)
             card = self.session.program.card()
             v = self._found(x) if card.scale is None else vector_of(card)
-            self._touch(v)
             self.refused.discard(card)  # variables a user added may have better values here
             self._consider(card)
+            self._touch(v)
             self._best_of(tuple(np.flatnonzero(card.coefficients).tolist()))
             centres += [v, self._look_at(v)]
         if self.statement.scales is None:  # else too many: each neighbour has a slope of its own
@@ -297,12 +297,12 @@ class _Search:
         """Polish the coefficients nearest to v; the card found is considered, its tangent added."""
         if self.statement.scales is not None:
             card = self._rounded(v[:-1])
-            self._touch(vector_of(card))
-            self._consider(card)
-            return vector_of(card)
-        v, _ = self.neighbourhood.polish(self.neighbourhood.nearest(v[:-1]))
+            v = vector_of(card)
+        else:
+            v, _ = self.neighbourhood.polish(self.neighbourhood.nearest(v[:-1]))
+            card = self.neighbourhood.card(v)
+        self._consider(card)  # first: what is known to cost less than a tangent's point draws it in
         self._touch(v)
-        self._consider(self.neighbourhood.card(v))
         return v
 
     def _rounded(self, w: FloatArray) -> Card:
@@ -371,7 +371,8 @@ class _Search:
             self.refused.add(card)
             return
         self.best, self.values = evaluation.objective, self.session.vector()
-        self.master.ceiling = min(self.master.ceiling, self.best)
+        # not the lesser of the two: the first ceiling may be that of a point no rule allows
+        self.master.ceiling = self.best
         self._report()
 
     def _raise_bound(self, bound: float) -> None:

@@ -30,12 +30,14 @@ _SMALL = 0.5
 class Units:
     """A variable is ``column`` times HiGHS's; HiGHS's rows are ``row`` times the model's.
 
-    ``lost`` holds the (row, column, entry) that HiGHS may drop although they count.
+    ``lost`` holds the (row, column, entry) that HiGHS may drop although they count; ``blur`` is
+    what the others it may drop move a row by at most, as a share of the row's end.
     """
 
     column: FloatArray
     row: FloatArray
     lost: tuple[int, int, float] | None
+    blur: float
 
 
 def units_of(
@@ -73,12 +75,15 @@ def units_of(
     wanted = np.maximum(wanted, np.ceil(np.log2(_LEAST_ENTRY / np.where(seen, smallest, 1.0))))
     most = np.floor(np.log2(_MOST_TERM / np.where(small, largest, 1.0)))
     row = np.where(small, 2.0 ** np.maximum(np.minimum(wanted, most), 0.0), 1.0)
-    lost = np.flatnonzero(heard & (sizes <= DROPPED * _of_rows(at, sizes, len(rhs))))
+    dropped = (terms > 0) & (sizes <= DROPPED * _of_rows(at, sizes, len(rhs)))
+    unheard = np.bincount(at, weights=terms * (dropped & ~heard), minlength=len(rhs))
+    blur = float(np.divide(unheard, ends, out=np.zeros(len(rhs)), where=ends > 0).max(initial=0.0))
+    lost = np.flatnonzero(heard & dropped)
     first = None
     if len(lost):
         k = int(lost[np.argmax(terms[lost])])
         first = int(at[k]), int(entries.col[k]), float(entries.data[k])
-    return Units(column, row, first)
+    return Units(column, row, first, blur)
 
 
 def _of_rows(at: IntArray, sizes: FloatArray, rows: int, *, each: bool = True) -> FloatArray:

@@ -107,7 +107,7 @@ def _of_card(
     bound = 0.0
     if not doubt:
         bound, doubt = _trusted_bound(program, outcome, common["solver"], figures.objective)
-    bound = min(bound, figures.objective)
+    bound = min(max(bound - getattr(task.session, "blur", 0.0), 0.0), figures.objective)
     return Result(
         **common, **figures.fields(program.statement, card), dual_bound=bound, origin=origin,
         claim=claim_of(True, figures.objective, bound, trivial=0.0),
@@ -226,7 +226,7 @@ def _without_card(
     ended = common["termination"]
     if doubt := getattr(task.session, "doubt", ""):
         message = f"no card was found, and none is ruled out: {doubt}"
-        common = {**common, "termination": Termination.INACCURATE}
+        common = {**common, "termination": Termination.INACCURATE, "trace": ()}
     elif any(text.startswith("no card meets ") for text in remarks):
         message = ""  # it is proved, and said
     elif ended is Termination.INFEASIBLE or (ended is Termination.COMPLETED and own is None):

@@ -83,6 +83,8 @@ class Session:
         1 but for small numbers (:mod:`milpscore.solvers._units`).
     doubt : str
         What HiGHS may drop all the same, so that its bounds prove nothing; else empty.
+    blur : float
+        What harmless numbers it may drop can hide of a bound.
 
     Raises
     ------
@@ -168,7 +170,7 @@ class Session:
             each / self.unit for each in (self.col_lower, self.col_upper)
         )
         self.cost = self.cost * self.unit
-        self.doubt = ""
+        self.doubt, self.blur = "", 0.0 if isinstance(statement.loss, ZeroOne) else units.blur
         if units.lost is not None:
             row, column, entry = units.lost
             points = {

@@ -440,7 +440,9 @@ class Master:
                 break
             middle, end = self.point(0.5 * (x + center)), self.point(x)
             if not self.add(middle, "path", above=x) and not self.add(end, "path", above=x):
-                break
+                if not self.ceiling < best:
+                    break
+                self.ceiling = best  # it was that of a point no row allows
         return center, best, value
 
     # -- ranges ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milpscore.core.card import Card, FloatTotals, GridTotals, card_totals
+from milpscore.core.card import Card, GridTotals, card_totals
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError, is_number
 from milpscore.core.program import is_conic
@@ -153,7 +153,7 @@ def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
     loss = statement.loss_of(card)
     if isinstance(totals, GridTotals) and not hasattr(loss, "exact_rows"):
         # a logarithm or an exponential has no exact value: the scores are exact, the loss is not
-        totals = FloatTotals(totals.counts.astype(np.float64) * float(totals.unit), 0.0)
+        totals = totals.floats
     if isinstance(totals, GridTotals):
         counts, unit = loss.exact_rows(totals, card.intercept, design.y)
         if np.array_equal(weight, np.rint(weight)):
