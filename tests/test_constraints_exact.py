@@ -7,14 +7,15 @@ import os
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from constraint_cases import FORMULATIONS, MAKERS, Rule, every_card
 
-from milpscore.constraints import CONSTRAINTS, Include, MaxFPR
+from milpscore.constraints import CONSTRAINTS, Include, MaxFeatures, MaxFPR, TotalRange
 from milpscore.core.card import Card
 from milpscore.core.program import Program
-from milpscore.core.result import Claim, Result
-from milpscore.data import make_planted_score
+from milpscore.core.result import Claim, Result, Termination
+from milpscore.data import make_design, make_planted_score
 from milpscore.formulations import FORMULATIONS as REGISTERED, risk_score
 from milpscore.rounding import round_program
 from milpscore.search import coordinate_descent, start_card
@@ -218,3 +219,46 @@ def test_the_tree_finds_a_card_that_obeys_at_once() -> None:
     assert not program.statement.violations(result.card)
     assert result.claim is Claim.GAP
     assert 0 < result.dual_bound < result.objective
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", TYPES)
+def test_narrowed_ranges_hold_every_card_the_rules_allow(kind: str, seed: int) -> None:
+    rng = np.random.default_rng([seed, *map(ord, kind)])
+    d = FORMULATIONS["slim"].design(rng)
+    rule = MAKERS[kind](rng, d)
+    program = REGISTERED["slim"](d, constraints=[rule.constraint], coef_min=-2, coef_max=2)
+    narrow = program.statement.narrowed()
+    allowed = np.array([w for w in every_card("slim", d).points if rule.points(w)])
+    if narrow is None:
+        assert not len(allowed)
+        return
+    assert len(allowed) == 0 or narrow.allows(allowed).all()
+
+
+def test_a_range_of_totals_leaves_few_points_and_terms() -> None:
+    d = make_design(pd.DataFrame([[1, 10, 30, -1], [10, 1, 83, 1]], columns=list("abcd")), [0, 1])
+    program = REGISTERED["slim"](d, constraints=[TotalRange(-10, 10)])
+    narrow = program.statement.narrowed()
+    assert narrow is not None
+    assert narrow.max_terms == 3
+    assert narrow.coef_max.tolist() == [1, 1, 0, 5]
+    d = make_design(pd.DataFrame([[-1, 1], [1, -1]], columns=list("ab")), [0, 1])
+    held = REGISTERED["slim"](d, constraints=[TotalRange(0, 10)]).statement.narrowed()
+    assert held is not None
+    assert not held.coef_min.any()
+    assert not held.coef_max.any()
+
+
+def test_what_must_be_used_is_not_0_and_a_limit_on_features_is_one_on_terms() -> None:
+    d = make_design(pd.DataFrame([[0, 1, 2], [1, 0, 1]], columns=list("abc")), [0, 1])
+    narrow = REGISTERED["slim"](d, constraints=[Include("a")]).statement.narrowed()
+    assert narrow is not None
+    assert 0 not in narrow.coef_sets[0]
+    few = REGISTERED["slim"](d, constraints=[MaxFeatures(2)]).statement.narrowed()
+    assert few is not None
+    assert few.max_terms == 2
+    both = [Include(["a", "b"]), MaxFeatures(1)]
+    result = solve(REGISTERED["slim"](d, constraints=both), "tree")
+    assert result.termination is Termination.INFEASIBLE
+    assert "no card meets" in result.message

@@ -111,3 +111,17 @@ def test_few_columns_and_many_rows_are_the_trees() -> None:
     y = (X @ [2, -1, 1] + rng.normal(size=400) * 4 > 5).astype(int)
     result = solve(slim(X, y))
     assert (result.solver, result.claim) == ("tree", Claim.OPTIMAL)
+
+
+def test_limits_on_errors_are_counted_whatever_the_intercepts_of_a_free_scale_reach() -> None:
+    """The model's cut once had the intercept's range, too wide for the integrality tolerance."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.integers(30, 90, 60), "b": rng.integers(50, 70, 60)})
+    y = (X["a"] + 20 * rng.normal(size=60) > 45).to_numpy().astype(int)
+    program, result = fit_card(
+        make_design(X, y), "risk_score", constraints=[MaxFPR(0.2)], max_terms=2, progress=False,
+        options={"node_limit": 20},
+    )  # fmt: skip
+    assert max(abs(program.statement.intercept.lower), program.statement.intercept.upper) > 10**6
+    assert result.card is not None
+    assert evaluate(program.statement, result.card).feasible

@@ -69,6 +69,7 @@ class Rule:
 
     name = key = "rule"
     limits_answers = True
+    limits = ()
 
     def __init__(
         self,
@@ -95,6 +96,9 @@ class Rule:
 
     def tightened(self, lower: Any, upper: Any) -> Any:
         return lower, upper
+
+    def narrowed(self, reach: Any) -> Any:
+        return reach
 
     def excess(self, points: Any) -> Any:
         return np.zeros(len(points))

@@ -16,7 +16,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import BoolArray, Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, is_whole
-from milpscore.core.statement import Statement
+from milpscore.core.statement import Reach, Statement
 
 Group = tuple[int, ...]
 
@@ -35,7 +35,7 @@ def _beyond(least: Any, most: Any, ends: tuple[float, float]) -> FloatArray:
 
 
 class _OfPoints(ABC):
-    """A part that needs no intercept; by default what is used says nothing about it."""
+    """A part that needs no intercept; by default it says nothing of what is used, or of ranges."""
 
     @abstractmethod
     def excess(self, points: IntArray) -> FloatArray:
@@ -48,6 +48,10 @@ class _OfPoints(ABC):
     def allows_support(self, included: Collection[int], excluded: Collection[int]) -> bool:
         """Whether a card with points on ``included``, and none on ``excluded``, may meet it."""
         return True
+
+    def narrowed(self, reach: Reach) -> Reach:
+        """The same cards within tighter ranges, so far as it says so by itself."""
+        return reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,11 @@ class Points(_OfPoints):
         must, never = low > 0 or high < 0, low == high == 0
         return not any((must and j in excluded) or (never and j in included) for j in self.columns)
 
+    def narrowed(self, reach: Reach) -> Reach:
+        """The ranges cut down to these."""
+        lower, upper = self.tightened(reach.lower, reach.upper)
+        return reach._replace(lower=lower, upper=upper)
+
     def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
         """The ranges cut down to these."""
         lower, upper, own = lower.copy(), upper.copy(), list(self.columns)
@@ -107,6 +116,13 @@ class Ordered(_OfPoints):
         ends = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         wrong = np.maximum(points[:, ends[:, 0]] - points[:, ends[:, 1]], 0)
         return np.asarray(wrong.sum(axis=1), dtype=np.float64)
+
+    def narrowed(self, reach: Reach) -> Reach:
+        """No lower end above one that follows, no upper end above one that is followed."""
+        lower, upper = reach.lower.copy(), reach.upper.copy()
+        for a, b in self.pairs:
+            lower[b], upper[a] = max(lower[b], lower[a]), min(upper[a], upper[b])
+        return reach._replace(lower=lower, upper=upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +165,32 @@ class Used(_OfPoints):
         low, high = _ends(self.lower, self.upper)
         return most >= low and least <= high
 
+    def narrowed(self, reach: Reach) -> Reach:
+        """Columns that must or cannot be used, and how many terms are left."""
+        may = (reach.lower != 0) | (reach.upper != 0)
+        low, high = _ends(self.lower, self.upper)
+        factors = [
+            factor if may[list(group)].any() else 0
+            for group, factor in zip(self.groups, self.factors, strict=True)
+        ]
+        least, most = sum(min(f, 0) for f in factors), sum(max(f, 0) for f in factors)
+        lower, upper, used = reach.lower.copy(), reach.upper.copy(), reach.used.copy()
+        for group, factor in zip(self.groups, factors, strict=True):
+            if len(group) == 1 and (most - max(factor, 0) < low or least - min(factor, 0) > high):
+                used[group[0]] = True
+            if factor and (least + max(factor, 0) > high or most + min(factor, 0) < low):
+                lower[list(group)], upper[list(group)] = (
+                    np.maximum(lower[list(group)], 0),
+                    np.minimum(upper[list(group)], 0),
+                )
+        terms = reach.terms
+        columns = [j for group in self.groups for j in group]
+        if set(self.factors) == {1} and self.upper is not None and len(columns) == len({*columns}):
+            sizes = sorted((int(may[list(group)].sum()) for group in self.groups), reverse=True)
+            free = int(may.sum()) - sum(sizes)
+            terms = min(terms, free + sum(sizes[: max(self.upper, 0)]))
+        return Reach(lower, upper, used, terms)
+
 
 @dataclass(frozen=True, eq=False)
 class Wrong:
@@ -167,13 +209,6 @@ class Wrong:
             return self.limit
         return self.limit + ROUNDING * float(self.cost.sum())
 
-    def merged(self, design: Design) -> FloatArray:
-        """The costs of the merged rows, shape (m,)."""
-        rows = design.merged
-        kept = rows.inverse >= 0
-        sums = np.bincount(rows.inverse[kept], self.cost[kept], minlength=len(rows.y))
-        return np.asarray(sums, dtype=np.float64)
-
     def broken(self, design: Design, card: Card) -> str:
         """What is wrong with a card, from the exact totals of the raw rows."""
         spent = self.cost[wrong_rows(design.X, design.y, design.step, card)].sum().item()
@@ -184,7 +219,7 @@ class Wrong:
     def allows_answers(self, design: Design, positive: BoolArray) -> BoolArray:
         """Which columns of answers to the merged rows keep to the limit."""
         wrong = positive != (design.merged.y > 0)[:, None]
-        return np.asarray(self.merged(design) @ wrong <= self.allowed)
+        return np.asarray(design.merged.sums(self.cost) @ wrong <= self.allowed)
 
     def allows_cuts(self, design: Design, place: IntArray, cuts: int) -> BoolArray:
         """Which cuts of the raw rows' sorted totals keep to the limit."""
@@ -253,6 +288,51 @@ class Totals(_OfPoints):
         beyond = _beyond(*self.ends(points), _ends(self.lower, self.upper))
         return np.where(self.allows(points), 0.0, beyond)
 
+    def narrowed(self, reach: Reach) -> Reach:
+        """What any value of a feature leaves to each column, the others at their best."""
+        if self.unit is None:  # sums on no grid are rounded
+            return reach
+        ends = np.stack([reach.lower, reach.upper])
+        for sign, limit in ((1, self.upper), (-1, self.lower)):
+            if limit is not None:
+                self._cut(ends, sign, sign * int(limit))
+        terms = reach.terms
+        if self.lower is not None and self.upper is not None:
+            # the spans of the features add up
+            room, spans = int(self.upper - self.lower), np.zeros(ends.shape[1], dtype=np.int64)
+            for columns, values in self.features:
+                if len(columns) == 1:
+                    spans[columns[0]] = np.ptp(values)
+            most = np.where(spans > 0, room // np.maximum(spans, 1), np.iinfo(np.int64).max)
+            ends = np.stack([np.maximum(ends[0], -most), np.minimum(ends[1], most)])
+            may = (ends != 0).any(axis=0)
+            terms = min(terms, int((np.cumsum(np.sort(spans[may])) <= room).sum()))
+        return reach._replace(lower=ends[0], upper=ends[1], terms=terms)
+
+    def _cut(self, ends: IntArray, sign: int, limit: int) -> None:
+        """Cut ranges (2, p) to the points with which sign * total can stay within the limit.
+
+        A feature adds at least what any one of its values adds.
+        """
+        parts = []
+        for columns, values in self.features:
+            v, (low, high) = sign * values, ends[:, list(columns)]
+            each = np.minimum(v * low, v * high)
+            least = int(each.sum(axis=1).max())
+            if len(columns) == 1:  # convex in its points: least at an end or at 0
+                least = min((v * w).max() for w in (low, high, np.clip(0, low, high)))
+            parts.append((columns, v, each, int(least)))
+        total = sum(least for *_, least in parts)
+        for columns, v, each, least in parts:
+            # of each value and column, v_j w_j <= what the other columns and features leave
+            room = limit - (total - least) - (each.sum(axis=1, keepdims=True) - each)
+            for at, j in enumerate(columns):
+                for value, most in zip(v[:, at].tolist(), room[:, at].tolist(), strict=True):
+                    if value > 0:
+                        ends[1, j] = min(ends[1, j], most // value)
+                    elif value < 0:
+                        ends[0, j] = max(ends[0, j], -(most // -value))
+
 
 Part: TypeAlias = Points | Ordered | Used | Wrong | Totals
 
@@ -317,6 +397,12 @@ class AppliedConstraint:
             if isinstance(part, Points):
                 lower, upper = part.tightened(lower, upper)
         return lower, upper
+
+    def narrowed(self, reach: Reach) -> Reach:
+        """The same cards within tighter ranges."""
+        for part in self._of_points:
+            reach = part.narrowed(reach)
+        return reach
 
     def excess(self, points: IntArray) -> FloatArray:
         """How far rows of points are from meeting it; 0 where they do."""

@@ -158,6 +158,12 @@ class MergedRows:
     inverse: IntArray  # (n,): for each raw row its merged row, or -1 where its weight is zero
     conflicts: IntArray  # (q, 2): (positive row, negative row) of equal x: any card errs on one
 
+    def sums(self, values: FloatArray | IntArray) -> FloatArray:
+        """What each row's raw rows have together, shape (m,), of values (n,)."""
+        kept = self.inverse >= 0
+        found = np.bincount(self.inverse[kept], values[kept], minlength=len(self.y))
+        return np.asarray(found, dtype=np.float64)
+
 
 @dataclass(frozen=True, eq=False)
 class Design:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -157,6 +157,22 @@ class ProxPenalty(Penalty, Protocol):
         """The least lam for which w = 0 is optimal, the loss having gradient grad0 there."""
 
 
+class Reach(NamedTuple):
+    """Where the points of all allowed cards lie.
+
+    ``lower``, ``upper`` (p,): their ranges; ``used`` (p,): columns of which none is 0; ``terms``:
+    at most so many are not.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    used: BoolArray
+    terms: int
+
+
+_NARROWINGS, _MOST_LISTED = 20, 10_000
+"""Rounds in which constraints narrow what others left; a range of more values is not listed."""
+
 RULES = "rules"
 """The block of a model that holds the rows of the requirements, each under its ``key``."""
 
@@ -204,6 +220,9 @@ class Requirement(Protocol):
 
     def tightened(self, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
         """The ranges of all points, shape (p,), cut down to what it allows one by one."""
+
+    def narrowed(self, reach: Reach) -> Reach:
+        """A part of a reach that holds every card in it that meets this, as small as is seen."""
 
     def excess(self, points: IntArray) -> FloatArray:
         """How far rows of points, shape (V, p), are from meeting it: 0 where they do."""
@@ -301,6 +320,37 @@ class Statement:
         for constraint in self.constraints:
             lower, upper = constraint.tightened(lower, upper)
         return (self.coef_min, self.coef_max) if np.any(lower > upper) else (lower, upper)
+
+    def narrowed(self) -> Statement | None:
+        """The same cards by narrower ranges, sets and terms; None where constraints leave none.
+
+        For a search: the constraints themselves stay.
+        """
+        p = self.shape[1]
+        terms = p if self.max_terms is None else min(self.max_terms, p)
+        reach = Reach(self.coef_min, self.coef_max, np.zeros(p, dtype=bool), terms)
+        for _ in range(_NARROWINGS):
+            before = reach
+            for constraint in self.constraints:
+                reach = constraint.narrowed(reach)
+            if np.any(reach.lower > reach.upper) or reach.terms < 0:
+                return None
+            if all(np.array_equal(a, b) for a, b in zip(before[:2], reach[:2], strict=True)):
+                break
+        sets = {
+            j: tuple(v for v in values if reach.lower[j] <= v <= reach.upper[j])
+            for j, values in self.coef_sets.items()
+        }
+        short = reach.upper - reach.lower < _MOST_LISTED
+        for j in np.flatnonzero(reach.used & short).tolist():
+            values = sets.get(j, range(int(reach.lower[j]), int(reach.upper[j]) + 1))
+            sets[j] = tuple(v for v in values if v != 0)
+        if not all(sets.values()):
+            return None
+        limit = reach.terms if reach.terms < terms else self.max_terms
+        return replace(
+            self, coef_min=reach.lower, coef_max=reach.upper, coef_sets=sets, max_terms=limit
+        )
 
     def allows(self, points: IntArray) -> BoolArray:
         """Which rows of points, shape (V, p), some intercept may complete to an allowed card.

@@ -141,7 +141,7 @@ class _Rows:
         return int(self.statement.coef_min[j]), int(self.statement.coef_max[j])
 
     def _wrong(self, rows: Any, part: Wrong) -> None:
-        cost = part.merged(self.statement.design).astype(np.float64)
+        cost = self.statement.design.merged.sums(part.cost)
         counted = np.flatnonzero(cost > 0)
         unit = max(1.0, float(cost.max(initial=0.0)) / _LARGE_COST)
         flags = self._flags(counted.tolist())
@@ -230,16 +230,35 @@ def _least_distance(statement: Statement) -> float:
     return math.gcd(*counts) / denominator
 
 
+def _reach(statement: Statement, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The least and largest total of rows X (m, p)."""
+    return Ranges(statement.coef_min, statement.coef_max, {}, statement.max_terms).totals(X)
+
+
+def cut_range(statement: Statement) -> tuple[float, float]:
+    """The ends of the model's b, by which errors are counted.
+
+    Where the scale is free it only cuts the totals: one below or beyond all of them is enough,
+    however far the intercept may go.
+    """
+    rule, step = statement.intercept, statement.design.step
+    low, high = float(rule.lower), float(rule.upper)
+    if statement.scales is None or rule.step is not None or step is None:
+        return low, high
+    least, most = _reach(statement, statement.design.merged.X)
+    first, last = -float(most.max(initial=0.0)), -float(least.min(initial=0.0))
+    return max(low, first) - float(step), min(high, last)
+
+
 def counting(statement: Statement, X: FloatArray, y: IntArray) -> tuple[FloatArray, float]:
     """The big-M of rows X (m, p) whose errors are counted, and the step between scores.
 
     FormulationError where there is no such step, or a solver's tolerance could excuse a row.
     """
-    delta, rule = _least_distance(statement), statement.intercept
-    ranges = Ranges(statement.coef_min, statement.coef_max, {}, statement.max_terms).totals(X)
-    lower = float(rule.lower) - (delta if rule.step is None else 0.0)
-    worst_positive = -(ranges[0] + lower)
-    big_m = np.where(y > 0, worst_positive, ranges[1] + float(rule.upper) + delta)
+    delta = _least_distance(statement)
+    least, most = _reach(statement, X)
+    low, high = cut_range(statement)
+    big_m = np.where(y > 0, -(least + low), most + high + delta)
     if big_m.max(initial=0.0) * INTEGRALITY_TOLERANCE >= delta / 2:
         raise FormulationError(
             f"big_m {big_m.max():.3g} times the integrality tolerance reaches half of the step "

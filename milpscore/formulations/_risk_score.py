@@ -296,12 +296,18 @@ def _add_scores(model: CardModel) -> None:
     """
     import pyomo.environ as pyo
 
+    from milpscore.formulations._constraint_rows import cut_range
+
     m, statement, scales = model.m, model.statement, model.statement.scales
     assert scales is not None
     if (step := statement.design.step) is not None and statement.intercept.step is None:
         # the cut of the totals alone, which limits on errors count by; c is the score's intercept
-        model.implied["b"] = lambda card: float(card.intercept // step * step)
-        m.b.setlb(m.b.lb - float(step))
+        ends = cut_range(statement)
+        model.implied["b"] = lambda card: min(
+            max(float(card.intercept // step * step), ends[0]), ends[1]
+        )
+        m.b.setlb(ends[0])
+        m.b.setub(ends[1])
     least, most = 1.0 / scales.upper, 1.0 / scales.lower
     low, high = statement.coef_min.tolist(), statement.coef_max.tolist()
     values = {j: statement.coef_sets.get(j, range(low[j], high[j] + 1)) for j in m.J}
@@ -317,9 +323,9 @@ def _add_scores(model: CardModel) -> None:
     model.variable("slope", slope, bounds=(least, most))
     model.variable("pick", lambda card: each(card, 1), m.JK, domain=pyo.Binary)
     model.variable("part", lambda card: each(card, slope(card)), m.JK, bounds=(0, most))
-    ends = {j: (min(0, *values[j]) * most, max(0, *values[j]) * most) for j in m.J}
+    reach = {j: (min(0, *values[j]) * most, max(0, *values[j]) * most) for j in m.J}
     model.variable(
-        "v", lambda card: card.coefficients * slope(card), m.J, bounds=lambda m, j: ends[j]
+        "v", lambda card: card.coefficients * slope(card), m.J, bounds=lambda m, j: reach[j]
     )
     rule = statement.intercept
     # the best intercept leaves scores on both sides of the best constant one

@@ -189,7 +189,11 @@ class Tree(Solver):
 
 
 def _search(statement: Statement, limits: Limits, task: Task) -> Answer:
-    """Run the tree that the loss asks for."""
+    """Run the tree that the loss asks for, within what the constraints leave of the ranges."""
+    narrow = statement.narrowed()
+    if narrow is None:
+        return Answer(None, math.inf, math.inf, 0, Termination.INFEASIBLE)
+    statement = narrow
     given: dict[str, Any] = {"start": task.start, "listeners": task.listeners}
     if isinstance(statement.loss, ZeroOne):
         from milpscore.solvers.tree import zero_one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -39,7 +39,8 @@ class Patterns:
     card; ``thrifty``: cards that others are as good as may be left out. ``forced`` columns cannot
     be 0, other ``candidates`` may help; ``twin`` (p,): an equal or mirrored column without which
     this one is never needed, or -1. ``primitive``: some best card has weights without a common
-    divisor. ``penalty`` (p,): each column's least, once it is used.
+    divisor. ``penalty`` (p,): each column's least, once it is used. ``limits`` on errors: the cost
+    of each row where it is wrong, and the most allowed; ``signed``: the rows' units, by class.
     """
 
     def __init__(self, statement: Statement, every_card: bool = False) -> None:
@@ -58,6 +59,11 @@ class Patterns:
         self.choices = choices_of(statement)
         self._limit_totals()
         self._merge_rows()
+        self.limits = [
+            (rows.sums(cost), allowed)
+            for each in statement.constraints
+            for cost, allowed, _ in each.limits
+        ]
         self._number_values()
         self.points = [values[values != 0] for values in self.choices]
         without_0 = [j for j, values in enumerate(self.choices) if 0 not in values]
@@ -76,6 +82,13 @@ class Patterns:
     def allowed(self, w: IntArray, threshold: int) -> bool:
         """Whether a card of the search meets the constraints as well."""
         return not self.constrained or not self.statement.violations(self.card(w, threshold))
+
+    def may_use(self, columns: Sequence[int]) -> bool:
+        """Whether the constraints leave a card with points on exactly these columns."""
+        if not self.constrained:
+            return True
+        others = sorted(set(range(len(self.points))).difference(columns))
+        return all(each.allows_support(columns, others) for each in self.statement.constraints)
 
     def charge(self, w: IntArray) -> float:
         """The penalties of w."""
@@ -125,6 +138,7 @@ class Patterns:
         )
         self.base = int(np.minimum(positive, negative).sum())
         net = positive - negative
+        self.signed = np.where(self.y > 0, counts, -counts)
         kept = net != 0
         kept[0] |= not kept.any()  # nothing is left to decide: one row of no weight stands for it
         small = int(np.abs(net).sum()) < np.iinfo(np.int32).max

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +138,9 @@ class Cards:
     def offer(self, w: IntArray) -> None:
         """Take w with its best allowed threshold where that is better than the best card."""
         p = self.patterns
-        for units, low, high in self._cuts(w):
+        if p.constrained and not p.statement.allows(w[None, :])[0]:
+            return
+        for units, low, high in self._cuts(w, p.limits):
             if p.objective(p.base + units, w) >= self.best.lowest:
                 return
             for threshold in range(high, low - 1, -1):
@@ -152,22 +154,34 @@ class Cards:
         lowest = p.objective(p.base + units, w)
         self.best = Best(w.copy(), threshold, lowest, p.exact_objective(w, threshold))
 
-    def _cuts(self, w: IntArray) -> Iterator[tuple[int, int, int]]:
-        """(net errors in units, least T, largest T) of every way to cut the totals, best first."""
+    def _cuts(
+        self, w: IntArray, limits: Sequence[tuple[FloatArray, float]] = ()
+    ) -> Iterator[tuple[int, int, int]]:
+        """(net errors in units, least T, largest T) of every way to cut the totals, best first.
+
+        Limits on errors (cost of the rows, most allowed) also part rows whose classes cancel.
+        """
         p = self.patterns
-        totals = p.X @ w
+        X, net, base = (p.rows, p.signed, p.base) if limits else (p.X, p.net, 0)
+        totals = X @ w
         order = np.argsort(totals, kind="stable")
-        ordered, net = totals[order], p.net[order].astype(np.int64)
+        ordered = totals[order]
         ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
         distinct = ordered[ends]
-        negative = -int(net[net < 0].sum())
-        # a threshold up to the first total calls every row positive, one beyond the last none
-        errors = negative + np.concatenate([[0], np.cumsum(net)[ends]])
+
+        def wrong(signed: Any) -> Any:
+            """Of each cut: up to the first total every row is positive, beyond the last none."""
+            return np.r_[0, np.cumsum(signed[order])[ends]] - signed[signed < 0].sum()
+
+        errors = wrong(net.astype(np.int64)) - base
         beyond = int(distinct[-1]) + 1
         last = max(beyond, p.t_low) if p.thrifty else p.t_high
         low = np.maximum(np.concatenate([[p.t_low], distinct + 1]), p.t_low)
         high = np.minimum(np.concatenate([distinct, [last]]), p.t_high)
-        kept = np.flatnonzero(low <= high)
+        fine = np.logical_and.reduce(
+            [low <= high, *(wrong(cost * p.y) <= allowed for cost, allowed in limits)]
+        )
+        kept = np.flatnonzero(fine)
         for i in kept[np.argsort(errors[kept], kind="stable")].tolist():
             yield int(errors[i]), int(low[i]), int(high[i])
 
@@ -276,6 +290,9 @@ class _Search:
         bound, columns = self.open[0]
         self.active = bound, None
         heapq.heappop(self.open)
+        if not self.patterns.may_use(columns):
+            self.active = math.inf, None
+            return
         self.active = bound, Walk(self.patterns, np.array(columns, dtype=np.int64))
         self.opened += 1
 
