@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import sys
+import tempfile
 import time
 import warnings
 import zlib
@@ -17,11 +19,11 @@ import numpy as np
 from fuzz.cases import ENGINES, Random, random_case
 from fuzz.meaning import Case
 from fuzz.proxes import check_prox
-from fuzz.running import Counts, Wrong, check, damaged, design_of, program_of, read_damaged
+from fuzz.running import Counts, Wrong, check
 from fuzz.shrinking import script, shrink
 
 CALLS = 50
-"""Prox calls and damaged files a turn: they are quick."""
+"""Prox calls a turn: they are quick."""
 
 
 def _case(form: str, task: str) -> Callable[[Random, Counts], Case]:
@@ -60,40 +62,26 @@ def _prox(rng: Random, counts: Counts) -> None:
 
 
 @cache
-def originals() -> list[tuple[str, str, Callable[[Path], Any]]]:
-    """Sound files of every kind that is read: name, text, reader."""
-    from milpscore.certificate import Certificate, certify
-    from milpscore.constraints import read_constraints
-    from milpscore.scorecard import Scorecard
-    from milpscore.solvers import solve
+def _whole() -> tuple[Path, list[Any]]:
+    """A folder that lasts as long as this process, and whole files of every kind in it."""
+    from fuzz.files import whole_files
 
-    rng = np.random.default_rng(5)
-    found: list[tuple[str, str, Callable[[Path], Any]]] = []
-    for form in ("slim", "risk_score", "fused_lasso"):
-        case = random_case(form, rng)
-        case = Case(**{**vars(case), "rules": (), "engine": "auto", "options": {}})
-        program = program_of(case)
-        result = solve(program)
-        assert result.card is not None
-        made = Scorecard.from_card(result.card, design_of(case))
-        found += [
-            ("card.json", made.to_json(), Scorecard.load),
-            ("certificate.json", certify(program, result).to_text(), Certificate.from_json),
-        ]
-    rules = '[[constraints]]\ntype = "max_fpr"\nvalue = 0.2\nwhere = "x >= 40"\nname = "few"\n'
-    rules += '[[constraints]]\ntype = "at_most"\nk = 2\ncolumns = ["a", "b"]\n'
-    return [*found, ("rules.toml", rules, read_constraints)]
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return Path(folder.name), list(whole_files(Path(folder.name)).values())
 
 
 def _files(rng: Random, counts: Counts) -> None:
-    every = originals()
-    for _ in range(CALLS):
-        name, text, read = every[int(rng.integers(len(every)))]
+    from fuzz.files import read
+
+    folder, kinds = _whole()
+    for kind in kinds:
         counts.instances += 1
         try:
-            counts.answers[f"{name} {read_damaged(damaged(text, rng), read, name)}"] += 1
+            codes = read(kind, kind.by(kind.data, rng), folder)
         except Wrong as wrong:
             raise Failed(wrong, None) from wrong
+        counts.answers[f"{kind.name} exit {max(codes)}"] += 1
 
 
 KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {

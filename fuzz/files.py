@@ -1,39 +1,34 @@
-"""Damaged files: ``python -m fuzz.files --each 700`` harms every kind of file and lets it be read.
+"""Damaged files: every kind of file that is read, ways to harm it, and the commands that read it.
 
 Whatever a file holds, a command answers with exit code 0, 1 or 2, with one line where it refuses,
-within :data:`SECONDS` of CPU and :data:`BYTES` of memory beyond what it had.
+within :data:`HANGS` seconds of CPU.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
-import resource
 import signal
 import sqlite3
-import sys
 import tempfile
-import time
 import traceback
 import warnings
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from typer.testing import CliRunner
 
+from fuzz.cases import Random
+from fuzz.running import Wrong
 from milpscore.cli.app import app
 
-Random = np.random.Generator
-
-SECONDS, BYTES = 1.0, 200_000_000
-_HANGS = 20.0
+HANGS = 20.0
 
 NASTY: tuple[Any, ...] = (
     None, True, 0, -1, 7, 2**62, -(2**63), 10**30, 10**400, 0.5, 1e308,
@@ -48,10 +43,6 @@ RAW = (
     b"\x00", b'"', b"}", b",,", b"[" + b"[]," * 500_000, b"1e99999999", b"\xed\xa0\x80", b"\\ud800",
 )  # fmt: skip
 """What is put somewhere into the bytes."""
-
-
-class Bad(AssertionError):
-    """A file that was not read, or refused, as it should be."""
 
 
 # --- ways to damage -------------------------------------------------------------------------------
@@ -229,14 +220,17 @@ def harm_text(data: bytes, rng: Random) -> bytes:
 
 # --- files and the commands that read them --------------------------------------------------------
 
-Harmer = Callable[[bytes, Random], bytes]
+Words = tuple[str, ...]
 
 
+@dataclass
 class Kind:
     """A kind of file: a whole one, how it is harmed, and the commands that read it."""
 
-    def __init__(self, name: str, data: bytes, by: Harmer, *commands: tuple[str, ...]) -> None:
-        self.name, self.data, self.by, self.commands = name, data, by, commands
+    name: str
+    data: bytes
+    by: Callable[[bytes, Random], bytes]
+    commands: tuple[Words, ...]
 
 
 def whole_files(folder: Path) -> dict[str, Kind]:
@@ -261,34 +255,35 @@ def whole_files(folder: Path) -> dict[str, Kind]:
     )
     (folder / "study.toml").write_text(study)
     run("study", "run", folder / "study.toml", "--out", folder / "r.sqlite", "-q")
-    cuts, labels = (
-        b'{"age": [30, 45.5, 60]}',
-        b'{"age": {"name": "Age", "lines": {">= 40": "old"}}}',
-    )
+    cuts = b'{"age": [30, 45.5, 60]}'
+    labels = b'{"age": {"name": "Age", "lines": {">= 40": "old"}}}'
     rules = b'[[constraints]]\ntype = "at_most"\nk = 2\ncolumns = ["age", "bp"]\n'
     yaml = b"constraints:\n  - {type: at_most, k: 2, columns: [age, bp]}\n"
-    t, s, fit = str(table), str(seq), ("fit", str(table), "--target", "y", "--formulation", "hinge",
-                                       "--time-limit", "0", "-q")  # fmt: skip
-    card: tuple[tuple[str, ...], ...] = (
-        ("card", "FILE"), ("predict", "FILE", t, "--scores"), ("card", "FILE", "--out", "OUT.sql"),
+    t, s = str(table), str(seq)
+    fit = ("fit", t, "--target", "y", "--formulation", "hinge", "--time-limit", "0", "-q")
+    card: tuple[Words, ...] = (
+        ("card", "FILE"),
+        ("predict", "FILE", t, "--scores"),
+        ("card", "FILE", "--out", "OUT.sql"),
         ("card", "FILE", "--out", "OUT.html"),
-    )  # fmt: skip
+    )
     proof = (("verify", "FILE", t, "--time-limit", "0.2"),)
+    tag = ("crf", "tag", "FILE", s)
+    results = (("study", "status", "FILE"), ("study", "export", "FILE", "--out", "OUT.csv"))
+    words = (("card", str(folder / "risk.json"), "--labels", "FILE"),)
     kinds = [
-        Kind("risk.json", b"", harm_json, *card),
-        Kind("slim.json", b"", harm_json, *card),
-        Kind("risk.cert.json", b"", harm_json, *proof),
-        Kind("slim.cert.json", b"", harm_json, *proof),
-        Kind("m.npz", b"", harm_npz, ("crf", "tag", "FILE", s)),
-        Kind("m.json", b"", harm_json, ("crf", "tag", "FILE", s), ("crf", "dump", "FILE")),
-        Kind("r.sqlite", b"", harm_results, ("study", "status", "FILE"),
-             ("study", "export", "FILE", "--out", "OUT.csv")),
-        Kind("cuts.json", cuts, harm_json, (*fit, "--thresholds", "FILE")),
-        Kind("words.json", labels, harm_json,
-             ("card", str(folder / "risk.json"), "--labels", "FILE")),
-        Kind("rules.toml", rules, harm_text, (*fit, "--constraints", "FILE")),
-        Kind("rules.yaml", yaml, harm_text, (*fit, "--constraints", "FILE")),
-        Kind("study.toml", b"", harm_text, ("study", "run", "FILE", "--out", "OUT.sqlite", "-q")),
+        Kind("risk.json", b"", harm_json, card),
+        Kind("slim.json", b"", harm_json, card),
+        Kind("risk.cert.json", b"", harm_json, proof),
+        Kind("slim.cert.json", b"", harm_json, proof),
+        Kind("m.npz", b"", harm_npz, (tag,)),
+        Kind("m.json", b"", harm_json, (tag, ("crf", "dump", "FILE"))),
+        Kind("r.sqlite", b"", harm_results, results),
+        Kind("cuts.json", cuts, harm_json, ((*fit, "--thresholds", "FILE"),)),
+        Kind("words.json", labels, harm_json, words),
+        Kind("rules.toml", rules, harm_text, ((*fit, "--constraints", "FILE"),)),
+        Kind("rules.yaml", yaml, harm_text, ((*fit, "--constraints", "FILE"),)),
+        Kind("study.toml", b"", harm_text, (("study", "run", "FILE", "--out", "OUT.db", "-q"),)),
     ]  # fmt: skip
     for each in kinds:
         each.data = each.data or (folder / each.name).read_bytes()
@@ -316,77 +311,29 @@ def stopped(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, previous)
 
 
-def read(kind: Kind, data: bytes, folder: Path) -> tuple[list[int], float]:
-    """Let the commands read a file: their exit codes and seconds of CPU; Bad where one fails."""
+def read(kind: Kind, data: bytes, folder: Path) -> list[int]:
+    """Let the commands read a file: their exit codes; Wrong where one fails."""
     path = folder / f"harmed{Path(kind.name).suffix}"
     path.write_bytes(data)
-    codes, began = [], time.process_time()
+    codes = []
     for command in kind.commands:
         words = [str(path) if word == "FILE" else word for word in command]
         words = [str(folder / word) if word.startswith("OUT.") else word for word in words]
         for left in folder.glob("OUT.*"):
             left.unlink()
-        with stopped(_HANGS), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            answer = run(*words)
+        try:
+            with stopped(HANGS), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                answer = run(*words)
+        except TimeoutError as error:
+            raise Wrong(f"{kind.name} hangs {command[0]}", f"{error}; {data[:300]!r}") from error
         codes.append(answer.exit_code)
-        error = answer.exception
+        error, said = answer.exception, answer.stderr[:300]
         if error is not None and not isinstance(error, SystemExit):
-            said = "".join(traceback.format_exception(error)[-3:])
-            raise Bad(f"{command[0]}: {type(error).__name__}: {said[-900:]}")
-        if answer.exit_code not in (0, 1, 2):
-            raise Bad(f"{command[0]}: exit code {answer.exit_code}")
-        refused = [line for line in answer.stderr.splitlines() if line.strip()]
-        if answer.exit_code == 2 and (len(refused) != 1 or not refused[0].startswith("Error: ")):
-            raise Bad(f"{command[0]}: says {answer.stderr[:300]!r}")
-    return codes, time.process_time() - began
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Harm every kind so many times; 1 where something was read or refused wrongly."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--each", type=int, default=700)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kind", action="append")
-    parser.add_argument("--keep", type=Path, help="folder for the files that fail")
-    asked = parser.parse_args(arguments)
-    failures = 0
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
-        kinds = whole_files(folder)
-        for name in asked.kind or kinds:
-            codes, usual = read(kinds[name], kinds[name].data, folder)
-            if 2 in codes:  # a proof may want more time than it is given here
-                raise SystemExit(f"the whole {name} ends with {codes}")
-            codes, usual = read(kinds[name], kinds[name].data, folder)
-            tally: Counter[str] = Counter()
-            slowest = 0.0
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            for number in range(asked.each):
-                rng = np.random.default_rng([asked.seed, number, *name.encode()])
-                data = kinds[name].by(kinds[name].data, rng)
-                try:
-                    codes, seconds = read(kinds[name], data, folder)
-                except (Bad, TimeoutError) as error:
-                    failures += 1
-                    tally["failed"] += 1
-                    print(f"{name} {number}: {error}", flush=True)
-                    if asked.keep:
-                        asked.keep.mkdir(exist_ok=True)
-                        (asked.keep / f"{number}.{name}").write_bytes(data)
-                    continue
-                tally[f"exit {max(codes)}"] += 1
-                if seconds > slowest:
-                    slowest, slow = seconds, number
-            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-            print(
-                f"{name}: {asked.each} files, {dict(sorted(tally.items()))}; slowest "
-                f"{slowest:.2f} s (number {slow}; whole: {usual:.2f} s), memory "
-                f"+{grown / 1000:.0f} MB",
-                flush=True,
-            )
-    return int(failures > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            said = "".join(traceback.format_exception(error)[-3:])[-900:]
+            raise Wrong(f"{kind.name} crashes {command[0]}", f"{said}; {data[:300]!r}")
+        lines = [line for line in answer.stderr.splitlines() if line.strip()]
+        plain = answer.exit_code != 2 or (len(lines) == 1 and lines[0].startswith("Error: "))
+        if answer.exit_code not in (0, 1, 2) or not plain:
+            raise Wrong(f"{kind.name} ends {command[0]}", f"{answer.exit_code}: {said!r}")
+    return codes

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -321,43 +319,3 @@ TASKS: dict[str, Callable[[Case, Any, Truth, Counts], None]] = {
     "certificate": _certificate,
 }
 """What can be asked of a case."""
-
-
-# ------------------------------------------------------------------ damaged files
-
-HOSTILE = ("1e999", "1e99999999", "-1", "null", '"x"', "[]", "{}", "true", "0.5", "9" * 5000,
-           "NaN", "[" * 3000 + "]" * 3000)  # fmt: skip
-"""Values that a reader must refuse, or read, but never choke on."""
-
-
-def damaged(text: str, rng: np.random.Generator) -> str:
-    """A file with one thing wrong: cut, a byte changed, a value or a key replaced or lost."""
-    kind = int(rng.integers(5))
-    at = int(rng.integers(len(text)))
-    if kind == 0:
-        return text[:at]
-    if kind == 1:
-        return text[:at] + chr(int(rng.integers(1, 256))) + text[at + 1 :]
-    spots = list(
-        re.finditer(r'"[^"]*"(?=\s*:)|-?\d+(?:\.\d+)?(?:e-?\d+)?|"[^"]*"|null|true|false', text)
-    )
-    spot = spots[int(rng.integers(len(spots)))]
-    if kind == 2:
-        return text[: spot.start()] + '"other"' + text[spot.end() :]
-    return text[: spot.start()] + HOSTILE[int(rng.integers(len(HOSTILE)))] + text[spot.end() :]
-
-
-def read_damaged(text: str, read: Callable[[Path], Any], name: str) -> str:
-    """Read a damaged file: "read" or "refused"; Wrong for any other end."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        path.write_text(text, encoding="utf-8")
-        try:
-            read(path)
-        except MilpscoreError:
-            return "refused"
-        except Exception as error:
-            raise Wrong(
-                f"crash {type(error).__name__}", f"{error!s:.200}; file: {text[:300]}"
-            ) from error
-    return "read"
