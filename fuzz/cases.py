@@ -197,9 +197,10 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
 
 def _risk(rng: Random, p: int, free: bool) -> dict[str, Any]:
     """Loss, scale and penalty of a risk score."""
-    given: dict[str, Any] = {"loss": pick(rng, "logistic", *CURVES), "scale": "auto"}
-    if not free:
-        given["scale"] = pick(rng, 1.0, 1.0, 2.0, 0.1, 30.0)
+    scales = [1.0, 1.0, 2.0, 0.1, 30.0]
+    if free:  # narrow ranges, whose ends bind
+        scales = ["auto", "auto", "auto", [0.5, 2.0], [0.1, 0.3], [1.0, 30.0]]
+    given: dict[str, Any] = {"loss": pick(rng, "logistic", *CURVES), "scale": pick(rng, *scales)}
     if rng.random() < 0.4:
         given["penalty"] = pick(rng, "l1", "l2", "facets", "eye")
         given["lam"] = pick(rng, 0.0, 1e-4, 0.01, 0.2)

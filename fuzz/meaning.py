@@ -82,6 +82,11 @@ class Case:
         return str(self.get("loss", "logistic")) if self.form == "risk_score" else "hinge"
 
     @property
+    def free_scale(self) -> bool:
+        """Whether each card chooses its scale: "auto", or a range of them."""
+        return self.form == "risk_score" and not isinstance(self.get("scale", 1.0), float)
+
+    @property
     def margin(self) -> Fraction:
         """Of the card's own totals under a hinge loss."""
         return exact(self.get("margin", 1.0) / self.get("gamma", 1.0))
@@ -351,11 +356,6 @@ class Truth:
             f"w = {self.points[k].tolist()}, b = {b if b.denominator < 10**6 else float(b)}{scale}"
         )
 
-    def within(self, terms: int) -> float:
-        """The least objective with at most so many terms."""
-        few = np.count_nonzero(self.points, axis=1) <= terms
-        return float(self.objectives[few].min(initial=math.inf))
-
 
 MOST_CARDS = 4000
 
@@ -436,7 +436,7 @@ class _Grid:
         limited = any(True for _ in limits(case))
         kind = case.get("intercept", "integer")
         if case.form == "risk_score" and "intercept" not in case.arguments:
-            kind = "real" if case.get("scale", 1.0) == "auto" else "integer"
+            kind = "real" if case.free_scale else "integer"
         # in units; 0 for a real one
         self.every = {"integer": self.unit, "zero": self.unit, "grid": self.step}.get(kind, 0)
         if self.gap is not None:
@@ -525,7 +525,7 @@ class _Grid:
     ) -> tuple[Array, list[Fraction], Array]:
         """The least mean loss over each range of b, and over the scales."""
         case = self.case
-        if case.get("scale", 1.0) != "auto" and not isinstance(case.get("scale"), list | tuple):
+        if not case.free_scale:
             scales = (case.get("scale", 1.0),) * 2
         totals = (self.totals[owner] / self.unit).astype(float)
         share = np.array(case.weight) / math.fsum(case.weight)
