@@ -314,11 +314,9 @@ class Smooth:
             by_a, by_c = self.slopes(a, c)
             # where c sits on an end of its range it moves with a
             near = 1e-12 * (1 + np.abs(c))
-            for end in (self.low, self.high):
-                at_end = np.isfinite(end) & (
-                    np.abs(c - a * np.where(np.isfinite(end), end, 0)) <= near
-                )
-                by_a = by_a + np.where(at_end, np.where(at_end, end, 0) * by_c, 0.0)
+            at_low, at_high = (np.abs(c - a * end) <= near for end in (self.low, self.high))
+            end = np.where(at_low, self.low, np.where(at_high, self.high, 0.0))
+            by_a = by_a + end * by_c
             low, high = np.where(by_a > 0, low, middle), np.where(by_a > 0, middle, high)
         tries = [np.full(size, least), np.exp((low + high) / 2), np.full(size, most)]
         found = [(a, self.intercepts(a)) for a in tries]
