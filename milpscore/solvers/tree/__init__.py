@@ -8,8 +8,10 @@ Newton's method solves it on rows merged by the few active columns. Each of its 
 below the loss; the least of the line over the node's cards is a bound, whatever the point, and what
 would raise that bound to the best card is dropped (features, signs, points, intercepts). Nodes are
 split at 0 of the undecided feature that moves scores most, then at the most fractional coordinate,
-the intercept among them. The 0-1 loss has a search of its own (``zero_one``), over supports and
-then weights.
+the intercept among them. Where columns have two values, all supports are looked at in turns with
+the boxes (``supports``): the cells of a support say what no card on it avoids, whatever its scale,
+and what they leave is searched by boxes on that support alone. The 0-1 loss has a search of its own
+(``zero_one``), over supports and then weights.
 
 References
 ----------

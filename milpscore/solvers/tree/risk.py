@@ -27,6 +27,7 @@ from milpscore.solvers.tree.arrays import (
 )
 from milpscore.solvers.tree.cards import Best, Cards, best_intercept
 from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node, Relaxation
+from milpscore.solvers.tree.supports import Enumeration
 
 _MOST_OPEN = 50_000
 _ROUND_ALL = 200
@@ -43,6 +44,18 @@ _MARGIN = 1e-9
 """Of a search for all cards: nodes are closed only so far above the cutoff, relatively."""
 
 _WHOLE = 1e-7
+
+_FIRST, _TURN = 2e8, 4
+"""Nanoseconds of nodes before supports are looked at, and nodes in a turn from then on."""
+
+_NODE, _ENTRY, _ACTIVE = 2.5e5, 3.0, 30
+"""Nanoseconds a node takes, and for each entry of X times so many active columns at most."""
+
+_HOPELESS = 10.0
+"""Supports are given up where all would take so many times the time there is."""
+
+_LOOK = 1e9
+"""Nanoseconds of supports after which that is guessed."""
 
 _SHARED_NODES = 200
 _SHARED_EACH = 8
@@ -118,6 +131,9 @@ class Tree:
         self.open: list[tuple[float, int, Node]] = []
         self.stack: list[Node] = []
         self.active: list[Node] = [self.root]
+        self.supports: Enumeration | None = None
+        # supports that were left by their enumeration, the least bound last
+        self.waiting: list[tuple[float, tuple[int, ...]]] = []
         self.floor, self._proved = math.inf, -math.inf
         self.age = self.nodes = self.expanded = 0
         self.limited = any(each.limits_answers for each in arrays.statement.constraints)
@@ -135,6 +151,7 @@ class Tree:
         """The least bound over what is open or was closed; what was proved once stays proved."""
         pending = [self.open[0][0]] if self.open else []
         pending += [node.bound for node in (*self.stack, *self.active)]
+        pending += [self.waiting[-1][0]] if self.waiting else []
         self._proved = max(self._proved, float(min([*pending, self.floor, self.cutoff])))
         return self._proved
 
@@ -147,6 +164,7 @@ class Tree:
             np.errstate(over="ignore", invalid="ignore"),
         ):
             self.begin()
+            self._take_turns()
             self.drain() if jobs == 1 else self._drain_shared(jobs)
         objective, card = self.cards.best
         termination = self.clock.termination
@@ -176,15 +194,66 @@ class Tree:
         self.active = []
         self.report()
 
+    def _take_turns(self) -> None:
+        """Search boxes and supports in turns of equal work, until either is through.
+
+        Which of the two is faster is seldom known before. Supports that are left take the place of
+        the open boxes: they hold every card that may be better than the best.
+        """
+        before, spent = self.nodes, 0.0
+        each = _NODE + _ENTRY * self.arrays.X.size * min(self.arrays.p, _ACTIVE)
+        turn = max(_TURN, _FIRST / each)
+        while self.drain(turn):
+            if not math.isfinite(self.cutoff):
+                continue
+            turn = _TURN
+            self.supports = supports = self.supports or Enumeration(self.arrays, self.root)
+            if not supports.applies or self._hopeless(supports):
+                return
+            if supports.advance(self.cutoff, each * (self.nodes - before) - spent):
+                self._replace(supports)
+                return
+            spent = supports.work
+
+    def _replace(self, supports: Enumeration) -> None:
+        """Put the supports that are left in the place of the open boxes."""
+        self._proved = max(self._proved, supports.bound)
+        if supports.floor >= self.cutoff:
+            self.waiting = sorted(supports.found, reverse=True)
+            self.open, self.stack = [], []
+        self.report()
+
+    def _hopeless(self, supports: Enumeration) -> bool:
+        """Whether the supports would take far longer than there is time for."""
+        limit = self.limits.time_limit * 1e9
+        return supports.work > _LOOK and supports.work > supports.share * limit * _HOPELESS
+
+    def _admit(self) -> None:
+        """Open the next support where it is the most promising of what is left."""
+        if self.stack or (self.open and self.open[0][0] < self.waiting[-1][0]):
+            return
+        bound, support = self.waiting[-1]
+        if bound >= self.cutoff:
+            self.waiting = []
+            return
+        assert self.supports is not None
+        self.active = [self.supports.node(bound, support)]
+        self.waiting.pop()
+        self.keep([node for node in self.active if self._consider(node)])
+        self.active = []
+
     def drain(self, most: float = math.inf, fill: float = math.inf) -> bool:
         """Search on for ``most`` nodes, or until ``fill`` are open; whether anything is left."""
         until = self.nodes + most
-        while self.open or self.stack:
+        while self.open or self.stack or self.waiting:
             if self.full() or self.clock.out(self.nodes):
                 return False
             if self.nodes >= until or len(self.open) >= fill:
                 return True
-            self._step()
+            if self.waiting:
+                self._admit()
+            if self.open or self.stack:
+                self._step()
             self.report()
         return False
 

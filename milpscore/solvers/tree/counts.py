@@ -1,0 +1,448 @@
+"""Kernels that count rows in the cells of supports of two-valued columns, and what cells lose.
+
+A support of m such columns parts the rows into at most 2^m cells, and no function of its columns
+(no card, whatever its points, scale and intercept) loses less than the sum of the cells' least
+losses. Rows are laid out as bits by the cells of a *base*, all columns of the support but three,
+and by label: a third column then costs one population count a segment, and the other seven parts
+of each cell follow by inclusion and exclusion.
+
+References
+----------
+Lin, Zhong, Hu, Rudin & Seltzer, "Generalized and scalable optimal sparse decision trees" (2020):
+rows alike in what is read, as a bound on what is lost, by bit vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.jit import compiled, inner
+
+LOGISTIC, SQUARED, SQUARED_HINGE, POISSON, ZERO_ONE = range(5)
+"""The losses whose least value in a cell is known."""
+
+LANES = 8
+"""Words a segment is padded to a multiple of: 512 bits are counted at once."""
+
+_NEWTON = 40
+_HALVINGS = 30
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def _popcount(typing: Any, word: Any) -> Any:
+    """Bits set in a word of 64; LLVM knows how to count many words at once."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+popcount: Any = intrinsic(_popcount)
+
+
+class Losses(NamedTuple):
+    """The kind of loss, what one positive and one negative row weigh, and tables of f(x) = x log x.
+
+    ``positive`` and ``negative`` hold f of the weight of p positive or n negative rows, ``both`` by
+    p + n where the two labels weigh alike (else it is empty); all three are empty but for LOGISTIC.
+    """
+
+    kind: int
+    weight_positive: float
+    weight_negative: float
+    positive: FloatArray
+    negative: FloatArray
+    both: FloatArray
+
+
+class Layout(NamedTuple):
+    """Columns laid out by the impure cells of a base, those that lose most first.
+
+    ``bits`` (m, W); the words ``segments[2c]`` to ``segments[2c + 1]`` are of the positive rows of
+    cell c, of which there are ``size[2c]``, those up to ``segments[2c + 2]`` of the negative ones.
+    """
+
+    bits: NDArray[np.uint64]
+    segments: IntArray
+    size: IntArray
+
+
+class Known(NamedTuple):
+    """What is known of a layout's pairs of columns, for bounds on triples.
+
+    ``pairs[i, j, s]``, i <= j: rows of segment s with both (with i, for j = i). ``lone`` (m,): what
+    base and column lose; ``parted[i, j]``: how much of that column j takes off at most.
+    """
+
+    pairs: NDArray[np.int32]
+    lone: FloatArray
+    parted: FloatArray
+
+
+@inner
+def least(losses: Any, p: int, n: int) -> Any:
+    """The least loss of p positive and n negative rows that all get one score."""
+    if p == 0 or n == 0:
+        return 0.0
+    weight_p, weight_n = p * losses.weight_positive, n * losses.weight_negative
+    if losses.kind == LOGISTIC:
+        if len(losses.both) > 0:
+            return losses.both[p + n] - losses.positive[p] - losses.negative[n]
+        total = weight_p + weight_n
+        return total * math.log(total) - losses.positive[p] - losses.negative[n]
+    if losses.kind == POISSON:
+        # above what a positive row loses whatever happens, which is 1
+        return weight_p * math.log1p(weight_n / weight_p)
+    if losses.kind == ZERO_ONE:
+        return min(weight_p, weight_n)
+    return 2.0 * weight_p * weight_n / (weight_p + weight_n)
+
+
+@compiled
+def pack(columns: Any, order: Any, out: Any) -> None:
+    """Lay rows out as bits: bit b of word w of ``out[c]`` is row ``order[64 w + b]`` of column c.
+
+    ``columns`` (m, n) hold 0 and 1, ``order`` has -1 for no row.
+    """
+    for c in range(out.shape[0]):
+        column = columns[c]
+        for w in range(out.shape[1]):
+            word = np.uint64(0)
+            for b in range(64):
+                row = order[64 * w + b]
+                if row >= 0:
+                    word |= np.uint64(column[row]) << np.uint64(b)
+            out[c, w] = word
+
+
+@inner
+def shared(a: Any, b: Any, first: int, end: int) -> Any:
+    """Bits that two rows of words have in common in the words first..end-1, a multiple of LANES."""
+    total = np.uint64(0)
+    for w in range(first, end, LANES):
+        for lane in range(LANES):
+            total += popcount(a[w + lane] & b[w + lane])
+    return np.int64(total)
+
+
+@compiled
+def gains(layout: Any, losses: Any, out: Any) -> float:
+    """What the base's cells lose; ``out`` (m,) gets how much of it each column parts at most.
+
+    Of p n pairs of a positive and a negative row in a cell that loses h, a column that parts a
+    share t leaves at least (1 - t) h, and several columns part at most the sum of their shares:
+    h / (p n) falls in p and in n, so that no part of the cell loses less a pair.
+    """
+    total = 0.0
+    out[:] = 0.0
+    for c in range(len(layout.size) // 2):
+        p, n = layout.size[2 * c], layout.size[2 * c + 1]
+        h = least(losses, p, n)
+        total += h
+        a, b, e = layout.segments[2 * c], layout.segments[2 * c + 1], layout.segments[2 * c + 2]
+        for j in range(len(out)):
+            bits = layout.bits[j]
+            q, r = shared(bits, bits, a, b), shared(bits, bits, b, e)
+            out[j] += h * (float(q) / p * (1.0 - float(r) / n) + (1.0 - float(q) / p) * r / n)
+    return total
+
+
+@compiled
+def know_pairs(layout: Any, losses: Any, known: Any) -> None:
+    """Fill what is known of pairs of columns."""
+    bits, segments, size = layout.bits, layout.segments, layout.size
+    m = len(bits)
+    for i in range(m):
+        for j in range(i, m):
+            for s in range(len(size)):
+                known.pairs[i, j, s] = shared(bits[i], bits[j], segments[s], segments[s + 1])
+    for i in range(m):
+        parted = known.parted[i]
+        parted[:] = 0.0
+        lone = 0.0
+        for c in range(len(size) // 2):
+            for side in range(2):
+                p, n = known.pairs[i, i, 2 * c], known.pairs[i, i, 2 * c + 1]
+                if side == 1:
+                    p, n = size[2 * c] - p, size[2 * c + 1] - n
+                if p == 0 or n == 0:
+                    continue
+                h = least(losses, p, n)
+                lone += h
+                h /= float(p) * float(n)
+                for j in range(m):
+                    pair = known.pairs[min(i, j), max(i, j)]
+                    q, r = pair[2 * c], pair[2 * c + 1]
+                    if side == 1:
+                        q = known.pairs[j, j, 2 * c] - q
+                        r = known.pairs[j, j, 2 * c + 1] - r
+                    parted[j] += h * (float(q) * float(n - r) + float(p - q) * float(r))
+        known.lone[i] = lone
+
+
+@compiled
+def write_triples(
+    layout: Any,
+    known: Any,
+    losses: Any,
+    charge: Any,
+    cutoff: float,
+    most: int,
+    state: Any,
+    out: Any,
+    bounds: Any,
+) -> int:
+    """Write the triples of columns whose cells lose less than ``cutoff``; how many there are.
+
+    ``charge`` (m,) is what a column costs at least. ``state`` (4,) is the pair to begin with, which
+    ends at (m, m), or where ``out`` (room, 3) may be full or ``most`` triples are counted, and how
+    many were looked at and counted so far; ``bounds`` (room,) what their cells lose, with charges.
+    """
+    bits, segments, size, pairs = layout.bits, layout.segments, layout.size, known.pairs
+    lone, parted = known.lone, known.parted
+    m, cells = len(bits), len(size) // 2
+    both = np.empty(bits.shape[1], np.uint64)
+    found = 0
+    i, j = state[0], state[1]
+    while i < m - 2:
+        while j < m - 1:
+            if found + m > len(out) or state[3] >= most:
+                state[0], state[1] = i, j
+                return found
+            for w in range(bits.shape[1]):
+                both[w] = bits[i, w] & bits[j, w]
+            paid, with_i, with_j, first = charge[i] + charge[j], pairs[i], pairs[j], pairs[i, j]
+            # what is left at least after a third column, less what that one parts
+            of_i, of_j = lone[i] - parted[i, j] + paid, lone[j] - parted[j, i] + paid
+            state[2] += m - 1 - j
+            for k in range(j + 1, m):
+                cost = charge[k]
+                if of_i - parted[i, k] + cost >= cutoff or of_j - parted[j, k] + cost >= cutoff:
+                    continue
+                if lone[k] - parted[k, i] - parted[k, j] + paid + cost >= cutoff:
+                    continue
+                state[3] += 1
+                lost = paid + cost
+                third, of_l, second, other = bits[k], pairs[k, k], with_i[k], with_j[k]
+                for c in range(cells):
+                    s, t = 2 * c, 2 * c + 1
+                    # rows of the eight parts, by membership of (i, j, k) read as bits
+                    p7 = shared(both, third, segments[s], segments[t])
+                    n7 = shared(both, third, segments[t], segments[t + 1])
+                    p6, n6 = first[s] - p7, first[t] - n7
+                    p5, n5 = second[s] - p7, second[t] - n7
+                    p3, n3 = other[s] - p7, other[t] - n7
+                    p4, n4 = with_i[i, s] - p7 - p6 - p5, with_i[i, t] - n7 - n6 - n5
+                    p2, n2 = with_j[j, s] - p7 - p6 - p3, with_j[j, t] - n7 - n6 - n3
+                    p1, n1 = of_l[s] - p7 - p5 - p3, of_l[t] - n7 - n5 - n3
+                    p0 = size[s] - with_i[i, s] - p2 - p3 - p1
+                    n0 = size[t] - with_i[i, t] - n2 - n3 - n1
+                    lost += least(losses, p7, n7) + least(losses, p6, n6) + least(losses, p5, n5)
+                    lost += least(losses, p4, n4) + least(losses, p3, n3) + least(losses, p2, n2)
+                    lost += least(losses, p1, n1) + least(losses, p0, n0)
+                    if lost >= cutoff:
+                        break
+                if lost < cutoff:
+                    out[found, 0], out[found, 1], out[found, 2] = i, j, k
+                    bounds[found] = lost
+                    found += 1
+            j += 1
+        i += 1
+        j = i + 1
+    state[0], state[1] = m, m
+    return found
+
+
+@inner
+def at_score(kind: int, z: float, p: float, n: float) -> Any:
+    """Loss, derivatives and size of the first one of weights p (positive) and n at score z.
+
+    The size is the sum of what positive and negative rows add to the derivative.
+    """
+    if kind == LOGISTIC:
+        e = math.exp(-abs(z))
+        small, log = e / (1.0 + e), math.log1p(e)
+        up, down = (1.0 - small, small) if z >= 0.0 else (small, 1.0 - small)
+        value = p * (log - min(z, 0.0)) + n * (log + max(z, 0.0))
+        return value, n * up - p * down, (p + n) * up * down, n * up + p * down
+    if kind == POISSON:
+        e = math.exp(z)
+        return (p + n) * e - p * z, (p + n) * e - p, (p + n) * e, (p + n) * e + p
+    a, b = 1.0 - z, 1.0 + z
+    if kind == SQUARED_HINGE:
+        a, b = max(a, 0.0), max(b, 0.0)
+    bend = (p if a != 0.0 else 0.0) + (n if b != 0.0 else 0.0)
+    size = n * abs(b) + p * abs(a)
+    return 0.5 * (p * a * a + n * b * b), n * b - p * a, bend, size
+
+
+@inner
+def solve(a: Any, b: Any) -> None:
+    """Solve the positive definite a x = b in place, by Cholesky's method."""
+    m = len(b)
+    for i in range(m):
+        for j in range(i + 1):
+            s = a[i, j]
+            for q in range(j):
+                s -= a[i, q] * a[j, q]
+            a[i, j] = math.sqrt(max(s, 1e-300)) if i == j else s / a[j, j]
+    for i in range(m):
+        for q in range(i):
+            b[i] -= a[i, q] * b[q]
+        b[i] /= a[i, i]
+    for i in range(m - 1, -1, -1):
+        for q in range(i + 1, m):
+            b[i] -= a[q, i] * b[q]
+        b[i] /= a[i, i]
+
+
+@inner
+def value_of(kind: int, v: Any, positive: Any, negative: Any) -> float:
+    """The loss of the cells at the weights v, the intercept last."""
+    m = len(v) - 1
+    total = 0.0
+    for cell in range(len(positive)):
+        if positive[cell] + negative[cell] > 0.0:
+            z = v[m]
+            for j in range(m):
+                if (cell >> j) & 1:
+                    z += v[j]
+            total += at_score(kind, z, positive[cell], negative[cell])[0]
+    return total
+
+
+@inner
+def count_cells(
+    columns: Any, positive: Any, negative: Any, support: Any, p_cell: Any, n_cell: Any
+) -> None:
+    """The weights of the rows in each cell: bit a of its number is column ``support[a]``."""
+    p_cell[:] = 0.0
+    n_cell[:] = 0.0
+    for row in range(len(positive)):
+        cell = 0
+        for a in range(len(support)):
+            cell |= np.int64(columns[support[a], row]) << a  # type: ignore[assignment]
+        p_cell[cell] += positive[row]
+        n_cell[cell] += negative[row]
+
+
+@inner
+def look(kind: int, v: Any, p_cell: Any, n_cell: Any, gradient: Any, bend: Any) -> Any:
+    """(loss, sum of what rows add to its derivative) at v; fills gradient and lower half of bend.
+
+    The intercept comes last.
+    """
+    q = len(v) - 1
+    gradient[:] = 0.0
+    bend[:, :] = 0.0
+    value, size = 0.0, 0.0
+    for cell in range(len(p_cell)):
+        if p_cell[cell] + n_cell[cell] == 0.0:
+            continue
+        z = v[q]
+        for a in range(q):
+            if (cell >> a) & 1:
+                z += v[a]
+        f, g, h, both = at_score(kind, z, p_cell[cell], n_cell[cell])
+        value += f
+        size += both
+        for a in range(q + 1):
+            if a == q or (cell >> a) & 1:
+                gradient[a] += g
+                for b in range(a + 1):
+                    if b == q or (cell >> b) & 1:
+                        bend[a, b] += h
+    return value, size
+
+
+@inner
+def step_of(v: Any, low: Any, high: Any, gradient: Any, bend: Any, step: Any) -> Any:
+    """Newton's step within the box, and what it promises; spends ``bend``."""
+    q = len(v) - 1
+    ridge = 1e-12 * bend[q, q] + 1e-300
+    for a in range(q + 1):
+        step[a] = -gradient[a]
+        bend[a, a] += ridge
+    for a in range(q):
+        if (v[a] <= low[a] and step[a] < 0.0) or (v[a] >= high[a] and step[a] > 0.0):
+            step[a] = 0.0  # held at its end
+            bend[a, :a] = 0.0
+            bend[a:, a] = 0.0
+            bend[a, a] = 1.0
+    solve(bend, step)
+    promised = 0.0
+    for a in range(q + 1):
+        promised -= gradient[a] * step[a]
+    return promised
+
+
+@inner
+def move(
+    kind: int, v: Any, step: Any, low: Any, high: Any, goal: Any, p_cell: Any, n_cell: Any, new: Any
+) -> bool:
+    """Take the step, or so much of it as brings the loss below ``goal[0]`` - t ``goal[1]``."""
+    q, t = len(v) - 1, 1.0
+    for _ in range(_HALVINGS):
+        new[q] = v[q] + t * step[q]
+        for a in range(q):
+            new[a] = min(max(v[a] + t * step[a], low[a]), high[a])
+        if value_of(kind, new, p_cell, n_cell) < goal[0] - t * goal[1]:
+            v[:] = new
+            return True
+        t *= 0.5
+    return False
+
+
+@compiled
+def bound_supports(
+    columns: Any,
+    positive: Any,
+    negative: Any,
+    kind: int,
+    supports: Any,
+    ends: Any,
+    reach: float,
+    cutoff: float,
+    bounds: Any,
+) -> None:
+    """Raise ``bounds`` to the least loss of real weights on each support, less what is not sure.
+
+    ``columns`` (m, n) hold 0 and 1, ``positive`` and ``negative`` (n,) the rows' weights; column j
+    weighs from ``ends[0, j]`` to ``ends[1, j]``, and no row scores beyond +-``reach``. From the
+    points that Newton's method visits the convex loss falls nowhere faster than its gradient says.
+    A support whose bound passes ``cutoff`` is left there.
+    """
+    q = supports.shape[1]
+    p_cell, n_cell = np.empty(1 << q), np.empty(1 << q)
+    v, new, gradient, step = np.empty(q + 1), np.empty(q + 1), np.empty(q + 1), np.empty(q + 1)
+    bend, low, high = np.empty((q + 1, q + 1)), np.empty(q), np.empty(q)
+    gamma = 2.0 * (len(positive) + 64 + (1 << q)) * _EPS
+    for at in range(len(supports)):
+        count_cells(columns, positive, negative, supports[at], p_cell, n_cell)
+        for a in range(q):
+            low[a], high[a] = ends[0, supports[at, a]], ends[1, supports[at, a]]
+        v[:] = 0.0
+        for _ in range(_NEWTON):
+            value, size = look(kind, v, p_cell, n_cell, gradient, bend)
+            lost, far = abs(gradient[q]) * (reach + abs(v[q])), 2.0 * reach + abs(v[q])
+            for a in range(q):
+                g = gradient[a]
+                lost += max(g * (v[a] - low[a]), g * (v[a] - high[a]))
+                far += abs(v[a]) + max(abs(low[a]), abs(high[a]))
+            bounds[at] = max(bounds[at], value - lost - gamma * (value + size * far))
+            if bounds[at] >= cutoff:
+                break
+            promised = step_of(v, low, high, gradient, bend, step)
+            if not promised > 1e-15 * value:
+                break
+            goal = (value, 1e-4 * promised)
+            if not move(kind, v, step, low, high, goal, p_cell, n_cell, new):
+                break

@@ -1,0 +1,335 @@
+"""Every support of two-valued columns, bounded by what no function of its columns avoids.
+
+Where best points are steep (a slope of many units of score a point) convex relaxations say nothing
+until nearly all columns are decided; the cells of a support say as much at any slope. Supports are
+visited depth first. A prefix is left as soon as the pairs of rows that the next columns can part at
+most leave too much (``counts.gains``); what is left at the end is bounded by its cells, then by the
+loss of real weights on them, and what is below the cutoff still goes to the search over points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.jit import prepare
+from milpscore.losses import LOSSES
+from milpscore.solvers.tree import counts
+from milpscore.solvers.tree.arrays import Arrays
+from milpscore.solvers.tree.counts import (
+    Known,
+    Layout,
+    Losses,
+    bound_supports,
+    gains,
+    know_pairs,
+    pack,
+    write_triples,
+)
+from milpscore.solvers.tree.relaxation import OPEN, OUT, Node
+
+MOST_TERMS = 12
+"""A support of more columns has too many cells for the loss of real weights on them."""
+
+_MOST_CLASSES = 2000
+"""Tables of pairs of columns grow with its square."""
+
+_MOST_FOUND = 50_000
+_ROOM = 1 << 15
+"""Triples written in one go."""
+
+_SLICE = 100_000
+"""Triples counted between two looks at the work."""
+
+_MOST_COPIES = 8
+"""Rows are counted in units of weight; so many a row, in the mean, are the most."""
+
+_WHOLE = 1e-12
+_MARGIN = 1e-10
+"""Of a cutoff: what the cells' sums and rounded weights may be wrong by."""
+
+_TRIFLE = 1e-3
+"""Charges that are a smaller share of the cutoff are left out, and smaller supports with them."""
+
+
+class Enumeration:
+    """The supports of at most ``size`` columns, in slices of work, as far as they may matter.
+
+    ``found`` are those no bound closes, with their bounds; all others are at or above ``cutoff``,
+    or ``floor`` where more were found than are kept. ``work`` is a deterministic guess of the
+    nanoseconds spent, ``share`` of all supports those visited so far.
+    """
+
+    def __init__(self, arrays: Arrays, root: Node) -> None:
+        self.arrays, self.root = arrays, root
+        self.work, self.cutoff, self.floor = 0.0, math.inf, math.inf
+        self.share = 0.0
+        self.visited = self.counted = self.fitted = 0
+        self.found: list[tuple[float, tuple[int, ...]]] = []
+        self.done = self.applies = False
+        kind = _KINDS.get(type(arrays.loss))
+        if kind is None or (arrays.zero < 0).any():
+            return
+        self.kind = kind
+        self.positive = np.where(arrays.y > 0, arrays.share, 0.0)
+        self.negative = arrays.share - self.positive
+        if not (self._find_classes() and self._count_rows()):
+            return
+        self.size = min(arrays.terms, len(self.classes))
+        self.applies = 0 < self.size <= MOST_TERMS and len(self.classes) <= _MOST_CLASSES
+        self._walk = self._all()
+        if self.applies:
+            prepare_kernels()
+
+    def _find_classes(self) -> bool:
+        """Columns by the two parts they make of the rows; False where one makes more."""
+        a = self.arrays
+        classes: dict[bytes, list[int]] = {}
+        self.constant: list[int] = []
+        for j in np.flatnonzero(self.root.status != OUT).tolist():
+            if a.levels[j] > 2:
+                return False
+            if a.levels[j] < 2:
+                self.constant.append(j)
+                continue
+            column = (a.codes[:, j] != a.codes[0, j]).astype(np.uint8)
+            classes.setdefault(column.tobytes(), []).append(j)
+        self.classes = [np.array(each) for each in classes.values()]
+        self.columns = np.array(
+            [np.frombuffer(each, np.uint8) for each in classes], np.uint8
+        ).reshape(len(classes), a.n)
+        # weights of the bits: the sum over the columns alike
+        s_hi = self.root.s_hi
+        self.ends = np.zeros((2, len(self.classes)))
+        self.charge = np.zeros(len(self.classes))
+        for c, each in enumerate(self.classes):
+            for j in each.tolist():
+                change = a.X[:, j] - a.X[0, j]
+                width = float(change[np.argmax(np.abs(change))])
+                points = a.points[j, : a.hi[j] + 1]
+                ends = s_hi * width * np.array([0.0, points.min(), points.max()])
+                self.ends[:, c] += ends.min(), ends.max()
+            costs = [a.table[j, k] for j in each for k in range(a.hi[j] + 1) if k != a.zero[j]]
+            self.charge[c] = a.l0 + max(0.0, min(costs, default=0.0))
+        far = a.reach + max(abs(a.b_lower), abs(a.b_upper)) * a.unit
+        self.reach = abs(a.offset) + 2.0 * s_hi * far
+        return True
+
+    def _count_rows(self) -> bool:
+        """Rows as copies of one unit of weight a label; False where weights have none."""
+        copies, units = np.zeros(self.arrays.n, np.int64), [1.0, 1.0]
+        for label, weight in enumerate((self.positive, self.negative)):
+            inside = weight > 0.0
+            if not inside.any():
+                continue
+            for part in range(1, 11):
+                unit = weight[inside].min() / part
+                times = weight[inside] / unit
+                if (np.abs(times - np.rint(times)) <= _WHOLE * times).all():
+                    break
+            else:
+                return False
+            copies[inside], units[label] = np.rint(times).astype(np.int64), unit
+        if copies.sum() > _MOST_COPIES * self.arrays.n + 100_000:
+            return False
+        rows = np.repeat(np.arange(self.arrays.n), copies)
+        self.rows, self.is_positive = rows, self.positive[rows] > 0.0
+        tables: list[FloatArray] = [np.zeros(0)] * 3
+        if self.kind == counts.LOGISTIC:
+            p, n = int(self.is_positive.sum()), int((~self.is_positive).sum())
+            alike = abs(units[0] - units[1]) <= _WHOLE * units[0]
+            tables = [_x_log_x(units[0], p), _x_log_x(units[1], n)]
+            tables.append(_x_log_x(units[0], p + n) if alike else np.zeros(0))
+        self.losses = Losses(self.kind, units[0], units[1], *tables)
+        # what every card loses, beside its cells
+        self.sure = float(self.positive.sum()) if self.kind == counts.POISSON else 0.0
+        return True
+
+    def advance(self, cutoff: float, work: float) -> bool:
+        """Go on for so much work; whether all supports have been visited."""
+        self.cutoff = cutoff
+        until = self.work + work
+        while self.work < until and not self.done:
+            self.done = next(self._walk, True) is True
+        return self.done
+
+    @property
+    def bound(self) -> float:
+        """Once done: no card that can be better than the cutoff is below it."""
+        return min([self.floor, self.cutoff, *(bound for bound, _ in self.found)])
+
+    def node(self, bound: float, support: tuple[int, ...]) -> Node:
+        """The cards on a support, or on a part of it."""
+        node = self.root.child()
+        inside = np.concatenate([self.constant, *(self.classes[c] for c in support)]).astype(int)
+        out = np.ones(len(node.status), np.bool_)
+        out[inside] = False
+        node.status[inside], node.status[out] = OPEN, OUT
+        node.lo[out] = node.hi[out] = self.arrays.zero[out]
+        node.bound = max(node.bound, bound)
+        return node
+
+    @property
+    def _limit(self) -> float:
+        """What the cells of a support may lose at most, for it to matter."""
+        most = min(self.cutoff, self.floor)
+        return most * (1.0 + _MARGIN) + 1e-13 - self.sure
+
+    def _all(self) -> Iterator[None]:
+        """Supports of the largest size, or of every size where terms cost something."""
+        sizes: Any = (self.size,)
+        if self.size * self.charge.max(initial=0.0) > _TRIFLE * self.cutoff:
+            sizes = range(self.size + 1)
+        else:
+            self.charge[:] = 0.0
+        every = np.arange(len(self.classes))
+        for size in sizes:
+            if size < 3:
+                yield from self._take(_subsets(every, size), np.full(len(every) ** size, -math.inf))
+            else:
+                yield from self._visit((), every, size, 0.0, 1.0)
+
+    def _visit(
+        self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
+    ) -> Iterator[None]:
+        """Supports of a base and ``more`` of these columns; the share of all rises to ``end``."""
+        if len(columns) < more:
+            return
+        layout = self._lay_out(base, columns)
+        gain = np.empty(len(columns))
+        lost = gains(layout, self.losses, gain) + float(self.charge[list(base)].sum())
+        gain -= self.charge[columns]
+        order = np.argsort(-gain, kind="stable")
+        ranked = gain[order]
+        # the best company for each column: of those that part most
+        best = np.cumsum(ranked)
+        with_it = np.where(np.arange(len(ranked)) < more, best[more - 1], best[more - 2] + ranked)
+        kept = lost - with_it < self._limit
+        order, ranked = order[kept], ranked[kept]
+        if len(order) < more:
+            yield
+            return
+        columns = columns[order]
+        if more == 3:
+            yield from self._triples(base, columns, layout._replace(bits=layout.bits[order]))
+            return
+        m = len(columns)
+        for i in range(m - more + 1):
+            if lost - ranked[i : i + more].sum() >= self._limit:
+                break
+            after = end - (end - begin) * math.comb(m - i - 1, more) / math.comb(m, more)
+            head = (*base, int(columns[i]))
+            yield from self._visit(head, columns[i + 1 :], more - 1, self.share, after)
+            self.share = after
+
+    def _lay_out(self, base: tuple[int, ...], columns: IntArray) -> Layout:
+        """These columns' rows by the cells of a base."""
+        rows, n = self.rows, len(self.rows)
+        key = np.zeros(self.arrays.n, np.int64)
+        for c in base:
+            key = 2 * key + self.columns[c]
+        cell = key[rows] * 2 + ~self.is_positive
+        sizes = np.bincount(cell, minlength=2 << len(base)).reshape(-1, 2)
+        order = np.argsort(cell, kind="stable") if base else np.argsort(~self.is_positive)
+        starts = np.concatenate([[0], np.cumsum(sizes.ravel())])
+        impure = np.flatnonzero(sizes.min(axis=1) > 0)
+        impure = impure[np.argsort(-sizes[impure].min(axis=1), kind="stable")]
+        size = sizes[impure].ravel()
+        lanes = -(-size // (64 * counts.LANES)) * counts.LANES
+        segments = np.concatenate([[0], np.cumsum(lanes)])
+        laid = np.full(64 * int(segments[-1]), -1, np.int64)
+        for s, (first, count) in enumerate(zip(segments[:-1].tolist(), size.tolist(), strict=True)):
+            begin = starts[2 * impure[s // 2] + s % 2]
+            laid[64 * first : 64 * first + count] = rows[order[begin : begin + count]]
+        bits = np.empty((len(columns), int(segments[-1])), np.uint64)
+        pack(self.columns[columns], laid, bits)
+        self.work += 3e4 + 20.0 * n + 0.5 * len(columns) * len(laid)
+        return Layout(bits, segments, size)
+
+    def _triples(self, base: tuple[int, ...], columns: IntArray, layout: Layout) -> Iterator[None]:
+        """Supports of a base and three of these columns."""
+        m, words, cells = len(columns), layout.bits.shape[1], len(layout.size)
+        known = Known(np.empty((m, m, cells), np.int32), np.empty(m), np.empty((m, m)))
+        know_pairs(layout, self.losses, known)
+        self.work += 2e4 + m * m * (0.2 * words + 6.0 * cells)
+        out, bounds = np.empty((_ROOM + m, 3), np.int64), np.empty(_ROOM + m)
+        state, charge = np.array([0, 1, 0, 0]), self.charge[columns]
+        paid = float(self.charge[list(base)].sum())
+        while state[0] < m:
+            before = state.copy()
+            limit = self._limit - paid
+            most = int(before[3]) + _SLICE
+            found = write_triples(
+                layout, known, self.losses, charge, limit, most, state, out, bounds
+            )
+            looked, counted = (state - before)[2:].tolist()
+            self.visited += looked
+            self.counted += counted
+            self.work += 2.0 * looked + counted * (1.5 * words + 15.0 * cells)
+            if m < 3:
+                break
+            head = np.broadcast_to(np.array(base, np.int64), (found, len(base)))
+            supports = np.concatenate([head, columns[out[:found]]], axis=1)
+            yield from self._take(supports, bounds[:found] + paid + self.sure)
+
+    def _take(self, supports: IntArray, bounds: FloatArray) -> Iterator[None]:
+        """Keep the supports that the loss of real weights leaves below the cutoff."""
+        bounds = bounds[: len(supports)] - _MARGIN * np.abs(bounds[: len(supports)])
+        for first in range(0, len(supports), 1000):
+            some, each = supports[first : first + 1000], bounds[first : first + 1000].copy()
+            charge = self.charge[some].sum(axis=1)
+            each -= charge
+            most = min(self.cutoff, self.floor) - float(charge.min(initial=0.0))
+            bound_supports(
+                self.columns, self.positive, self.negative, self.kind, some, self.ends,
+                self.reach, most, each,
+            )  # fmt: skip
+            each += charge
+            self.fitted += len(some)
+            self.work += len(some) * (1.2 * self.arrays.n * some.shape[1] + 3e4)
+            for k in np.flatnonzero(each < min(self.cutoff, self.floor)).tolist():
+                self.found.append((float(each[k]), tuple(some[k].tolist())))
+            if len(self.found) > _MOST_FOUND:
+                self.found.sort()
+                self.floor = min(self.floor, self.found[_MOST_FOUND // 2][0])
+                del self.found[_MOST_FOUND // 2 :]
+            yield
+        yield
+
+
+def _subsets(columns: IntArray, size: int) -> IntArray:
+    """All subsets of at most two columns, shape (number, size)."""
+    if size == 2:
+        return np.stack([columns[each] for each in np.triu_indices(len(columns), 1)], axis=1)
+    return columns[:, None] if size else np.empty((1, 0), np.int64)
+
+
+def _x_log_x(unit: float, most: int) -> FloatArray:
+    """x log x at 0, 1, ... most units."""
+    x = unit * np.arange(most + 1)
+    return np.asarray(x * np.log(np.where(x > 0.0, x, 1.0)))
+
+
+_KINDS = {
+    LOSSES["logistic"]: counts.LOGISTIC,
+    LOSSES["squared"]: counts.SQUARED,
+    LOSSES["squared_hinge"]: counts.SQUARED_HINGE,
+    LOSSES["poisson"]: counts.POISSON,
+}
+
+
+def prepare_kernels() -> None:
+    """Have the kernels ready: making and loading them counts for no clock."""
+    whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
+    bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.int32)
+    layout, losses = Layout(bits, whole, whole), Losses(0, 1.0, 1.0, real, real, real)
+    known, columns, wide = Known(pairs, real, table), bits.astype(np.uint8), np.zeros((1, 1), int)
+    prepare(pack, columns, whole, bits)
+    prepare(gains, layout, losses, real)
+    prepare(know_pairs, layout, losses, known)
+    prepare(write_triples, layout, known, losses, real, 0.0, 0, whole, wide, real)
+    prepare(bound_supports, columns, real, real, 0, wide, table, 0.0, 0.0, real)

@@ -1,0 +1,182 @@
+"""Supports of two-valued columns: no card below the cutoff is lost, no bound lies above a card.
+
+The oracle tries every allowed w, and slopes and intercepts by the general minimiser that
+``test_risk_scale`` holds against bisection.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from milpscore.formulations import risk_score
+from milpscore.solvers import solve
+from milpscore.solvers.tree import risk, supports
+from milpscore.solvers.tree.arrays import Arrays
+from milpscore.solvers.tree.relaxation import OUT, Node
+from milpscore.solvers.tree.supports import Enumeration
+from milpscore.verify import evaluate
+
+LOSSES = ("logistic", "squared", "squared_hinge", "poisson")
+
+
+def case(seed: int) -> Any:
+    """A tiny program on two-valued columns, some of them equal, mirrored or constant."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(6, 40)), int(rng.integers(3, 7))
+    X = (rng.random((n, p)) < rng.choice([0.15, 0.5])).astype(float)
+    if seed % 3 == 0:
+        X[:, 1] = 1.0 - X[:, 0]
+    if seed % 4 == 0:
+        X[:, 2] = X[:, 0]
+    if seed % 5 == 0:
+        X[:, p - 1] = 1.0
+    if seed % 7 == 0:
+        X[:, 0] = np.where(X[:, 0] > 0, 2.5, -0.5)
+    y = X @ rng.normal(size=p) + rng.logistic(size=n) * rng.choice([0.0, 0.5]) > 0.2
+    y[0], y[1] = True, False
+    arguments: dict[str, Any] = {
+        "loss": LOSSES[seed % 4] if seed % 2 else "logistic",
+        "scale": "auto" if seed % 3 else 1.0,
+        "coef_min": -1 if seed % 5 else 0,
+        "coef_max": 1,
+        "max_terms": int(rng.integers(1, 5)),
+        "l0_penalty": float(rng.choice([1e-6, 0.02])),
+    }
+    if seed % 4 == 1:
+        arguments["sample_weight"] = rng.integers(1, 4, size=n).astype(float)
+    if seed % 4 == 3:
+        arguments["class_weight"] = "balanced"
+    if seed % 6 == 1:
+        arguments |= {"penalty": str(rng.choice(["l1", "l2", "facets"])), "lam": 0.02}
+    if seed % 8 == 5:
+        arguments["intercept"] = "zero"
+    return risk_score(X, y.astype(int), **arguments)
+
+
+def cards(statement: Any) -> list[tuple[float, np.ndarray]]:
+    """Every allowed w with its best objective."""
+    p = statement.shape[1]
+    most = p if statement.max_terms is None else statement.max_terms
+    low, high = statement.ranges
+    found = []
+    for points in itertools.product(*(range(a, b + 1) for a, b in zip(low, high, strict=True))):
+        w = np.array(points, np.int64)
+        if np.count_nonzero(w) <= most:
+            card = statement.with_best_intercept(w)
+            found.append((evaluate(statement, card).objective, w))
+    assert len(found) <= 3**p
+    return found
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_no_card_below_the_cutoff_is_lost(seed: int) -> None:
+    """Each lies on a support that is found, whose bound is not above it; the rest is proved."""
+    statement = case(seed).statement
+    arrays = Arrays(statement)
+    every = sorted(cards(statement), key=lambda each: each[0])
+    for share in (0.0, 0.1, 0.5):
+        # at the optimum itself, and above some of the cards
+        cutoff = every[int(share * (len(every) - 1))][0] * (1.0 + 1e-9) + 1e-12
+        enumeration = Enumeration(arrays, Node.root(arrays))
+        assert enumeration.applies
+        assert enumeration.advance(cutoff, math.inf)
+        boxes = [(bound, enumeration.node(bound, each)) for bound, each in enumeration.found]
+        for objective, w in every:
+            if objective >= cutoff:
+                break
+            assert enumeration.bound <= objective
+            holding = [bound for bound, box in boxes if not w[box.status == OUT].any()]
+            assert holding, (objective, w)
+            assert min(holding) <= objective
+
+
+@pytest.mark.parametrize("seed", range(0, 48, 3))
+def test_supports_prove_what_boxes_prove(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search that takes turns from its first node on ends with the enumerated optimum."""
+    program = case(seed)
+    least = min(objective for objective, _ in cards(program.statement))
+    monkeypatch.setattr(risk, "_FIRST", 0.0)
+    monkeypatch.setattr(risk, "_TURN", 1)
+    monkeypatch.setattr(risk, "_NODE", 1e9)
+    result = solve(program, "tree", mip_gap=0.0, time_limit=60.0, node_limit=20_000)
+    assert result.objective == pytest.approx(least, rel=1e-6, abs=1e-9)
+    assert result.dual_bound <= least + 1e-12
+    assert str(result.claim) == "optimal"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_left_are_the_supports_whose_cells_lose_less(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No prefix is left too early, whatever the loss, the weights and the size."""
+    monkeypatch.setattr(supports, "prepare_kernels", lambda: None)
+    monkeypatch.setattr(supports, "bound_supports", lambda *given: None)
+    rng = np.random.default_rng(seed)
+    n, p, size = int(rng.integers(30, 700)), 9, 3 + seed % 4
+    X = (rng.random((n, p)) < rng.uniform(0.1, 0.6, size=p)).astype(float)
+    y = np.where(X[:, :4].sum(axis=1) + rng.logistic(size=n) > 1.5, 1, 0)
+    program = risk_score(
+        X, y, loss=LOSSES[seed % 4], scale="auto", max_terms=size, l0_penalty=0.0,
+        class_weight="balanced" if seed % 3 else None,
+    )  # fmt: skip
+    arrays = Arrays(program.statement)
+    lost = {}
+    for support in itertools.combinations(range(p), size):
+        _, cell = np.unique(arrays.codes[:, support], axis=0, return_inverse=True)
+        positive, negative = (
+            np.bincount(cell.ravel(), weights=arrays.share * (arrays.y > 0.0)),
+            np.bincount(cell.ravel(), weights=arrays.share * (arrays.y <= 0.0)),
+        )
+        lost[support] = sum(
+            least(LOSSES[seed % 4], *each) for each in zip(positive, negative, strict=True)
+        )
+    for share in (0.02, 0.3):
+        cutoff = float(np.quantile(list(lost.values()), share)) * (1.0 + 1e-7)
+        enumeration = Enumeration(arrays, Node.root(arrays))
+        assert enumeration.advance(cutoff, math.inf)
+        names = {
+            tuple(sorted(int(enumeration.classes[c][0]) for c in each)): bound
+            for bound, each in enumeration.found
+        }
+        assert set(names) == {each for each, value in lost.items() if value < cutoff}
+        for each, bound in names.items():
+            assert bound == pytest.approx(lost[each], rel=1e-8)
+            assert bound <= lost[each]
+
+
+def least(loss: str, p: float, n: float) -> float:
+    """The least loss of weights p positive and n negative at one score, from the formulas."""
+    if loss == "poisson":
+        return p - p * math.log(p / (p + n)) if p else 0.0
+    if loss == "logistic":
+        return sum(x * math.log((p + n) / x) for x in (p, n) if x)
+    return 2 * p * n / (p + n)
+
+
+def test_a_steep_card_is_proved_whatever_the_scale() -> None:
+    """Where boxes have a bound of 0 until nearly all is decided: few nodes, by supports."""
+    rng = np.random.default_rng(1)
+    X = (rng.random((3000, 30)) < rng.uniform(0.1, 0.6, size=30)).astype(float)
+    score = X[:, ::6] @ np.array([9.0, -6.0, 12.0, -9.0, 6.0]) - 4.0
+    y = (score + rng.logistic(size=len(X)) > 0).astype(int)
+    program = risk_score(X, y, max_terms=5)
+    result = solve(program, "tree", time_limit=60.0, node_limit=1000)
+    assert str(result.claim) == "optimal"
+    assert set(np.flatnonzero(result.card.coefficients)) == set(range(0, 30, 6))
+
+
+def test_other_columns_are_left_to_the_boxes() -> None:
+    """Three values in a column, or weights that are no multiples of one, are not counted."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(40, 4)).astype(float)
+    y = (X[:, 0] + rng.random(40) > 0.8).astype(int)
+    weighted = risk_score(X, y, sample_weight=rng.random(40) + 0.1)
+    X[0, 3] = 2.0
+    for program in (weighted, risk_score(X, y)):
+        arrays = Arrays(program.statement)
+        assert not Enumeration(arrays, Node.root(arrays)).applies
