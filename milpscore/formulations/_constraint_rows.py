@@ -247,7 +247,8 @@ def cut_range(statement: Statement) -> tuple[float, float]:
         return low, high
     least, most = _reach(statement, statement.design.merged.X)
     first, last = -float(most.max(initial=0.0)), -float(least.min(initial=0.0))
-    return max(low, first) - float(step), min(high, last)
+    # both ends moved: all intercepts may lie on one side of every cut
+    return min(max(low, first), last) - float(step), max(min(high, last), first)
 
 
 def counting(statement: Statement, X: FloatArray, y: IntArray) -> tuple[FloatArray, float]:

@@ -537,7 +537,7 @@ def _chosen(
     statement: Statement, answer: Answer, best: Card, epsilon: float, every_intercept: bool
 ) -> tuple[list[Card], float]:
     """The cards within the threshold of the best, the best first, and the threshold."""
-    cards = [card for card in answer.cards if _is_itself(statement, card.coefficients)]
+    cards = [card for card in answer.cards if _is_itself(statement, card)]
     known = {card.coefficients.tobytes() for card in cards}
     if best.coefficients.tobytes() not in known:
         cards.append(best)
@@ -557,10 +557,13 @@ def _chosen(
     return chosen, threshold
 
 
-def _is_itself(statement: Statement, w: IntArray) -> bool:
-    """Whether points are no multiple of allowed ones, which at a free scale are the same card."""
-    divisor = int(np.gcd.reduce(w)) if statement.scales is not None and w.any() else 1
-    return divisor == 1 or not statement.allows((w // divisor)[None, :])[0]
+def _is_itself(statement: Statement, card: Card) -> bool:
+    """Whether a card is no multiple of an allowed one, which at a free scale says the same."""
+    divisor = int(np.gcd.reduce(card.coefficients))
+    if card.scale is None or divisor <= 1:
+        return True
+    smaller = Card(card.coefficients // divisor, card.intercept / divisor, card.scale / divisor)
+    return bool(statement.violations(smaller))
 
 
 def _with_better_intercepts(statement: Statement, cards: Sequence[Card]) -> list[Card]:
