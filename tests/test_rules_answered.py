@@ -9,23 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks._rules import rules
 from milpscore import solve
-from milpscore.constraints import (
-    AtLeast,
-    AtMost,
-    EitherOr,
-    Exactly,
-    Exclude,
-    Implies,
-    Include,
-    MaxErrors,
-    MaxFeatures,
-    MaxFPR,
-    MinTPR,
-    Range,
-    Sign,
-    TotalRange,
-)
+from milpscore.constraints import MaxErrors, MaxFPR, TotalRange
 from milpscore.core.result import Claim, Termination
 from milpscore.core.statement import Statement
 from milpscore.data import make_design
@@ -33,25 +19,21 @@ from milpscore.fitting import fit_card
 from milpscore.formulations import hinge, slim
 from milpscore.verify import evaluate
 
-NAMES = ["a", "b", "c", "d"]
-
-RULES = [
-    Sign(NAMES, "+"), Sign("a", "-"), Range("a", 2, 4), AtMost(1, NAMES[:3]),
-    AtLeast(2, NAMES[:3]), Exactly(2, NAMES[:3]), EitherOr("a", "b"),
-    EitherOr("a", "b", neither=True), EitherOr("a", "b", both=True), Implies("a", "b"),
-    MaxFeatures(2), MaxFPR(0.05), MinTPR(0.95), MaxFPR(0.1, where="d"),
-    *(MaxErrors("d", share=share) for share in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)),
-    MaxErrors("d", count=3), TotalRange(-4, 4), TotalRange(0, 4), Include(["a", "b"]), Exclude("a"),
-]  # fmt: skip
-
 
 def table(seed: int = 0, rows: int = 80) -> tuple[pd.DataFrame, np.ndarray]:
     """Small whole numbers, one 0/1 column, noisy labels."""
     rng = np.random.default_rng(seed)
-    X = pd.DataFrame(rng.integers(0, 4, (rows, 4)), columns=NAMES)
+    X = pd.DataFrame(rng.integers(0, 4, (rows, 4)), columns=list("abcd"))
     X["d"] = rng.integers(0, 2, rows)
     y = (X["a"] - X["b"] + rng.normal(size=rows) * 1.5 > 0).astype(int)
     return X, y.to_numpy()
+
+
+RULES = [
+    *rules(make_design(*table())).values(),
+    *(MaxErrors("d", share=share) for share in (0.15, 0.25, 0.3)),
+    MaxErrors("d", count=3), TotalRange(-4, 4), TotalRange(0, 4),
+]  # fmt: skip
 
 
 def allowed(statement: Statement, points: int) -> bool:
