@@ -20,6 +20,7 @@ from milpscore.formulations import FORMULATIONS as REGISTERED, risk_score
 from milpscore.rounding import round_program
 from milpscore.search import coordinate_descent, start_card
 from milpscore.solvers import solve
+from milpscore.solvers.tree import zero_one
 from milpscore.verify import check, evaluate
 
 SEEDS = range(int(os.environ.get("MILPSCORE_CONSTRAINT_SEEDS", "2")))
@@ -262,3 +263,23 @@ def test_what_must_be_used_is_not_0_and_a_limit_on_features_is_one_on_terms() ->
     result = solve(REGISTERED["slim"](d, constraints=both), "tree")
     assert result.termination is Termination.INFEASIBLE
     assert "no card meets" in result.message
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kinds", [["MaxFPR"], ["MinTPR"], ["MaxErrors"], ["MaxErrors", "MinTPR"]])
+def test_whatever_limits_are_priced_at_no_bound_is_above_the_best_card(
+    kinds: list[str], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, _, rules = instance("slim", kinds, seed)
+    best = every_card("slim", program.statement.design).best(rules)
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(
+        zero_one, "_best_prices", lambda seen, _: rng.choice([0.0, 0.5, 1.3, 7.0], len(seen[0]) - 1)
+    )
+    result = solve(program, "tree")
+    if math.isinf(best):
+        assert result.termination is Termination.INFEASIBLE
+    else:
+        assert result.claim is Claim.OPTIMAL
+        assert result.objective == pytest.approx(best, abs=1e-9)
+    assert all(point.dual_bound <= best + 1e-9 for point in result.trace)

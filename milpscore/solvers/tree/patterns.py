@@ -41,9 +41,15 @@ class Patterns:
     this one is never needed, or -1. ``primitive``: some best card has weights without a common
     divisor. ``penalty`` (p,): each column's least, once it is used. ``limits`` on errors: the cost
     of each row where it is wrong, and the most allowed; ``signed``: the rows' units, by class.
+
+    With ``prices`` of the limits, weight for cost, every row also weighs what its cost is priced
+    at, and ``granted`` is the share that a card at the limits pays for nothing: whatever the
+    prices, its errors then are at most those of an allowed card. No card has less than ``least``.
     """
 
-    def __init__(self, statement: Statement, every_card: bool = False) -> None:
+    def __init__(
+        self, statement: Statement, every_card: bool = False, prices: Sequence[float] = ()
+    ) -> None:
         self.statement = statement
         weights = {term.name: term.lam for term in statement.penalties}
         self.l0, self.l1 = weights.get("l0_penalty", 0.0), weights.get("l1_penalty", 0.0)
@@ -57,13 +63,13 @@ class Patterns:
         p = self.rows.shape[1]
         self.terms = p if statement.max_terms is None else min(statement.max_terms, p)
         self.choices = choices_of(statement)
-        self._limit_totals()
-        self._merge_rows()
         self.limits = [
             (rows.sums(cost), allowed)
             for each in statement.constraints
             for cost, allowed, _ in each.limits
         ]
+        self._limit_totals()
+        self._merge_rows(prices)
         self._number_values()
         self.points = [values[values != 0] for values in self.choices]
         without_0 = [j for j, values in enumerate(self.choices) if 0 not in values]
@@ -127,9 +133,12 @@ class Patterns:
         if max(largest, -self.t_low, self.t_high) >= _MOST:
             raise OptionError("totals reach 2^60: give the columns a larger unit, or bin them")
 
-    def _merge_rows(self) -> None:
+    def _merge_rows(self, prices: Sequence[float]) -> None:
         """Distinct rows with whole weights; those whose classes cancel only raise ``base``."""
-        counts, self.unit = _whole_units(self.weight)
+        total, weight, self.granted = math.fsum(self.weight), self.weight, 0.0
+        for price, (cost, allowed) in zip(prices, self.limits, strict=False):
+            weight, self.granted = weight + price * cost, self.granted + price * allowed / total
+        counts, self.unit = _whole_units(weight, total)
         # merged rows are sorted: those alike in all but their class are neighbours
         first = np.append(True, (self.rows[1:] != self.rows[:-1]).any(axis=1))
         positive, negative = (
@@ -137,6 +146,7 @@ class Patterns:
             for sign in (1, -1)
         )
         self.base = int(np.minimum(positive, negative).sum())
+        self.least = self.base * self.unit - self.granted
         net = positive - negative
         self.signed = np.where(self.y > 0, counts, -counts)
         kept = net != 0
@@ -233,18 +243,18 @@ class Patterns:
         return True
 
 
-def _whole_units(weight: FloatArray) -> tuple[IntArray, float]:
-    """Weights as whole numbers of a unit, and the share of their sum that the unit is.
+def _whole_units(weight: FloatArray, total: float) -> tuple[IntArray, float]:
+    """Weights as whole numbers of a unit, and the share of a total that the unit is.
 
     Exact where the weights lie on a grid; else rounded down by less than a unit each.
     """
-    total = math.fsum(weight)
+    largest = math.fsum(weight)
     step = common_step(weight)
     if step is not None:
         counts = np.rint(weight * (step.denominator / step.numerator)).astype(np.int64)
-        if float(total) / float(step) < _EXACT:
+        if largest / float(step) < _EXACT:
             return counts, float(step / Fraction(total))
-    return np.floor(weight / total * _UNITS).astype(np.int64), 1.0 / _UNITS
+    return np.floor(weight / largest * _UNITS).astype(np.int64), largest / total / _UNITS
 
 
 VISITS = 30_000_000
@@ -280,7 +290,7 @@ class Supports:
         self.seen = 0
         self.size = 0
         self.spare = min(p.terms - len(p.forced), len(p.candidates))
-        self.fixed = p.base * p.unit + p.forced_penalty
+        self.fixed = p.least + p.forced_penalty
         self.cheapest = np.cumsum(np.sort(p.penalty[p.candidates]))
         self._finished = False
         self._lay_out_columns()

@@ -98,7 +98,7 @@ class Walk:
 
     def __init__(self, patterns: Patterns, columns: IntArray) -> None:
         self.patterns = p = patterns
-        self.fixed = p.base * p.unit + p.l0 * len(columns)
+        self.fixed = p.least + p.l0 * len(columns)
         self.rules = Rules(float(p.l1), p.primitive, p.t_low, p.t_high, p.unit)
         spread = p.X[:, columns].std(axis=0)
         self.columns = columns[np.lexsort((-spread, -p.cards[columns]))]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import Card
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import FloatArray, IntArray, common_step
 from milpscore.core.errors import OptionError
 from milpscore.core.jit import heeding_interrupts, prepare
 from milpscore.core.result import Termination, TracePoint
@@ -43,6 +43,10 @@ _TRIFLE = 1e-3
 
 _SIGN_OF_LIFE = 1.0
 """Seconds."""
+
+_PRICES, _ROUNDS, _DEAREST = 16, 12, 1e3
+"""Prices are whole multiples of so small a part of the weights' step; descents at new prices; the
+dearest any limit may be, as a share of all weight for all cost."""
 
 _MARGIN = 1e-8
 """Of a search for all cards: supports are closed so far above the cutoff, as a share of 1."""
@@ -154,6 +158,22 @@ class Cards:
         lowest = p.objective(p.base + units, w)
         self.best = Best(w.copy(), threshold, lowest, p.exact_objective(w, threshold))
 
+    def outcomes(self, w: IntArray) -> FloatArray:
+        """Of every way to cut w's totals: the objective, and what it costs beyond each limit."""
+        p = self.patterns
+        totals = p.rows @ w
+        order = np.argsort(totals, kind="stable")
+        ends = np.flatnonzero(np.append(np.diff(totals[order]) != 0, True))
+
+        def wrong(values: FloatArray) -> FloatArray:
+            signed = values * p.y
+            below = np.r_[0.0, np.cumsum(signed[order])[ends]]
+            return np.asarray(below - signed[signed < 0].sum())
+
+        beyond = [wrong(cost) - allowed for cost, allowed in p.limits]
+        share = wrong(p.weight) / math.fsum(p.weight) + p.charge(w)
+        return np.column_stack([share, *beyond])
+
     def _cuts(
         self, w: IntArray, limits: Sequence[tuple[FloatArray, float]] = ()
     ) -> Iterator[tuple[int, int, int]]:
@@ -193,6 +213,7 @@ class _Search:
         self, patterns: Patterns, limits: Limits, listeners: Sequence[Listener] = ()
     ) -> None:
         self.patterns, self.limits, self.clock = patterns, limits, Clock(limits, listeners)
+        self.bounds = patterns  # the same, with what limits on errors are priced at
         self.most_open = max(1, _MOST_OPEN if limits.most_open is None else limits.most_open)
         self.cards = Cards(patterns)
         self.supports = Supports(patterns)
@@ -224,7 +245,7 @@ class _Search:
     @property
     def _unfinished(self) -> bool:
         """Whether anything left could beat the best card."""
-        return self._pending < self._limit - _SURELY * self.patterns.unit
+        return self._pending < self._limit - _SURELY * self.bounds.unit
 
     def _prove(self) -> float:
         """No allowed card is below it; never falls."""
@@ -239,6 +260,8 @@ class _Search:
         with heeding_interrupts(self.clock.interrupted):
             self._look_for_cards(random_state)
             self._report()
+            if self.patterns.limits:
+                self._price_limits(random_state)
             while self._unfinished and not self._stopped():
                 self._step()
                 self._report()
@@ -269,6 +292,37 @@ class _Search:
         enough = lambda: self.clock.remaining <= 0 or not self._unfinished  # noqa: E731
         Descent(self.patterns, self.cards.offer, enough, random_state).run(starts)
 
+    def _price_limits(self, random_state: int) -> None:
+        """Price what limits on errors allow, where that bounds more than the errors alone.
+
+        Any prices >= 0 give bounds. The best ones maximise the least priced objective of all cards;
+        here of those a descent finds at the last prices, round by round.
+        """
+        p = self.patterns
+        step = float(common_step(p.weight) or 0.0) / _PRICES
+        prices = np.zeros(len(p.limits))
+        best = self.cards.best.w
+        w = p.smallest_card() if best is None else best
+        seen = [self.cards.outcomes(w), self.cards.outcomes(p.smallest_card())]
+        for _ in range(_ROUNDS):
+            if self.clock.remaining <= 0 or not self._unfinished:
+                return
+            found = _best_prices(np.concatenate(seen), p)
+            found = np.rint(found / step) * step if step else found
+            if np.array_equal(found, prices) and len(seen) > 2:
+                break
+            prices = found
+            self.bounds = Patterns(p.statement, prices=prices.tolist())
+            enough = lambda: self.clock.remaining <= 0  # noqa: E731
+            descent = Descent(self.bounds, self.cards.offer, enough, random_state)
+            w = descent.descend(w)[1]
+            seen.append(self.cards.outcomes(w))
+        if not prices.any():
+            self.bounds = p
+            return
+        prepare_kernels(self.bounds.net.dtype)
+        self.supports = Supports(self.bounds)
+
     def _stopped(self) -> bool:
         """Whether a limit was reached; sets the termination."""
         return self.clock.out(self.nodes)
@@ -293,7 +347,7 @@ class _Search:
         if not self.patterns.may_use(columns):
             self.active = math.inf, None
             return
-        self.active = bound, Walk(self.patterns, np.array(columns, dtype=np.int64))
+        self.active = bound, Walk(self.bounds, np.array(columns, dtype=np.int64))
         self.opened += 1
 
     def _walk_on(self, walk: Walk) -> None:
@@ -320,6 +374,21 @@ class _Search:
 
     def _now(self) -> TracePoint:
         return TracePoint(self.clock.seconds, self.cards.best.objective, self._prove(), self.nodes)
+
+
+def _best_prices(seen: FloatArray, patterns: Patterns) -> FloatArray:
+    """Prices >= 0, in weight, under which the cheapest of these outcomes is dearest."""
+    from scipy.optimize import linprog
+
+    total, limits = math.fsum(patterns.weight), seen.shape[1] - 1
+    scale = np.abs(seen[:, 1:]).max(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    # max t: t - sum_k price_k beyond_k <= objective
+    rows = np.column_stack([np.ones(len(seen)), -seen[:, 1:] / scale])
+    ends = [(None, None), *([(0.0, _DEAREST)] * limits)]
+    found = linprog(np.r_[-1.0, np.zeros(limits)], rows, seen[:, 0], bounds=ends)
+    prices = np.zeros(limits) if found.x is None else found.x[1:]
+    return np.asarray(prices / scale * total)
 
 
 class _Held(Cards):
@@ -404,12 +473,12 @@ class Descent:
 
     def run(self, starts: list[IntArray]) -> None:
         """Descend from each start, then from shaken copies of the best end."""
-        ends = [self._descend(w) for w in starts]
+        ends = [self.descend(w) for w in starts]
         lowest, best = min(ends, key=lambda end: end[0])
         for _ in range(_RESTARTS):
             if _WORK - self.left > _RESTART_WORK or self.stopped():
                 return
-            objective, end = self._descend(self._shaken(best))
+            objective, end = self.descend(self._shaken(best))
             if objective < lowest:
                 lowest, best = objective, end
 
@@ -424,7 +493,7 @@ class Descent:
                 w[j] = int(self.random.choice(self.patterns.points[j]))
         return w
 
-    def _descend(self, w: IntArray) -> tuple[float, IntArray]:
+    def descend(self, w: IntArray) -> tuple[float, IntArray]:
         """The best single change, else the best swap, until neither helps."""
         objective = math.inf
         while not self.stopped():
