@@ -87,10 +87,15 @@ def _files(rng: Random, counts: Counts) -> None:
 KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
     **{form: _case(form, "solve") for form in ENGINES},
     "free_scale": _case("free_scale", "solve"),
+    "cells": _case("cells", "cells"),
     "relax": lambda rng, counts: _any(rng, counts, "relax", [*ENGINES, "free_scale"]),
-    "pool": lambda rng, counts: _any(rng, counts, "pool", ["slim", "risk_score", "free_scale"]),
+    "pool": lambda rng, counts: _any(
+        rng, counts, "pool", ["slim", "risk_score", "free_scale", "cells"]
+    ),
     "front": lambda rng, counts: _any(rng, counts, "front", ["slim", "hinge", "risk_score"]),
-    "certificate": lambda rng, counts: _any(rng, counts, "certificate", [*ENGINES, "free_scale"]),
+    "certificate": lambda rng, counts: _any(
+        rng, counts, "certificate", [*ENGINES, "free_scale", "cells"]
+    ),
     "prox": _prox,
     "files": _files,
 }

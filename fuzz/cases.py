@@ -34,10 +34,14 @@ def pick(rng: Random, *choices: Any) -> Any:
 
 
 def random_case(form: str, rng: Random, task: str = "solve") -> Case:
-    """An instance of a formulation; "free_scale" is a risk score, its scale left to the card."""
-    free = form == "free_scale"
-    form = "risk_score" if free else form
-    X, columns, indicators = _table(rng, form)
+    """An instance of a formulation; "free_scale" is a risk score, its scale left to the card.
+
+    "cells" is one of columns with two values, which is proved by its supports.
+    """
+    cells = form == "cells"
+    free = form == "free_scale" or (cells and rng.random() < 0.8)
+    form = "risk_score" if free or cells else form
+    X, columns, indicators = _two_valued(rng) if cells else _table(rng, form)
     y = np.where(rng.random(len(X)) < 0.5, 1, -1)
     y[:2] = 1, -1
     if rng.random() < 0.5:  # classes that follow the data, with errors
@@ -53,6 +57,10 @@ def random_case(form: str, rng: Random, task: str = "solve") -> Case:
         engine=pick(rng, *ENGINES[form]),
         task=task,
     )
+    if cells:
+        by_label = np.where(np.array(case.y) > 0, pick(rng, 1.0, 3.0, 0.3), 1.0)
+        weight = by_label * (np.array(case.weight) if rng.random() < 0.4 else 1.0)
+        case = replace(case, weight=tuple(weight.tolist()), engine="tree")
     case = replace(case, arguments=_arguments(rng, case, free))
     wanted = pick(rng, 0, 0, 1, 1, 2, 3)
     makers = [pick(rng, *RULES.values()) for _ in range(wanted)]
@@ -107,6 +115,19 @@ def _table(rng: Random, form: str) -> tuple[Array, tuple[ColumnOf, ...], list[st
         tuple(columns),
         [c[0] for c, part in zip(columns, X.T, strict=True) if set(part) <= {0.0, 1.0}],
     )
+
+
+def _two_valued(rng: Random) -> tuple[Array, tuple[ColumnOf, ...], list[str]]:
+    """Columns of two values, some of them equal, mirrored, rare, constant or not 0 and 1."""
+    n, p = int(rng.integers(4, 40)), int(rng.integers(2, 6))
+    X = (rng.random((n, p)) < pick(rng, 0.1, 0.5, 0.5, 0.8)).astype(float)
+    for j in range(1, p):
+        made = X[:, int(rng.integers(j))]
+        X[:, j] = pick(rng, X[:, j], X[:, j], X[:, j], made, 1.0 - made, np.maximum(X[:, j], made))
+    if rng.random() < 0.15:
+        X[:, 0] = np.where(X[:, 0] > 0, pick(rng, 2.5, 1e4, 0.01), pick(rng, -0.5, 1.0))
+    columns = tuple((f"x{j}", f"x{j}", "numeric", -math.inf, math.inf) for j in range(p))
+    return X, columns, [c[0] for c, part in zip(columns, X.T, strict=True) if set(part) <= {0, 1}]
 
 
 def _weights(rng: Random, n: int) -> tuple[float, ...]:

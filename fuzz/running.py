@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -30,6 +31,10 @@ from milpscore.core.result import Claim, Result, Termination, TracePoint
 from milpscore.formulations import FORMULATIONS
 from milpscore.pools import pareto, pool
 from milpscore.solvers import solve
+from milpscore.solvers.tree import risk
+from milpscore.solvers.tree.arrays import Arrays
+from milpscore.solvers.tree.relaxation import OUT, Node
+from milpscore.solvers.tree.supports import Enumeration
 
 CLAIM = 1e-6
 """What a claim of optimality allows, relative to max(1, |objective|)."""
@@ -184,6 +189,27 @@ def loose(case: Case, result: Result) -> bool:
     """
     limited = any(True for _ in limits(case))
     return result.solver == "outer_approximation" and case.free_scale and limited
+
+
+def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
+    """No card below a cutoff is lost by the supports, nor by a search that begins with them."""
+    arrays = Arrays(program.statement)
+    supports = Enumeration(arrays, Node.root(arrays))
+    ranked = np.sort(truth.objectives[np.isfinite(truth.objectives)])
+    if supports.applies and len(ranked):
+        counts.answers["enumerated"] += 1
+        cutoff = float(ranked[len(ranked) * len(case.X) // 61 % len(ranked)]) * (1 + 1e-7) + 1e-11
+        supports.advance(cutoff, math.inf)
+        nodes = [(bound, supports.node(bound, each)) for bound, each in supports.found]
+        for w, value in zip(truth.points, truth.objectives.tolist(), strict=True):
+            holding = [bound for bound, node in nodes if not w[node.status == OUT].any()]
+            lost = not holding or min(holding) > value + EXACT * max(1.0, value)
+            if value < cutoff - EXACT * max(1.0, value) and lost:
+                raise Wrong("a support lost", f"{w} at {value!r} of {cutoff!r}: {holding}")
+        if supports.bound > min(truth.best, cutoff) + EXACT * max(1.0, truth.best):
+            raise Wrong("bound above the optimum", f"of all supports, {supports.bound!r}")
+    with mock.patch.multiple(risk, _FIRST=0.0, _TURN=1, _NODE=1e9):
+        _solve(case, program, truth, counts)
 
 
 def _relax(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
@@ -345,6 +371,7 @@ def _freer_statements(
 
 TASKS: dict[str, Callable[[Case, Any, Truth, Counts], None]] = {
     "solve": _solve,
+    "cells": _cells,
     "relax": _relax,
     "pool": _pool,
     "front": _front,

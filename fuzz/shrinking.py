@@ -121,6 +121,7 @@ def _drop_column(case: Case, j: int) -> Case:
 
 
 _ASKED = {
+    "cells": "print(solve(program.exact(), 'tree'))",
     "solve": "print(solve(program.exact(), {engine!r}, **{options!r}))",
     "relax": "print(solve(program.relaxed()).dual_bound)",
     "pool": "print(pool(program, epsilon=0.1).table)",

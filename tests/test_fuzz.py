@@ -18,7 +18,7 @@ from fuzz.shrinking import script, shrink
 from milpscore.constraints import CONSTRAINTS
 from milpscore.formulations import FORMULATIONS
 
-SHARE = {"prox": 3, "front": 5, "pool": 6, "certificate": 6, "free_scale": 8}
+SHARE = {"prox": 3, "front": 5, "pool": 6, "certificate": 6, "free_scale": 8, "cells": 8}
 """Turns of a kind that are always tried, 10 where none are named; ``make fuzz`` tries as many as
 there is time for."""
 
