@@ -123,7 +123,8 @@ class Result:
         No card (of the kind stated in ``caveat``) has a smaller objective; -inf if none is proved.
     bound_source : str
         "solver" (one solver's word), "second" (two engines or seeds agree), "evidence" (recomputed
-        at every leaf, or from duals), or "outside (...)".
+        at every leaf, or from duals), "trivial" (no objective is below 0: the solver's own bound is
+        in doubt, and ``message`` says why), or "outside (...)".
     card : Card or None
         The integer card (exact and rounded results).
     coefficients : ndarray of shape (p,)

@@ -108,6 +108,8 @@ def _of_card(
     if not doubt:
         bound, doubt = _trusted_bound(program, outcome, common["solver"], figures.objective)
     bound = min(max(bound - getattr(task.session, "blur", 0.0), 0.0), figures.objective)
+    if doubt:
+        common = {**common, "bound_source": "trivial"}
     return Result(
         **common, **figures.fields(program.statement, card), dual_bound=bound, origin=origin,
         claim=claim_of(True, figures.objective, bound, trivial=0.0),
