@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from brute import best_card, decimals, whole_numbers
 
-from fuzz.brute import best_card, decimals, whole_numbers
 from milpscore.certificate import Certificate, certify
 from milpscore.certificate.tangents import CURVES
 from milpscore.constraints import AtMost, Implies, Sign

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import brute
 import numpy as np
 import pytest
 from designs import binned, design, hard, noisy
 
-from fuzz import brute
 from milpscore.core.card import Card
 from milpscore.core.program import Program
 from milpscore.core.statement import Statement

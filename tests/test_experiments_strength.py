@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import brute
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ import pytest
 
 from experiments.strength.comparison import SlimStrength
 from experiments.strength.slim import STRENGTHS, slim_program, slim_strength
-from fuzz import brute
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.data import make_design

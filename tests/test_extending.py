@@ -10,12 +10,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
+import brute
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fuzz import brute
 from milpscore.certificate import certify, verify_certificate
 from milpscore.cli.app import app
 from milpscore.comparison import compare

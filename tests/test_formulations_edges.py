@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import brute
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 from designs import design, noisy
 from test_formulations_exact import random_design
 
-from fuzz import brute
 from milpscore.core.card import Card
 from milpscore.core.design import Design, as_fraction
 from milpscore.core.result import Claim

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import brute
 import numpy as np
 import pytest
 
-from fuzz import brute
 from milpscore.core.card import Card
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import FormulationError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import brute
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +13,6 @@ from designs import binned
 from scipy.optimize import linprog
 from test_formulations_exact import binned_design
 
-from fuzz import brute
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError
 from milpscore.core.result import Claim

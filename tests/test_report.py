@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from brute import every_threshold
 from designs import noisy
 from report_pages import Page, contrast
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
-from fuzz.brute import every_threshold
 from milpscore.certificate import certify, verify_certificate
 from milpscore.cli.app import app
 from milpscore.comparison import Comparison, compare

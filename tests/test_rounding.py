@@ -9,11 +9,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import brute
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from fuzz import brute
 from milpscore import rounding
 from milpscore.core.card import Card
 from milpscore.core.errors import (

@@ -6,13 +6,13 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import brute
 import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 from designs import binned, card_of, design, noisy
 
-from fuzz import brute
 from milpscore.core.card import Card
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.program import Program
