@@ -56,7 +56,7 @@ class Answer:
     """What a search found and proved: no allowed card is below ``bound``.
 
     Of a search for all ``cards``: none that is not among them. ``supports`` were bounded by their
-    cells under the 0-1 loss, and of ``opened`` ones the weights walked.
+    cells, and of ``opened`` ones the weights searched.
     """
 
     card: Card | None

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 
-LOGISTIC, SQUARED, SQUARED_HINGE, POISSON, ZERO_ONE = range(5)
+LOGISTIC, SQUARED, SQUARED_HINGE, POISSON = range(4)
 """The losses whose least value in a cell is known."""
 
 LANES = 8
-"""Words a segment is padded to a multiple of: 512 bits are counted at once."""
+"""Words that are counted at once, 512 bits."""
 
 _NEWTON = 40
 _HALVINGS = 30
@@ -72,7 +72,7 @@ class Layout(NamedTuple):
 
     bits: NDArray[np.uint64]
     segments: IntArray
-    size: IntArray
+    size: NDArray[np.uint64]
 
 
 class Known(NamedTuple):
@@ -82,7 +82,7 @@ class Known(NamedTuple):
     base and column lose; ``parted[i, j]``: how much of that column j takes off at most.
     """
 
-    pairs: NDArray[np.int32]
+    pairs: NDArray[np.uint32]
     lone: FloatArray
     parted: FloatArray
 
@@ -101,8 +101,6 @@ def least(losses: Any, p: int, n: int) -> Any:
     if losses.kind == POISSON:
         # above what a positive row loses whatever happens, which is 1
         return weight_p * math.log1p(weight_n / weight_p)
-    if losses.kind == ZERO_ONE:
-        return min(weight_p, weight_n)
     return 2.0 * weight_p * weight_n / (weight_p + weight_n)
 
 
@@ -124,13 +122,23 @@ def pack(columns: Any, order: Any, out: Any) -> None:
 
 
 @inner
-def shared(a: Any, b: Any, first: int, end: int) -> Any:
-    """Bits that two rows of words have in common in the words first..end-1, a multiple of LANES."""
+def shared(a: Any, bits: Any, k: int, first: int, end: int) -> Any:
+    """Bits that ``a`` and row k of ``bits`` have in common in the words first..end-1."""
+    # a view of the row would be counted as a reference each time
     total = np.uint64(0)
-    for w in range(first, end, LANES):
+    whole = end - (end - first) % LANES
+    for w in range(first, whole, LANES):
         for lane in range(LANES):
-            total += popcount(a[w + lane] & b[w + lane])
-    return np.int64(total)
+            total += popcount(a[w + lane] & bits[k, w + lane])
+    for w in range(whole, end):
+        total += popcount(a[w] & bits[k, w])
+    return total
+
+
+@inner
+def entropy(table: Any, p: Any, n: Any) -> Any:
+    """The least log loss of p and n rows of equal weight; 0 where either is 0."""
+    return table[p + n] - table[p] - table[n]
 
 
 @compiled
@@ -149,8 +157,8 @@ def gains(layout: Any, losses: Any, out: Any) -> float:
         total += h
         a, b, e = layout.segments[2 * c], layout.segments[2 * c + 1], layout.segments[2 * c + 2]
         for j in range(len(out)):
-            bits = layout.bits[j]
-            q, r = shared(bits, bits, a, b), shared(bits, bits, b, e)
+            q = shared(layout.bits[j], layout.bits, j, a, b)
+            r = shared(layout.bits[j], layout.bits, j, b, e)
             out[j] += h * (float(q) / p * (1.0 - float(r) / n) + (1.0 - float(q) / p) * r / n)
     return total
 
@@ -163,7 +171,7 @@ def know_pairs(layout: Any, losses: Any, known: Any) -> None:
     for i in range(m):
         for j in range(i, m):
             for s in range(len(size)):
-                known.pairs[i, j, s] = shared(bits[i], bits[j], segments[s], segments[s + 1])
+                known.pairs[i, j, s] = shared(bits[i], bits, j, segments[s], segments[s + 1])
     for i in range(m):
         parted = known.parted[i]
         parted[:] = 0.0
@@ -188,6 +196,43 @@ def know_pairs(layout: Any, losses: Any, known: Any) -> None:
         known.lone[i] = lone
 
 
+@inner
+def add_cells(
+    layout: Any, pairs: Any, losses: Any, both: Any, i: int, j: int, k: int, lost: float,
+    cutoff: float,
+) -> Any:  # fmt: skip
+    """What the cells of base, i, j and k lose, added to ``lost`` until that reaches ``cutoff``.
+
+    ``both`` (W,) are the rows with i and j.
+    """
+    bits, segments, size, table = layout.bits, layout.segments, layout.size, losses.both
+    entropies = losses.kind == LOGISTIC and len(table) > 0
+    for c in range(len(size) // 2):
+        s, t = 2 * c, 2 * c + 1
+        # rows of the eight parts, by membership of (i, j, k) read as bits
+        p7 = shared(both, bits, k, segments[s], segments[t])
+        n7 = shared(both, bits, k, segments[t], segments[t + 1])
+        p6, n6 = pairs[i, j, s] - p7, pairs[i, j, t] - n7
+        p5, n5 = pairs[i, k, s] - p7, pairs[i, k, t] - n7
+        p3, n3 = pairs[j, k, s] - p7, pairs[j, k, t] - n7
+        p4, n4 = pairs[i, i, s] - p7 - p6 - p5, pairs[i, i, t] - n7 - n6 - n5
+        p2, n2 = pairs[j, j, s] - p7 - p6 - p3, pairs[j, j, t] - n7 - n6 - n3
+        p1, n1 = pairs[k, k, s] - p7 - p5 - p3, pairs[k, k, t] - n7 - n5 - n3
+        p0 = size[s] - pairs[i, i, s] - p2 - p3 - p1
+        n0 = size[t] - pairs[i, i, t] - n2 - n3 - n1
+        if entropies:
+            lost += entropy(table, p7, n7) + entropy(table, p6, n6) + entropy(table, p5, n5)
+            lost += entropy(table, p4, n4) + entropy(table, p3, n3) + entropy(table, p2, n2)
+            lost += entropy(table, p1, n1) + entropy(table, p0, n0)
+        else:
+            lost += least(losses, p7, n7) + least(losses, p6, n6) + least(losses, p5, n5)
+            lost += least(losses, p4, n4) + least(losses, p3, n3) + least(losses, p2, n2)
+            lost += least(losses, p1, n1) + least(losses, p0, n0)
+        if lost >= cutoff:
+            break
+    return lost
+
+
 @compiled
 def write_triples(
     layout: Any,
@@ -206,9 +251,8 @@ def write_triples(
     ends at (m, m), or where ``out`` (room, 3) may be full or ``most`` triples are counted, and how
     many were looked at and counted so far; ``bounds`` (room,) what their cells lose, with charges.
     """
-    bits, segments, size, pairs = layout.bits, layout.segments, layout.size, known.pairs
-    lone, parted = known.lone, known.parted
-    m, cells = len(bits), len(size) // 2
+    bits, pairs, lone, parted = layout.bits, known.pairs, known.lone, known.parted
+    m = len(bits)
     both = np.empty(bits.shape[1], np.uint64)
     found = 0
     i, j = state[0], state[1]
@@ -219,7 +263,7 @@ def write_triples(
                 return found
             for w in range(bits.shape[1]):
                 both[w] = bits[i, w] & bits[j, w]
-            paid, with_i, with_j, first = charge[i] + charge[j], pairs[i], pairs[j], pairs[i, j]
+            paid = charge[i] + charge[j]
             # what is left at least after a third column, less what that one parts
             of_i, of_j = lone[i] - parted[i, j] + paid, lone[j] - parted[j, i] + paid
             state[2] += m - 1 - j
@@ -230,26 +274,7 @@ def write_triples(
                 if lone[k] - parted[k, i] - parted[k, j] + paid + cost >= cutoff:
                     continue
                 state[3] += 1
-                lost = paid + cost
-                third, of_l, second, other = bits[k], pairs[k, k], with_i[k], with_j[k]
-                for c in range(cells):
-                    s, t = 2 * c, 2 * c + 1
-                    # rows of the eight parts, by membership of (i, j, k) read as bits
-                    p7 = shared(both, third, segments[s], segments[t])
-                    n7 = shared(both, third, segments[t], segments[t + 1])
-                    p6, n6 = first[s] - p7, first[t] - n7
-                    p5, n5 = second[s] - p7, second[t] - n7
-                    p3, n3 = other[s] - p7, other[t] - n7
-                    p4, n4 = with_i[i, s] - p7 - p6 - p5, with_i[i, t] - n7 - n6 - n5
-                    p2, n2 = with_j[j, s] - p7 - p6 - p3, with_j[j, t] - n7 - n6 - n3
-                    p1, n1 = of_l[s] - p7 - p5 - p3, of_l[t] - n7 - n5 - n3
-                    p0 = size[s] - with_i[i, s] - p2 - p3 - p1
-                    n0 = size[t] - with_i[i, t] - n2 - n3 - n1
-                    lost += least(losses, p7, n7) + least(losses, p6, n6) + least(losses, p5, n5)
-                    lost += least(losses, p4, n4) + least(losses, p3, n3) + least(losses, p2, n2)
-                    lost += least(losses, p1, n1) + least(losses, p0, n0)
-                    if lost >= cutoff:
-                        break
+                lost = add_cells(layout, pairs, losses, both, i, j, k, paid + cost, cutoff)
                 if lost < cutoff:
                     out[found, 0], out[found, 1], out[found, 2] = i, j, k
                     bounds[found] = lost

@@ -48,7 +48,7 @@ _WHOLE = 1e-7
 _FIRST, _TURN = 2e8, 4
 """Nanoseconds of nodes before supports are looked at, and nodes in a turn from then on."""
 
-_NODE, _ENTRY, _ACTIVE = 2.5e5, 3.0, 30
+_NODE, _ENTRY, _ACTIVE = 1e7, 3.0, 30
 """Nanoseconds a node takes, and for each entry of X times so many active columns at most."""
 
 _HOPELESS = 10.0
@@ -178,6 +178,8 @@ class Tree:
             termination,
             self.clock.trace,
             seconds=self.clock.seconds,
+            supports=0 if self.supports is None else self.supports.visited,
+            opened=0 if self.supports is None else len(self.supports.found),
         )
 
     def begin(self) -> None:

@@ -239,8 +239,9 @@ class Enumeration:
         impure = np.flatnonzero(sizes.min(axis=1) > 0)
         impure = impure[np.argsort(-sizes[impure].min(axis=1), kind="stable")]
         size = sizes[impure].ravel()
-        lanes = -(-size // (64 * counts.LANES)) * counts.LANES
-        segments = np.concatenate([[0], np.cumsum(lanes)])
+        words = -(-size // 64)
+        words += (words > counts.LANES // 2) * (-words % counts.LANES)
+        segments = np.concatenate([[0], np.cumsum(words)])
         laid = np.full(64 * int(segments[-1]), -1, np.int64)
         for s, (first, count) in enumerate(zip(segments[:-1].tolist(), size.tolist(), strict=True)):
             begin = starts[2 * impure[s // 2] + s % 2]
@@ -248,12 +249,12 @@ class Enumeration:
         bits = np.empty((len(columns), int(segments[-1])), np.uint64)
         pack(self.columns[columns], laid, bits)
         self.work += 3e4 + 20.0 * n + 0.5 * len(columns) * len(laid)
-        return Layout(bits, segments, size)
+        return Layout(bits, segments, size.astype(np.uint64))
 
     def _triples(self, base: tuple[int, ...], columns: IntArray, layout: Layout) -> Iterator[None]:
         """Supports of a base and three of these columns."""
         m, words, cells = len(columns), layout.bits.shape[1], len(layout.size)
-        known = Known(np.empty((m, m, cells), np.int32), np.empty(m), np.empty((m, m)))
+        known = Known(np.empty((m, m, cells), np.uint32), np.empty(m), np.empty((m, m)))
         know_pairs(layout, self.losses, known)
         self.work += 2e4 + m * m * (0.2 * words + 6.0 * cells)
         out, bounds = np.empty((_ROOM + m, 3), np.int64), np.empty(_ROOM + m)
@@ -325,8 +326,8 @@ _KINDS = {
 def prepare_kernels() -> None:
     """Have the kernels ready: making and loading them counts for no clock."""
     whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
-    bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.int32)
-    layout, losses = Layout(bits, whole, whole), Losses(0, 1.0, 1.0, real, real, real)
+    bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.uint32)
+    layout, losses = Layout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
     known, columns, wide = Known(pairs, real, table), bits.astype(np.uint8), np.zeros((1, 1), int)
     prepare(pack, columns, whole, bits)
     prepare(gains, layout, losses, real)
