@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 from designs import design
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 from milpscore.constraints import AtLeast, AtMost, EitherOr, Implies, Include, MaxFPR
+from milpscore.core.clock import Clock
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.data import make_design
 from milpscore.formulations import hinge, risk_score
 from milpscore.search import FastRisk, coordinate_descent, fast_risk_card
 from milpscore.search.beam import SupportRules
+from milpscore.search.risk import _Search
+from milpscore.search.swaps import improve, rounded
 from milpscore.verify import evaluate
 
 
@@ -60,6 +63,76 @@ def random_instance(seed: int, p: int = 4) -> tuple[Any, Any]:
                  * 0.2, 1, -1)  # fmt: skip
     y[:2] = 1, -1
     return X, y
+
+
+def moves_from(seed: int, scale: Any, penalty: float) -> tuple[Any, Any, Any, Any, Any]:
+    """A search's rows and the rounding of one support, before and after all moves."""
+    rng = np.random.default_rng(seed)
+    X, y = random_instance(seed + 50, p=7)
+    X = X + (seed % 2) * rng.normal(size=X.shape).round(2)
+    program = risk_score(
+        design(X, y), coef_min=-4, coef_max=3, max_terms=3, l0_penalty=penalty, scale=scale,
+        intercept="real",
+    )  # fmt: skip
+    search = _Search(program.statement, 0.0 if scale == "auto" else scale, 4, 12, 4, Clock())
+    known = search.beam.support((0, 3))
+    order = np.array(known.order, dtype=np.int64)
+    index, state = search.allowed.nothing.copy(), np.empty(3)
+    rounded(search.rows, order, known.w, search.beam.lower, search.beam.upper, index, state)
+    moved_index, moved_state = index.copy(), state.copy()
+    improve(search.rows, moved_index, moved_state, search.movable, 3, 3)
+    return search, index, state, moved_index, moved_state
+
+
+@pytest.mark.parametrize("scale", ["auto", 0.7])
+@pytest.mark.parametrize("seed", range(6))
+def test_moves_lower_the_objective_and_say_what_it_is(seed: int, scale: Any) -> None:
+    """After all moves: not above the start, within ranges and terms, the objective as defined."""
+    search, index, state, moved_index, moved_state = moves_from(seed, scale, 0.01)
+    statement = search.statement
+    X, y, weight = statement.design.X, statement.design.y, statement.design.weight
+    assert moved_state[0] <= state[0]
+    for at, told in ((index, state), (moved_index, moved_state)):
+        w = search.allowed.choices.values[np.arange(len(at)), at].astype(int)
+        assert ((w >= -4) & (w <= 3)).all()
+        assert np.count_nonzero(w) <= 3
+        totals = X @ w
+        if scale == "auto":
+            loss = recalibrated(totals, y, weight)
+        else:
+            loss = minimize_scalar(lambda c, z=totals / scale: log_loss(z + c, y, weight)).fun
+        assert told[0] == pytest.approx(loss + 0.01 * np.count_nonzero(w), abs=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_single_move_is_left(seed: int) -> None:
+    """Other points for one column of the card do not lower the loss, by enumeration."""
+    search, _, _, index, state = moves_from(seed, "auto", 0.0)
+    values, design_ = search.allowed.choices.values, search.statement.design
+    w = values[np.arange(len(index)), index].astype(int)
+    better = 0
+    for j in np.flatnonzero(w):
+        for v in range(-4, 4):
+            trial = w.copy()
+            trial[j] = v
+            totals = design_.X @ trial
+            better += recalibrated(totals, design_.y, design_.weight) < state[0] - 1e-5
+    assert better == 0
+
+
+def test_the_answer_depends_neither_on_the_order_of_rows_nor_on_how_they_repeat() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 4, size=(120, 9)).astype(float)
+    y = np.where(rng.random(120) < 1 / (1 + np.exp(3.0 - X @ rng.normal(0.5, 1, 9))), 1, -1)
+    y[:2] = 1, -1
+    weight = rng.integers(1, 4, size=120)
+    found = fast_risk_card(design(X, y, weight.astype(float)), 5)
+    order = rng.permutation(weight.sum())
+    again = fast_risk_card(
+        design(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order]), 5
+    )
+    np.testing.assert_array_equal(found.card.coefficients, again.card.coefficients)
+    assert found.loss == pytest.approx(again.loss, abs=1e-12)
 
 
 def test_a_planted_score_is_found() -> None:

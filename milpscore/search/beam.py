@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray, MergedRows
@@ -39,6 +38,10 @@ _FAR = 1e-9
 _BETTER = 1e-9
 _ENOUGH = 1e-4
 _STEPS = 12
+_MORE = 4.0
+_NO_GAIN = 1e-12
+_LEAST = 0.45
+"""A weight that is fewer points than these, where the largest one is at its range, is lost."""
 
 
 class Coded(NamedTuple):
@@ -98,19 +101,6 @@ class Score(NamedTuple):
     step: float
     parted: float
     enough: float
-
-
-class Whole(NamedTuple):
-    """A support on the way to whole points: its rows, and what its columns may have.
-
-    ``patterns`` (G, t) and ``sides`` (2, G) as in `Groups`; ``means`` (t,): what centring took off.
-    """
-
-    patterns: Any
-    sides: Any
-    means: Any
-    choices: Choices
-    score: Score
 
 
 @inner
@@ -175,7 +165,9 @@ def best_line(
         decrement = -(da * ga + dc * gc)
         if loss < parted:
             return 0.0, a, c
-        if decrement <= 1e-16 or loss - decrement > cutoff:
+        # the larger the part of the loss that a step saves, the more the ones after it save
+        promise = (1.0 + _MORE * decrement / loss) * decrement
+        if decrement <= 1e-16 or (loss - promise > cutoff and decrement < 0.5 * loss):
             break
         if decrement <= min(enough, 0.01 * loss):
             a, c, loss = a + da, c + dc, loss - 0.5 * decrement
@@ -224,19 +216,74 @@ def fitted_loss(
     return loss, a, c
 
 
-@compiled
-def moments(coded: Coded, g: Any, h: Any) -> Any:
-    """Sums of g x, h x and h x^2 by column, (3, p), x the distance off the mode; g, h (m,)."""
-    sums = np.empty((3, len(coded.starts) - 1))
-    for j in range(sums.shape[1]):
+@inner
+def tallied_totals(totals: Any, sides: Any, grid: bool) -> Any:
+    """Distinct totals and their positive and negative weight, where these are whole and close.
+
+    Otherwise, and where there are as many totals as rows, as they are given.
+    """
+    m, low, high = len(totals), np.inf, -np.inf
+    if not grid:
+        return totals, sides
+    for i in range(m):
+        low, high = min(low, totals[i]), max(high, totals[i])
+    if not high - low < m / 2:
+        return totals, sides
+    width = int(high - low + 0.5) + 1
+    tally = np.zeros((2, width))
+    for i in range(m):
+        k = int(totals[i] - low + 0.5)
+        tally[0, k] += sides[0, i]
+        tally[1, k] += sides[1, i]
+    kept = 0
+    values = np.empty(width)
+    for k in range(width):
+        if tally[0, k] + tally[1, k] > 0.0:
+            values[kept], tally[0, kept], tally[1, kept] = low + k, tally[0, k], tally[1, k]
+            kept += 1
+    return values[:kept], tally[:, :kept].copy()
+
+
+@inner
+def step_gains(coded: Coded, groups: Groups, w: Any, low: Any, high: Any, saved: Any) -> None:
+    """What a Newton step within [low, high], (p,), along each column alone would save; in place.
+
+    The intercept follows: with g and h the first and second derivatives of the rows and
+    M = sum h, a column x has gradient sum g x - sum g sum h x / M and curvature
+    sum h x^2 - (sum h x)^2 / M. The distances x count from the columns' modes.
+    """
+    size, t = groups.patterns.shape
+    slopes, curves = np.empty(size), np.empty(size)
+    for i in range(size):
+        z = w[t]
+        for k in range(t):
+            z += w[k] * groups.patterns[i, k]
+        e = math.exp(-abs(z))
+        rest = 1.0 / (1.0 + e)
+        slopes[i], curves[i] = (rest if z >= 0.0 else e * rest), e * rest * rest
+    m = len(groups.cells)
+    g, h, slope, mass = np.empty(m), np.empty(m), 0.0, 1e-300
+    for i in range(m):
+        both = coded.weights[0, i] + coded.weights[1, i]
+        g[i] = both * slopes[groups.cells[i]] - coded.weights[0, i]
+        h[i] = both * curves[groups.cells[i]]
+        slope += g[i]
+        mass += h[i]
+    for j in range(len(saved)):
+        saved[j] = 0.0
+        if low[j] >= high[j]:
+            continue
         gx, hx, hxx = 0.0, 0.0, 0.0
         for e in range(coded.starts[j], coded.starts[j + 1]):
             x, i = coded.deltas[e], coded.rows[e]
             gx += g[i] * x
             hx += h[i] * x
             hxx += h[i] * x * x
-        sums[0, j], sums[1, j], sums[2, j] = gx, hx, hxx
-    return sums
+        gradient, curvature = gx - slope / mass * hx, hxx - hx * hx / mass
+        # a column without curvature left tells nothing that the support does not
+        if curvature > 1e-13 * mass:
+            step = min(max(-gradient / curvature, low[j]), high[j])
+            saved[j] = -(gradient * step + 0.5 * curvature * step * step)
 
 
 @inner
@@ -259,7 +306,7 @@ def tallied(groups: Groups, coded: Coded, j: int) -> Any:
     return tally
 
 
-@compiled
+@inner
 def part(groups: Groups, coded: Coded, columns: Any) -> Groups:
     """Part the groups by each of the columns; by one with too many values, row from row."""
     m = len(groups.cells)
@@ -344,7 +391,7 @@ def weights_sums(patterns: Any, sides: Any, w: Any, gradient: Any, bend: Any) ->
     return loss
 
 
-@compiled
+@inner
 def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
     """Newton's method on weights w, the intercept last, in place: the loss.
 
@@ -385,50 +432,63 @@ def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
     return loss
 
 
-@compiled
-def expand(
-    groups: Groups, coded: Coded, w: Any, candidates: Any, lower: Any, upper: Any
-) -> tuple[Any, Any]:
-    """Refit a support's weights w (t + 1,) with each candidate column: losses (C,), w (C, t + 2).
+@inner
+def grouped(coded: Coded, columns: Any) -> Groups:
+    """Rows grouped by some columns; each for itself where values are too many."""
+    sides = np.zeros((2, 1))
+    for i in range(coded.weights.shape[1]):
+        sides[0, 0] += coded.weights[0, i]
+        sides[1, 0] += coded.weights[1, i]
+    cells = np.zeros(coded.weights.shape[1], np.int64)
+    return part(Groups(cells, np.zeros((1, 0)), sides), coded, columns)
 
-    ``lower`` and ``upper`` are the candidates' bounds with the support's before them, (C, t + 1).
+
+@compiled
+def groups_of(coded: Coded, columns: Any) -> Groups:
+    """The same for one who asks from Python."""
+    return grouped(coded, columns)
+
+
+@compiled
+def gains_of(coded: Coded, orders: Any, weights: Any, low: Any, high: Any) -> Any:
+    """What a step along each column alone would save supports ``orders`` (B, t); (B, p)."""
+    gains = np.empty((len(orders), len(low)))
+    for n in range(len(orders)):
+        step_gains(coded, grouped(coded, orders[n]), weights[n], low, high, gains[n])
+        for j in orders[n]:
+            gains[n, j] = 0.0
+    return gains
+
+
+@compiled
+def refit_more(
+    coded: Coded, orders: Any, weights: Any, parents: Any, columns: Any, lower: Any, upper: Any
+) -> tuple[Any, Any]:
+    """Refit supports ``orders`` (B, t) with one column more: losses (C,), weights (C, t + 2).
+
+    ``parents`` (C,), in rising order, and ``columns`` (C,) say which; ``weights`` (B, t + 1).
     """
-    t = len(w) - 1
-    losses, found = np.empty(len(candidates)), np.zeros((len(candidates), t + 2))
-    for k in range(len(candidates)):
-        parted = part(groups, coded, candidates[k : k + 1])
+    t = orders.shape[1]
+    losses, found = np.empty(len(columns)), np.zeros((len(columns), t + 2))
+    low, high = np.empty(t + 1), np.empty(t + 1)
+    groups, last = grouped(coded, orders[0, :0]), -1
+    for k in range(len(columns)):
+        n = parents[k]
+        if n != last:
+            groups, last = grouped(coded, orders[n]), n
         for j in range(t):
-            found[k, j] = w[j]
-        found[k, t + 1] = w[t]
-        losses[k] = refit(parted.patterns, parted.sides, found[k], lower[k], upper[k])
+            found[k, j], low[j], high[j] = weights[n, j], lower[orders[n, j]], upper[orders[n, j]]
+        found[k, t + 1], low[t], high[t] = weights[n, t], lower[columns[k]], upper[columns[k]]
+        parted = part(groups, coded, columns[k : k + 1])
+        losses[k] = refit(parted.patterns, parted.sides, found[k], low, high)
     return losses, found
 
 
 @compiled
-def judge(whole: Whole, indices: Any, states: Any, floor: float) -> None:
-    """Objective, slope and shift of the points at ``indices`` (K, t), in ``states`` (K, 3).
-
-    These hold an objective to beat, and slope and shift to begin with. Points that do not come
-    half as near to the ``floor`` as the best of those before are given up early.
-    """
-    size, t = whole.patterns.shape
-    totals, best = np.empty(size), np.inf
-    for k in range(len(indices)):
-        offset, price = 0.0, 0.0
-        for i in range(size):
-            totals[i] = 0.0
-        for j in range(t):
-            v = whole.choices.values[j, indices[k, j]]
-            price += whole.choices.prices[j, indices[k, j]]
-            offset += whole.means[j] * v
-            for i in range(size):
-                totals[i] += v * whole.patterns[i, j]
-        cutoff = min(states[k, 0] - price, 2.0 * best - floor)
-        loss, a, c = fitted_loss(
-            totals, offset, whole.sides, states[k, 1], states[k, 2], cutoff, whole.score
-        )
-        states[k, 0], states[k, 1], states[k, 2] = loss + price, a, c
-        best = min(best, loss + price)
+def refit_one(coded: Coded, order: Any, w: Any, lower: Any, upper: Any) -> float:
+    """Refit weights w (t + 1,) of one support, in place: the loss."""
+    groups = grouped(coded, order)
+    return refit(groups.patterns, groups.sides, w, lower[order], upper[order])
 
 
 # -- the beam --------------------------------------------------------------------------------------
@@ -469,10 +529,16 @@ class SupportRules:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Merged rows as the beam reads them: ``coded`` columns minus their ``means``, shape (p,)."""
+    """Merged rows as the beam reads them: ``coded`` columns minus their ``means``, shape (p,).
+
+    ``modes`` (p,) are the columns' most frequent values; ``grid``: all distances off them are
+    whole.
+    """
 
     coded: Coded
     means: FloatArray
+    modes: FloatArray
+    grid: bool
 
     @classmethod
     def of(cls, rows: MergedRows) -> Columns:
@@ -486,6 +552,7 @@ class Columns:
         wide = np.flatnonzero(widths == 0)
         unusual[wide] = rows.X.T[wide] != base[wide, None]
         column, row = np.nonzero(unusual)
+        deltas = rows.X[row, column] - base[column]
         coded = Coded(
             weights=np.stack([np.where(rows.y > 0, share, 0.0), np.where(rows.y > 0, 0.0, share)]),
             values=values - means[:, None],
@@ -494,9 +561,9 @@ class Columns:
             starts=np.concatenate([[0], np.cumsum(np.count_nonzero(unusual, axis=1))]),
             rows=row.astype(np.int32),
             codes=codes[unusual],
-            deltas=rows.X[row, column] - base[column],
+            deltas=deltas,
         )
-        return cls(coded, means)
+        return cls(coded, means, base, bool((np.rint(deltas) == deltas).all()))
 
     @property
     def log_odds(self) -> float:
@@ -506,32 +573,7 @@ class Columns:
 
     def groups(self, support: Sequence[int]) -> Groups:
         """Rows that agree on the support's columns; each for itself where values are too many."""
-        weights = self.coded.weights
-        together = Groups(
-            np.zeros(weights.shape[1], np.int64), np.zeros((1, 0)), weights.sum(axis=1)[:, None]
-        )
-        return part(together, self.coded, np.array(support, dtype=np.int64))
-
-    def gains(self, groups: Groups, w: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """What a Newton step within [low, high], (p,), along each column alone would save; (p,).
-
-        The intercept follows: with g and h the first and second derivatives of the rows and
-        M = sum h, a column x has gradient sum g x - sum g sum h x / M and curvature
-        sum h x^2 - (sum h x)^2 / M.
-        """
-        risk = expit(groups.patterns @ w[:-1] + w[-1])
-        both = self.coded.weights.sum(axis=0)
-        g = both * risk[groups.cells] - self.coded.weights[0]
-        h = both * (risk * (1.0 - risk))[groups.cells]
-        slope, mass = g.sum(), h.sum() + 1e-300
-        gx, hx, hxx = moments(self.coded, g, h)
-        gradient = gx - slope / mass * hx
-        curvature = hxx - hx * hx / mass
-        # a column without curvature left tells nothing that the support does not
-        told = curvature > 1e-13 * mass
-        curvature = np.where(told, curvature, 1.0)
-        step = np.clip(-gradient / curvature, low, high)
-        return np.where(told, -(gradient * step + 0.5 * curvature * step * step), 0.0)
+        return groups_of(self.coded, np.array(support, dtype=np.int64))
 
 
 def _coded(X: FloatArray) -> tuple[npt.NDArray[np.uint8], FloatArray, IntArray]:
@@ -563,7 +605,7 @@ class Known:
     """A support's real weights: its columns in their ``order``, the intercept last; the loss.
 
     ``floor`` is the loss with the least that points of these columns cost, ``key`` the columns in
-    rising order.
+    rising order; ``lost`` says that some weight is too small to be a point beside the others.
     """
 
     order: Support
@@ -571,13 +613,7 @@ class Known:
     loss: float
     floor: float
     key: Support
-
-
-@dataclass(frozen=True, eq=False)
-class Model(Known):
-    """The same with the rows grouped by the support's columns."""
-
-    groups: Groups
+    lost: bool = False
 
 
 @dataclass(eq=False)
@@ -585,15 +621,16 @@ class Beam:
     """Supports by forward selection and exchange; every one that was refitted is remembered.
 
     Real weights lie in ``lower``, ``upper`` (p,), infinite where a free slope leaves only the sign;
+    ``reach`` (p,) are the most points, of either sign, infinite with a fixed scale;
     ``usable`` (p,) may enter, ``forced`` columns must; ``prices`` (p,) are the least a column's
-    points cost. Of each size up to ``limit`` so many as ``width`` are kept, and of a support the
-    ``tried`` most promising columns refitted, unless ``rules`` rule it out or the clock has run
-    out.
+    points cost. Of each size up to ``limit`` so many as ``width`` are kept, of the ``tried`` most
+    promising ones that are refitted, unless ``rules`` rule them out or the clock has run out.
     """
 
     columns: Columns
     lower: FloatArray
     upper: FloatArray
+    reach: FloatArray
     usable: npt.NDArray[np.bool_]
     forced: Support
     prices: FloatArray
@@ -605,90 +642,98 @@ class Beam:
     known: dict[Support, Known] = field(default_factory=dict)
     refits: int = 0
 
+    def __post_init__(self) -> None:
+        # no range is left to columns that may not enter
+        self.low = np.where(self.usable, self.lower, 0.0)
+        self.high = np.where(self.usable, self.upper, 0.0)
+        self.wide = self.columns.coded.widths != 2
+
     def levels(self) -> Iterator[float]:
         """Add columns one at a time up to the limit; the least loss of each size.
 
         What is known of a size depends on no larger limit: a search with more terms knows all that
-        one with fewer does. Supports exchanged between two sizes may grow as well.
+        one with fewer does.
         """
-        beam = [self.model(self.forced)]
-        self.known[beam[0].key] = beam[0]
+        beam = [self.support(self.forced)]
         yield beam[0].loss
+        least = beam[0].loss
         for size in range(len(self.forced) + 1, self.limit + 1):
-            for model in beam:
-                if not self.clock.is_up:
-                    self.extend(model)
-            best = self.best(size)
-            if not best:
+            if not self.clock.is_up:
+                self._grow(beam)
+            if not (beam := self.best(size)):
                 return
-            yield best[0].loss
-            before, best = beam[0].loss, self.best(size)
-            if size == self.limit or best[0].loss >= before - _SAME:
+            before, least = least, min(known.loss for known in beam)
+            yield least
+            if least >= before - _SAME:
                 return
-            beam = [self._grouped(each) for each in best]
+            beam = self.best(size)  # with supports that were added between two sizes
 
     def best(self, size: int) -> list[Known]:
         """The best supports of a size, of those with one and the same loss (twins) only one."""
         kept: list[Known] = []
         found = [known for known in self.known.values() if len(known.key) == size]
-        for known in sorted(found, key=attrgetter("loss", "key")):
-            if not kept or known.loss > kept[-1].loss + _SAME:
+        for known in sorted(found, key=attrgetter("lost", "loss", "key")):
+            if not kept or known.loss > kept[-1].loss + _SAME or known.lost > kept[-1].lost:
                 kept.append(known)
             if len(kept) == self.width:
                 break
         return kept
 
-    def exchange(self, key: Support) -> None:
-        """Refit supports with one column of this one exchanged for another."""
-        known = self.known[key]
-        for n, j in enumerate(known.order):
-            if j not in self.forced and not self.clock.is_up:
-                rest = known.order[:n] + known.order[n + 1 :]
-                self.extend(self.model(rest, np.delete(known.w, n)), without=j)
+    def _grow(self, parents: list[Known]) -> None:
+        """Refit the most promising supports that have one column more than one of the parents."""
+        coded = self.columns.coded
+        orders = np.array([each.order for each in parents], dtype=np.int64)
+        weights = np.array([each.w for each in parents])
+        gains = gains_of(coded, orders, weights, self.low, self.high)
+        floors = np.array([[each.floor] for each in parents]) - gains + self.prices
+        floors[gains <= _NO_GAIN] = np.inf
+        asked = self._asked(parents, floors)
+        if not asked:
+            return
+        ranked = sorted((n, j, key) for key, (n, j) in asked.items())
+        chosen = np.array([(n, j) for n, j, _ in ranked])
+        losses, found = refit_more(
+            coded, orders, weights, chosen[:, 0], chosen[:, 1], self.lower, self.upper
+        )
+        self.refits += len(ranked)
+        columns = np.column_stack([orders[chosen[:, 0]], chosen[:, 1]])
+        size = np.abs(found[:, :-1])
+        full = (size / self.reach[columns]).max(axis=1, keepdims=True)
+        tiny = self.wide[columns] & (size < _LEAST * full)
+        figures = zip(losses.tolist(), found, tiny.any(axis=1).tolist(), strict=True)
+        for (n, j, key), (loss, w, lost) in zip(ranked, figures, strict=True):
+            floor = loss + (parents[n].floor - parents[n].loss + float(self.prices[j]))
+            self.known[key] = Known((*parents[n].order, j), w, loss, floor, key, lost)
 
-    def extend(self, model: Model, without: int = -1) -> None:
-        """Refit the support with each of the most promising columns; of an exchange with fewer."""
-        most = self.tried if without < 0 else -(-self.tried // 3)
-        columns = self.columns
-        gains = columns.gains(model.groups, model.w, self.lower, self.upper)
-        gains[~self.usable] = 0.0
-        gains[[*model.order, *([without] if without >= 0 else [])]] = 0.0
-        # a stable order, so that equal columns do not change places
-        ranked = np.argsort(-gains, kind="stable")
-        promising = ranked[gains[ranked] > 1e-12].tolist()
-        keyed = ((j, tuple(sorted((*model.order, j)))) for j in promising)
-        keys = self.rules.first(keyed, most)
-        new = [j for j, key in keys.items() if key not in self.known]
-        if new:
-            bounds = np.array([[*model.order, j] for j in new])
-            losses, found = expand(
-                model.groups, columns.coded, model.w, np.array(new), self.lower[bounds],
-                self.upper[bounds],
-            )  # fmt: skip
-            self.refits += len(new)
-            before = model.floor - model.loss
-            for j, loss, w in zip(new, losses.tolist(), found, strict=True):
-                floor = loss + (before + float(self.prices[j]))
-                self.known[keys[j]] = Known((*model.order, j), w, loss, floor, keys[j])
+    def _asked(self, parents: list[Known], floors: FloatArray) -> dict[Support, tuple[int, int]]:
+        """The supports to refit, by what they promise: their parent, and the column they add.
 
-    def _grouped(self, known: Known) -> Model:
-        """The model as it was left, with the rows grouped."""
-        groups = self.columns.groups(known.order)
-        return Model(known.order, known.w, known.loss, known.floor, known.key, groups)
+        Under constraints, of each parent the first ones that these let through as well.
+        """
+        asked: dict[Support, tuple[int, int]] = {}
+        p = floors.shape[1]
+        if self.rules.statement.constraints:
+            for n, each in enumerate(floors):
+                ranked = np.argsort(each, kind="stable")[: np.isfinite(each).sum()].tolist()
+                keyed = ((j, tuple(sorted((*parents[n].order, j)))) for j in ranked)
+                for j, key in self.rules.first(keyed, self.tried).items():
+                    asked.setdefault(key, (n, j))
+        else:
+            # a stable order, so that equal columns do not change places
+            for at in np.argsort(floors, axis=None, kind="stable").tolist():
+                n, j = divmod(at, p)
+                if len(asked) == self.tried or floors[n, j] == np.inf:
+                    break
+                asked.setdefault(tuple(sorted((*parents[n].order, j))), (n, j))
+        return {key: pair for key, pair in asked.items() if key not in self.known}
 
-    def remembered(self, key: Support) -> Model:
-        """The model of a support that was refitted before, refined."""
-        return self.model(self.known[key].order, self.known[key].w)
-
-    def model(self, order: Support, start: FloatArray | None = None) -> Model:
-        """Group the rows by the support's columns and refit, from the given weights (t + 1,)."""
-        groups, chosen = self.columns.groups(order), list(order)
-        w = np.zeros(len(order) + 1) if start is None else start.copy()
-        if start is None:
-            w[-1] = self.columns.log_odds
-        lower, upper = self.lower[chosen], self.upper[chosen]
-        w[:-1] = np.clip(w[:-1], lower, upper)
-        loss = refit(groups.patterns, groups.sides, w, lower, upper)
+    def support(self, order: Support) -> Known:
+        """Refit a support from no points, and remember it."""
+        w = np.zeros(len(order) + 1)
+        w[-1] = self.columns.log_odds
+        w[:-1] = np.clip(w[:-1], self.lower[list(order)], self.upper[list(order)])
+        columns = np.array(order, dtype=np.int64)
+        loss = refit_one(self.columns.coded, columns, w, self.lower, self.upper)
         self.refits += 1
-        floor = loss + float(self.prices[chosen].sum())
-        return Model(order, w, loss, floor, tuple(sorted(order)), groups)
+        floor, key = loss + float(self.prices[columns].sum()), tuple(sorted(order))
+        return self.known.setdefault(key, Known(order, w, loss, floor, key))

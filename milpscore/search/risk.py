@@ -1,9 +1,9 @@
-"""A risk score without a proof: supports by a beam, whole points by many scales and descent."""
+"""A risk score without a proof: supports by a beam, whole points by many scales and moves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -28,29 +28,26 @@ from milpscore.search.beam import (
     Choices,
     Columns,
     Groups,
-    Model,
+    Known,
     Score,
     Support,
     SupportRules,
-    Whole,
     fitted_loss,
-    judge,
 )
 from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import repaired_points
+from milpscore.search.swaps import Rows, improve, rounded
 from milpscore.verify import evaluate
 
 Scale: TypeAlias = float | Literal["free"]
-
-_CANDIDATES = 12
-"""Roundings of a support whose loss is computed; so many of them are improved."""
-_DESCENTS = 2
-_MODEL_STEPS = 8
 
 _BETTER = 1e-9
 _MOST_TERMS = 30
 _JUDGED = 8
 """Points of each size that are judged by another loss."""
+_STARTS = 2
+_WAYS = (0, 4), (1, 2), (3, 1)
+"""Ways of listing moves (the last one), and how many cards are improved so far."""
 _MENDED = 8
 """Points found, and supports, from which allowed ones are sought where none was allowed."""
 _TURNS = 5
@@ -60,9 +57,6 @@ _WIDEST = 1000
 """Of wider ranges the search takes whole points up to this size, and the bounds themselves."""
 _PARTED = 1e-9
 _EXACT = 1e-12
-
-_FREE = np.linspace(0.2, 1.6, 36)
-_FIXED = np.linspace(0.6, 1.4, 9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,28 +98,24 @@ def fast_risk_card(
     *,
     scale: Scale | None = None,
     beam: int = 8,
-    tried: int = 12,
+    tried: int = 24,
     n_rounded: int = 8,
-    n_exchanged: int = 1,
     time_limit: float = math.inf,
 ) -> FastRisk:
-    r"""A risk score of small logistic loss in milliseconds, without a bound.
+    """A risk score of small logistic loss in milliseconds, without a bound.
+
+    Size by size, up to the most terms:
 
     1. Real weights on few columns: forward selection by what a Newton step along each column
-       would save, the best supports of each size kept, then exchanges of one column.
-    2. Whole points for each of the best supports: its real weights times many multipliers are
-       rounded and improved by coordinate descent in the quadratic model of the loss, in which a
-       direction v of free length costs
+       would save, the best supports of each size kept.
+    2. Whole points for each of the best supports: its real weights times many multipliers,
+       rounded, the best rounding by the loss itself.
+    3. The best cards are improved by moves of one column's points, or of two: other points, more,
+       or another column. All moves are priced by first and second derivatives of the loss in
+       which slope and intercept follow, and the most promising ones judged by the loss.
 
-       .. math:: L(w^*) + \tfrac12 \left( w^{*\top} H w^* - \frac{(v^\top H w^*)^2}{v^\top H v}
-           \right), \qquad H = \nabla^2 L(w^*);
-
-       with a fixed scale, :math:`L(w^*) + \tfrac12 (v / \sigma - w^*)^\top H (v / \sigma - w^*)`.
-    3. The best of them are improved on the loss itself, one point or two at a time; slope and
-       intercept, or the intercept alone, follow.
-
-    Nothing is drawn at random; the work is bounded by ``beam``, ``tried``, ``n_rounded`` and
-    ``n_exchanged``, so that every machine finds the same card.
+    Nothing is drawn at random; the work is bounded by ``beam``, ``tried`` and ``n_rounded``, so
+    that every machine finds the same card.
 
     Parameters
     ----------
@@ -140,11 +130,9 @@ def fast_risk_card(
     beam : int
         Supports kept of each size.
     tried : int
-        Columns tried at each of them.
+        Supports of each size that are refitted; under constraints, for each one kept.
     n_rounded : int
         Supports of each size whose points are searched.
-    n_exchanged : int
-        Supports of each size whose columns are exchanged; that of the best card comes on top.
     time_limit : float
         Seconds after which the best card so far is the answer.
 
@@ -166,9 +154,10 @@ def fast_risk_card(
     ----------
     Liu, Zhong, Li, Seltzer & Rudin, "FasterRisk", NeurIPS 2022: the beam and the multipliers.
     Ustun & Rudin (2019), section 4: rounding that looks at the loss, and polishing.
+    imodels (FastRiskScoreClassifier, version 3.0): moves of whole points, priced before judged.
     """
     clock = Clock.of(time_limit)
-    counts = {"beam": beam, "tried": tried, "n_rounded": n_rounded, "n_exchanged": n_exchanged + 1}
+    counts = {"beam": beam, "tried": tried, "n_rounded": n_rounded}
     for name, value in counts.items():
         _whole(name, value, 1, OptionError)
     if isinstance(problem, Design):
@@ -184,7 +173,7 @@ def fast_risk_card(
         statement = _rescaled(statement, float(scale))
     free = 0.0 if scale == "free" else float(scale)
     search = _Search(statement, free, beam, tried, n_rounded, clock)
-    search.run(n_exchanged)
+    search.run()
     return search.best()
 
 
@@ -200,8 +189,8 @@ def fast_points(statement: Statement, time_limit: float = math.inf) -> IntArray:
         coef_max=statement.coef_max, coef_sets=statement.coef_sets, max_terms=statement.max_terms,
         constraints=statement.constraints,
     )  # fmt: skip
-    search = _Search(plain, 0.0, 8, 12, 8, Clock.of(time_limit))
-    search.run(1)
+    search = _Search(plain, 0.0, 8, 24, 8, Clock.of(time_limit))
+    search.run()
     by_size: dict[int, list[tuple[int, ...]]] = {}
     for w in sorted(search.found, key=lambda w: (search.found[w], w)):
         by_size.setdefault(int(np.count_nonzero(w)), []).append(w)
@@ -333,19 +322,16 @@ class AllowedPoints:
         return np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
 
     @property
+    def reach(self) -> FloatArray:
+        """The most points of either sign; infinite where the scale is fixed; shape (p,)."""
+        low, high = self._ends
+        most = np.maximum(np.maximum(-low, high), 1.0)
+        return np.full(len(most), np.inf) if self.scale > 0 else most
+
+    @property
     def _ends(self) -> tuple[FloatArray, FloatArray]:
         values, counts = self.choices.values, self.choices.counts
         return values[:, 0], values[np.arange(len(counts)), counts - 1]
-
-    def multipliers(self, order: list[int], w: FloatArray) -> FloatArray:
-        """Points in one unit of the weights: around the scale, or up to beyond the ranges."""
-        if self.scale > 0:
-            return self.scale * _FIXED
-        low, high = self._ends
-        reach = np.where(w > 0, high[order], -low[order])
-        fits = np.divide(reach, np.abs(w), out=np.full(len(w), np.inf), where=np.abs(w) > 1e-12)
-        most = float(fits.min(initial=np.inf))
-        return (most if np.isfinite(most) and most > 0 else 1.0) * _FREE
 
 
 def _points(low: int, high: int, chosen: tuple[int, ...] | None) -> list[int]:
@@ -454,9 +440,12 @@ class _Finish:
         return 1.0 / slope, value
 
     def _reduced(self, w: IntArray) -> IntArray:
-        """Points divided by their greatest common divisor, where that is allowed."""
+        """Points divided by their greatest common divisor, where that is allowed.
+
+        Not where they part the classes and the scale has a least value: then more is better.
+        """
         divisor = int(np.gcd.reduce(w))
-        if divisor <= 1:
+        if divisor <= 1 or (self.statement.scales is not None and self.objective(w) <= _PARTED):
             return w
         smaller = w // divisor
         fine = bool(self.statement.allows(smaller[None, :])[0])
@@ -508,6 +497,7 @@ class _Search:
             columns=self.columns,
             lower=lower,
             upper=upper,
+            reach=self.allowed.reach,
             usable=self.allowed.usable,
             forced=forced,
             prices=self.allowed.least_price,
@@ -525,45 +515,61 @@ class _Search:
             0.0 if scale else parted, NEARLY_DONE,
         )  # fmt: skip
         self.finish = _Finish(statement, self.columns, self.score)
+        self.rows = Rows(
+            self.columns.coded, self.allowed.choices, self.score, self.columns.grid,
+            self.columns.modes, self.columns.means, self.allowed.nothing,
+        )  # fmt: skip
+        self.movable = np.flatnonzero(self.allowed.usable)
+        self.rounded: dict[tuple[int, ...], float] = {}
+        self.states: dict[tuple[int, ...], FloatArray] = {}
+        self.indices: dict[tuple[int, ...], IntArray] = {}
         self.found: dict[tuple[int, ...], float] = {}
         self.barred: set[tuple[int, ...]] = set()
         self.done: set[Support] = set()
         self.least, self.size = math.inf, len(forced)
 
-    def run(self, n_exchanged: int) -> None:
-        """Size by size: grow supports, exchange a column of the best ones, search their points.
+    def run(self) -> None:
+        """Size by size: grow supports, round the best ones, move points and columns of the cards.
 
         Nothing depends on the sizes to come, so that a limit raised never costs a card.
         """
-        exchanged: set[Support] = set()
         for loss in self.beam.levels():
             if loss < self.score.parted:  # real weights part the classes: do whole points?
                 self._round(self.n_rounded)
                 if self.least < self.score.parted:
                     return
-            for known in self.beam.best(self.size)[:n_exchanged]:
-                self.beam.exchange(known.key)
-                exchanged.add(known.key)
             self._round(self.n_rounded)
-            self._around_best(exchanged)
+            self._improve()
             self.size += 1
         if self.least == math.inf and self.statement.constraints:
             self._mend()
 
-    def _around_best(self, exchanged: set[Support]) -> None:
-        """Exchange a column of the best card, where its support was not the best one."""
-        if not self.found or self.least <= 0.0:
-            return
-        best = min(self.found, key=lambda w: (w in self.barred, self.found[w], w))
-        key = tuple(np.flatnonzero(best).tolist())
-        if key in self.beam.known and key not in exchanged:
-            exchanged.add(key)
-            self.beam.exchange(key)
-            self._round(max(1, self.n_rounded // 4))
+    def _improve(self) -> None:
+        """Move points of the best cards rounded last and of the best of all; pairs of the best."""
+        starts = sorted(self.rounded, key=lambda w: (self.rounded[w], w))[:_STARTS]
+        if self.found and not self.statement.constraints:
+            starts.append(min(self.found, key=lambda w: (self.found[w], w)))
+        for last, kept in _WAYS:
+            after = {self._improved(w, last) for w in starts[:kept]}
+            starts = sorted(after, key=lambda w: (self.found[w], w))
+        self.rounded = {}
+
+    def _improved(self, w: tuple[int, ...], last: int) -> tuple[int, ...]:
+        """The points that moves in the first so many ways lead to."""
+        if self.clock.is_up or self.least <= 0.0:
+            return w
+        index, state = self.indices[w].copy(), self.states[w].copy()
+        movable = np.flatnonzero(w) if self.statement.constraints else self.movable
+        improve(self.rows, index, state, movable, self.size, last)
+        found = self._keep(index, state)
+        support = tuple(np.flatnonzero(found).tolist())
+        if support not in self.beam.known:
+            self.beam.support(support)
+        return found
 
     def _ranked(self) -> list[Support]:
         """Supports by their real weights' loss and the least their points can cost."""
-        ranked = sorted(self.beam.known.values(), key=attrgetter("floor", "key"))
+        ranked = sorted(self.beam.known.values(), key=attrgetter("lost", "floor", "key"))
         return [known.key for known in ranked]
 
     def _round(self, most: int) -> None:
@@ -576,61 +582,33 @@ class _Search:
             if self.clock.is_up and self.done:
                 return
             if self.beam.known[key].floor >= self.least:
-                return  # no points of this support, nor of any after it, can be better
+                continue  # no points of this support can be better
             if not self.rules.holds(key):
                 continue
-            self._points(self.beam.remembered(key))
+            self._points(self.beam.known[key])
             self.done.add(key)
             most -= 1
 
-    def _points(self, model: Model) -> None:
-        """Whole points for one support: many scales, a quadratic model, then the loss."""
-        order, w, scale = list(model.order), model.w[:-1], self.score.scale
-        choices = self.allowed.take(order)
-        bend = _curvature(model)
-        scaled = w * self.allowed.multipliers(order, w)[:, None]
-        rounded = _distinct(_nearest_indices(choices.values, scaled))
-        pull = bend @ w
+    def _points(self, known: Known) -> None:
+        """Whole points for one support: its real weights at many scales, judged by the loss."""
+        order = np.array(known.order, dtype=np.int64)
+        index = self.allowed.nothing.copy()
+        state = np.empty(3)
+        rounded(self.rows, order, known.w, self.beam.lower, self.beam.upper, index, state)
+        self.beam.refits += 1
+        self.rounded[self._keep(index, state)] = float(state[0])
 
-        def modelled(indices: IntArray) -> FloatArray:
-            v, price = _taken(choices, indices)
-            square, along = ((v @ bend) * v).sum(axis=1), v @ pull
-            if scale > 0.0:
-                return np.asarray(0.5 * square / scale**2 - along / scale + price)
-            along = np.maximum(along, 0.0)
-            return np.asarray(price - 0.5 * along * along / np.maximum(square, 1e-300))
-
-        # each rounding as it is, and improved in the model; the best ones are judged by the loss
-        improved = _improved(choices, rounded, modelled)
-        indices = _distinct(np.concatenate([rounded, improved]))
-        found = indices[np.argsort(modelled(indices), kind="stable")[:_CANDIDATES]]
-        whole = Whole(
-            model.groups.patterns, model.groups.sides, self.columns.means[order], choices,
-            self.score,
-        )  # fmt: skip
-        v, _ = _taken(choices, found)
-        square = ((v @ bend) * v).sum(axis=1)
-        along = np.maximum(v @ pull, 0.0)
-        states = np.full((len(found), 3), math.inf)
-        states[:, 1] = np.divide(along, square, out=np.zeros(len(v)), where=square > 0.0)
-        states[:, 2] = model.w[-1]
-        judge(whole, found, states, model.loss)
-        incumbent = self.least
-        for k in np.argsort(states[:, 0], kind="stable")[:_DESCENTS]:
-            if 0.5 * (states[k, 0] + model.loss) <= incumbent and not self.clock.is_up:
-                _descend(whole, found[k], self.allowed.nothing[order], states[k])
-            points = self._nothing
-            points[order] = _taken(choices, found[k : k + 1])[0][0].astype(np.int64)
-            self._keep(points, float(states[k, 0]))
-
-    def _keep(self, w: IntArray, objective: float) -> None:
+    def _keep(self, index: IntArray, state: FloatArray) -> tuple[int, ...]:
         """Remember points; those the constraints do not allow are no card to beat."""
+        w = self.allowed.choices.values[np.arange(len(index)), index].astype(np.int64)
         key = tuple(w.tolist())
-        self.found[key] = objective
+        if key not in self.found or state[0] < self.found[key]:
+            self.found[key], self.states[key], self.indices[key] = float(state[0]), state, index
         if self.statement.constraints and not self.statement.allows(w[None, :])[0]:
             self.barred.add(key)
         else:
-            self.least = min(self.least, objective)
+            self.least = min(self.least, float(state[0]))
+        return key
 
     def _mend(self) -> None:
         """Search the supports of the nearest allowed points to what was found, and of the least."""
@@ -645,11 +623,14 @@ class _Search:
                 mended.setdefault(tuple(w.tolist()), w)
         for w in mended.values():
             key = tuple(np.flatnonzero(w).tolist())
-            self._keep(w, self.finish.objective(w))
+            objective = self.finish.objective(w)
+            self.found[tuple(w.tolist())] = objective
+            self.least = min(self.least, objective)
             if key and key not in self.done:
-                self.beam.known.setdefault(key, self.beam.model(key))
-                self._points(self.beam.remembered(key))
+                self.beam.support(key)
+                self._points(self.beam.known[key])
                 self.done.add(key)
+        self._improve()
 
     @property
     def _nothing(self) -> IntArray:
@@ -720,70 +701,3 @@ def _nearest_indices(values: FloatArray, targets: FloatArray) -> IntArray:
     """Positions of the values (t, V) closest to targets (M, t); the first of equal ones."""
     found: IntArray = np.abs(values - targets[:, :, None]).argmin(axis=2)
     return found
-
-
-def _curvature(model: Model) -> FloatArray:
-    """Second derivatives of the loss in the weights, the intercept following; shape (t, t)."""
-    patterns, both = model.groups.patterns, model.groups.sides.sum(axis=0)
-    e = np.exp(-np.abs(patterns @ model.w[:-1] + model.w[-1]))
-    weighted = patterns * (both * e / ((1.0 + e) * (1.0 + e)))[:, None]
-    mean = weighted.sum(axis=0)
-    mass = (both * e / ((1.0 + e) * (1.0 + e))).sum() + 1e-300
-    return np.ascontiguousarray(patterns.T @ weighted - np.outer(mean, mean) / mass)
-
-
-def _distinct(indices: IntArray) -> IntArray:
-    """The distinct rows, in the order they first occur."""
-    return np.array(list(dict.fromkeys(map(tuple, indices.tolist()))), dtype=np.int64)
-
-
-def _taken(choices: Choices, indices: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The points at ``indices`` (K, t), of their shape, and what each row of them costs, (K,)."""
-    columns = np.arange(indices.shape[1])
-    return choices.values[columns, indices], choices.prices[columns, indices].sum(axis=1)
-
-
-def _improved(
-    choices: Choices, indices: IntArray, value: Callable[[IntArray], FloatArray]
-) -> IntArray:
-    """Each row (M, t) moved by its best single step while that lowers its value."""
-    t = indices.shape[1]
-    at, best = indices.copy(), value(indices)
-    steps = np.vstack([np.eye(t, dtype=np.int64), -np.eye(t, dtype=np.int64)])
-    rows = np.arange(len(at))
-    for _ in range(_MODEL_STEPS):
-        near = np.clip(at[rows, None, :] + steps, 0, choices.counts - 1)
-        values = value(near.reshape(-1, t)).reshape(len(rows), -1)
-        k = values.argmin(axis=1)
-        after = values[np.arange(len(rows)), k]
-        better = after < best[rows] - _BETTER
-        if not better.any():
-            break
-        rows, k, near, after = rows[better], k[better], near[better], after[better]
-        at[rows], best[rows] = near[np.arange(len(rows)), k], after
-    return at
-
-
-def _descend(whole: Whole, index: IntArray, nothing: IntArray, state: FloatArray) -> None:
-    """The best change of one column, or else of two, while the objective falls; all in place.
-
-    ``state`` (3,) holds objective, slope and shift of the points at ``index`` (t,); ``nothing``
-    (t,) are the indices of the points closest to 0.
-    """
-    eye = np.eye(len(index), dtype=np.int64)
-    first, second = np.triu_indices(len(index), 1)
-    pairs = np.concatenate([s * eye[first] + r * eye[second] for s in (1, -1) for r in (1, -1)])
-    improved = True
-    while improved:
-        improved = False
-        singles = np.concatenate([eye, -eye, (nothing - index) * eye])
-        for moves in (singles, pairs):
-            near = index + moves
-            inside = ((near >= 0) & (near < whole.choices.counts)).all(axis=1)
-            near = near[inside & (near != index).any(axis=1)]
-            states = np.repeat(state[None, :], len(near), axis=0)
-            judge(whole, near, states, 0.0)
-            k = int(states[:, 0].argmin()) if len(near) else 0
-            if len(near) and states[k, 0] < state[0] - _BETTER:
-                index[:], state[:], improved = near[k], states[k], True
-                break
