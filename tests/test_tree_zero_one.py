@@ -23,7 +23,7 @@ from milpscore.penalties import L0, L1
 from milpscore.solvers.tree import zero_one
 from milpscore.solvers.tree.answer import Answer, Limits
 from milpscore.solvers.tree.patterns import Patterns
-from milpscore.solvers.tree.walk import Walk
+from milpscore.solvers.tree.walk import FINISHED, FOUND, Walk
 
 ROUNDING = 1e-9
 """Weights on no grid are rounded down, bounds with them."""
@@ -272,6 +272,22 @@ def test_totals_that_span_too_much_are_sorted() -> None:
     problem = Problem(X, y, np.full(3, -3), np.full(3, 3), l0_penalty=1e-3)
     assert Walk(Patterns(problem.statement), np.arange(3)).curves is None
     check(problem, search_zero_one(problem), optimum(problem))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_walk_counts_the_errors_that_its_columns_cannot_part(seed: int) -> None:
+    """Once it left them out, and met every card of a support that was none below the cutoff."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 2, (40, 5)), rng.choice([-1, 1], 40)
+    patterns = Patterns(Problem(X, y, np.full(5, -3), np.full(5, 3)).statement)
+    columns = np.array([0, 2])
+    cards = zero_one.Cards(patterns)
+    for w in itertools.product([-3, -2, -1, 1, 2, 3], repeat=2):
+        cards.offer(np.array([w[0], 0, w[1], 0, 0]))
+    walk = Walk(patterns, columns)
+    assert walk.run(cards.best.lowest, 10**9, 10**9) == FINISHED
+    walk = Walk(patterns, columns)
+    assert walk.run(cards.best.lowest + 0.5 * patterns.unit, 10**9, 10**9) == FOUND
 
 
 def planted(seed: int = 0, n: int = 300, **given: Any) -> Problem:

@@ -98,13 +98,15 @@ class Walk:
 
     def __init__(self, patterns: Patterns, columns: IntArray) -> None:
         self.patterns = p = patterns
-        self.fixed = p.least + p.l0 * len(columns)
         self.rules = Rules(float(p.l1), p.primitive, p.t_low, p.t_high, p.unit)
         spread = p.X[:, columns].std(axis=0)
         self.columns = columns[np.lexsort((-spread, -p.cards[columns]))]
         k = len(columns)
         self.levels = np.zeros(k + 1, LEVEL)
         net, label = self._group()
+        # patterns alike in all these columns: no weights part them
+        lost = int(np.abs(p.net.astype(np.int64)).sum() - np.abs(net.astype(np.int64)).sum()) // 2
+        self.fixed = p.least + p.l0 * k + lost * p.unit
         self._list_weights()
         self._lay_out_curves(net, label)
         self.progress = np.array([0, 0], dtype=np.int64)  # the level, the nodes so far
