@@ -1,14 +1,11 @@
 """``milpscore-check CSV CERTIFICATE``: exit code 0 proved, 1 something is not, 2 bad input."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
 from pathlib import Path
 
-from milpscore_check.report import check
-from milpscore_check.table import Refused
+from milpscore_check import Refused, check, proved
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,21 +15,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("certificate", type=Path, help="written by 'milpscore fit --certificate'")
     parser.add_argument("--target", help="column of the labels, where the certificate names none")
     parser.add_argument("--weights", help="column of the rows' weights, likewise")
-    given, told = vars(parser.parse_args(arguments)), time.monotonic()
+    given, told = parser.parse_args(arguments), time.monotonic()
 
     def progress(done: int, of: int) -> None:
         nonlocal told
         if sys.stderr.isatty() and time.monotonic() - told >= 1.0:
             told = time.monotonic()
-            sys.stderr.write(f"\r{done} of {of} entries ")
+            sys.stderr.write(f"\r{done} of {of} ")
 
     try:
-        found = check(given.pop("csv"), given.pop("certificate"), progress=progress, **given)
+        found = check(given.csv, given.certificate, given.target, given.weights, progress)
     except Refused as error:
         sys.stderr.write(f"milpscore-check: {error}\n")
         return 2
-    sys.stdout.write(found.to_text() + "\n")
-    return 0 if found.proved else 1
+    lines = [f"{name:<9}  {status}: {sentence}" for name, status, sentence in found]
+    everything = "everything claimed was proved" if proved(found) else "not everything was proved"
+    sys.stdout.write("\n".join([*lines, f"Verdict: {everything}.", ""]))
+    return 0 if proved(found) else 1
 
 
 if __name__ == "__main__":

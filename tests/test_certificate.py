@@ -27,7 +27,7 @@ from milpscore.fitting import fit_card
 from milpscore.formulations import convex_rounding, hinge, risk_score, slim
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
-from milpscore_check import check
+from milpscore_check import check, proved
 from tests.certificate_cases import X, Y, certificate_of, table
 
 PARTS = ("file", "data", "statement", "card", "objective", "bound", "claim")
@@ -314,12 +314,11 @@ def test_other_data_are_rejected(kind: str, request: pytest.FixtureRequest) -> N
     ("entry", "value", "part"),
     [
         ("max_terms", 2, "card"),
-        ("l0_penalty", "1/10000", "objective"),
         ("points", ["0", "1/100", "1/50", "3/100", "1/25", "1/20"], "objective"),
         ("scale", ["2", "2"], "objective"),
-        ("ranges", [[-1, 1]] * 4, "card"),
+        ("values", [[[-1, 1]]] * 4, "card"),
         ("max_terms", 4, "bound"),  # cards that are better, which no leaf covers
-        ("intercept", {"lower": "-20", "upper": "20", "step": "1/2"}, "bound"),
+        ("intercept", ["-20", "20", "1/2"], "bound"),
         ("gap", "1/10", "claim"),
     ],
 )
@@ -331,7 +330,7 @@ def test_the_checker_rejects_other_cards(
     made = changed(leaves, cards=cards).to_json(tmp_path / "forged.json")
     X.assign(y=Y).to_csv(tmp_path / "data.csv", index=False)
     found = check(tmp_path / "data.csv", made, target="y")
-    assert part in [p.name for p in found.parts if p.status != "proved"], found.to_text()
+    assert part in [name for name, status, _ in found if status != "proved"], found
     assert failed(Certificate.from_json(made)) == ("statement",)
 
 
@@ -345,38 +344,23 @@ def test_a_cleared_caveat_is_rejected() -> None:
     assert failed(forged, frame, labels) == ("statement",)
 
 
-def test_a_column_renamed_against_its_cut_is_rejected(tmp_path: Path) -> None:
+def test_no_column_can_be_renamed_against_its_cut(tmp_path: Path) -> None:
+    """Names are no part of a certificate: they follow from the cuts."""
     frame = pd.DataFrame({"age": [20, 30, 45, 50, 65, 70, 80, 25], "y": [0, 0, 1, 0, 1, 1, 1, 1]})
     design = Binner(thresholds={"age": [40, 60]}, encoding="cumulative").fit_design(
         frame[["age"]], frame["y"]
     )
     made = certificate_of(risk_score(design), "tree", source={"target": "y"})
-    columns = [dict(column) for column in made.data["columns"]]
-    assert [column["name"] for column in columns] == ["age >= 40", "age >= 60"]
-    columns[1]["name"] = "age >= 50"
-    names = ("age >= 40", "age >= 50")
-    other = replace(
-        design,
-        columns=tuple(replace(c, name=n) for c, n in zip(design.columns, names, strict=True)),
-    )
-    forged = changed(made, data={**made.data, "columns": columns}, fingerprint=other.fingerprint)
-    assert failed(forged, frame[["age"]], frame["y"]) == ("data",)
+    assert [column.name for column in made.columns] == ["age >= 40", "age >= 60"]
     frame.to_csv(tmp_path / "data.csv", index=False)
-    assert check(tmp_path / "data.csv", made.to_json(tmp_path / "true.json")).proved
+    assert proved(check(tmp_path / "data.csv", made.to_json(tmp_path / "true.json")))
+    columns = [{**column, "name": "age >= 50"} for column in made.data["columns"]]
+    assert failed(changed(made, data={**made.data, "columns": columns}), frame[["age"]], frame["y"])
+    columns = [{**column, "lower": "50.0"} for column in made.data["columns"]]
+    forged = changed(made, data={**made.data, "columns": columns})
+    assert failed(forged, frame[["age"]], frame["y"]) == ("data",)
     found = check(tmp_path / "data.csv", forged.to_json(tmp_path / "forged.json"))
-    assert found["data"].sentence == "the column 'age >= 50' is 'age >= 60' by its cut"
-
-
-def test_a_denormal_point_of_eye_is_rejected() -> None:
-    """Squares of 1e-162 vanish: a slope made of them leaves the dual ball."""
-    program = risk_score(X, Y, penalty="eye", lam=0.05, expert=["x0", "x1"], max_terms=2)
-    made = certificate_of(program, "tree")
-    assert verify_certificate(made, X, Y).proved
-    slopes = np.linspace(0.7, 2.7, 20)
-    for at in slopes:
-        point = [[0, 1], [at * 1e-162, 1e-162], 0.0, 1.0]
-        forged = with_evidence(made, points=[point], tree=[0])
-        assert failed(changed(forged, bound=made.objective - 5e-7)) == ("bound", "claim")
+    assert not proved(found)
 
 
 def test_slopes_too_small_for_a_solver_count() -> None:
@@ -509,7 +493,8 @@ def test_refusals_say_what_to_do() -> None:
         ('{"kind": "milpscore.scorecard"}', "is not a certificate"),
         ('{"kind": "milpscore.certificate", "version": 0}', "version 0"),
         ('{"kind": "milpscore.certificate", "version": 1}', "version 1"),
-        ('{"kind": "milpscore.certificate", "version": 2}', "missing or damaged"),
+        ('{"kind": "milpscore.certificate", "version": 2}', "version 2"),
+        ('{"kind": "milpscore.certificate", "version": 3}', "missing or damaged"),
         ('{"kind": "milpscore.certificate", "version": NaN}', "is not JSON"),
     ],
 )

@@ -19,7 +19,7 @@ from milpscore.core.program import Program
 from milpscore.data import Binner
 from milpscore.formulations import facets_hinge, fused_lasso, hinge, risk_score, slim
 from milpscore.solvers import solve
-from milpscore_check import check
+from milpscore_check import check, proved
 from milpscore_check.__main__ import main
 from milpscore_check.cards import Cards
 from milpscore_check.proof import prove
@@ -109,14 +109,13 @@ def test_every_engine_writes_what_the_checker_accepts(kind: str, tmp_path: Any) 
     assert made.claim == "optimal"
     X.assign(y=Y, s=np.arange(len(Y)) % 3 + 1).to_csv(tmp_path / "data.csv", index=False)
     found = check(tmp_path / "data.csv", made.to_json(tmp_path / "made.json"))
-    assert found.proved, found.to_text()
+    assert proved(found), found
     assert verify_certificate(made, X, Y, sample_weight=np.arange(len(Y)) % 3 + 1.0).proved
 
 
 @pytest.mark.parametrize("scale", ["auto", (0.5, 8.0), 2.5])
-@pytest.mark.parametrize("loss", ["logistic", "poisson", "squared", "squared_hinge"])
-def test_a_free_scale_is_proved(scale: Any, loss: str) -> None:
-    program = risk_score(X, Y, loss=loss, scale=scale, max_terms=2, coef_min=-2, coef_max=2)
+def test_a_free_scale_is_proved(scale: Any) -> None:
+    program = risk_score(X, Y, scale=scale, max_terms=2, coef_min=-2, coef_max=2)
     made = certificate_of(program, "tree")
     assert made.evidence["kind"] == "leaves", made.evidence
     found = verify_certificate(made, X, Y)
@@ -136,7 +135,7 @@ def test_rules_are_proved_and_checked(tmp_path: Any) -> None:
     made = certificate_of(program, "auto", source={"target": "y"})
     X.assign(y=Y).to_csv(tmp_path / "data.csv", index=False)
     found = check(tmp_path / "data.csv", made.to_json(tmp_path / "made.json"))
-    assert found.proved, found.to_text()
+    assert proved(found), found
     for k, rule in enumerate(made.cards["rules"]):
         tighter = {
             "errors": {"share": "0", "count": None},
@@ -147,8 +146,9 @@ def test_rules_are_proved_and_checked(tmp_path: Any) -> None:
         other[k] = {**rule, **tighter}
         forged = replace(made, cards={**made.cards, "rules": other}).sealed()
         found = check(tmp_path / "data.csv", forged.to_json(tmp_path / "forged.json"))
-        assert found.parts[-1].name == "card"
-        assert rule["name"] in found["card"].sentence
+        name, _, sentence = found[-1]
+        assert name == "card"
+        assert rule["name"] in sentence
 
 
 def test_evidence_speaks_of_the_rows_by_their_place(tmp_path: Any) -> None:
@@ -174,7 +174,7 @@ def test_the_command_says_what_is_proved(tmp_path: Any, capsys: pytest.CaptureFi
     assert "Verdict: everything claimed was proved" in capsys.readouterr().out
     X.assign(y=Y).iloc[1:].to_csv(data, index=False)
     assert main([str(data), str(made), "--target", "y"]) == 1
-    assert "rows: 39 of 40" in capsys.readouterr().out
+    assert "39 of 40 rows" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_the_command_says_what_is_proved(tmp_path: Any, capsys: pytest.CaptureFi
         "{",
         "[" * 100_000,
         '{"kind": "milpscore.certificate", "version": 1}',
-        '{"kind": "milpscore.certificate", "version": 2}',
-        '{"kind": "milpscore.certificate", "version": 2, "digest": 3, "data": []}',
+        '{"kind": "milpscore.certificate", "version": 3}',
+        '{"kind": "milpscore.certificate", "version": 3, "digest": 3, "data": []}',
         '{"kind": "other"}',
         '{"a": ' + "9" * 5000 + "}",
         "NaN",
@@ -225,4 +225,4 @@ def test_the_table_is_read_as_its_columns_say(tmp_path: Any) -> None:
         frame.to_csv(data, index=False, sep=separator, decimal=decimal)
         told = replace(made, data={**made.data, "decimal": decimal}).sealed()
         found = check(data, told.to_json(tmp_path / "made.json"))
-        assert found.proved, found.to_text()
+        assert proved(found), found

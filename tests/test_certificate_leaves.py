@@ -13,12 +13,11 @@ import pytest
 from milpscore.certificate import verify_certificate
 from milpscore.certificate.cards import exact_rows, plain_cards
 from milpscore.certificate.leaves import Space, Tangent, grow_tree
-from milpscore.certificate.tangents import CURVES, Rows, eye_slope
+from milpscore.certificate.tangents import Rows
 from milpscore.constraints import MaxFPR
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError
 from milpscore.formulations import risk_score
-from milpscore.penalties import EYE
 from milpscore.verify import evaluate
 from milpscore_check.cards import Cards
 from milpscore_check.proof import prove
@@ -74,13 +73,28 @@ def test_no_tree_of_random_splits_proves_too_much(seed: int) -> None:
 
 
 @pytest.mark.parametrize("intercept", ["real", "zero"])
-@pytest.mark.parametrize("loss", list(CURVES))
-def test_other_intercepts_are_proved(intercept: str, loss: str) -> None:
-    program = risk_score(X, Y, loss=loss, intercept=intercept, max_terms=2, penalty="l2", lam=0.01)
+def test_other_intercepts_are_proved(intercept: Any) -> None:
+    program = risk_score(X, Y, intercept=intercept, max_terms=2, penalty="l2", lam=0.01)
     made = certificate_of(program, "tree")
     assert made.evidence["kind"] == "leaves"
     found = verify_certificate(made, X, Y)
     assert found.proved, found.to_text()
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [({"loss": "poisson"}, "poisson"), ({"penalty": "eye", "lam": 0.01, "expert": ["x0"]}, "eye")],
+)
+def test_what_the_checker_does_not_decide_is_a_solvers_word(other: Any, named: str) -> None:
+    """Neither loss nor penalty: no evidence is made, and none that is forged is accepted."""
+    program = risk_score(X, Y, max_terms=2, coef_min=-2, coef_max=2, scale=1.0, **other)
+    made = certificate_of(program, "tree")
+    assert made.evidence["kind"] == "none"
+    assert named in made.evidence["reason"].lower()
+    forged = {"kind": "leaves", "points": [[[], [], 0.0, 1.0]], "tree": [0]}
+    found = verify_certificate(replace(made, evidence=forged).sealed(), X, Y)
+    assert found["bound"].status == "not proved"
+    assert "not decided here" in found["bound"].sentence
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -91,13 +105,13 @@ def test_lines_lie_below_every_card(seed: int) -> None:
     p = statement.design.shape[1]
     rows, scale = Rows(statement), float(plain_cards(statement)["scale"][0])
     whole = rng.integers(-3, 4, (30, p))
-    separable = [t for t in statement.penalties if statement.arguments["penalty"] != "eye"]
-    separable = separable or [statement.penalties[0]]
     for _ in range(8):
         line = rows.tangent(rng.normal(0, 1.5, p), float(rng.normal(0, 2)), 1.0 / scale)
         for w in np.clip(whole, statement.coef_min, statement.coef_max):
             card = Card(w, Fraction(int(rng.integers(-4, 5))))
-            cost = evaluate(statement, card).objective - sum(t.value(w) for t in separable)
+            cost = evaluate(statement, card).objective - sum(
+                t.value(w) for t in statement.penalties
+            )
             height = line.slope @ w + line.slope_b * float(card.intercept)
             height = line.constant + height / scale + line.fixed @ w
             assert height <= cost + 1e-13 * max(1.0, abs(cost))
@@ -121,11 +135,10 @@ def test_cuts_drop_only_what_a_line_puts_above_the_goal(seed: int) -> None:
         for b in range(-4, 5)
         if sum(v != 0 for v in w) <= space.terms
     ]
-    omega = statement.penalties[:1] if statement.arguments["penalty"] == "eye" else None
     heights = np.array([
         line.constant
         + slope * (line.slope @ np.array(w) + line.slope_b * b)
-        + sum(t.value(np.array(w)) for t in omega or statement.penalties)
+        + sum(t.value(np.array(w)) for t in statement.penalties)
         for w, b in cards
     ])  # fmt: skip
     if not cards:
@@ -141,19 +154,6 @@ def test_cuts_drop_only_what_a_line_puts_above_the_goal(seed: int) -> None:
                 at = b if j == p else w[j]
                 low = at == 0 if value is None else at <= value
                 assert height >= goal or low == (side == 1)
-
-
-def test_eye_lines_touch_and_support() -> None:
-    rng = np.random.default_rng(4)
-    for _ in range(200):
-        expert = rng.choice([0.0, 0.3, 1.0], 4)
-        w = rng.normal(0, 1, 4) * rng.integers(0, 2, 4)
-        penalty = EYE(0.7, expert=expert)
-        s = eye_slope(w, rng.normal(0, 1, 4), 0.7, expert)
-        assert s @ w == pytest.approx(penalty.value(w), abs=1e-12)
-        for v in rng.normal(0, 2, (20, 4)):
-            assert s @ v <= penalty.value(v) + 1e-12
-    assert np.abs(eye_slope(np.full(2, 2.7e-162), np.zeros(2), 1.0, np.ones(2))).max() <= 1.0
 
 
 def test_a_limit_on_errors_is_proved_too() -> None:

@@ -27,12 +27,13 @@ from milpscore.core.reading import exact, parsed, text_of, typed
 from milpscore.core.result import CLAIM_TOLERANCE, Result
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
+from milpscore_check.table import plain
 
-VERSION = 2
+VERSION = 3
 """Raised whenever a verifier of the previous layout would misread a certificate."""
 
-MAX_BYTES = 50_000_000
-"""The largest certificate as text; beyond it the evidence is left out."""
+MAX_BYTES = 16_000_000
+"""The largest certificate as text, as its readers take it; beyond it the evidence is left out."""
 
 _BYTES_AN_ENTRY = 8
 """The least that an entry of evidence takes."""
@@ -168,7 +169,7 @@ class Certificate:
             Where the file is not a certificate, or one of another version.
         """
         try:
-            text = text_of(Path(path))
+            text = text_of(Path(path), most=MAX_BYTES)
             content = parsed(text, what=Path(path).name, whole=len(text) // _BYTES_AN_ENTRY)
         except DataError as error:
             raise DataError(
@@ -215,10 +216,10 @@ class Certificate:
 
 
 def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
-    """Columns as JSON holds them: ends of intervals as text, infinite ones included."""
+    """Columns as JSON holds them: ends of intervals as text; names follow from the cuts."""
     return [
         {
-            **asdict(column),
+            **{name: value for name, value in asdict(column).items() if name != "name"},
             "lower": repr(column.lower),
             "upper": repr(column.upper),
             "others": list(column.others),
@@ -247,7 +248,6 @@ class _Data(Struct):
 class _ColumnEntry(Struct, forbid_unknown_fields=True):
     """A column as :func:`plain_columns` wrote it."""
 
-    name: str
     feature: str
     kind: ColumnKind
     lower: str
@@ -261,8 +261,26 @@ def _column(entry: Any) -> Column:
     found = typed(entry, _ColumnEntry, "a column")
     lower, upper = float(found.lower), float(found.upper)
     if (found.kind == "category") != (found.category is not None):
-        raise ValueError(f"{found.name!r} and its category do not agree")
-    return Column(found.name, found.feature, found.kind, lower, upper, found.category, found.others)
+        raise ValueError(f"the kind and the category of {found.feature!r} do not agree")
+    name = _name_of(found, lower, upper)
+    return Column(name, found.feature, found.kind, lower, upper, found.category, found.others)
+
+
+def _name_of(entry: _ColumnEntry, lower: float, upper: float) -> str:
+    """What a column is called by what it reads, so that no name can belie its cut."""
+    low, high = plain(lower), plain(upper)
+    match entry.kind:
+        case "numeric":
+            return entry.feature
+        case "missing":
+            return f"{entry.feature} missing"
+        case "category":
+            return f"{entry.feature} = {entry.category}"
+    if math.isinf(lower):
+        return f"{entry.feature} (any value)" if math.isinf(upper) else f"{entry.feature} < {high}"
+    return (
+        f"{entry.feature} >= {low}" if math.isinf(upper) else f"{low} <= {entry.feature} < {high}"
+    )
 
 
 def _text(value: Any) -> str:
@@ -409,9 +427,14 @@ def _evidence(
     if kind == "none":
         return {"kind": "none", "reason": "none was asked for"}
     statement = program.statement
-    known = isinstance(statement.loss, RiskLoss | Hinge | ZeroOne)
-    if result.kind != "exact" or not known or plain_cards(statement)["other"]:
-        return {"kind": "none", "reason": f"{result.solver} keeps none for {program.formulation}"}
+    loss, other = statement.loss, plain_cards(statement)["other"]
+    known = isinstance(loss, Hinge | ZeroOne) or (
+        isinstance(loss, RiskLoss) and loss.name == "logistic"
+    )
+    if result.kind != "exact" or not known or other:
+        kind = f" with {other[0]}" if other else "" if known else f" with loss {loss.name}"
+        reason = f"{result.solver} keeps none for {program.formulation}{kind}"
+        return {"kind": "none", "reason": reason}
     try:
         return {"kind": "leaves", **grow_tree(statement, bound, time_limit, max_bytes)}
     except NotApplicableError as error:

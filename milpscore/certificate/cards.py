@@ -19,8 +19,8 @@ from milpscore.constraints.parts import (
 )
 from milpscore.core.design import Design, as_fraction
 from milpscore.core.statement import Statement
-from milpscore.losses import Hinge, RiskLoss, ZeroOne
-from milpscore.penalties import EYE, L1, L2, Facets
+from milpscore.losses import Hinge, ZeroOne
+from milpscore.penalties import L1, L2, Facets
 from milpscore.penalties.ramps import BlockTV
 from milpscore_check.proof import Data
 
@@ -29,29 +29,38 @@ def plain_cards(statement: Statement) -> dict[str, Any]:
     """Loss, values, penalties, intercepts, scales and rules of a statement, numbers as text."""
     low, high = statement.ranges
     rule, scales = statement.intercept, statement.scales
-    ends = (scales.lower, scales.upper) if scales is not None else None
-    fixed = statement.loss.scale if isinstance(statement.loss, RiskLoss) and not ends else 1
+    loss = statement.loss
+    # a hinge of margin m is one of margin 1 at a scale of m
+    fixed = float(loss.margin) if isinstance(loss, Hinge) else getattr(loss, "scale", 1)
+    ends = (fixed, fixed) if scales is None else (scales.lower, scales.upper)
+    step = None if rule.step is None or rule.lower == rule.upper else str(rule.step)
     return {
-        "loss": _loss(statement),
-        "ranges": [[int(a), int(b)] for a, b in zip(low, high, strict=True)],
-        "sets": {str(j): [int(v) for v in values] for j, values in statement.coef_sets.items()},
-        "max_terms": statement.max_terms,
+        "loss": "hinge" if isinstance(loss, Hinge) else loss.name,
+        "values": [
+            _spans(statement.coef_sets.get(j), int(a), int(b))
+            for j, (a, b) in enumerate(zip(low, high, strict=True))
+        ],
+        "max_terms": len(low) if statement.max_terms is None else statement.max_terms,
         **_penalties(statement),
-        "intercept": {
-            "lower": str(rule.lower),
-            "upper": str(rule.upper),
-            # of a single intercept the step says nothing
-            "step": None if rule.step is None or rule.lower == rule.upper else str(rule.step),
-        },
-        "scale": [str(as_fraction(end)) for end in ends or (fixed, fixed)],
+        # of a single intercept the step says nothing
+        "intercept": [str(rule.lower), str(rule.upper), step],
+        "scale": [str(as_fraction(end)) for end in ends],
         "gap": _gap(statement),
         "rules": [
-            {"name": each.name, **_rule(part, each.constraint)}
+            {"name": each.name, **rule}
             for each in cast("tuple[AppliedConstraint, ...]", statement.constraints)
             for part in each.parts
-            if not isinstance(part, Points)  # they stand in the ranges
+            if not isinstance(part, Points)  # they stand among the values
+            for rule in _rules(part, each.constraint)
         ],
     }
+
+
+def _spans(allowed: Any, low: int, high: int) -> list[list[int]]:
+    """Allowed values as ranges of whole numbers, both ends included."""
+    if allowed is None:
+        return [[low, high]]
+    return [[int(v), int(v)] for v in sorted(allowed) if low <= v <= high]
 
 
 def exact_rows(design: Design) -> Data:
@@ -59,14 +68,6 @@ def exact_rows(design: Design) -> Data:
     known = {v: as_fraction(v) for v in np.unique(design.X).tolist()}
     columns = [[known[v] for v in column] for column in design.X.T.tolist()]
     return Data(columns, design.y.tolist(), [as_fraction(w) for w in design.weight.tolist()])
-
-
-def _loss(statement: Statement) -> dict[str, Any]:
-    """The loss by name, a hinge's margin in points."""
-    loss = statement.loss
-    if isinstance(loss, Hinge):
-        return {"kind": "hinge", "margin": str(as_fraction(float(loss.margin)))}
-    return {"kind": loss.name}
 
 
 def _gap(statement: Statement) -> str:
@@ -77,21 +78,18 @@ def _gap(statement: Statement) -> str:
 
 
 def _penalties(statement: Statement) -> dict[str, Any]:
-    """What a term, so many points, jumps and an expert's features cost."""
+    """What so many points and jumps cost, and the penalties that are none of these."""
     largest = int(max(map(abs, [*statement.ranges[0].tolist(), *statement.ranges[1].tolist(), 0])))
-    made: dict[str, Any] = {"l0_penalty": "0", "eye": None, "jumps": [], "other": []}
+    made: dict[str, Any] = {"jumps": [], "other": []}
     table = [Fraction(0)] * (largest + 1)
     for term in statement.penalties:
         base, lam = getattr(term, "base", term), as_fraction(float(term.lam))
-        if isinstance(base, EYE):
-            marks = [str(as_fraction(r)) for r in np.asarray(base.expert).tolist()]
-            made["eye"] = {"lam": str(lam), "expert": marks}
-        elif isinstance(base, BlockTV):
+        if isinstance(base, BlockTV):
             made["jumps"] = _jumps(base, lam)
         elif term.name == "l0_penalty":
-            made["l0_penalty"] = str(lam)
+            table[1:] = [cost + lam for cost in table[1:]]
         elif not isinstance(base, L1 | L2 | Facets):
-            made["other"].append(term.name)
+            made["other"].append(type(base).__name__)
         else:
             # at whole points these are whole multiples of lam / 2
             unit = type(base)(1.0)
@@ -110,14 +108,15 @@ def _jumps(tv: BlockTV, lam: Fraction) -> list[list[Any]]:
     ]
 
 
-def _rule(part: Part, constraint: Any) -> dict[str, Any]:
-    """One part of a constraint."""
+def _rules(part: Part, constraint: Any) -> list[dict[str, Any]]:
+    """The rules that one part of a constraint is."""
+    if isinstance(part, Ordered):  # w_a - w_b is at most 0
+        none = {"kind": "totals", "lower": None, "upper": "0"}
+        return [{**none, "features": [[list(pair), [["1", "-1"]]]]} for pair in part.pairs]
     if isinstance(part, Used):
         groups = [list(group) for group in part.groups]
         ends = {"lower": part.lower, "upper": part.upper}
-        return {"kind": "used", "groups": groups, "factors": list(part.factors), **ends}
-    if isinstance(part, Ordered):
-        return {"kind": "ordered", "pairs": [list(pair) for pair in part.pairs]}
+        return [{"kind": "used", "groups": groups, "factors": list(part.factors), **ends}]
     if isinstance(part, Totals):
         unit = part.unit or Fraction(1)
         features = [
@@ -128,9 +127,9 @@ def _rule(part: Part, constraint: Any) -> dict[str, Any]:
             None if end is None else str(as_fraction(end) * unit)
             for end in (part.lower, part.upper)
         )
-        return {"kind": "totals", "features": features, "lower": low, "upper": high}
+        return [{"kind": "totals", "features": features, "lower": low, "upper": high}]
     if not isinstance(part, Wrong):
-        return {"kind": type(part).__name__}  # of somebody's own, which the checker refuses
+        return [{"kind": type(part).__name__}]  # of somebody's own, which the checker refuses
     rows = np.flatnonzero(part.cost > 0)
     label = {"max_fpr": -1, "min_tpr": 1}.get(constraint.kind, 0)
     count = getattr(constraint, "count", None)
@@ -138,4 +137,4 @@ def _rule(part: Part, constraint: Any) -> dict[str, Any]:
     if share is not None:
         share = str(1 - as_fraction(share) if label > 0 else as_fraction(share))
     given = None if len(rows) == len(part.cost) else rows.tolist()
-    return {"kind": "errors", "rows": given, "label": label, "count": count, "share": share}
+    return [{"kind": "errors", "rows": given, "label": label, "count": count, "share": share}]

@@ -139,7 +139,7 @@ class HingeLines:
             fixed[left] += cost * mu[-1]
             fixed[right] -= cost * mu[-1]
         where = np.flatnonzero(w)
-        entry = [where.tolist(), w[where].tolist(), b, 1.0]
+        entry = [where.tolist(), w[where].tolist(), b, 1.0 / self.margin]
         entry.append([self.name[single].tolist(), a[single].tolist()])
         if k:
             entry.append([list(range(k)), mu])
