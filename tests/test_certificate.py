@@ -27,7 +27,8 @@ from milpscore.fitting import fit_card
 from milpscore.formulations import convex_rounding, hinge, risk_score, slim
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
-from milpscore_check import check, proved
+from milpscore_check import Refused, check, proved
+from milpscore_check.report import MOST_BYTES
 from tests.certificate_cases import X, Y, certificate_of, table
 
 PARTS = ("file", "data", "statement", "card", "objective", "bound", "claim")
@@ -443,13 +444,48 @@ def test_no_time_means_no_evidence() -> None:
     assert found["bound"].status == "not proved"
 
 
-def test_leaves_grow_in_what_the_solve_left_of_its_limit() -> None:
+def test_evidence_may_take_longer_than_the_solve() -> None:
+    """Three times the solve's limit, whatever the solve took of it."""
     program = risk_score(X, Y, max_terms=2)
     solved = solve(program, "tree", progress=False)
     spent = replace(solved, solve_seconds=float(solved.options["time_limit"]))
-    assert "within 0 s" in certify(program, spent).evidence["reason"]
-    assert certify(program, solved).evidence["kind"] == "leaves"
-    assert certify(program, spent, time_limit=60).evidence["kind"] == "leaves"
+    assert certify(program, spent).evidence["kind"] == "leaves"
+    none = replace(solved, options={**solved.options, "time_limit": 0.0})
+    assert "within 0 s" in certify(program, none).evidence["reason"]
+    assert certify(program, none, time_limit=60).evidence["kind"] == "leaves"
+
+
+def test_a_file_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
+    X.assign(y=Y).to_csv(tmp_path / "data.csv", index=False)
+    large = tmp_path / "large.json"
+    with large.open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    with pytest.raises(Refused, match="more than 8 MB"):
+        check(tmp_path / "data.csv", large)
+    (tmp_path / "lists.json").write_text("[" * 600_000, encoding="utf-8")
+    with pytest.raises(Refused, match="more than 500000 lists"):
+        check(tmp_path / "data.csv", tmp_path / "lists.json")
+    with pytest.raises(DataError, match="more than 8 MB"):
+        Certificate.from_json(large)
+
+
+def test_the_largest_certificate_is_read_within_bounds(leaves: Certificate, tmp_path: Path) -> None:
+    """About the densest file there can be, in a process of its own."""
+    X.assign(y=Y).to_csv(tmp_path / "data.csv", index=False)
+    lists, numbers = "[]," * 490_000, ".1," * ((MOST_BYTES - 2_000_000) // 4)
+    dense = '"tree": [' + lists + numbers.replace(".", "0.")
+    text = leaves.to_text().replace('"tree": [', dense, 1)
+    assert len(text) < MOST_BYTES
+    (tmp_path / "large.json").write_text(text, encoding="utf-8")
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (250_000_000, 250_000_000)); "
+        "from milpscore_check.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    files = [str(tmp_path / "data.csv"), str(tmp_path / "large.json"), "--target", "y"]
+    call = [sys.executable, "-c", code, *files]
+    done = subprocess.run(call, check=False, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "ValueError" in done.stderr  # at a node of the tree that is an empty list
 
 
 def test_a_card_without_a_bound_claims_none() -> None:

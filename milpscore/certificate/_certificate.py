@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate.cards import plain_cards
 from milpscore.certificate.leaves import MARGIN, grow_tree
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import Column, ColumnKind, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
@@ -27,13 +28,17 @@ from milpscore.core.reading import exact, parsed, text_of, typed
 from milpscore.core.result import CLAIM_TOLERANCE, Result
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
+from milpscore.solvers.engine import progress_line
 from milpscore_check.table import plain
 
 VERSION = 3
 """Raised whenever a verifier of the previous layout would misread a certificate."""
 
-MAX_BYTES = 16_000_000
+MAX_BYTES = 8_000_000
 """The largest certificate as text, as its readers take it; beyond it the evidence is left out."""
+
+_TIMES_THE_SOLVE = 3.0
+"""Evidence may take so many times what the solve might."""
 
 _BYTES_AN_ENTRY = 8
 """The least that an entry of evidence takes."""
@@ -302,6 +307,7 @@ def certify(
     source: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
     max_bytes: int = MAX_BYTES,
+    progress: bool | None = None,
 ) -> Certificate:
     """The certificate of a result: what is claimed, and what proves it without the solver.
 
@@ -317,10 +323,13 @@ def certify(
     source : mapping, optional
         How the table was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
     time_limit : float, optional
-        Seconds for growing leaves; by default what the solve left of its own limit. Beyond them the
-        evidence is "none", with what was not grown in its reason.
+        Seconds for finding evidence, which can take longer than the solve; by default three times
+        the solve's own limit. Beyond them the evidence is "none", with what is missing in its
+        reason.
     max_bytes : int
         The largest file; beyond it the evidence is "none".
+    progress : bool, optional
+        Whether to show how far it is; by default in a terminal.
 
     Returns
     -------
@@ -382,8 +391,10 @@ def certify(
         evidence={"kind": "none", "reason": "none was asked for"},
         caveat=result.caveat,
     )
-    seconds = _left(result) if time_limit is None else time_limit
-    found = _evidence(program, result, bound, evidence, seconds, max_bytes)
+    seconds = _allowed(result) if time_limit is None else time_limit
+    with progress_line("certificate", progress, Clock.of(seconds)) as line:
+        limits = (seconds, max_bytes, line.phase)
+        found = _evidence(program, result, bound, evidence, limits)
     whole = replace(made, evidence=found).sealed()
     size = len(whole.to_text().encode())
     if size > max_bytes:
@@ -405,12 +416,10 @@ def _provable(result: Result) -> float | None:
     return bound if bound > 0 else None
 
 
-def _left(result: Result) -> float:
-    """The seconds a solve left of its own limit."""
-    spent = result.build_seconds + result.load_seconds + result.solve_seconds
-    return max(
-        0.0, min(float(result.options.get("time_limit", PROOF_SECONDS)), PROOF_SECONDS) - spent
-    )
+def _allowed(result: Result) -> float:
+    """The seconds for evidence where none are given."""
+    limit = float(result.options.get("time_limit", PROOF_SECONDS))
+    return min(_TIMES_THE_SOLVE * limit, PROOF_SECONDS)
 
 
 def _evidence(
@@ -418,8 +427,7 @@ def _evidence(
     result: Result,
     bound: float | None,
     kind: str,
-    time_limit: float,
-    max_bytes: int,
+    limits: tuple[float, int, Callable[[str], None]],
 ) -> dict[str, Any]:
     """The evidence asked for, or why there is none."""
     if bound is None:
@@ -436,7 +444,7 @@ def _evidence(
         reason = f"{result.solver} keeps none for {program.formulation}{kind}"
         return {"kind": "none", "reason": reason}
     try:
-        return {"kind": "leaves", **grow_tree(statement, bound, time_limit, max_bytes)}
+        return {"kind": "leaves", **grow_tree(statement, bound, *limits)}
     except NotApplicableError as error:
         return {"kind": "none", "reason": str(error)}
 

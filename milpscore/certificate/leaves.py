@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, cast
@@ -30,6 +31,7 @@ MARGIN = 3e-9
 
 _BYTES_A_NUMBER = 12
 _WHOLE = 1e-7
+_TOLD = 64  # nodes after which to tell how far it is
 _NARROWEST = 1e-9
 
 
@@ -45,6 +47,7 @@ class Box:
 
 
 Split = tuple[int, float | None]
+Told = Callable[[str], None]
 
 
 class Space:
@@ -270,6 +273,7 @@ class Grown:
 
     time_limit: float
     most_bytes: int
+    told: Told
     nodes: list[Any] = field(default_factory=lambda: [None])
     points: list[Any] = field(default_factory=list)
     size: int = 0
@@ -295,7 +299,9 @@ class Grown:
         return drawn.number
 
     def check(self, pending: int) -> None:
-        """Stop where time or room is used up."""
+        """Tell how far it is, and stop where time or room is used up."""
+        if len(self.nodes) % _TOLD < 2:
+            self.told(f"evidence, {len(self.nodes) // 2} nodes, {pending} parts open")
         if time.perf_counter() - self.started > self.time_limit:
             raise NotApplicableError(
                 f"its leaves were not grown within {self.time_limit:.3g} s ({len(self.nodes) // 2} "
@@ -319,7 +325,11 @@ class Grown:
 
 
 def grow_tree(
-    statement: Statement, bound: float, time_limit: float, most_bytes: int
+    statement: Statement,
+    bound: float,
+    time_limit: float,
+    most_bytes: int,
+    told: Told = lambda text: None,
 ) -> dict[str, Any]:
     """The ``points`` and the ``tree`` that prove ``bound``.
 
@@ -327,11 +337,11 @@ def grow_tree(
     above the best card. Here each such step is a split of its own, one side of which is a leaf.
     """
     if isinstance(statement.loss, ZeroOne):
-        return _counted(statement, bound, time_limit)
+        return _counted(statement, bound, time_limit, told)
     space = Space(statement)
     engine = _source(statement, space)
     goal = bound + MARGIN * max(1.0, abs(bound))
-    grown = Grown(time_limit, most_bytes)
+    grown = Grown(time_limit, most_bytes, told)
     pending: list[tuple[int, Box, Drawn | None, Any]] = [(0, space.all_cards(), None, None)]
     while pending:
         grown.check(len(pending))
@@ -377,7 +387,7 @@ def _cut(
             number, box = parts[1 - side], halves[1 - side]
 
 
-def _counted(statement: Statement, bound: float, time_limit: float) -> dict[str, Any]:
+def _counted(statement: Statement, bound: float, time_limit: float, told: Told) -> dict[str, Any]:
     """Nothing to write down: the checker counts errors itself, which is done here to see it."""
     from milpscore.certificate.cards import exact_rows, plain_cards
     from milpscore_check.cards import Cards
@@ -386,6 +396,8 @@ def _counted(statement: Statement, bound: float, time_limit: float) -> dict[str,
     started = time.perf_counter()
 
     def watch(done: int, of: int) -> None:
+        if done % _TOLD == 0:
+            told(f"evidence, {done:,} of {of:,} choices of columns")
         if time.perf_counter() - started > time_limit:
             raise NotApplicableError(
                 f"its errors were not counted within {time_limit:.3g} s ({done:,} of {of:,} "

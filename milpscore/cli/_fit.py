@@ -129,7 +129,7 @@ def fit_command(
         made.save(out)
         say(f"The card was saved in {out}.")
     if certificate is not None and made is not None:
-        _save_certificate(certificate, program, result, data.source)
+        _save_certificate(certificate, program, result, data.source, output.progress)
     if interrupted.is_set() or str(result.termination) == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if made is None:
@@ -201,11 +201,13 @@ def _as_text(card: Scorecard, result: Result, seconds: float) -> str:
     )
 
 
-def _save_certificate(path: Path, program: Program, result: Result, source: dict[str, Any]) -> None:
+def _save_certificate(
+    path: Path, program: Program, result: Result, source: dict[str, Any], progress: bool | None
+) -> None:
     """Find the evidence for a bound, and save it with the card."""
     from milpscore.certificate import certify
 
-    made = certify(program, result, source=source)
+    made = certify(program, result, source=source, progress=progress)
     made.to_json(path)
     kind, reason = made.evidence["kind"], made.evidence.get("reason", "")
     said = f"no evidence ({reason}): the verifier solves again" if kind == "none" else kind

@@ -133,7 +133,7 @@ def pool_command(
     elif plot is not None:
         say("There is no card to draw.")
     if certificates is not None and not isinstance(found, pools.Pool):
-        _certify(found, certificates, data.source)
+        _certify(found, certificates, data.source, output.progress)
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
     if not some:
@@ -167,11 +167,11 @@ def _figure(found: Pool | Front) -> Any:
     return figure
 
 
-def _certify(front: Front, folder: Path, source: dict[str, Any]) -> None:
+def _certify(front: Front, folder: Path, source: dict[str, Any], progress: bool | None) -> None:
     """Save a certificate of every size that is not dominated."""
     for k in front.best:
         path = folder / f"terms-{k}.json"
-        made = front.certificate(k, source=source)
+        made = front.certificate(k, source=source, progress=progress)
         made.to_json(path)
         say(f"The certificate was saved in {path}; evidence: {made.evidence['kind']}.")
 

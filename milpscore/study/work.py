@@ -577,6 +577,7 @@ def _evidence(fit: Fit, data: DataSet) -> dict[str, Any]:
         fit.program,  # type: ignore[arg-type]  # a result with a card has a program
         fit.result,
         source={key: value for key, value in source.items() if value is not None},
+        progress=False,
     )
     content: dict[str, Any] = json.loads(made.to_text())
     return content
