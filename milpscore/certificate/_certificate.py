@@ -28,7 +28,6 @@ from milpscore.core.reading import exact, parsed, text_of, typed
 from milpscore.core.result import CLAIM_TOLERANCE, Result
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
-from milpscore.solvers.engine import progress_line
 from milpscore_check.table import plain
 
 VERSION = 3
@@ -391,6 +390,8 @@ def certify(
         evidence={"kind": "none", "reason": "none was asked for"},
         caveat=result.caveat,
     )
+    from milpscore.solvers.engine import progress_line
+
     seconds = _allowed(result) if time_limit is None else time_limit
     with progress_line("certificate", progress, Clock.of(seconds)) as line:
         limits = (seconds, max_bytes, line.phase)
