@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from milpscore.constraints import AtMost, MaxFPR
 from milpscore.formulations import risk_score
 from milpscore.solvers import solve
 from milpscore.solvers.tree import risk, supports
@@ -160,14 +161,63 @@ def least(loss: str, p: float, n: float) -> float:
 
 def test_a_steep_card_is_proved_whatever_the_scale() -> None:
     """Where boxes have a bound of 0 until nearly all is decided: few nodes, by supports."""
+    program = steep()
+    result = solve(program, "tree", time_limit=60.0, node_limit=1000)
+    assert str(result.claim) == "optimal"
+    assert set(np.flatnonzero(result.card.coefficients)) == set(range(0, 30, 6))
+
+
+def test_rules_only_take_cards_away() -> None:
+    """Supports that a rule forbids are left, the best card that keeps to it is proved."""
+    rng = np.random.default_rng(5)
+    X = (rng.random((120, 6)) < 0.4).astype(float)
+    y = (X @ [3.0, 3.0, -3.0, 0.0, 1.0, 0.0] + rng.logistic(size=120) > 1.0).astype(int)
+    rules = [AtMost(1, ["x0", "x1"]), MaxFPR(0.2)]
+    program = risk_score(X, y, max_terms=3, coef_min=-1, coef_max=1, constraints=rules)
+    allowed = [
+        objective
+        for objective, w in cards(program.statement)
+        if not program.statement.violations(program.statement.with_best_intercept(w))
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(risk, "_FIRST", 0.0)
+        patch.setattr(risk, "_NODE", 1e9)
+        result = solve(program, "tree", time_limit=60.0)
+    assert result.objective == pytest.approx(min(allowed), rel=1e-6)
+    assert str(result.claim) == "optimal"
+
+
+def steep() -> Any:
+    """A program whose best card is many units of score a point."""
     rng = np.random.default_rng(1)
     X = (rng.random((3000, 30)) < rng.uniform(0.1, 0.6, size=30)).astype(float)
     score = X[:, ::6] @ np.array([9.0, -6.0, 12.0, -9.0, 6.0]) - 4.0
     y = (score + rng.logistic(size=len(X)) > 0).astype(int)
-    program = risk_score(X, y, max_terms=5)
-    result = solve(program, "tree", time_limit=60.0, node_limit=1000)
-    assert str(result.claim) == "optimal"
-    assert set(np.flatnonzero(result.card.coefficients)) == set(range(0, 30, 6))
+    return risk_score(X, y, max_terms=5)
+
+
+def test_an_interrupt_among_supports_keeps_card_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A half-done enumeration proves nothing beyond the boxes, and loses nothing."""
+    program = steep()
+    best = solve(program, "tree", time_limit=60.0)
+
+    def interrupted(self: Enumeration, cutoff: float, work: float) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Enumeration, "advance", interrupted)
+    monkeypatch.setattr(risk, "_FIRST", 0.0)
+    result = solve(program, "tree", time_limit=60.0)
+    assert str(result.termination) == "interrupted"
+    assert result.card is not None
+    assert result.dual_bound <= best.objective
+
+
+def test_several_processes_share_what_supports_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is that of one process."""
+    monkeypatch.setattr(risk, "_FIRST", 0.0)
+    alone, shared = (solve(steep(), "tree", threads=k, time_limit=60.0) for k in (1, 2))
+    assert shared.objective == alone.objective
+    assert str(shared.claim) == str(alone.claim) == "optimal"
 
 
 def test_other_columns_are_left_to_the_boxes() -> None:

@@ -57,6 +57,9 @@ _HOPELESS = 10.0
 _LOOK = 1e9
 """Nanoseconds of supports after which that is guessed."""
 
+_FAVOUR = 4.0
+"""Supports whose end is in sight take so much more work than the boxes."""
+
 _SHARED_NODES = 200
 _SHARED_EACH = 8
 """Of a search by several processes: nodes each searches in a round, open nodes it is given."""
@@ -202,20 +205,21 @@ class Tree:
         Which of the two is faster is seldom known before. Supports that are left take the place of
         the open boxes: they hold every card that may be better than the best.
         """
-        before, spent = self.nodes, 0.0
         each = _NODE + _ENTRY * self.arrays.X.size * min(self.arrays.p, _ACTIVE)
-        turn = max(_TURN, _FIRST / each)
+        before, due, turn = self.nodes, 0.0, max(_TURN, _FIRST / each)
         while self.drain(turn):
             if not math.isfinite(self.cutoff):
                 continue
             turn = _TURN
             self.supports = supports = self.supports or Enumeration(self.arrays, self.root)
-            if not supports.applies or self._hopeless(supports):
+            favour = self._favour(supports)
+            if not supports.applies or favour == 0.0:
                 return
-            if supports.advance(self.cutoff, each * (self.nodes - before) - spent):
+            due += favour * each * (self.nodes - before)
+            before = self.nodes
+            if supports.advance(self.cutoff, due):
                 self._replace(supports)
                 return
-            spent = supports.work
 
     def _replace(self, supports: Enumeration) -> None:
         """Put the supports that are left in the place of the open boxes."""
@@ -225,10 +229,14 @@ class Tree:
             self.open, self.stack = [], []
         self.report()
 
-    def _hopeless(self, supports: Enumeration) -> bool:
-        """Whether the supports would take far longer than there is time for."""
+    def _favour(self, supports: Enumeration) -> float:
+        """How much work supports take beside the boxes: none where there is no time for all."""
         limit = self.limits.time_limit * 1e9
-        return supports.work > _LOOK and supports.work > supports.share * limit * _HOPELESS
+        if supports.work < _LOOK:
+            return 1.0
+        if supports.work > supports.share * limit * _HOPELESS:
+            return 0.0
+        return _FAVOUR if supports.work < supports.share * limit else 1.0
 
     def _admit(self) -> None:
         """Open the next support where it is the most promising of what is left."""

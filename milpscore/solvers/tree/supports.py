@@ -150,10 +150,9 @@ class Enumeration:
         return True
 
     def advance(self, cutoff: float, work: float) -> bool:
-        """Go on for so much work; whether all supports have been visited."""
+        """Go on until so much work is spent; whether all supports have been visited."""
         self.cutoff = cutoff
-        until = self.work + work
-        while self.work < until and not self.done:
+        while self.work < work and not self.done:
             self.done = next(self._walk, True) is True
         return self.done
 
