@@ -218,7 +218,7 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
 
 def _risk(rng: Random, p: int, free: bool) -> dict[str, Any]:
     """Loss, scale and penalty of a risk score."""
-    scales = [1.0, 1.0, 2.0, 0.1, 30.0]
+    scales: list[Any] = [1.0, 1.0, 2.0, 0.1, 30.0]
     if free:  # narrow ranges, whose ends bind
         scales = ["auto", "auto", "auto", [0.5, 2.0], [0.1, 0.3], [1.0, 30.0]]
     given: dict[str, Any] = {"loss": pick(rng, "logistic", *CURVES), "scale": pick(rng, *scales)}

@@ -328,9 +328,9 @@ def read(kind: Kind, data: bytes, folder: Path) -> list[int]:
         except TimeoutError as error:
             raise Wrong(f"{kind.name} hangs {command[0]}", f"{error}; {data[:300]!r}") from error
         codes.append(answer.exit_code)
-        error, said = answer.exception, answer.stderr[:300]
-        if error is not None and not isinstance(error, SystemExit):
-            said = "".join(traceback.format_exception(error)[-3:])[-900:]
+        raised, said = answer.exception, answer.stderr[:300]
+        if raised is not None and not isinstance(raised, SystemExit):
+            said = "".join(traceback.format_exception(raised)[-3:])[-900:]
             raise Wrong(f"{kind.name} crashes {command[0]}", f"{said}; {data[:300]!r}")
         lines = [line for line in answer.stderr.splitlines() if line.strip()]
         plain = answer.exit_code != 2 or (len(lines) == 1 and lines[0].startswith("Error: "))

@@ -86,6 +86,14 @@ class Case:
         """Whether each card chooses its scale: "auto", or a range of them."""
         return self.form == "risk_score" and not isinstance(self.get("scale", 1.0), float)
 
+    def slack(self, end: float) -> Fraction:
+        """What totals may miss an end by: nothing on a grid of at most 1e9 steps."""
+        values = [abs(exact(v)) for row in self.X for v in row]
+        unit = math.lcm(*(v.denominator for v in values))
+        step = Fraction(math.gcd(*(int(v * unit) for v in values)), unit)
+        on_grid = max(values) <= 10**9 * step
+        return Fraction(0) if on_grid else max(Fraction(1), abs(exact(end))) / 10**9
+
     @property
     def margin(self) -> Fraction:
         """Of the card's own totals under a hinge loss."""
@@ -183,7 +191,9 @@ def allows(case: Case, rule: Rule, w: Sequence[int]) -> bool:
             sums = [sum(exact(row[j]) * w[j] for j in own_columns) for row in rows]
             least, most = least + min(sums), most + max(sums)
         low, high = given.get("lower"), given.get("upper")
-        return (low is None or least >= exact(low)) and (high is None or most <= exact(high))
+        return (low is None or least >= exact(low) - case.slack(low)) and (
+            high is None or most <= exact(high) + case.slack(high)
+        )
     return True
 
 

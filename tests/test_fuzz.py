@@ -89,6 +89,14 @@ FOUND = {
         "risk_score", [[0.0]], (-1,), "tree", task="pool", coef_min=-2, coef_max=0, scale="auto",
         intercept_bounds=[2, 4],
     ),
+    "an intercept of 1e9 printed with too few digits for its scale": found(
+        "risk_score", [[-0.4, -999_999_999], [0.1, -999_999_999]], (-1, 1), "tree", task="pool",
+        coef_min=0, coef_max=1, scale=[0.1, 0.3],
+    ),
+    "a bound 2e-8 high beside entries of 2e-7": found(
+        "sparse_rounding", [[2e-7], [-1e-7], [2e-7], [-1e-7]], (-1, 1, 1, 1), "auto",
+        weights="ternary", max_terms=1, margin=2.5,
+    ),
     "no card said where all intercepts lie beyond every total": found(
         "risk_score", [[0.0]], (-1,), "outer_approximation", coef_min=-1, coef_max=-1,
         loss="poisson", scale=[1.0, 30.0],

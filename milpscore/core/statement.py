@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -444,14 +445,16 @@ def scaled_card(
 ) -> Card:
     """The card of risks link(slope * w.x + intercept), its scale and intercept in points.
 
-    Both are cut to ten digits, which no loss feels and readers can copy.
+    Both are cut to ten digits, which readers can copy and no loss feels: an intercept of many
+    scales keeps more.
     """
     scales = statement.scales
     assert scales is not None
     rule = statement.intercept if rule is None else rule
     short = Fraction(f"{1.0 / slope:.10g}")
     scale = min(max(short, Fraction(scales.lower)), Fraction(scales.upper))
-    return Card(w, rule.nearest(Fraction(f"{intercept / slope:.10g}")), scale)
+    digits = 10 + max(0, min(7, math.frexp(intercept)[1] // 3 - 4))
+    return Card(w, rule.nearest(Fraction(f"{intercept / slope:.{digits}g}")), scale)
 
 
 def best_losses(

@@ -31,7 +31,7 @@ class Units:
     """A variable is ``column`` times HiGHS's; HiGHS's rows are ``row`` times the model's.
 
     ``lost`` holds the (row, column, entry) that HiGHS may drop although they count; ``blur`` is
-    what the others it may drop move a row by at most, as a share of the row's end.
+    what entries within its tolerances move a row by at most, as a share of the row's end.
     """
 
     column: FloatArray
@@ -76,7 +76,7 @@ def units_of(
     most = np.floor(np.log2(_MOST_TERM / np.where(small, largest, 1.0)))
     row = np.where(small, 2.0 ** np.maximum(np.minimum(wanted, most), 0.0), 1.0)
     dropped = (terms > 0) & (sizes <= DROPPED * _of_rows(at, sizes, len(rhs)))
-    unheard = np.bincount(at, weights=terms * (dropped & ~heard), minlength=len(rhs))
+    unheard = np.bincount(at, weights=terms * ~heard, minlength=len(rhs))
     blur = float(np.divide(unheard, ends, out=np.zeros(len(rhs)), where=ends > 0).max(initial=0.0))
     lost = np.flatnonzero(heard & dropped)
     first = None

@@ -84,7 +84,7 @@ class Session:
     doubt : str
         What HiGHS may drop all the same, so that its bounds prove nothing; else empty.
     blur : float
-        What harmless numbers it may drop can hide of a bound.
+        What numbers within its tolerances can hide of a bound.
 
     Raises
     ------
