@@ -162,7 +162,8 @@ def judged(record: dict[str, Any]) -> dict[str, Any]:
     if np.count_nonzero(points) > record["terms"] or np.abs(points).max(initial=0) > REACH:
         raise RuntimeError(f"{record['by']}, {record['set']}: the card breaks the limits")
     totals, signs = X @ points, np.where(y > 0, 1, -1)
-    first, *warm = record["times"]
+    first, *rest = record["times"]
+    warm = rest or [first]
     return {
         "own loss": mean_logistic(record["slope"] * totals + record["shift"], signs),
         "re-calibrated": recalibrated_loss(totals, signs),

@@ -80,7 +80,7 @@ def moves_from(seed: int, scale: Any, penalty: float) -> tuple[Any, Any, Any, An
     index, state = search.allowed.nothing.copy(), np.empty(3)
     rounded(search.rows, order, known.w, search.beam.lower, search.beam.upper, index, state)
     moved_index, moved_state = index.copy(), state.copy()
-    improve(search.rows, moved_index, moved_state, search.movable, 3, 3)
+    improve(search.rows, moved_index, moved_state, search.movable, 3, 0, 3)
     return search, index, state, moved_index, moved_state
 
 

@@ -640,6 +640,7 @@ class Beam:
     rules: SupportRules
     clock: Clock = field(default_factory=Clock)
     known: dict[Support, Known] = field(default_factory=dict)
+    sizes: dict[int, list[Known]] = field(default_factory=dict)
     refits: int = 0
 
     def __post_init__(self) -> None:
@@ -671,8 +672,7 @@ class Beam:
     def best(self, size: int) -> list[Known]:
         """The best supports of a size, of those with one and the same loss (twins) only one."""
         kept: list[Known] = []
-        found = [known for known in self.known.values() if len(known.key) == size]
-        for known in sorted(found, key=attrgetter("lost", "loss", "key")):
+        for known in sorted(self.sizes.get(size, ()), key=attrgetter("lost", "loss", "key")):
             if not kept or known.loss > kept[-1].loss + _SAME or known.lost > kept[-1].lost:
                 kept.append(known)
             if len(kept) == self.width:
@@ -703,7 +703,7 @@ class Beam:
         figures = zip(losses.tolist(), found, tiny.any(axis=1).tolist(), strict=True)
         for (n, j, key), (loss, w, lost) in zip(ranked, figures, strict=True):
             floor = loss + (parents[n].floor - parents[n].loss + float(self.prices[j]))
-            self.known[key] = Known((*parents[n].order, j), w, loss, floor, key, lost)
+            self._remember(Known((*parents[n].order, j), w, loss, floor, key, lost))
 
     def _asked(self, parents: list[Known], floors: FloatArray) -> dict[Support, tuple[int, int]]:
         """The supports to refit, by what they promise: their parent, and the column they add.
@@ -720,7 +720,7 @@ class Beam:
                     asked.setdefault(key, (n, j))
         else:
             # a stable order, so that equal columns do not change places
-            for at in np.argsort(floors, axis=None, kind="stable").tolist():
+            for at in np.argsort(floors, axis=None, kind="stable")[: 4 * self.tried].tolist():
                 n, j = divmod(at, p)
                 if len(asked) == self.tried or floors[n, j] == np.inf:
                     break
@@ -736,4 +736,10 @@ class Beam:
         loss = refit_one(self.columns.coded, columns, w, self.lower, self.upper)
         self.refits += 1
         floor, key = loss + float(self.prices[columns].sum()), tuple(sorted(order))
-        return self.known.setdefault(key, Known(order, w, loss, floor, key))
+        if key not in self.known:
+            self._remember(Known(order, w, loss, floor, key))
+        return self.known[key]
+
+    def _remember(self, known: Known) -> None:
+        self.known[known.key] = known
+        self.sizes.setdefault(len(known.key), []).append(known)

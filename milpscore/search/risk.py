@@ -46,8 +46,8 @@ _MOST_TERMS = 30
 _JUDGED = 8
 """Points of each size that are judged by another loss."""
 _STARTS = 2
-_WAYS = (0, 4), (1, 2), (3, 1)
-"""Ways of listing moves (the last one), and how many cards are improved so far."""
+_WAYS = (0, 0, 3), (1, 1, 2), (2, 3, 1)
+"""Ways of listing moves, the first and the last, and how many cards are improved by them."""
 _MENDED = 8
 """Points found, and supports, from which allowed ones are sought where none was allowed."""
 _TURNS = 5
@@ -549,45 +549,40 @@ class _Search:
         starts = sorted(self.rounded, key=lambda w: (self.rounded[w], w))[:_STARTS]
         if self.found and not self.statement.constraints:
             starts.append(min(self.found, key=lambda w: (self.found[w], w)))
-        for last, kept in _WAYS:
-            after = {self._improved(w, last) for w in starts[:kept]}
+        for first, last, kept in _WAYS:
+            after = {self._improved(w, first, last) for w in starts[:kept]}
             starts = sorted(after, key=lambda w: (self.found[w], w))
         self.rounded = {}
 
-    def _improved(self, w: tuple[int, ...], last: int) -> tuple[int, ...]:
-        """The points that moves in the first so many ways lead to."""
+    def _improved(self, w: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
+        """The points that moves in some ways lead to."""
         if self.clock.is_up or self.least <= 0.0:
             return w
         index, state = self.indices[w].copy(), self.states[w].copy()
         movable = np.flatnonzero(w) if self.statement.constraints else self.movable
-        improve(self.rows, index, state, movable, self.size, last)
+        improve(self.rows, index, state, movable, self.size, first, last)
         found = self._keep(index, state)
         support = tuple(np.flatnonzero(found).tolist())
         if support not in self.beam.known:
             self.beam.support(support)
         return found
 
-    def _ranked(self) -> list[Support]:
+    def _ranked(self) -> list[Known]:
         """Supports by their real weights' loss and the least their points can cost."""
-        ranked = sorted(self.beam.known.values(), key=attrgetter("lost", "floor", "key"))
-        return [known.key for known in ranked]
+        return sorted(self.beam.known.values(), key=attrgetter("lost", "floor", "key"))
 
     def _round(self, most: int) -> None:
         """Search the points of the most promising supports not searched yet."""
-        for key in self._ranked():
-            if most == 0 or self.least <= 0.0:
-                return
-            if key in self.done or not key:
+        for known in self._ranked():
+            # no points of a support whose floor is not below the best can be better
+            if known.floor >= self.least or known.key in self.done or not known.key:
                 continue
-            if self.clock.is_up and self.done:
+            if most == 0 or self.least <= 0.0 or (self.clock.is_up and self.done):
                 return
-            if self.beam.known[key].floor >= self.least:
-                continue  # no points of this support can be better
-            if not self.rules.holds(key):
-                continue
-            self._points(self.beam.known[key])
-            self.done.add(key)
-            most -= 1
+            if self.rules.holds(known.key):
+                self._points(known)
+                self.done.add(known.key)
+                most -= 1
 
     def _points(self, known: Known) -> None:
         """Whole points for one support: its real weights at many scales, judged by the loss."""
@@ -614,7 +609,7 @@ class _Search:
         """Search the supports of the nearest allowed points to what was found, and of the least."""
         ranked = sorted(self.found, key=lambda w: (self.found[w], w))[:_MENDED]
         starts = [np.array(w, dtype=np.int64) for w in ranked]
-        starts += [self._signs(key) for key in self._ranked()[:_MENDED]]
+        starts += [self._signs(known) for known in self._ranked()[:_MENDED]]
         starts.append(self._nothing)
         mended: dict[tuple[int, ...], IntArray] = {}
         for start in starts:
@@ -637,9 +632,9 @@ class _Search:
         """No points, shape (p,)."""
         return np.zeros(len(self.allowed.choices.counts), dtype=np.int64)
 
-    def _signs(self, key: Support) -> IntArray:
+    def _signs(self, known: Known) -> IntArray:
         """Points 1 and -1 by the signs of a support's real weights."""
-        w, known = self._nothing, self.beam.known[key]
+        w = self._nothing
         w[list(known.order)] = np.where(known.w[:-1] < 0, -1, 1)
         return w
 

@@ -331,14 +331,16 @@ def add(rows: Rows, index: Any, sums: Any, totals: Any, j: int) -> None:
 
 
 @compiled
-def improve(rows: Rows, index: Any, state: Any, movable: Any, limit: int, last: int) -> None:
+def improve(
+    rows: Rows, index: Any, state: Any, movable: Any, limit: int, first: int, last: int
+) -> None:
     """Move points of one column, or else of two, while the objective falls; all in place.
 
     ``index`` (p,) are the choices of the columns, ``state`` (3,) objective, slope and shift;
     ``movable`` are the columns that may move, and at most ``limit`` may have points. Four ways of
-    listing moves follow each other where nothing is better, up to the way ``last``: single ones,
-    pairs, pairs priced at a lower slope, and all that are near; the latter two for scores that
-    spread so widely that prices tell little.
+    listing moves follow each other where nothing is better, from ``first`` to ``last``, and from
+    the first one again for a better card: single ones, pairs, pairs priced at a lower slope, and
+    all that are near; the latter two for scores that spread so widely that prices tell little.
     """
     p, room = len(index), max(_PAIRS, min(limit, len(movable)) * (2 * limit + 3))
     totals, sums, after = np.zeros(rows.coded.weights.shape[1]), np.zeros(2), np.empty(3)
@@ -346,8 +348,10 @@ def improve(rows: Rows, index: Any, state: Any, movable: Any, limit: int, last: 
         add(rows, index, sums, totals, j)
     slopes, bends = np.zeros(p), np.zeros(p)
     promises, each = np.empty(room), np.empty((room, 4), np.int64)
-    way, free = 0, rows.score.scale <= 0.0
+    way, free = first, rows.score.scale <= 0.0
     while way <= last and state[1] > 0.0 and state[0] > 0.0:
+        if way == 2 and not (free and state[1] * (totals.max() - totals.min()) > _STEEP):
+            break
         used = 0
         own = np.empty(p, np.int64)
         for j in movable:
@@ -373,7 +377,5 @@ def improve(rows: Rows, index: Any, state: Any, movable: Any, limit: int, last: 
             take(rows, index, sums, totals, moves.each[k, 2], moves.each[k, 3])
             state[:] = after
             way = 0
-        elif way == 1 and not (free and state[1] * (totals.max() - totals.min()) > _STEEP):
-            break
         else:
             way += 1
