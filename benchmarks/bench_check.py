@@ -226,7 +226,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def main() -> None:
     settings = arguments(__doc__ or "", _options)
-    limit = settings.time_limit or (5.0 if settings.quick else 60.0)
+    limit = settings.time_limit or (5.0 if settings.quick else 40.0)
     report = Report("Certificates and their checker", settings)
     sets, absent = present(settings.sets or (SETS[:2] if settings.quick else SETS))
     report.note(*absent)

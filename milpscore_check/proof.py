@@ -87,8 +87,11 @@ class Data:
         self, columns: Sequence[Sequence[Fraction]], y: Sequence[int], weight: Sequence[Fraction]
     ) -> None:
         self.raw, self.y, self.weight = list(zip(*columns, strict=True)), y, weight
+        # values are whole multiples of 1 / unit
+        self.unit = math.lcm(*{v.denominator for column in columns for v in column})
+        whole = [[v.numerator * (self.unit // v.denominator) for v in own] for own in columns]
         merged: dict[tuple[Any, int], list[int]] = defaultdict(list)
-        for i, key in enumerate(zip(self.raw, y, strict=True)):
+        for i, key in enumerate(zip(zip(*whole, strict=True), y, strict=True)):
             if weight[i] > 0:
                 merged[key].append(i)
         self.place = {i: k for k, own in enumerate(merged.values()) for i in own}
@@ -96,9 +99,7 @@ class Data:
         common = math.lcm(*(s.denominator for s in sums))
         self.share = [int(s * common) for s in sums]
         self.whole, self.classes = sum(self.share), [c for _, c in merged]
-        # values are whole multiples of 1 / unit
-        self.unit = math.lcm(*{v.denominator for x, _ in merged for v in x})
-        self.columns = [[int(x[j] * self.unit) for x, _ in merged] for j in range(len(columns))]
+        self.columns = [list(column) for column in zip(*(x for x, _ in merged), strict=True)]
 
     def loss(self, kind: str, w: Sequence[int], b: Fraction, scale: Fraction) -> Pair:
         """The mean loss of a card, enclosed."""

@@ -124,6 +124,16 @@ def test_a_free_scale_is_proved(scale: Any) -> None:
     assert not proves(program.statement, made.evidence, above)
 
 
+def test_weights_of_many_digits_are_not_counted() -> None:
+    """A row is counted as often as it has shares of the weight: up to ten million of them."""
+    weight = [1e4, 1e4, 1e-4, 1e4]
+    program = slim(np.array([[0.0], [0.0], [1.0], [1.0]]), [0, 1, 1, 0], sample_weight=weight)
+    made = certify(program, solve(program, progress=False))
+    assert made.claim == "optimal"
+    assert made.evidence["kind"] == "none"
+    assert "weights of so many digits" in made.evidence["reason"]
+
+
 def test_rules_are_proved_and_checked(tmp_path: Any) -> None:
     rules = [
         MaxErrors("x0 >= 1", share=0.4),

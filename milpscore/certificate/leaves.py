@@ -392,6 +392,7 @@ def _counted(statement: Statement, bound: float, time_limit: float, told: Told) 
     from milpscore.certificate.cards import exact_rows, plain_cards
     from milpscore_check.cards import Cards
     from milpscore_check.proof import prove
+    from milpscore_check.table import Refused
 
     started = time.perf_counter()
 
@@ -406,7 +407,10 @@ def _counted(statement: Statement, bound: float, time_limit: float, told: Told) 
 
     watch(0, 1)
     cards = Cards(plain_cards(statement), statement.shape[1])
-    held, said = prove(exact_rows(statement.design), cards, {}, Fraction(bound), watch)
+    try:
+        held, said = prove(exact_rows(statement.design), cards, {}, Fraction(bound), watch)
+    except Refused as error:
+        raise NotApplicableError(str(error)) from error
     if not held:
         raise NotApplicableError(f"counting does not prove it ({said}): a single card reaches it")
     return {"points": [], "tree": []}
