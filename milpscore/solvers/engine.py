@@ -213,8 +213,9 @@ _LIMITS = 0.6
 _FEW_ROWS = 100
 """With more rows ``auto`` takes the tree for few columns without a limit on terms, too."""
 
-_TREE_TERMS = 6
-"""Up to so many terms ``auto`` searches the 0-1 loss by supports."""
+_TREE_TERMS, _FEW_COLUMNS = 10, 6
+"""Up to so many terms, or columns without a limit on terms, ``auto`` searches the 0-1 loss by
+supports."""
 
 
 def load(program: Program) -> Session:
@@ -263,7 +264,7 @@ def solve(
         For Pyomo's programs "highs"; "support_tree", which decides terms first, with an LP bound
         at every node; "tree", a search with convex bounds from the statement alone; or
         "outer_approximation", tangents of a smooth loss added to HiGHS's program. "auto" takes the
-        tree for smooth losses and, with up to six terms, for the 0-1 loss; tangents where
+        tree for smooth losses and, with up to ten terms, for the 0-1 loss; tangents where
         constraints were added to a smooth loss's model by hand; the support tree for many rows
         with few integers, and HiGHS for the rest. For conic programs "ecos", "clarabel" or
         "proximal"; "auto" takes ECOS where it is installed, and asks Clarabel as well where that
@@ -432,12 +433,13 @@ def _tree_takes(program: Program | Session) -> bool:
     statement = of.statement
     fitting = isinstance(statement.loss, RiskLoss)
     if isinstance(statement.loss, ZeroOne) and statement.intercept.kind == "grid":
-        # with few terms the big-M relaxation proves little (breastcancer, 5 terms: proved in 2 s,
-        # by HiGHS a gap of 88 % after 60 s)
-        # (haberman, 3 columns: proved in 1 s, by HiGHS a gap of 40 % after 60 s)
+        # the big-M relaxation proves little (CPU s: breastcancer, 5 terms: proved in 2, by HiGHS a
+        # gap of 88 % after 60; haberman binned, 8 terms: in 0.9, by HiGHS 14 % after 10; mammo, 10
+        # terms: in 1.2, 5 %; breastcancer binned and adult, 8 terms: gaps of 70 and 29 % after 10,
+        # by HiGHS 95 and 34 % with worse cards)
         limit, columns = statement.max_terms, statement.shape[1]
         many = len(statement.design.merged.y) > _FEW_ROWS
-        fitting = columns <= _TREE_TERMS and many if limit is None else limit <= _TREE_TERMS
+        fitting = columns <= _FEW_COLUMNS and many if limit is None else limit <= _TREE_TERMS
     return program.kind == "exact" and fitting and not of.added_by_user()
 
 
