@@ -58,7 +58,10 @@ _LOOK = 1e9
 """Nanoseconds of supports after which that is guessed."""
 
 _FAVOUR = 4.0
-"""Supports whose end is in sight take so much more work than the boxes."""
+"""Supports whose end is in sight take so much more work than boxes that say little."""
+
+_LITTLE = 0.5
+"""Of the best card, as a bound."""
 
 _SHARED_NODES = 200
 _SHARED_EACH = 8
@@ -236,7 +239,8 @@ class Tree:
             return 1.0
         if supports.work > supports.share * limit * _HOPELESS:
             return 0.0
-        return _FAVOUR if supports.work < supports.share * limit else 1.0
+        in_sight = supports.work < supports.share * limit
+        return _FAVOUR if in_sight and self.bound < _LITTLE * self.cutoff else 1.0
 
     def _admit(self) -> None:
         """Open the next support where it is the most promising of what is left."""
