@@ -3,8 +3,8 @@
 python _defaults_rival.py imodels|fasterrisk FOLDER
 
 FOLDER holds table.csv, kinds.json (which columns are text) and folds.npz (y, and the rows of
-training and test of each fold); RIVAL.npz receives the probabilities of the test rows of each
-fold, the number of terms, and the seconds of each fit.
+training and test of each fold); RIVAL.npz receives the scores and probabilities of each fold's test
+rows, the number of terms, and the seconds of each fit.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ import pandas as pd
 warnings.simplefilter("ignore")
 
 
-def imodels(train: Any, y: Any, test: Any) -> tuple[Any, int, float]:
+def imodels(train: Any, y: Any, test: Any) -> tuple[Any, Any, int, float]:
     """FastRiskScoreClassifier as it comes: it bins by itself."""
     from imodels import FastRiskScoreClassifier  # type: ignore[import-not-found]
 
     began = time.perf_counter()
     model = FastRiskScoreClassifier().fit(train, y)
     seconds = time.perf_counter() - began
-    return model.predict_proba(test)[:, 1], len(model.points_), seconds
+    score = model.decision_function(test)
+    return score, model.predict_proba(test)[:, 1], len(model.points_), seconds
 
 
-def fasterrisk(train: Any, y: Any, test: Any) -> tuple[Any, int, float]:
+def fasterrisk(train: Any, y: Any, test: Any) -> tuple[Any, Any, int, float]:
     """RiskScoreOptimizer at its defaults with five terms, after its own way of cutting columns.
 
     It has no way with text or holes in text: those become one column a value first.
@@ -55,7 +56,8 @@ def fasterrisk(train: Any, y: Any, test: Any) -> tuple[Any, int, float]:
     multiplier, intercept, points = model.get_models(model_index=0)
     found = RiskScoreClassifier(multiplier, intercept, points, X_train=cut.to_numpy(float))
     seconds = time.perf_counter() - began
-    return found.predict_prob(seen.to_numpy(float)), int(np.count_nonzero(points)), seconds
+    rows = seen.to_numpy(float)
+    return rows @ points, found.predict_prob(rows), int(np.count_nonzero(points)), seconds
 
 
 def _rule(name: str, table: pd.DataFrame) -> Any:
@@ -76,8 +78,9 @@ def main() -> None:
     answer: dict[str, Any] = {}
     for k in range(count):
         train, test = folds[f"train{k}"], folds[f"test{k}"]
-        risk, terms, seconds = fit(table.iloc[train], y[train], table.iloc[test])
-        answer |= {f"risk{k}": risk, f"terms{k}": terms, f"seconds{k}": seconds}
+        score, risk, terms, seconds = fit(table.iloc[train], y[train], table.iloc[test])
+        answer |= {f"score{k}": score, f"risk{k}": risk, f"terms{k}": terms}
+        answer[f"seconds{k}"] = seconds
         np.savez(folder / f"{sys.argv[1]}.npz", **answer)
 
 

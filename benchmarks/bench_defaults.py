@@ -115,10 +115,11 @@ def _ours(
             warnings.simplefilter("ignore", UserWarning)  # a gap, or a card that says no to all
             model = RiskScoreClassifier(**given).fit(X.iloc[train], y[train])
         seconds = time.perf_counter() - began
+        score = model.decision_function(X.iloc[test])
         risk = model.predict_proba(X.iloc[test])[:, 1]
         used = [c for c, w in zip(model.binner_.columns_, model.coef_[0], strict=True) if w]
         digits = max((_digits(c.lower) for c in used if c.kind == "step"), default=0)
-        figures.append((*_measures(y[test], risk), seconds, len(used), digits))
+        figures.append((*_measures(y[test], score, risk), seconds, len(used), digits))
     most = np.max(figures, axis=0)
     first = {len(folds[: repeats * FOLDS]): None for repeats in RIVALS.values()}
     return {**_summary(figures), "terms": int(most[3]), "digits": int(most[4]),
@@ -130,8 +131,9 @@ def _digits(cut: float) -> int:
     return len(Decimal(repr(float(cut))).normalize().as_tuple().digits)
 
 
-def _measures(y: np.ndarray, risk: np.ndarray) -> tuple[float, float]:
-    return float(roc_auc_score(y, risk)), float(log_loss(y, np.clip(risk, 1e-6, 1 - 1e-6)))
+def _measures(y: np.ndarray, score: np.ndarray, risk: np.ndarray) -> tuple[float, float]:
+    """AUC of the scores, as scikit-learn's scorer takes it of whoever has some; log loss."""
+    return float(roc_auc_score(y, score)), float(log_loss(y, np.clip(risk, 1e-6, 1 - 1e-6)))
 
 
 def _theirs(
@@ -165,7 +167,8 @@ def _theirs(
             return f"failed: {done.stderr.strip().splitlines()[-1]}"
         with np.load(folder / f"{rival}.npz") as answer:
             figures = [
-                (*_measures(y[test], answer[f"risk{k}"]), *(float(answer[f"{what}{k}"])
+                (*_measures(y[test], answer[f"score{k}"], answer[f"risk{k}"]),
+                 *(float(answer[f"{what}{k}"])
                  for what in ("seconds", "terms")))
                 for k, (_, test) in enumerate(folds)
             ]  # fmt: skip

@@ -675,6 +675,15 @@ def test_list_names_every_formulation_its_arguments_and_versions() -> None:
         assert text in done.stdout
 
 
+def test_no_option_is_named_twice() -> None:
+    from typer.main import get_command
+
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        for option in command.params:
+            names = [*option.opts, *option.secondary_opts]
+            assert len(set(names)) == len(names), (name, names)
+
+
 def test_help_names_every_formulation_and_version_is_that_of_the_package() -> None:
     text = run("fit", "--help").stdout
     for name in SPELT:

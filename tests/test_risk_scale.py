@@ -21,6 +21,7 @@ from milpscore.data import make_design
 from milpscore.formulations import risk_score
 from milpscore.pools import pool
 from milpscore.scorecard import certified_card
+from milpscore.search import fast_risk_card
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
 
@@ -151,6 +152,43 @@ def test_tangents_find_it_too(seed: int) -> None:
     assert below.dual_bound <= wanted + 1e-9
 
 
+@pytest.mark.parametrize("narrow", [0.01, 1.0, 200.0])
+def test_risks_are_no_bolder_than_the_rows_of_the_rarer_class_bear_out(narrow: float) -> None:
+    X, y = np.repeat([[0.0, 0.0], [narrow, 3e3]], [7, 12], axis=0), np.repeat([0, 1], [7, 12])
+    most = 5 * (1 + 7 / 500)
+    for reach in (1, 4, 5, 20):
+        scales = risk_score(X, y, coef_min=-reach, coef_max=reach - 1).statement.scales
+        assert scales is not None
+        assert scales.lower <= 1.0
+        if scales.lower < 1.0:
+            assert 0.9 * most < reach * narrow / scales.lower <= most
+        else:
+            assert reach * narrow >= 0.9 * most
+    scales = risk_score(X, y).statement.scales
+    twice = np.repeat(np.arange(19), [1] * 7 + [2] * 12)
+    assert risk_score(X, y, sample_weight=[1.0] * 7 + [2.0] * 12).statement.scales == scales
+    assert risk_score(X[twice], y[twice]).statement.scales == scales
+    assert risk_score(X, y, sample_weight=[1 / 19] * 19).statement.scales == scales
+    many = risk_score(X, y, sample_weight=[125.0] * 3 + [31.25] * 4 + [100.0] * 12).statement.scales
+    assert many is not None
+    assert narrow == 200.0 or many.lower == pytest.approx(narrow / 2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_where_the_range_of_scales_binds_the_fast_card_looks_for_wide_margins(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = (rng.random((40, 6)) < 0.5).astype(float)
+    y = (X @ [3, 2, 2, -1, 0, 0] > 3).astype(int)
+    statement = risk_score(X, y, max_terms=4).statement
+    assert statement.scales is not None
+    found = fast_risk_card(statement)
+    assert found.card.scale is not None
+    assert found.card.scale == pytest.approx(statement.scales.lower)
+    held = fast_risk_card(statement, scale=statement.scales.lower)
+    assert found.objective <= held.objective + 1e-9
+    assert not statement.violations(found.card)
+
+
 def rows(seed: int, n: int = 30) -> tuple[Any, Any]:
     """A small noisy table of whole numbers."""
     rng = np.random.default_rng(seed)
@@ -164,6 +202,8 @@ def test_limits_on_errors_are_kept_at_any_scale(seed: int) -> None:
     limit = MaxFPR(0.1) if seed % 2 else MinTPR(0.95)
     program = risk_score(X, y, coef_min=-2, coef_max=2, constraints=[limit])
     statement = program.statement
+    assert statement.scales is not None
+    slopes = np.geomspace(1e-5, 1 / statement.scales.lower, 200)[:, None]
     totals = {w: X @ np.array(w) for w in itertools.product(range(-2, 3), repeat=3)}
     best = math.inf
     for w, total in totals.items():
@@ -176,7 +216,7 @@ def test_limits_on_errors_are_kept_at_any_scale(seed: int) -> None:
             below = total[~positive].max() if (~positive).any() else cut - 50
             share, sign = np.full(len(y), 1 / len(y)), np.where(y > 0, 1.0, -1.0)
             for b in np.linspace(-cut, -below - 1e-9, 41):
-                z = np.geomspace(1e-5, 20, 200)[:, None] * (total + b)
+                z = slopes * (total + b)
                 loss = (share * np.logaddexp(0.0, -sign * z)).sum(axis=1).min()
                 best = min(best, float(loss) + statement.penalty(np.array(w)))
     result = solve(program, "tree", **EXACT)

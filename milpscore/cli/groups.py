@@ -321,9 +321,8 @@ class DataOptions(TableOptions):
     raw: bool = option(
         DATA,
         "Columns as they are: numbers by the unit, a column for each category, nothing left out. "
-        "Otherwise numbers are cut into 10 bins (5 or 3 of few rows), and identifiers, dates "
-        "and repetitions left out.",
-        "--raw",
+        "Otherwise numbers are cut into 10 bins, two of the cuts by the labels (5 or 3 of few "
+        "rows, none by the labels), and identifiers, dates and repetitions left out.",
         default=False,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,8 +42,9 @@ if TYPE_CHECKING:
 
 PENALTIES = ("none", "l1", "l2", "facets", "eye")
 
-_STEEPEST, _FLATTEST = 20.0, 1e-3
-"""Of free scales: what one point adds to the score, what all points together add at most."""
+_LINE, _ROWS, _FLATTEST = 5.0, 500.0, 1e-3
+"""Of free scales: what the most points of a line add to the score at the smallest one, and again
+for so many rows of the rarer class; what all points together add at the largest one."""
 
 
 @builder
@@ -103,11 +105,14 @@ def risk_score(
 
     Notes
     -----
-    The range of a free scale: at its lower end one point moves the score by 20 or more across the
-    narrowest column, at its upper end no two rows' scores differ by more than 0.001, whatever the
-    card. Where totals part the classes the loss falls to 0 as the scale does; the range makes the
-    best card well defined. Points (2 w, 2 b) at a scale of 2 sigma are the same risks as (w, b) at
-    sigma: the answer's points have no common divisor where the ranges allow that.
+    The range of a free scale: at its lower end the most points add 5 to the score across the
+    narrowest column (they multiply the odds by 148), and 5 more for every 500 rows of the rarer
+    class, and the scale is 1 or less; at its upper end no two rows' scores differ by more than
+    0.001, whatever the card. Where totals part the classes, as they may where rows are few, the
+    loss falls to 0 as the scale does; the range then prefers cards that part them widely, and keeps
+    their risks to what other rows of the kind bear out. Points (2 w, 2 b) at a scale of 2 sigma are
+    the same risks as (w, b) at sigma: the answer's points have no common divisor where the ranges
+    allow that.
 
     Without integrality ``penalty="l2"`` charges the chords of w^2/2 between whole points, which is
     more than ridge does and a better bound. The model has no tangents of the loss until a solver
@@ -213,7 +218,7 @@ def _scale(
         if not math.isfinite(narrowest) or span <= 0:
             return ScaleRange(1.0, 1.0)  # no points move any score
         return ScaleRange(
-            10.0 ** math.floor(math.log10(narrowest / _STEEPEST)),
+            min(_two_digits(max(ranges.reach) * narrowest / _steepest(design)), 1.0),
             10.0 ** math.ceil(math.log10(span / _FLATTEST)),
         )
     if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
@@ -229,6 +234,20 @@ def _scale(
         )
     check_positive(scale=given)
     return float(given)
+
+
+def _steepest(design: Design) -> float:
+    """What the most points of a line may add to the score."""
+    weights = [design.weight[(design.y > 0) == side] for side in (False, True)]
+    # a row of weight 2 counts as two, and weights that add up to 1 do not count as one
+    rarer = min(max(float(w.sum()), float((w > 0).sum())) for w in weights)
+    return _LINE * (1.0 + rarer / _ROWS)
+
+
+def _two_digits(number: float) -> float:
+    """A number > 0, rounded up to two significant digits."""
+    exact = Decimal(repr(float(number)))  # as it prints: 0.05 is above 0.05 in floats
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), ROUND_CEILING))
 
 
 def _coprime(statement: Statement, card: Card) -> Card:

@@ -174,7 +174,14 @@ def fast_risk_card(
     free = 0.0 if scale == "free" else float(scale)
     search = _Search(statement, free, beam, tried, n_rounded, clock)
     search.run()
-    return search.best()
+    found = search.best()
+    least = 0.0 if free or statement.scales is None else statement.scales.lower
+    if found.card.scale is not None and found.card.scale <= least * (1 + _BETTER):
+        # where the steepest slope allowed binds, cards differ by what they lose at this slope
+        search = _Search(statement, least, beam, tried, n_rounded, clock)
+        search.run()
+        found = min(found, search.best(), key=attrgetter("objective"))
+    return found
 
 
 def fast_points(statement: Statement, time_limit: float = math.inf) -> IntArray:
