@@ -36,11 +36,12 @@ def pick(rng: Random, *choices: Any) -> Any:
 def random_case(form: str, rng: Random, task: str = "solve") -> Case:
     """An instance of a formulation; "free_scale" is a risk score, its scale left to the card.
 
-    "cells" is one of columns with two values, which is proved by its supports.
+    "cells" is one of columns with two values, or its 0-1 twin, which supports prove.
     """
     cells = form == "cells"
-    free = form == "free_scale" or (cells and rng.random() < 0.8)
-    form = "risk_score" if free or cells else form
+    form = "slim" if cells and rng.random() < 0.25 else form
+    free = form == "free_scale" or (form == "cells" and rng.random() < 0.8)
+    form = "risk_score" if free or form == "cells" else form
     X, columns, indicators = _two_valued(rng) if cells else _table(rng, form)
     y = np.where(rng.random(len(X)) < 0.5, 1, -1)
     y[:2] = 1, -1

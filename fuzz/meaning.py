@@ -461,13 +461,14 @@ class _Grid:
             high = -ranked[:, k - 1] if k else np.full(len(ranked), self.far)
             answers = self.totals >= -low[:, None] if k < n else np.zeros(self.totals.shape, bool)
             wrong = answers != (self.y > 0)
-            fine = low < high
+            low = np.maximum(low, low_end)
+            fine = low < high  # the upper end belongs to the next range
             fine &= self.keeps(wrong)
             if k:  # the end itself would take the next row
                 high = high - (1 if self.every else 0)
             keep = np.flatnonzero(fine)
             owners.append(keep)
-            lows.append(np.maximum(low[keep], low_end))
+            lows.append(low[keep])
             highs.append(np.minimum(high[keep], high_end))
             errors.append((wrong[keep] @ self.weight).astype(float) / float(self.weight.sum()))
         parts = [np.concatenate(each) for each in (owners, lows, highs, errors)]
