@@ -119,10 +119,12 @@ def _ours(
         risk = model.predict_proba(X.iloc[test])[:, 1]
         used = [c for c, w in zip(model.binner_.columns_, model.coef_[0], strict=True) if w]
         digits = max((_digits(c.lower) for c in used if c.kind == "step"), default=0)
-        figures.append((*_measures(y[test], score, risk), seconds, len(used), digits))
+        proved = float(str(model.result_.claim) == "optimal")
+        figures.append((*_measures(y[test], score, risk), seconds, len(used), digits, proved))
     most = np.max(figures, axis=0)
     first = {len(folds[: repeats * FOLDS]): None for repeats in RIVALS.values()}
     return {**_summary(figures), "terms": int(most[3]), "digits": int(most[4]),
+            "proved": float(np.mean([each[5] for each in figures])),
             "first": {count: _summary(figures[:count]) for count in first}}  # fmt: skip
 
 
@@ -189,7 +191,7 @@ def _summary(figures: Sequence[Sequence[float]]) -> dict[str, Any]:
 def _row(name: str, X: pd.DataFrame, found: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A line of the table: everybody's figures, our lead in AUC on the folds a rival took part in.
 
-    ``lead`` is that over the better one.
+    ``lead`` is that over the better one, ``proved`` the share of our cards proved to be the best.
     """
     ours = found["milpscore"]
     row: dict[str, Any] = {"set": f"{name}{'*' if name in TUNED_ON else ''}", "rows": len(X)}
@@ -203,7 +205,7 @@ def _row(name: str, X: pd.DataFrame, found: dict[str, dict[str, Any]]) -> dict[s
         row |= {f"{what} over {rival}": same.get(what) for what in ("auc", "loss")}
     leads = [row[f"auc over {rival}"] for rival in RIVALS if rival in found]
     return {**row, "lead": min(leads, default=None), "terms": ours["terms"],
-            "digits": ours["digits"]}  # fmt: skip
+            "digits": ours["digits"], "proved": ours["proved"]}  # fmt: skip
 
 
 def _judge(report: Report, rows: list[dict[str, Any]]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -222,8 +223,8 @@ def categories_of(series: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[s
     return recode[codes], order
 
 
-def why_useless(series: pd.Series[Any], rows: int) -> str:
-    """Why a feature is of no use to a card, of a table with so many distinct rows; or empty."""
+def why_useless(series: pd.Series[Any], rows: Callable[[], int]) -> str:
+    """Why a feature is of no use to a card, of a table that counts its distinct rows; or empty."""
     if pd.api.types.infer_dtype(series, skipna=True) in {"date", "datetime", "datetime64"}:
         return "dates"
     kind, known = raw_kind(series), series.dropna()
@@ -246,18 +247,24 @@ def why_useless(series: pd.Series[Any], rows: int) -> str:
     elif kind == "text" and distinct > _MANY:
         named = _is_identifier(str(series.name))
         why = (
-            "identifier" if named else "text of its own in most rows" if 2 * distinct > rows else ""
+            "identifier"
+            if named
+            else "text of its own in most rows"
+            if 2 * distinct > rows()
+            else ""
         )
     elif kind == "numeric" and distinct > _MANY and not (numbers % 1.0).any():
         # numbers given out one by one lie close together, each once; measured ones repeat, or not
-        counted = distinct == rows and bool(np.ptp(numbers) < 3 * distinct)
+        counted = bool(np.ptp(numbers) < 3 * distinct) and distinct == rows()
         why = "identifier" if counted or _is_identifier(str(series.name)) else ""
     return why
 
 
-def distinct_rows(frame: pd.DataFrame) -> int:
-    """Rows that differ: as many whether a row is repeated or weighs more."""
+def distinct_rows(frame: pd.DataFrame, enough: float = math.inf) -> int:
+    """Rows that differ: as many whether a row is repeated or weighs more; or at least enough."""
     try:
+        if 4 * enough < len(frame) and (found := distinct_rows(frame[: int(4 * enough)])) >= enough:
+            return found
         return len(frame) - int(frame.duplicated().sum())
     except TypeError:
         for name in frame.columns:

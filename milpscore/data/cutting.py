@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from numbers import Integral
 from typing import Any, Literal
 
@@ -117,10 +118,9 @@ class Cutting:
         counted = weight > 0
         if not counted.all():
             frame, weight = frame.loc[counted], weight[counted]
-        asked = self.useless == "drop" or self.n_bins == "auto"
-        rows = distinct_rows(frame) if asked else len(frame)
+        rows = cache(lambda: distinct_rows(frame))  # few tables need it
         bins = (
-            _bins_for(frame, rows, y, counted)
+            _bins_for(frame, y, counted)
             if self.n_bins == "auto"
             else _Bins(None if self.n_bins is None else int(self.n_bins))
         )
@@ -242,14 +242,18 @@ class Cutting:
         return cuts if self.digits is None else short_cuts(values, cuts, int(self.digits))
 
 
-def _bins_for(frame: pd.DataFrame, rows: int, y: Any, counted: npt.NDArray[np.bool_]) -> _Bins:
+def _bins_for(frame: pd.DataFrame, y: Any, counted: npt.NDArray[np.bool_]) -> _Bins:
     """Bins by the distinct rows of the rarer of two labels; else by half of all distinct rows."""
-    rarer, side = rows / 2, None
+    side, enough = None, _BINS[-2][0]
     labels = None if y is None else np.asarray(unmasked(y)).ravel()
     if labels is not None and len(labels) == len(counted):
         codes, found = pd.factorize(labels[counted])
         if len(found) == 2:
-            rarer, side = min(distinct_rows(frame.loc[codes == k]) for k in (0, 1)), codes
+            side = codes
+    if side is None:
+        rarer = distinct_rows(frame, 2 * enough) / 2
+    else:
+        rarer = min(distinct_rows(frame.loc[side == k], enough) for k in (0, 1))
     count, by_label = next(bins for below, *bins in _BINS if rarer < below)
     return _Bins(count, by_label, side)
 
