@@ -49,7 +49,7 @@ class Cards:
         self.tried: set[bytes] = set()
         self.mended: set[bytes] = set()
         self.descents = 0
-        self.deadline = Clock()
+        self.deadline = self.end = Clock()  # of the first card, and of all
 
     def card(self, w: IntArray, b: float, s: float = 1.0) -> Card:
         """Coefficients, intercept and slope as a card, the intercept on its step."""
@@ -95,7 +95,7 @@ class Cards:
         # descents end in different cards: the first ones are worth their time, later only the best
         if self.descents < _DESCENTS or self.best.objective < before:
             self.descents += 1
-            self.take(coordinate_descent(statement, near, max_work=_DESCENT))
+            self.take(coordinate_descent(statement, near, max_work=_DESCENT, time_limit=self.end))
 
     def empty(self) -> None:
         """Offer the card without terms, where that is allowed."""

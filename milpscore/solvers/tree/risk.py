@@ -163,7 +163,7 @@ class Tree:
 
     def run(self, jobs: int = 1) -> Answer:
         """Search until proved, or stopped."""
-        self.cards.deadline = self.clock.deadline.part(_START)
+        self.cards.deadline, self.cards.end = self.clock.deadline.part(_START), self.clock.deadline
         # an infinite loss is a fair answer: such a card is never the best
         with (
             heeding_interrupts(self.clock.interrupted),
