@@ -93,6 +93,11 @@ FOUND = {
         "risk_score", [[-0.4, -999_999_999], [0.1, -999_999_999]], (-1, 1), "tree", task="pool",
         coef_min=0, coef_max=1, scale=[0.1, 0.3],
     ),
+    "a slope a solver returns as 0": found(
+        "risk_score", [[2, 0, 0], [1, -1e6, 300]], (1, -1), "outer_approximation",
+        rules=(("Include", {"columns": ["x0"]}),), coef_min=-1, coef_max=0, loss="poisson",
+        scale="auto", penalty="facets", lam=0.2,
+    ),
     "a bound 2e-8 high beside entries of 2e-7": found(
         "sparse_rounding", [[2e-7], [-1e-7], [2e-7], [-1e-7]], (-1, 1, 1, 1), "auto",
         weights="ternary", max_terms=1, margin=2.5,

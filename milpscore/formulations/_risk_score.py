@@ -289,7 +289,7 @@ def _program(statement: Statement) -> Program:
 
 def _read_scores(m: Any) -> tuple[FloatArray, float]:
     """Coefficients and intercept, in points, from the scores' own."""
-    slope = m.slope.value
+    slope = max(m.slope.value, m.slope.lb)  # a solver may return 0 for a tiny one
     return np.array([v.value for v in m.v.values()], dtype=np.float64) / slope, m.c.value / slope
 
 
