@@ -11,11 +11,13 @@ from milpscore.core.errors import FormulationError, OptionError, did_you_mean
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.formulations import FORMULATIONS
+from milpscore.losses import RiskLoss
 from milpscore.search import start_card
 from milpscore.search.starts import heuristic_result, work_within
 from milpscore.solvers import solve
 from milpscore.solvers.engine import progress_line
 from milpscore.solvers.options import Options
+from milpscore.verify import evaluate
 
 _START = 0.1
 """Share of the time limit that the start may take."""
@@ -116,4 +118,9 @@ def fit_card(
             line.phase("start")
             tenth = clock.part(_START)
             start = start_card(program, max_work=work_within(clock), time_limit=tenth)
+            if isinstance(program.statement.loss, RiskLoss):
+                # a proof that is cut short must not answer worse than fast mode
+                fast = heuristic_result(program, time_limit=clock, options=told.as_dict()).card
+                cards = [card for card in (fast, start, program.statement.empty_card()) if card]
+                start = min(cards, key=lambda card: evaluate(program.statement, card).objective)
     return program, solve(program, solver, warm_start=start, progress=progress, **chosen)

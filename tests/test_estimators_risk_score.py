@@ -162,6 +162,15 @@ def test_the_heuristic_claims_no_more_than_it_knows(data: Any) -> None:
     assert again.scorecard_.card == found.scorecard_.card
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_a_proof_that_is_cut_short_answers_no_worse_than_fast_mode(seed: int) -> None:
+    X, y = patients(300, seed)
+    fast = RiskScoreClassifier(heuristic=True).fit(X, y)
+    short = RiskScoreClassifier(node_limit=1).fit(X, y)
+    assert short.result_.objective <= fast.result_.objective + 1e-9
+
+
 def test_the_heuristic_is_for_exact_programs_only(data: Any) -> None:
     with pytest.raises(OptionError, match="leave heuristic out"):
         fit_card(make_design(*data), "convex_rounding", heuristic=True)
