@@ -15,6 +15,7 @@ from milpscore.constraints import AtLeast, AtMost, EitherOr, Implies, Include, M
 from milpscore.core.clock import Clock
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.data import make_design
+from milpscore.fitting import fit_card
 from milpscore.formulations import hinge, risk_score
 from milpscore.search import FastRisk, coordinate_descent, fast_risk_card
 from milpscore.search.beam import SupportRules
@@ -133,6 +134,20 @@ def test_the_answer_depends_neither_on_the_order_of_rows_nor_on_how_they_repeat(
     )
     np.testing.assert_array_equal(found.card.coefficients, again.card.coefficients)
     assert found.loss == pytest.approx(again.loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_under_the_0_1_loss_no_more_errors_than_the_best_threshold(seed: int) -> None:
+    """The fast slim card beside the risk card's totals, cut wherever the errors are fewest."""
+    X, y = random_instance(seed + 20, p=8)
+    rows = design(X, y)
+    totals = fast_risk_card(rows, 4).card.totals(X)
+    cuts = [*np.unique(totals), np.inf]
+    fewest = min(int(((totals >= cut) != (y > 0)).sum()) for cut in cuts)
+    _, result = fit_card(
+        rows, "slim", heuristic=True, max_terms=4, coef_min=-5, coef_max=5, l0_penalty=0.0
+    )
+    assert round(result.loss * len(y)) <= fewest
 
 
 def test_a_planted_score_is_found() -> None:
