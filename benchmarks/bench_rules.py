@@ -87,9 +87,10 @@ def main() -> None:
 
 def by_rule(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line a rule, one column a set."""
+    sets = dict.fromkeys(row["set"] for row in rows)
     table: dict[str, dict[str, Any]] = {}
     for row in rows:
-        line = table.setdefault(row["rule"], {"rule": row["rule"]})
+        line = table.setdefault(row["rule"], {"rule": row["rule"], **sets})
         if not row["met"]:
             told = "**nothing**"
         elif row["answer"] == "no card (proved)":
