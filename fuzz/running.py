@@ -194,11 +194,13 @@ def loose(case: Case, result: Result) -> bool:
 def _hold_supports(statement: Any, truth: Truth, counts: Counts) -> None:
     """No card below a cutoff is outside the supports that are left, or below their bounds."""
     arrays = Arrays(statement)
-    supports = Enumeration(arrays, Node.root(arrays))
     ranked = np.sort(truth.objectives[np.isfinite(truth.objectives)])
-    if supports.applies and len(ranked):
+    for share in (0.0, 0.03, 0.1, 0.4):
+        supports = Enumeration(arrays, Node.root(arrays))
+        if not (supports.applies and len(ranked)):
+            return
         counts.answers["enumerated"] += 1
-        cutoff = float(ranked[len(ranked) * arrays.n // 61 % len(ranked)]) * (1 + 1e-7) + 1e-11
+        cutoff = float(ranked[int(share * (len(ranked) - 1))]) * (1 + 1e-7) + 1e-11
         supports.advance(cutoff, math.inf)
         nodes = [(bound, supports.node(bound, each)) for bound, each in supports.found]
         for w, value in zip(truth.points, truth.objectives.tolist(), strict=True):
