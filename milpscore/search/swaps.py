@@ -285,9 +285,11 @@ def best_move(
     values, costs = rows.choices.values, rows.choices.prices
     one_moved, both_moved = np.empty(len(totals)), np.empty(len(totals))
     chosen, after[0] = -1, state[0] - _BETTER
-    for k in np.argsort(moves.promises, kind="mergesort"):
+    for _ in range(len(moves.promises)):
+        k = moves.promises.argmin()
         if moves.promises[k] == np.inf:
             break
+        moves.promises[k] = np.inf
         one, to, two, at = moves.each[k, 0], moves.each[k, 1], moves.each[k, 2], moves.each[k, 3]
         by = values[two, at] - values[two, index[two]]
         offset = sums[0] + by * rows.modes[two]
