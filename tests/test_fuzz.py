@@ -93,6 +93,10 @@ FOUND = {
         "risk_score", [[-0.4, -999_999_999], [0.1, -999_999_999]], (-1, 1), "tree", task="pool",
         coef_min=0, coef_max=1, scale=[0.1, 0.3],
     ),
+    "a margin of 9e-11 that no unit brings above the tolerances": found(
+        "facets_hinge", [[0.0], [0.5]], (1, -1), coef_min=-1, coef_max=0, lam=1e-4, gamma=1e5,
+        margin=9e-6,
+    ),
     "a slope a solver returns as 0": found(
         "risk_score", [[2, 0, 0], [1, -1e6, 300]], (1, -1), "outer_approximation",
         rules=(("Include", {"columns": ["x0"]}),), coef_min=-1, coef_max=0, loss="poisson",

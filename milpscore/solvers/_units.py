@@ -22,6 +22,9 @@ _LEAST_ENTRY, _MOST_TERM = 2.0**-20, 2.0**17
 """Rows are stretched until no entry lies below the first, but none of their terms beyond the
 second, where HiGHS's tolerances would come near rounding errors."""
 
+_LEAST_END = 1e-4
+"""HiGHS's tolerance of 1e-7 is a thousandth of this."""
+
 _SMALL = 0.5
 """Only where a row's numbers, or a real column's range, lie below this are units changed."""
 
@@ -79,6 +82,8 @@ def units_of(
     unheard = np.bincount(at, weights=terms * ~heard, minlength=len(rhs))
     blur = float(np.divide(unheard, ends, out=np.zeros(len(rhs)), where=ends > 0).max(initial=0.0))
     lost = np.flatnonzero(heard & dropped)
+    # an end that no unit brings above HiGHS's tolerances: it can tell nothing of this row
+    lost = np.append(lost, np.flatnonzero(((ends > 0) & (ends * row < _LEAST_END))[at] & heard))
     first = None
     if len(lost):
         k = int(lost[np.argmax(terms[lost])])
