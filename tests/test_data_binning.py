@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, apply_columns
-from milpscore.data.columns import exchanged_cuts, parting_cuts, quantile_cuts, short_cut
+from milpscore.data.columns import quantile_cuts, short_cut
 
 AGES = pd.DataFrame({"Age": [20, 30, 40, 45, 60], "Sex": ["m", "f", "f", "m", "f"]})
 CUTS = {"Age": [45, 30]}
@@ -256,103 +256,6 @@ def test_quantile_cuts_take_the_nearest_places(seed: int) -> None:
     assert cuts.tolist() == sorted(expected)
     repeated = np.repeat(values, weight.astype(int))
     assert quantile_cuts(repeated, n_bins).tolist() == cuts.tolist()
-
-
-def information(values: Any, side: Any, weight: Any, cuts: Any) -> float:
-    """Weight times the entropy of the sides that knowing each row's bin takes away."""
-
-    def uncertainty(rows: Any) -> float:
-        masses = [weight[rows & (side == k)].sum() for k in (0, 1)]
-        return -sum(m * math.log(m / sum(masses)) for m in masses if m)
-
-    bins = np.searchsorted(np.sort(cuts), values, side="right")
-    return uncertainty(bins >= 0) - sum(uncertainty(bins == k) for k in np.unique(bins))
-
-
-def labelled(seed: int) -> tuple[Any, Any, Any]:
-    """Values with ties, the side of each row, and whole weights."""
-    rng = np.random.default_rng(seed)
-    values = rng.integers(-5, rng.integers(1, 40), 80) / 4.0
-    side = (rng.random(80) < np.where(values > values.mean() + 1, 0.8, 0.3)).astype(int)
-    return values, side, rng.integers(1, 4, 80).astype(float)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_label_cuts_part_the_labels_best_one_after_the_other(seed: int) -> None:
-    values, side, weight = labelled(seed)
-    places = sorted(set(values.tolist()))[1:]
-    chosen: list[float] = []
-    for count in (1, 2, 3):
-        gains = [information(values, side, weight, [*chosen, place]) for place in places]
-        best = max(gains)
-        if best > information(values, side, weight, chosen) + 1e-6:
-            chosen.append(places[next(k for k, g in enumerate(gains) if g > best - 1e-9)])
-        cuts = parting_cuts(values, side, weight, count)
-        assert cuts.tolist() == sorted(chosen)
-        assert parting_cuts(values, 1 - side, weight, count).tolist() == cuts.tolist()
-        repeated = (np.repeat(each, weight.astype(int)) for each in (values, side, weight**0))
-        assert parting_cuts(*repeated, count).tolist() == cuts.tolist()
-
-
-def test_a_feature_of_one_value_or_labels_of_one_side_have_no_label_cut() -> None:
-    ones, side = np.ones(9), np.arange(9) % 2
-    assert parting_cuts(2 * ones, side, ones, 2).tolist() == []
-    assert parting_cuts(np.arange(9.0), 0 * side, ones, 2).tolist() == []
-    assert parting_cuts(np.arange(9.0), (np.arange(9) > 3).astype(int), ones, 2).tolist() == [4.0]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_label_cuts_take_the_places_of_quantiles(seed: int) -> None:
-    values, side, weight = labelled(seed)
-    even = quantile_cuts(values, 10, weight)
-    best = parting_cuts(values, side, weight, 2)
-    cuts = exchanged_cuts(values, even, best, weight)
-    assert set(best) <= set(cuts) <= {*even, *best}
-    assert len(cuts) == max(len(even), len(best))
-    # no cut alone, and none of two, says more of the labels than one that is there
-    assert max(information(values, side, weight, [cut]) for cut in cuts) >= max(
-        information(values, side, weight, [cut]) for cut in even
-    )
-    gone = [cut for cut in even if cut not in cuts]
-    new = [cut for cut in best if cut not in even]
-    if len(gone) == len(new) == 1:
-        between = [abs(weight[values < cut].sum() - weight[values < new[0]].sum()) for cut in even]
-        distance = dict(zip(even.tolist(), between, strict=True))
-        assert distance[gone[0]] == min(d for cut, d in distance.items() if cut not in best)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_cuts_by_label_as_a_table_has_them(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n = 700
-    X = pd.DataFrame({"a": rng.normal(50, 9, n).round(2), "b": rng.exponential(1, n).round(3)})
-    y = (X["a"] > 61.3).to_numpy() ^ (rng.random(n) < 0.1 + 0.5 * (X["b"] > 2.2))
-    y[:250] = rng.random(250) < 0.6
-    weight = rng.integers(1, 3, n)
-    label = np.where(y, "ill", "well")
-    found = Binner().fit(X, label, weight).columns_
-    even = Binner(10).fit(X, label, weight).columns_
-    assert len(found) == len(even) == 18
-    for name in X:
-        sides = X[name].to_numpy(), y.astype(int), weight.astype(float)
-        here, quantiles = ([c.lower for c in cs if c.feature == name] for cs in (found, even))
-        most, least = (max(information(*sides, [cut]) for cut in cs) for cs in (here, quantiles))
-        assert most >= least - 1e-9
-        distinct = np.unique(X[name])
-        for cut in here:  # four digits say each of these values
-            k = int(np.searchsorted(distinct, cut))
-            assert cut == short_cut(distinct[k - 1], distinct[k], 4)
-            assert len(Decimal(repr(cut)).normalize().as_tuple().digits) <= 4
-    assert Binner().fit(X.loc[X.index.repeat(weight)], np.repeat(label, weight)).columns_ == found
-    assert Binner().fit(X, label[::1] == "well", weight).columns_ == found
-    # a row whose value is missing, or whose weight is 0, has no say in where that feature is cut
-    holed = pd.concat([X, X.assign(a=np.nan)[:40]], ignore_index=True)
-    known = Binner().fit(X, label).columns_
-    more = Binner().fit(holed, [*label, *label[:40][::-1]], [1] * n + [0] * 40).columns_
-    assert more == known
-    cuts = [c.lower for c in known if c.feature == "a"]
-    seen = Binner().fit(holed, [*label, *label[:40][::-1]]).columns_
-    assert [c.lower for c in seen if c.feature == "a" and c.kind == "step"] == cuts
 
 
 def test_quantile_bins_are_even_and_never_empty() -> None:

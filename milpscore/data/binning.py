@@ -44,10 +44,8 @@ class Binner(TransformerMixin, BaseEstimator):
     n_bins : int, "auto" or None
         Bins of about equal weight for numeric features without ``thresholds``: "auto" makes 10, 5
         where the rarer of two labels has fewer than 200 distinct rows, 3 where it has fewer than
-        120; half of the rows are taken for the rarer ones where ``fit`` is given no labels. Where
-        it makes 10 and is given labels, the two cuts that part these best (by information gain, one
-        after the other) take the places of the cuts next to them. None leaves those features as
-        they are.
+        120; half of the rows are taken for the rarer ones where ``fit`` is given no labels. None
+        leaves those features as they are.
     thresholds : mapping of feature to cut points, optional
     encoding : {"onehot", "cumulative"}
         Cumulative leaves columns of 0 and 1 as they are, and makes no blocks.
@@ -135,7 +133,7 @@ class Binner(TransformerMixin, BaseEstimator):
         ----------
         X : DataFrame, array or list of rows, shape (n, q)
         y : array of shape (n,), optional
-            Two labels, which "auto" goes by.
+            Two labels, whose numbers "auto" goes by.
         sample_weight : array of shape (n,), optional
             Weights of the rows in the quantiles; rows of weight 0 are left out.
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from milpscore.core.design import Column, FloatArray, IntArray
+from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
     as_frame,
@@ -278,48 +278,6 @@ def quantile_cuts(values: FloatArray, n_bins: int, weight: FloatArray | None = N
     nearer_before = goals - shares[before] <= np.abs(shares[after] - goals)
     chosen = np.where(nearer_before, before, after)
     return np.asarray(distinct[1:][np.unique(chosen)])
-
-
-def parting_cuts(values: FloatArray, side: IntArray, weight: FloatArray, count: int) -> FloatArray:
-    """At most ``count`` cuts, each a value, that part two sides (0 and 1 by row) best.
-
-    One after the other, as a tree would: each is of the largest information gain, given those
-    before it, and the lowest of equally good ones. None is taken that parts nothing.
-    """
-    distinct, inverse = np.unique(values + 0.0, return_inverse=True)
-    below = np.zeros((2, len(distinct) + 1))  # weight of each side below each place
-    for k in (0, 1):
-        np.cumsum(np.bincount(inverse, weight * (side == k)), out=below[k, 1:])
-    ends, places = [0, len(distinct)], np.arange(1, len(distinct))
-    for _ in range(count if len(places) else 0):
-        part = np.searchsorted(ends, places, side="right")
-        low, high = below[:, np.array(ends)[part - 1]], below[:, np.array(ends)[part]]
-        here = below[:, places]
-        gains = _certainty(here - low) + _certainty(high - here) - _certainty(high - low)
-        best = int(gains.argmax())
-        if gains[best] <= 1e-12 * weight.sum():
-            break
-        ends = sorted([*ends, best + 1])
-    return distinct[ends[1:-1]]
-
-
-def _certainty(sides: FloatArray) -> FloatArray:
-    """Minus the entropy of two weights, times their sum: the same for either order."""
-    a, b = sides
-    logs = np.log(np.where(np.stack([a, b, a + b]) > 0, np.stack([a, b, a + b]), 1.0))
-    return np.asarray(a * logs[0] + b * logs[1] - (a + b) * logs[2])
-
-
-def exchanged_cuts(
-    values: FloatArray, cuts: FloatArray, new: FloatArray, weight: FloatArray
-) -> FloatArray:
-    """The cuts, each new one in the place of that with most nearly the same rows below."""
-    kept = [cut for cut in cuts.tolist() if cut not in new]
-    for cut in np.setdiff1d(new, cuts).tolist():
-        if kept:
-            between = [weight[(values >= min(cut, k)) & (values < max(cut, k))].sum() for k in kept]
-            del kept[int(np.argmin(between))]
-    return np.union1d(kept, new)
 
 
 def short_cut(below: float, at: float, digits: int) -> float:

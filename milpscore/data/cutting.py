@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.design import Column, Design, FloatArray, IntArray, unmasked
+from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
     as_frame,
@@ -33,10 +33,8 @@ from milpscore.data.columns import (
     bin_columns,
     category_columns,
     check_thresholds,
-    exchanged_cuts,
     missing_column,
     numeric_column,
-    parting_cuts,
     quantile_cuts,
     refuse_equal_names,
     short_cuts,
@@ -53,20 +51,11 @@ _CHOICES = {
 
 
 _AUTO = ("n_bins", "auto")
-_BINS = ((120, 3, 0), (200, 5, 0), (math.inf, 10, 2))
-"""Rows of the rarer class below which so many bins and cuts by label do best on other rows."""
+_BINS = ((120, 3), (200, 5), (math.inf, 10))
+"""Rows of the rarer class below which so many bins a feature do as well on other rows as more."""
 
 _SHOWN = 8
 """Columns left out that are named."""
-
-
-@dataclass(frozen=True)
-class _Bins:
-    """Bins of a numeric feature, and those of their cuts that part the ``side`` of each row."""
-
-    count: int | None
-    by_label: int = 0
-    side: IntArray | None = None  # (n,), 0 or 1
 
 
 @dataclass(frozen=True)
@@ -109,7 +98,7 @@ class Cutting:
         return replace(design, warnings=(*learned.remarks, *design.warnings))
 
     def learned(self, frame: pd.DataFrame, sample_weight: Any = None, y: Any = None) -> Learned:
-        """The columns of a table whose names are clean."""
+        """The columns of a table whose names are clean; of labels the number alone counts."""
         self._check_parameters()
         if self.missing == "error":
             refuse_missing(missing_counts(frame))
@@ -119,11 +108,7 @@ class Cutting:
         if not counted.all():
             frame, weight = frame.loc[counted], weight[counted]
         rows = cache(lambda: distinct_rows(frame))  # few tables need it
-        bins = (
-            _bins_for(frame, y, counted)
-            if self.n_bins == "auto"
-            else _Bins(None if self.n_bins is None else int(self.n_bins))
-        )
+        bins = self.n_bins if self.n_bins != "auto" else _bins_for(frame, y, counted)
         columns: list[Column] = []
         blocks: list[tuple[int, ...]] = []
         remarks = blank_names(frame)
@@ -198,7 +183,7 @@ class Cutting:
         series: pd.Series[Any],
         given: list[float] | None,
         weight: FloatArray,
-        bins: _Bins,
+        bins: int | None,
     ) -> tuple[list[Column], str | None]:
         """Columns of one feature, and what should be said about it."""
         name = str(series.name)
@@ -208,7 +193,7 @@ class Cutting:
             columns = category_columns(series)
         else:
             values = to_numbers(series)[known]
-            cuts = self._cuts(values, weight, bins, known) if given is None else np.array(given)
+            cuts = self._cuts(values, weight[known], bins) if given is None else np.array(given)
             if cuts is None:
                 columns = [numeric_column(name)]
             elif self.encoding == "onehot":
@@ -222,40 +207,30 @@ class Cutting:
             columns.append(missing_column(name))
         return columns, remark
 
-    def _cuts(
-        self, values: FloatArray, weight: FloatArray, bins: _Bins, known: npt.NDArray[np.bool_]
-    ) -> FloatArray | None:
-        """Cut points of a feature without thresholds, of its known values; None leaves it be."""
-        if bins.count is None:
+    def _cuts(self, values: FloatArray, weight: FloatArray, bins: int | None) -> FloatArray | None:
+        """Cut points of a feature without thresholds; None leaves it as it is."""
+        if bins is None:
             return None
         distinct = np.unique(values + 0.0)
         if self.encoding == "cumulative" and np.array_equal(distinct, (0.0, 1.0)):
             return None
-        if len(distinct) <= max(self.max_distinct, 1):
-            cuts = distinct[1:]
-        else:
-            share = weight[known]
-            cuts = quantile_cuts(values, bins.count, share)
-            if bins.side is not None:
-                best = parting_cuts(values, bins.side[known], share, bins.by_label)
-                cuts = exchanged_cuts(values, cuts, best, share)
+        few = len(distinct) <= max(self.max_distinct, 1)
+        cuts = distinct[1:] if few else quantile_cuts(values, bins, weight)
         return cuts if self.digits is None else short_cuts(values, cuts, int(self.digits))
 
 
-def _bins_for(frame: pd.DataFrame, y: Any, counted: npt.NDArray[np.bool_]) -> _Bins:
+def _bins_for(frame: pd.DataFrame, y: Any, counted: npt.NDArray[np.bool_]) -> int:
     """Bins by the distinct rows of the rarer of two labels; else by half of all distinct rows."""
-    side, enough = None, _BINS[-2][0]
+    enough = _BINS[-2][0]
+    rarer: float | None = None
     labels = None if y is None else np.asarray(unmasked(y)).ravel()
     if labels is not None and len(labels) == len(counted):
         codes, found = pd.factorize(labels[counted])
         if len(found) == 2:
-            side = codes
-    if side is None:
+            rarer = min(distinct_rows(frame.loc[codes == k], enough) for k in (0, 1))
+    if rarer is None:
         rarer = distinct_rows(frame, 2 * enough) / 2
-    else:
-        rarer = min(distinct_rows(frame.loc[side == k], enough) for k in (0, 1))
-    count, by_label = next(bins for below, *bins in _BINS if rarer < below)
-    return _Bins(count, by_label, side)
+    return next(bins for below, bins in _BINS if rarer < below)
 
 
 def _repeated(
