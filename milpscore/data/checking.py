@@ -162,6 +162,8 @@ def check_size(rows: int, cols: int, what: str) -> None:
 
 def raw_kind(series: pd.Series[Any]) -> RawKind:
     """Tell numbers, booleans, text and categoricals apart; refuse everything else."""
+    if _holds_numbers(series.dtype):
+        return "numeric"
     inferred = pd.api.types.infer_dtype(series, skipna=True)
     if inferred in _KINDS:
         return _KINDS[inferred]
@@ -177,6 +179,22 @@ def raw_kind(series: pd.Series[Any]) -> RawKind:
     )
 
 
+def _holds_numbers(dtype: Any) -> bool:
+    """Whether all values of a type are numbers or NaN, known without looking at them."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "fiu"
+
+
+def zero_one_names(frame: pd.DataFrame) -> frozenset[str]:
+    """The columns of numbers that hold 0 and 1, both, and nothing else."""
+    names = [name for name, dtype in frame.dtypes.items() if _holds_numbers(dtype)]
+    values = frame[names].to_numpy(dtype=np.float64)
+    if not values.size:
+        return frozenset()
+    ones = values == 1.0
+    fits = (ones | (values == 0.0)).all(axis=0) & ones.any(axis=0) & ~ones.all(axis=0)
+    return frozenset(str(names[j]) for j in np.flatnonzero(fits))
+
+
 def to_numbers(series: pd.Series[Any]) -> FloatArray:
     """A column as floats, NaN where a value is missing; text and infinite values are refused."""
     if raw_kind(series) in {"text", "category"}:
@@ -185,7 +203,12 @@ def to_numbers(series: pd.Series[Any]) -> FloatArray:
             f"column {series.name!r} holds text or categories ({listing(example)}) where numbers"
             " are needed. Convert it, for example with pandas.to_numeric."
         )
-    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    plain = _holds_numbers(series.dtype)  # to be asked for missing values takes longer
+    values = (
+        series.to_numpy(dtype=np.float64)
+        if plain
+        else series.to_numpy(dtype=np.float64, na_value=np.nan)
+    )
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise DataError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Integral
@@ -26,6 +26,7 @@ from milpscore.data.checking import (
     row_weights,
     to_numbers,
     why_useless,
+    zero_one_names,
 )
 from milpscore.data.columns import (
     Unseen,
@@ -108,12 +109,16 @@ class Cutting:
         if not counted.all():
             frame, weight = frame.loc[counted], weight[counted]
         rows = cache(lambda: distinct_rows(frame))  # few tables need it
-        bins = self.n_bins if self.n_bins != "auto" else _bins_for(frame, y, counted)
+        bins = cache(lambda: _bins_for(frame, y, counted))
+        plain = zero_one_names(frame) if self.encoding == "cumulative" else frozenset()
         columns: list[Column] = []
         blocks: list[tuple[int, ...]] = []
         remarks = blank_names(frame)
         left_out: dict[str, str] = {}
         for name in frame.columns:
+            if name in plain and name not in cuts:
+                columns.append(numeric_column(name))
+                continue
             drops = self.useless == "drop" and name not in cuts
             if drops and (why := why_useless(frame[name], rows)):
                 left_out[name] = why
@@ -183,7 +188,7 @@ class Cutting:
         series: pd.Series[Any],
         given: list[float] | None,
         weight: FloatArray,
-        bins: int | None,
+        bins: Callable[[], int],
     ) -> tuple[list[Column], str | None]:
         """Columns of one feature, and what should be said about it."""
         name = str(series.name)
@@ -207,15 +212,20 @@ class Cutting:
             columns.append(missing_column(name))
         return columns, remark
 
-    def _cuts(self, values: FloatArray, weight: FloatArray, bins: int | None) -> FloatArray | None:
+    def _cuts(
+        self, values: FloatArray, weight: FloatArray, bins: Callable[[], int]
+    ) -> FloatArray | None:
         """Cut points of a feature without thresholds; None leaves it as it is."""
-        if bins is None:
+        if self.n_bins is None:
             return None
         distinct = np.unique(values + 0.0)
         if self.encoding == "cumulative" and np.array_equal(distinct, (0.0, 1.0)):
-            return None
-        few = len(distinct) <= max(self.max_distinct, 1)
-        cuts = distinct[1:] if few else quantile_cuts(values, bins, weight)
+            return None  # beside missing values, or as booleans
+        if len(distinct) <= max(self.max_distinct, 1):
+            cuts = distinct[1:]
+        else:
+            count = bins() if self.n_bins == "auto" else int(self.n_bins)
+            cuts = quantile_cuts(values, count, weight)
         return cuts if self.digits is None else short_cuts(values, cuts, int(self.digits))
 
 
@@ -242,6 +252,7 @@ def _repeated(
     """
     found: dict[int, str] = {}
     first: dict[tuple[bool, bytes], int] = {}
+    values = np.asfortranarray(values)  # read by columns
     for j in _second_first(columns):
         column = values[:, j]
         differs = column != column[0]
