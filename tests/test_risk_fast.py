@@ -79,7 +79,9 @@ def moves_from(seed: int, scale: Any, penalty: float) -> tuple[Any, Any, Any, An
     known = search.beam.support((0, 3))
     order = np.array(known.order, dtype=np.int64)
     index, state = search.allowed.nothing.copy(), np.empty(3)
-    rounded(search.rows, order, known.w, search.beam.lower, search.beam.upper, index, state)
+    bounds = search.beam.lower, search.beam.upper
+    _, w, groups = search.columns.refit(order, known.w[None, :], *bounds)
+    rounded(search.rows, groups.patterns, groups.sides, order, w[0], index, state)
     moved_index, moved_state = index.copy(), state.copy()
     improve(search.rows, moved_index, moved_state, search.movable, 3, 0, 3)
     return search, index, state, moved_index, moved_state

@@ -40,7 +40,7 @@ def compiled(kernel: Kernel) -> Kernel:
     used, never at the top of another one. Division by zero gives what NumPy gives: the test for it
     would keep the compiler from vectorising, up to seven times as slow.
     """
-    return _compiled(kernel)
+    return _compiled(kernel, no_cfunc_wrapper=True)
 
 
 def inner(kernel: Kernel) -> Kernel:

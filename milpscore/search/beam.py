@@ -40,6 +40,7 @@ _ENOUGH = 1e-4
 _STEPS = 12
 _MORE = 4.0
 _NO_GAIN = 1e-12
+_NO_ROWS, _NO_ENDS = np.empty((0, 0)), np.empty(0)
 _LEAST = 0.45
 """A weight that is fewer points than these, where the largest one is at its range, is lost."""
 
@@ -150,11 +151,22 @@ def best_line(
     constant = row_terms(odds, up, down)[0]
     # where all rows are saturated there is no curvature to step by: start before that
     a, c = slope if held else min(slope, _STEEPEST / widest), shift
-    loss, gc, ga, hcc, hca, haa = line_sums(totals, sides, a, c)
-    if loss > constant and not held:  # from worse than no slope at all a step can lead anywhere
-        a, c = 0.0, odds
-        loss, gc, ga, hcc, hca, haa = line_sums(totals, sides, a, c)
-    for _ in range(100):
+    da, dc, step, decrement, loss = 0.0, 0.0, 1.0, 0.0, np.inf
+    taken, halved = 0, 0
+    # one loop over steps and their halvings: each call of the sums is compiled for itself
+    while taken <= 100:
+        trial, gc, ga, hcc, hca, haa = line_sums(totals, sides, a + step * da, c + step * dc)
+        if taken == 0 and trial > constant and not held and a > 0.0:
+            # from worse than no slope at all a step can lead anywhere
+            a, c = 0.0, odds
+            continue
+        if taken > 0 and trial > loss - 0.1 * step * decrement and halved < 30:
+            step, halved = 0.5 * step, halved + 1
+            continue
+        if trial > loss:
+            break
+        a, c, loss = a + step * da, c + step * dc, trial
+        taken, halved, step = taken + 1, 0, 1.0
         hcc, haa = hcc * (1.0 + _FLAT) + 1e-300, haa * (1.0 + _FLAT) + 1e-300
         det = hcc * haa - hca * hca
         if held or det <= 1e-14 * hcc * haa:  # or all totals equal, or no curvature left
@@ -172,15 +184,6 @@ def best_line(
         if decrement <= min(enough, 0.01 * loss):
             a, c, loss = a + da, c + dc, loss - 0.5 * decrement
             break
-        step, trial = 1.0, loss
-        for _halving in range(30):
-            trial, gc, ga, hcc, hca, haa = line_sums(totals, sides, a + step * da, c + step * dc)
-            if trial <= loss - 0.1 * step * decrement:
-                break
-            step *= 0.5
-        if trial > loss:
-            break
-        a, c, loss = a + step * da, c + step * dc, trial
     if a <= 0.0:  # a score that is better turned round is no score at all
         return constant, 0.0, odds
     return loss, a, c
@@ -194,25 +197,28 @@ def fitted_loss(
 
     With a fixed scale the intercept in points, shift * scale - offset, obeys the score's rule.
     """
-    if score.scale <= 0.0:
-        return best_line(totals, sides, slope, shift, cutoff, score.parted, score.enough)
-    a = 1.0 / score.scale
-    loss, _, c = best_line(totals, sides, a, shift, cutoff, -1.0, score.enough)
-    if loss > cutoff:
+    free = score.scale <= 0.0
+    parted = score.parted if free else -1.0
+    start = slope if free else 1.0 / score.scale
+    loss, a, c = best_line(totals, sides, start, shift, cutoff, parted, score.enough)
+    if free or loss > cutoff:
         return loss, a, c
     b = min(max(c * score.scale - offset, score.lower), score.upper)
+    low, high = b, b
     if score.step > 0.0:
         # the better of the multiples of the step next to b, within the bounds
         least = math.ceil(score.lower / score.step - 1e-9) * score.step
         most = math.floor(score.upper / score.step + 1e-9) * score.step
-        below = min(max(math.floor(b / score.step) * score.step, least), most)
-        c, high = (below + offset) * a, (min(below + score.step, most) + offset) * a
-        loss, above = line_sums(totals, sides, a, c)[0], line_sums(totals, sides, a, high)[0]
-        if above < loss:
-            loss, c = above, high
-    elif b != c * score.scale - offset:
-        c = (b + offset) * a
-        loss = line_sums(totals, sides, a, c)[0]
+        low = min(max(math.floor(b / score.step) * score.step, least), most)
+        high = min(low + score.step, most)
+    elif b == c * score.scale - offset:
+        return loss, a, c
+    loss = np.inf
+    for k in range(2 if high > low else 1):
+        at = ((low if k == 0 else high) + offset) * a
+        value = line_sums(totals, sides, a, at)[0]
+        if value < loss:
+            loss, c = value, at
     return loss, a, c
 
 
@@ -230,18 +236,22 @@ def tallied_totals(totals: Any, sides: Any, grid: bool) -> Any:
     if not high - low < m / 2:
         return totals, sides
     width = int(high - low + 0.5) + 1
-    tally = np.zeros((2, width))
+    tally = np.empty((2, width))
+    for k in range(width):
+        tally[0, k], tally[1, k] = 0.0, 0.0
     for i in range(m):
         k = int(totals[i] - low + 0.5)
         tally[0, k] += sides[0, i]
         tally[1, k] += sides[1, i]
     kept = 0
-    values = np.empty(width)
+    for k in range(width):
+        kept += tally[0, k] + tally[1, k] > 0.0
+    values, shares, n = np.empty(kept), np.empty((2, kept)), 0
     for k in range(width):
         if tally[0, k] + tally[1, k] > 0.0:
-            values[kept], tally[0, kept], tally[1, kept] = low + k, tally[0, k], tally[1, k]
-            kept += 1
-    return values[:kept], tally[:, :kept].copy()
+            values[n], shares[0, n], shares[1, n] = low + k, tally[0, k], tally[1, k]
+            n += 1
+    return values, shares
 
 
 @inner
@@ -252,21 +262,23 @@ def step_gains(coded: Coded, groups: Groups, w: Any, low: Any, high: Any, saved:
     M = sum h, a column x has gradient sum g x - sum g sum h x / M and curvature
     sum h x^2 - (sum h x)^2 / M. The distances x count from the columns' modes.
     """
-    size, t = groups.patterns.shape
+    cells, patterns, weights = groups.cells, groups.patterns, coded.weights
+    starts, rows, deltas = coded.starts, coded.rows, coded.deltas
+    size, t = patterns.shape
     slopes, curves = np.empty(size), np.empty(size)
     for i in range(size):
         z = w[t]
         for k in range(t):
-            z += w[k] * groups.patterns[i, k]
+            z += w[k] * patterns[i, k]
         e = math.exp(-abs(z))
         rest = 1.0 / (1.0 + e)
         slopes[i], curves[i] = (rest if z >= 0.0 else e * rest), e * rest * rest
-    m = len(groups.cells)
+    m = len(cells)
     g, h, slope, mass = np.empty(m), np.empty(m), 0.0, 1e-300
     for i in range(m):
-        both = coded.weights[0, i] + coded.weights[1, i]
-        g[i] = both * slopes[groups.cells[i]] - coded.weights[0, i]
-        h[i] = both * curves[groups.cells[i]]
+        both = weights[0, i] + weights[1, i]
+        g[i] = both * slopes[cells[i]] - weights[0, i]
+        h[i] = both * curves[cells[i]]
         slope += g[i]
         mass += h[i]
     for j in range(len(saved)):
@@ -274,8 +286,8 @@ def step_gains(coded: Coded, groups: Groups, w: Any, low: Any, high: Any, saved:
         if low[j] >= high[j]:
             continue
         gx, hx, hxx = 0.0, 0.0, 0.0
-        for e in range(coded.starts[j], coded.starts[j + 1]):
-            x, i = coded.deltas[e], coded.rows[e]
+        for n in range(starts[j], starts[j + 1]):
+            x, i = deltas[n], rows[n]
             gx += g[i] * x
             hx += h[i] * x
             hxx += h[i] * x * x
@@ -289,19 +301,21 @@ def step_gains(coded: Coded, groups: Groups, w: Any, low: Any, high: Any, saved:
 @inner
 def tallied(groups: Groups, coded: Coded, j: int) -> Any:
     """Weight of both classes by (group, value of column j), shape (2, G V)."""
-    width, mode = coded.widths[j], coded.modes[j]
-    tally = np.zeros((2, len(groups.patterns) * width))
-    for e in range(coded.starts[j], coded.starts[j + 1]):
-        i = coded.rows[e]
-        for side in range(2):
-            tally[side, groups.cells[i] * width + coded.codes[e]] += coded.weights[side, i]
-    # only entries off the mode are listed: the mode has the rest of the group's weight
-    for group in range(len(groups.patterns)):
-        for side in range(2):
-            rest = groups.sides[side, group]
+    cells, sides, size = groups.cells, groups.sides, len(groups.patterns)
+    weights, rows, codes = coded.weights, coded.rows, coded.codes
+    width, mode, first, last = coded.widths[j], coded.modes[j], coded.starts[j], coded.starts[j + 1]
+    tally = np.empty((2, size * width))
+    for side in range(2):
+        for key in range(size * width):
+            tally[side, key] = 0.0
+        for e in range(first, last):
+            tally[side, cells[rows[e]] * width + codes[e]] += weights[side, rows[e]]
+        # only entries off the mode are listed: the mode has the rest of the group's weight
+        for group in range(size):
+            rest = sides[side, group]
             for key in range(group * width, (group + 1) * width):
                 rest -= tally[side, key]
-            if rest > 1e-13 * groups.sides[side, group]:
+            if rest > 1e-13 * sides[side, group]:
                 tally[side, group * width + mode] = rest
     return tally
 
@@ -309,10 +323,12 @@ def tallied(groups: Groups, coded: Coded, j: int) -> Any:
 @inner
 def part(groups: Groups, coded: Coded, columns: Any) -> Groups:
     """Part the groups by each of the columns; by one with too many values, row from row."""
-    m = len(groups.cells)
-    for j in columns:
-        t, width, mode = groups.patterns.shape[1], coded.widths[j], coded.modes[j]
-        single = width == 0 or width * len(groups.patterns) > 4 * m + 1024
+    m, values = len(groups.cells), coded.values
+    starts, rows, codes, deltas = coded.starts, coded.rows, coded.codes, coded.deltas
+    for n in range(len(columns)):
+        j, former, before = columns[n], groups.cells, groups.patterns
+        t, width, mode = before.shape[1], coded.widths[j], coded.modes[j]
+        single = width == 0 or width * len(before) > 4 * m + 1024
         tally = coded.weights if single else tallied(groups, coded, j)
         # names: the new group of each (group, value) that occurs, or of each row
         names, kept = np.empty(tally.shape[1], np.int64), 0
@@ -323,20 +339,20 @@ def part(groups: Groups, coded: Coded, columns: Any) -> Groups:
         for key in range(len(names)):
             g = names[key]
             if g >= 0:
-                old = groups.cells[key] if single else key // width
+                old = former[key] if single else key // width
                 for k in range(t):
-                    patterns[g, k] = groups.patterns[old, k]
-                patterns[g, t] = coded.values[j, mode if single else key % width]
+                    patterns[g, k] = before[old, k]
+                patterns[g, t] = values[j, mode if single else key % width]
                 sides[0, g], sides[1, g] = tally[0, key], tally[1, key]
         cells = np.empty(m, np.int64)
         for i in range(m):
-            cells[i] = i if single else names[groups.cells[i] * width + mode]
-        for e in range(coded.starts[j], coded.starts[j + 1]):
-            i = coded.rows[e]
+            cells[i] = i if single else names[former[i] * width + mode]
+        for e in range(starts[j], starts[j + 1]):
+            i = rows[e]
             if single:
-                patterns[i, t] += coded.deltas[e]
+                patterns[i, t] += deltas[e]
             else:
-                cells[i] = names[groups.cells[i] * width + coded.codes[e]]
+                cells[i] = names[former[i] * width + codes[e]]
         groups = Groups(cells, patterns, sides)
     return groups
 
@@ -348,7 +364,9 @@ def boxed_step(bend: Any, gradient: Any, low: Any, high: Any) -> Any:
     The columns are centred, so that the intercept hardly bends with them.
     """
     n = len(gradient)
-    d, slope = np.zeros(n), gradient.copy()  # slope = gradient + bend d
+    d, slope = np.empty(n), np.empty(n)  # slope = gradient + bend d
+    for j in range(n):
+        d[j], slope[j] = 0.0, gradient[j]
     for _ in range(100):
         worst = 0.0
         for j in range(n):
@@ -402,8 +420,24 @@ def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
     gradient, bend = np.empty(t + 1), np.empty((t + 1, t + 1))
     low, high, moved = np.empty(t + 1), np.empty(t + 1), np.empty(t + 1)
     low[t], high[t] = -np.inf, np.inf
-    loss = weights_sums(patterns, sides, w, gradient, bend)
-    for _ in range(_STEPS):
+    for j in range(t + 1):
+        moved[j] = w[j]
+    step, length, decrement, loss, taken, halved = moved, 1.0, 0.0, np.inf, 0, 0
+    # one loop over steps and their halvings, as in `best_line`
+    while taken <= _STEPS:
+        trial = weights_sums(patterns, sides, moved, gradient, bend)
+        if taken > 0 and trial > loss - 0.1 * length * decrement and halved < 30:
+            length, halved = 0.5 * length, halved + 1
+            for j in range(t + 1):
+                moved[j] = w[j] + length * step[j]
+            continue
+        if trial > loss:
+            break
+        for j in range(t + 1):
+            w[j] = moved[j]
+        loss, taken, halved, length = trial, taken + 1, 0, 1.0
+        if taken > 1 and decrement <= _ENOUGH:
+            break
         for j in range(t + 1):
             bend[j, j] = bend[j, j] * (1.0 + 1e-9) + 1e-12
         for j in range(t):
@@ -412,83 +446,59 @@ def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
         decrement = 0.0
         for j in range(t + 1):
             decrement -= gradient[j] * step[j]
+            moved[j] = w[j] + step[j]
         if decrement <= 1e-15 or loss <= _FAR:
-            break
-        length, trial = 1.0, loss
-        for _halving in range(30):
-            for j in range(t + 1):
-                moved[j] = w[j] + length * step[j]
-            trial = weights_sums(patterns, sides, moved, gradient, bend)
-            if trial <= loss - 0.1 * length * decrement:
-                break
-            length *= 0.5
-        if trial > loss:
-            break
-        for j in range(t + 1):
-            w[j] = moved[j]
-        loss = trial
-        if decrement <= _ENOUGH:
             break
     return loss
 
 
 @inner
-def grouped(coded: Coded, columns: Any) -> Groups:
-    """Rows grouped by some columns; each for itself where values are too many."""
-    sides = np.zeros((2, 1))
-    for i in range(coded.weights.shape[1]):
-        sides[0, 0] += coded.weights[0, i]
-        sides[1, 0] += coded.weights[1, i]
-    cells = np.zeros(coded.weights.shape[1], np.int64)
-    return part(Groups(cells, np.zeros((1, 0)), sides), coded, columns)
+def one_group(coded: Coded) -> Groups:
+    """All rows in a group."""
+    weights, m, up, down = coded.weights, coded.weights.shape[1], 0.0, 0.0
+    cells, sides = np.empty(m, np.int64), np.empty((2, 1))
+    for i in range(m):
+        cells[i] = 0
+        up += weights[0, i]
+        down += weights[1, i]
+    sides[0, 0], sides[1, 0] = up, down
+    return Groups(cells, np.empty((1, 0)), sides)
 
 
 @compiled
-def groups_of(coded: Coded, columns: Any) -> Groups:
-    """The same for one who asks from Python."""
-    return grouped(coded, columns)
+def refit_supports(
+    coded: Coded, orders: Any, weights: Any, parents: Any, columns: Any, lower: Any, upper: Any,
+    gains: Any,
+) -> Any:  # fmt: skip
+    """Refit supports ``orders`` (B, t) with e columns more: losses (C,), weights (C, t + e + 1).
 
-
-@compiled
-def gains_of(coded: Coded, orders: Any, weights: Any, low: Any, high: Any) -> Any:
-    """What a step along each column alone would save supports ``orders`` (B, t); (B, p)."""
-    gains = np.empty((len(orders), len(low)))
-    for n in range(len(orders)):
-        step_gains(coded, grouped(coded, orders[n]), weights[n], low, high, gains[n])
-        for j in orders[n]:
-            gains[n, j] = 0.0
-    return gains
-
-
-@compiled
-def refit_more(
-    coded: Coded, orders: Any, weights: Any, parents: Any, columns: Any, lower: Any, upper: Any
-) -> tuple[Any, Any]:
-    """Refit supports ``orders`` (B, t) with one column more: losses (C,), weights (C, t + 2).
-
-    ``parents`` (C,), in rising order, and ``columns`` (C,) say which; ``weights`` (B, t + 1).
+    ``parents`` (C,), in rising order, and ``columns`` (C, e) say which; ``weights`` (B, t + 1).
+    The groups of the last one come third. Instead ``gains`` (B, p), where it has rows, gets what a
+    step along each column alone would save each parent; without weights there are groups alone.
+    It is one kernel because each one takes seconds to compile with all that it calls.
     """
-    t = orders.shape[1]
-    losses, found = np.empty(len(columns)), np.zeros((len(columns), t + 2))
-    low, high = np.empty(t + 1), np.empty(t + 1)
-    groups, last = grouped(coded, orders[0, :0]), -1
-    for k in range(len(columns)):
+    t, count, more = orders.shape[1], len(columns), columns.shape[1]
+    losses, found = np.empty(count), np.empty((count, t + more + 1))
+    low, high = np.empty(t + more), np.empty(t + more)
+    whole, last = one_group(coded), -1
+    groups, parted = whole, whole
+    for k in range(count):
         n = parents[k]
         if n != last:
-            groups, last = grouped(coded, orders[n]), n
-        for j in range(t):
-            found[k, j], low[j], high[j] = weights[n, j], lower[orders[n, j]], upper[orders[n, j]]
-        found[k, t + 1], low[t], high[t] = weights[n, t], lower[columns[k]], upper[columns[k]]
-        parted = part(groups, coded, columns[k : k + 1])
+            groups, last = part(whole, coded, orders[n]), n
+        if len(gains) > 0:
+            step_gains(coded, groups, weights[n], lower, upper, gains[n])
+            continue
+        parted = part(groups, coded, columns[k])
+        if len(weights) == 0:
+            continue
+        for i in range(t + more):
+            j = orders[n, i] if i < t else columns[k, i - t]
+            low[i], high[i] = lower[j], upper[j]
+            found[k, i] = weights[n, i] if i < t else 0.0
+        found[k, t + more] = weights[n, t]
         losses[k] = refit(parted.patterns, parted.sides, found[k], low, high)
-    return losses, found
-
-
-@compiled
-def refit_one(coded: Coded, order: Any, w: Any, lower: Any, upper: Any) -> float:
-    """Refit weights w (t + 1,) of one support, in place: the loss."""
-    groups = grouped(coded, order)
-    return refit(groups.patterns, groups.sides, w, lower[order], upper[order])
+    return losses, found, parted
 
 
 # -- the beam --------------------------------------------------------------------------------------
@@ -573,7 +583,17 @@ class Columns:
 
     def groups(self, support: Sequence[int]) -> Groups:
         """Rows that agree on the support's columns; each for itself where values are too many."""
-        return groups_of(self.coded, np.array(support, dtype=np.int64))
+        return self.refit(np.array(support, dtype=np.int64), _NO_ROWS, _NO_ENDS, _NO_ENDS)[2]
+
+    def refit(
+        self, order: IntArray, w: FloatArray, lower: FloatArray, upper: FloatArray
+    ) -> tuple[FloatArray, FloatArray, Groups]:
+        """Loss (1,) and weights of one support, from weights w (1, t + 1), and its groups."""
+        parents, none = np.zeros(1, dtype=np.int64), np.empty((1, 0), dtype=np.int64)
+        found: tuple[FloatArray, FloatArray, Groups] = refit_supports(
+            self.coded, order[None, :], w, parents, none, lower, upper, _NO_ROWS
+        )
+        return found
 
 
 def _coded(X: FloatArray) -> tuple[npt.NDArray[np.uint8], FloatArray, IntArray]:
@@ -684,19 +704,22 @@ class Beam:
         coded = self.columns.coded
         orders = np.array([each.order for each in parents], dtype=np.int64)
         weights = np.array([each.w for each in parents])
-        gains = gains_of(coded, orders, weights, self.low, self.high)
+        gains, each = np.empty((len(parents), len(self.low))), np.arange(len(parents))
+        none = np.empty((len(parents), 0), dtype=np.int64)
+        refit_supports(coded, orders, weights, each, none, self.low, self.high, gains)
+        np.put_along_axis(gains, orders, 0.0, axis=1)
         floors = np.array([[each.floor] for each in parents]) - gains + self.prices
         floors[gains <= _NO_GAIN] = np.inf
         asked = self._asked(parents, floors)
         if not asked:
             return
         ranked = sorted((n, j, key) for key, (n, j) in asked.items())
-        chosen = np.array([(n, j) for n, j, _ in ranked])
-        losses, found = refit_more(
-            coded, orders, weights, chosen[:, 0], chosen[:, 1], self.lower, self.upper
+        at, new = np.array([n for n, _, _ in ranked]), np.array([[j] for _, j, _ in ranked])
+        losses, found, _ = refit_supports(
+            coded, orders, weights, at, new, self.lower, self.upper, _NO_ROWS
         )
         self.refits += len(ranked)
-        columns = np.column_stack([orders[chosen[:, 0]], chosen[:, 1]])
+        columns = np.hstack([orders[at], new])
         size = np.abs(found[:, :-1])
         full = (size / self.reach[columns]).max(axis=1, keepdims=True)
         tiny = self.wide[columns] & (size < _LEAST * full)
@@ -729,15 +752,15 @@ class Beam:
 
     def support(self, order: Support) -> Known:
         """Refit a support from no points, and remember it."""
-        w = np.zeros(len(order) + 1)
-        w[-1] = self.columns.log_odds
-        w[:-1] = np.clip(w[:-1], self.lower[list(order)], self.upper[list(order)])
         columns = np.array(order, dtype=np.int64)
-        loss = refit_one(self.columns.coded, columns, w, self.lower, self.upper)
+        start = np.clip(0.0, self.lower[columns], self.upper[columns])
+        w = np.append(start, self.columns.log_odds)[None, :]
+        losses, found, _ = self.columns.refit(columns, w, self.lower, self.upper)
         self.refits += 1
+        loss = float(losses[0])
         floor, key = loss + float(self.prices[columns].sum()), tuple(sorted(order))
         if key not in self.known:
-            self._remember(Known(order, w, loss, floor, key))
+            self._remember(Known(order, found[0], loss, floor, key))
         return self.known[key]
 
     def _remember(self, known: Known) -> None:

@@ -36,7 +36,7 @@ from milpscore.search.beam import (
 )
 from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import repaired_points
-from milpscore.search.swaps import Rows, improve, rounded
+from milpscore.search.swaps import Entries, Rows, improve, rounded
 from milpscore.verify import evaluate
 
 Scale: TypeAlias = float | Literal["free"]
@@ -522,8 +522,10 @@ class _Search:
             0.0 if scale else parted, NEARLY_DONE,
         )  # fmt: skip
         self.finish = _Finish(statement, self.columns, self.score)
+        coded = self.columns.coded
         self.rows = Rows(
-            self.columns.coded, self.allowed.choices, self.score, self.columns.grid,
+            Entries(coded.weights, coded.starts, coded.rows, coded.deltas),
+            self.allowed.choices, self.score, self.columns.grid,
             self.columns.modes, self.columns.means, self.allowed.nothing,
         )  # fmt: skip
         self.movable = np.flatnonzero(self.allowed.usable)
@@ -596,7 +598,9 @@ class _Search:
         order = np.array(known.order, dtype=np.int64)
         index = self.allowed.nothing.copy()
         state = np.empty(3)
-        rounded(self.rows, order, known.w, self.beam.lower, self.beam.upper, index, state)
+        bounds = self.beam.lower, self.beam.upper
+        _, w, groups = self.columns.refit(order, known.w[None, :], *bounds)
+        rounded(self.rows, groups.patterns, groups.sides, order, w[0], index, state)
         self.beam.refits += 1
         self.rounded[self._keep(index, state)] = float(state[0])
 

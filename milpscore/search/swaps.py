@@ -19,12 +19,9 @@ import numpy as np
 from milpscore.core.jit import compiled, inner
 from milpscore.search.beam import (
     Choices,
-    Coded,
     Score,
     best_line,
     fitted_loss,
-    grouped,
-    refit,
     tallied_totals,
 )
 
@@ -41,6 +38,15 @@ _BEYOND, _CUT_OFF = 10, 64.0
 """So many larger ones cut the largest weights off: where rows can be parted these mean little."""
 
 
+class Entries(NamedTuple):
+    """Of the coded columns what totals need; few arrays, as each costs time to compile."""
+
+    weights: Any
+    starts: Any
+    rows: Any
+    deltas: Any
+
+
 class Rows(NamedTuple):
     """The rows and the points their columns may have.
 
@@ -49,7 +55,7 @@ class Rows(NamedTuple):
     the choice closest to 0 of each column.
     """
 
-    coded: Coded
+    entries: Entries
     choices: Choices
     score: Score
     grid: bool
@@ -69,66 +75,72 @@ class Moves(NamedTuple):
 
 
 @inner
-def multipliers(rows: Rows, order: Any, w: Any) -> Any:
+def multipliers(values: Any, counts: Any, scale: float, order: Any, w: Any) -> Any:
     """Points in one unit of weights w (t,): around the scale, or up to beyond the ranges."""
-    if rows.score.scale > 0.0:
-        return rows.score.scale * _FIXED
+    if scale > 0.0:
+        found = np.empty(len(_FIXED))
+        for k in range(len(_FIXED)):
+            found[k] = scale * _FIXED[k]
+        return found
     least, most = np.inf, 0.0
     for k in range(len(order)):
         j = order[k]
-        reach = rows.choices.values[j, rows.choices.counts[j] - 1]
-        if w[k] <= 0.0:
-            reach = -rows.choices.values[j, 0]
+        reach = values[j, counts[j] - 1] if w[k] > 0.0 else -values[j, 0]
         if abs(w[k]) > 1e-12 and reach > 0.0:
             least, most = min(least, reach / abs(w[k])), max(most, reach / abs(w[k]))
-    if least == np.inf:
-        return _FREE * 1.0
+    beyond = _BEYOND if least < np.inf else 0
+    least = least if least < np.inf else 1.0
     most = min(max(most, 2.0 * least), _CUT_OFF * least)
-    found = np.empty(len(_FREE) + _BEYOND)
-    for k in range(_BEYOND):
+    found = np.empty(beyond + len(_FREE))
+    for k in range(beyond):
         found[k] = 1.7 * least * (most / (1.7 * least)) ** (k / (_BEYOND - 1.0))
-    found[_BEYOND:] = least * _FREE
+    for k in range(len(_FREE)):
+        found[beyond + k] = least * _FREE[k]
     return found
 
 
 @compiled
 def rounded(
-    rows: Rows, order: Any, start: Any, lower: Any, upper: Any, index: Any, state: Any
+    rows: Rows, patterns: Any, shares: Any, order: Any, w: Any, index: Any, state: Any
 ) -> None:
-    """The best of many roundings of a support's real weights ``start`` (t + 1,), refitted.
+    """The best of many roundings of a support's real weights w (t + 1,) on its groups of rows.
 
-    ``index`` (p,) gets the choices of its columns ``order`` (t,), ``state`` (3,) objective, slope
-    and shift.
+    ``patterns`` (G, t) and ``shares`` (2, G) are the groups'; ``index`` (p,) gets the choices of
+    its columns ``order`` (t,), ``state`` (3,) objective, slope and shift.
     """
-    t, values, costs = len(order), rows.choices.values, rows.choices.prices
-    groups, w = grouped(rows.coded, order), start.copy()
-    refit(groups.patterns, groups.sides, w, lower[order], upper[order])
-    totals, now, last = np.empty(len(groups.patterns)), np.empty(t, np.int64), np.empty(t, np.int64)
-    state[0], last[:] = np.inf, -1
-    for multiplier in multipliers(rows, order, w):
+    values, costs, counts = rows.choices.values, rows.choices.prices, rows.choices.counts
+    means, modes, score, grid = rows.means, rows.modes, rows.score, rows.grid
+    t, totals = len(order), np.empty(len(patterns))
+    now, last = np.empty(t, np.int64), np.empty(t, np.int64)
+    state[0] = np.inf
+    for k in range(t):
+        last[k] = -1
+    each = multipliers(values, counts, score.scale, order, w)
+    for n in range(len(each)):
         new, price, offset, off_mode = False, 0.0, 0.0, 0.0
-        totals[:] = 0.0
+        for i in range(len(totals)):
+            totals[i] = 0.0
         for k in range(t):
             j, v = order[k], 0
-            target = w[k] * multiplier
-            while v + 1 < rows.choices.counts[j] and (
+            target = w[k] * each[n]
+            while v + 1 < counts[j] and (
                 abs(values[j, v + 1] - target) < abs(values[j, v] - target)
             ):
                 v += 1
             now[k], new = v, new or v != last[k]
+            point = values[j, v]
             price += costs[j, v]
-            offset += rows.means[j] * values[j, v]
-            off_mode += (rows.means[j] - rows.modes[j]) * values[j, v]
-            if values[j, v] != 0.0:
+            offset += means[j] * point
+            off_mode += (means[j] - modes[j]) * point
+            if point != 0.0:
                 for i in range(len(totals)):
-                    totals[i] += values[j, v] * groups.patterns[i, k]
+                    totals[i] += point * patterns[i, k]
         if not new:
             continue
-        last[:] = now
-        few, sides = tallied_totals(totals, groups.sides, rows.grid)
-        loss, a, c = fitted_loss(
-            few, offset, sides, 1.0 / multiplier, w[t], state[0] - price, rows.score
-        )
+        for k in range(t):
+            last[k] = now[k]
+        few, sides = tallied_totals(totals, shares, grid)
+        loss, a, c = fitted_loss(few, offset, sides, 1.0 / each[n], w[t], state[0] - price, score)
         if loss + price < state[0]:
             state[0], state[1], state[2] = loss + price, a, c - a * off_mode
             for k in range(t):
@@ -136,43 +148,46 @@ def rounded(
 
 
 @inner
-def moved(coded: Coded, totals: Any, j: int, by: float, after: Any) -> None:
-    """``totals`` with ``by`` points more for column j, into ``after``."""
-    for i in range(len(totals)):
-        after[i] = totals[i]
-    for e in range(coded.starts[j], coded.starts[j + 1]):
-        after[coded.rows[e]] += by * coded.deltas[e]
+def shift(entries: Entries, totals: Any, j: int, by: float) -> None:
+    """Give column j so many points more, in place."""
+    starts, where, deltas = entries.starts, entries.rows, entries.deltas
+    for e in range(starts[j], starts[j + 1]):
+        totals[where[e]] += by * deltas[e]
 
 
 @inner
 def price_moves(
-    rows: Rows, totals: Any, a: float, c: float, free: bool, columns: Any, slopes: Any, bends: Any
-) -> None:
+    entries: Entries, totals: Any, a: float, c: float, free: bool, columns: Any, slopes: Any,
+    bends: Any,
+) -> None:  # fmt: skip
     """Gradient and curvature of the loss in the points of each of the columns, in place, (p,).
 
     The shift follows, and the slope where that is ``free``.
     """
-    coded, m = rows.coded, len(totals)
+    m, weights = len(totals), entries.weights
+    starts, where, deltas = entries.starts, entries.rows, entries.deltas
     g, h = np.empty(m), np.empty(m)
     gc, ga, hcc, hca, haa = 0.0, 0.0, 1e-300, 0.0, 0.0
     for i in range(m):
-        e = math.exp(-abs(a * totals[i] + c))
+        t = totals[i]
+        e = math.exp(-abs(a * t + c))
         rest = 1.0 / (1.0 + e)
-        risk = rest if a * totals[i] + c >= 0.0 else e * rest
-        both = coded.weights[0, i] + coded.weights[1, i]
-        g[i] = both * risk - coded.weights[0, i]
-        h[i] = both * e * rest * rest
-        gc += g[i]
-        ga += g[i] * totals[i]
-        hcc += h[i]
-        hca += h[i] * totals[i]
-        haa += h[i] * totals[i] * totals[i]
+        risk = rest if a * t + c >= 0.0 else e * rest
+        both = weights[0, i] + weights[1, i]
+        slope, bend = both * risk - weights[0, i], both * e * rest * rest
+        g[i], h[i] = slope, bend
+        gc += slope
+        ga += slope * t
+        hcc += bend
+        hca += bend * t
+        haa += bend * t * t
     det = hcc * haa - hca * hca
     lined = free and det > 1e-12 * hcc * haa
-    for j in columns:
+    for n in range(len(columns)):
+        j = columns[n]
         gx, hx, htx, hxx = 0.0, 0.0, 0.0, 0.0
-        for e in range(coded.starts[j], coded.starts[j + 1]):
-            x, i = coded.deltas[e], coded.rows[e]
+        for k in range(starts[j], starts[j + 1]):
+            x, i = deltas[k], where[k]
             bent = h[i] * x
             gx += g[i] * x
             hx += bent
@@ -187,58 +202,59 @@ def price_moves(
 
 
 @inner
-def listed(moves: Any, promise: float, one: int, to: int, two: int, at: int) -> None:
-    """Keep a move in the place of the least promising one, where it promises more."""
-    k = moves.promises.argmax()
-    if promise < moves.promises[k]:
-        moves.promises[k] = promise
-        moves.each[k, 0], moves.each[k, 1] = one, to
-        moves.each[k, 2], moves.each[k, 3] = two, at
-
-
-@inner
 def offered(
-    rows: Rows, index: Any, columns: Any, before: float, slopes: Any, bends: Any, moves: Any,
-    one: int, to: int,
+    choices: Choices, index: Any, columns: Any, before: float, slopes: Any, bends: Any,
+    moves: Moves, one: int, to: int,
 ) -> None:  # fmt: skip
-    """List the two most promising other choices of each column after the move (one, to)."""
-    values, costs = rows.choices.values, rows.choices.prices
-    for j in columns:
+    """List the two most promising other choices of each column after the move (one, to).
+
+    Each in the place of the least promising move listed, where it promises more.
+    """
+    values, costs, counts = choices.values, choices.prices, choices.counts
+    promises, each = moves.promises, moves.each
+    for i in range(len(columns)):
+        j = columns[i]
         if j == one:
             continue
-        first, second, k, n = np.inf, np.inf, -1, -1
-        for v in range(rows.choices.counts[j]):
-            d = values[j, v] - values[j, index[j]]
-            value = d * (slopes[j] + 0.5 * d * bends[j]) + costs[j, v] - costs[j, index[j]]
-            if v != index[j] and value < first:
-                first, second, k, n = value, first, v, k
-            elif v != index[j] and value < second:
-                second, n = value, v
-        if k >= 0:
-            listed(moves, before + first, one, to, j, k)
-        if n >= 0:
-            listed(moves, before + second, one, to, j, n)
+        now = index[j]
+        first, second, at, next_at = np.inf, np.inf, 0, 0
+        for v in range(counts[j]):
+            d = values[j, v] - values[j, now]
+            value = d * (slopes[j] + 0.5 * d * bends[j]) + costs[j, v] - costs[j, now]
+            if v != now and value < first:
+                first, second, at, next_at = value, first, v, at
+            elif v != now and value < second:
+                second, next_at = value, v
+        for _ in range(2):
+            k = 0
+            for n in range(1, len(promises)):
+                if promises[n] > promises[k]:
+                    k = n
+            if before + first < promises[k]:
+                promises[k] = before + first
+                each[k, 0], each[k, 1], each[k, 2], each[k, 3] = one, to, j, at
+            first, at = second, next_at
 
 
 @inner
-def list_near(rows: Rows, index: Any, own: Any, moves: Any) -> None:
+def list_near(counts: Any, nothing: Any, index: Any, own: Any, moves: Moves) -> None:
     """List every step of one column of a card, or of two, and every column without points."""
-    n = 0
+    promises, each, n = moves.promises, moves.each, 0
     for k in range(len(own)):
         j = own[k]
         for step in range(-1, 2):
-            to = index[j] + step if step != 0 else rows.nothing[j]
-            if to < 0 or to >= rows.choices.counts[j]:
+            to = index[j] + step if step != 0 else nothing[j]
+            if to < 0 or to >= counts[j]:
                 continue
-            moves.promises[n], moves.each[n, 0] = 0.0, -1
-            moves.each[n, 2], moves.each[n, 3] = j, to
+            promises[n], each[n, 0], each[n, 2], each[n, 3] = 0.0, -1, j, to
             n += 1
-            for other in own[: k if step != 0 else 0]:
-                for at in (index[other] - 1, index[other] + 1):
-                    if 0 <= at < rows.choices.counts[other]:
-                        moves.promises[n], moves.each[n, 0], moves.each[n, 1] = 0.0, j, to
-                        moves.each[n, 2], moves.each[n, 3] = other, at
-                        n += 1
+            for i in range(2 * k if step != 0 else 0):
+                other = own[i // 2]
+                at = index[other] + 2 * (i % 2) - 1
+                if 0 <= at < counts[other]:
+                    promises[n], each[n, 0], each[n, 1] = 0.0, j, to
+                    each[n, 2], each[n, 3] = other, at
+                    n += 1
 
 
 @inner
@@ -252,29 +268,33 @@ def list_pairs(
     follow it. ``sums`` (2,) are what the totals lack, and the price of the points. Where few rows
     tell anything, more of them do at a lower, ``tempered`` slope.
     """
-    values, costs = rows.choices.values, rows.choices.prices
+    entries, choices, score, grid = rows.entries, rows.choices, rows.score, rows.grid
+    values, costs, counts = choices.values, choices.prices, choices.counts
+    weights, modes, nothing = entries.weights, rows.modes, rows.nothing
+    free = score.scale <= 0.0 and not tempered
     other, slopes, bends = np.empty(len(totals)), np.empty(len(index)), np.empty(len(index))
-    for j in own:
-        now, nothing = index[j], rows.nothing[j]
-        for kind in range(3):
-            to = nothing if kind == 0 else now + 2 * kind - 3
-            if to == now or to < 0 or to >= rows.choices.counts[j] or (kind > 0 and to == nothing):
-                continue
-            by = values[j, to] - values[j, now]
-            moved(rows.coded, totals, j, by, other)
-            few, sides = tallied_totals(other, rows.coded.weights, rows.grid)
-            loss, a, c = fitted_loss(
-                few, sums[0] + by * rows.modes[j], sides, state[1], state[2], np.inf, rows.score
-            )
-            if a <= 0.0:
-                continue
-            if tempered:
-                loss, a, c = best_line(few, sides, _TEMPERED * a, _TEMPERED * c, np.inf, -1.0, 1e-6)
-            columns = movable if values[j, to] == 0.0 else own
-            free = rows.score.scale <= 0.0 and not tempered
-            price_moves(rows, other, a, c, free, columns, slopes, bends)
-            before = loss + sums[1] + costs[j, to] - costs[j, now]
-            offered(rows, index, columns, before, slopes, bends, moves, j, to)
+    for n in range(3 * len(own)):
+        j, kind = own[n // 3], n % 3
+        now = index[j]
+        to = nothing[j] if kind == 0 else now + 2 * kind - 3
+        if to == now or to < 0 or to >= counts[j] or (kind > 0 and to == nothing[j]):
+            continue
+        by = values[j, to] - values[j, now]
+        for i in range(len(totals)):
+            other[i] = totals[i]
+        shift(entries, other, j, by)
+        few, sides = tallied_totals(other, weights, grid)
+        loss, a, c = fitted_loss(
+            few, sums[0] + by * modes[j], sides, state[1], state[2], np.inf, score
+        )
+        if a <= 0.0:
+            continue
+        if tempered:
+            loss, a, c = best_line(few, sides, _TEMPERED * a, _TEMPERED * c, np.inf, -1.0, 1e-6)
+        columns = movable if values[j, to] == 0.0 else own
+        price_moves(entries, other, a, c, free, columns, slopes, bends)
+        before = loss + sums[1] + costs[j, to] - costs[j, now]
+        offered(choices, index, columns, before, slopes, bends, moves, j, to)
 
 
 @inner
@@ -282,54 +302,54 @@ def best_move(
     rows: Rows, index: Any, sums: Any, state: Any, totals: Any, moves: Moves, after: Any
 ) -> int:
     """The listed move of the least objective; its state goes into ``after``; -1 if none is less."""
-    values, costs = rows.choices.values, rows.choices.prices
-    one_moved, both_moved = np.empty(len(totals)), np.empty(len(totals))
+    entries, score, grid, modes = rows.entries, rows.score, rows.grid, rows.modes
+    values, costs, weights = rows.choices.values, rows.choices.prices, entries.weights
+    promises, each = moves.promises, moves.each
+    new = np.empty(len(totals))
     chosen, after[0] = -1, state[0] - _BETTER
-    for _ in range(len(moves.promises)):
-        k = moves.promises.argmin()
-        if moves.promises[k] == np.inf:
+    for _ in range(len(promises)):
+        k = 0
+        for n in range(1, len(promises)):
+            if promises[n] < promises[k]:
+                k = n
+        if promises[k] == np.inf:
             break
-        moves.promises[k] = np.inf
-        one, to, two, at = moves.each[k, 0], moves.each[k, 1], moves.each[k, 2], moves.each[k, 3]
-        by = values[two, at] - values[two, index[two]]
-        offset = sums[0] + by * rows.modes[two]
-        price = sums[1] + costs[two, at] - costs[two, index[two]]
-        moved(rows.coded, totals, two, by, one_moved)
-        new = one_moved
-        if one >= 0:
-            by = values[one, to] - values[one, index[one]]
-            offset += by * rows.modes[one]
-            price += costs[one, to] - costs[one, index[one]]
-            moved(rows.coded, one_moved, one, by, both_moved)
-            new = both_moved
-        few, sides = tallied_totals(new, rows.coded.weights, rows.grid)
-        loss, a, c = fitted_loss(
-            few, offset, sides, state[1], state[2], after[0] - price, rows.score
-        )
+        promises[k] = np.inf
+        offset, price = sums[0], sums[1]
+        for i in range(len(totals)):
+            new[i] = totals[i]
+        for side in range(2, -1, -2):
+            j, to = each[k, side], each[k, side + 1]
+            if j >= 0:
+                by = values[j, to] - values[j, index[j]]
+                offset += by * modes[j]
+                price += costs[j, to] - costs[j, index[j]]
+                shift(entries, new, j, by)
+        few, sides = tallied_totals(new, weights, grid)
+        loss, a, c = fitted_loss(few, offset, sides, state[1], state[2], after[0] - price, score)
         if loss + price < after[0]:
             chosen, after[0], after[1], after[2] = k, loss + price, a, c
     return chosen
 
 
 @inner
-def take(rows: Rows, index: Any, sums: Any, totals: Any, j: int, to: int) -> None:
-    """Give column j another choice, in place."""
-    by = rows.choices.values[j, to] - rows.choices.values[j, index[j]]
-    sums[0] += by * rows.modes[j]
-    sums[1] += rows.choices.prices[j, to] - rows.choices.prices[j, index[j]]
-    for e in range(rows.coded.starts[j], rows.coded.starts[j + 1]):
-        totals[rows.coded.rows[e]] += by * rows.coded.deltas[e]
-    index[j] = to
+def spread(totals: Any) -> float:
+    """The highest total less the lowest one."""
+    low, high = np.inf, -np.inf
+    for i in range(len(totals)):
+        low, high = min(low, totals[i]), max(high, totals[i])
+    return high - low
 
 
 @inner
-def add(rows: Rows, index: Any, sums: Any, totals: Any, j: int) -> None:
-    """Add the points of column j to what there is, in place."""
-    v = rows.choices.values[j, index[j]]
-    sums[0] += v * rows.modes[j]
-    sums[1] += rows.choices.prices[j, index[j]]
-    for e in range(rows.coded.starts[j], rows.coded.starts[j + 1] if v != 0.0 else 0):
-        totals[rows.coded.rows[e]] += v * rows.coded.deltas[e]
+def used_of(values: Any, index: Any, movable: Any) -> Any:
+    """Those of the columns that have points."""
+    own, used = np.empty(len(movable), np.int64), 0
+    for n in range(len(movable)):
+        if values[movable[n], index[movable[n]]] != 0.0:
+            own[used] = movable[n]
+            used += 1
+    return own[:used]
 
 
 @compiled
@@ -344,40 +364,47 @@ def improve(
     the first one again for a better card: single ones, pairs, pairs priced at a lower slope, and
     all that are near; the latter two for scores that spread so widely that prices tell little.
     """
+    entries, choices, modes, score = rows.entries, rows.choices, rows.modes, rows.score
+    values, costs = choices.values, choices.prices
     p, room = len(index), max(_PAIRS, min(limit, len(movable)) * (2 * limit + 3))
-    totals, sums, after = np.zeros(rows.coded.weights.shape[1]), np.zeros(2), np.empty(3)
+    totals, sums, after = np.empty(entries.weights.shape[1]), np.empty(2), np.empty(3)
+    slopes, bends = np.empty(p), np.empty(p)
+    sums[0], sums[1] = 0.0, 0.0
+    for i in range(len(totals)):
+        totals[i] = 0.0
     for j in range(p):
-        add(rows, index, sums, totals, j)
-    slopes, bends = np.zeros(p), np.zeros(p)
-    promises, each = np.empty(room), np.empty((room, 4), np.int64)
-    way, free = first, rows.score.scale <= 0.0
+        point = values[j, index[j]]
+        sums[0] += point * modes[j]
+        sums[1] += costs[j, index[j]]
+        if point != 0.0:
+            shift(entries, totals, j, point)
+    way, free = first, score.scale <= 0.0
     while way <= last and state[1] > 0.0 and state[0] > 0.0:
-        if way == 2 and not (free and state[1] * (totals.max() - totals.min()) > _STEEP):
+        if way == 2 and not (free and state[1] * spread(totals) > _STEEP):
             break
-        used = 0
-        own = np.empty(p, np.int64)
-        for j in movable:
-            if rows.choices.values[j, index[j]] != 0.0:
-                own[used] = j
-                used += 1
-        own = own[:used]
+        own = used_of(values, index, movable)
         count = room if way == 3 else (_SINGLES if way == 0 else _PAIRS)
-        moves = Moves(promises[:count], each[:count])
-        moves.promises[:] = np.inf
+        moves = Moves(np.empty(count), np.empty((count, 4), np.int64))
+        for k in range(count):
+            moves.promises[k] = np.inf
         if way == 0:
-            columns = movable if used < limit else own
-            price_moves(rows, totals, state[1], state[2], free, columns, slopes, bends)
-            offered(rows, index, columns, state[0], slopes, bends, moves, -1, 0)
+            columns = movable if len(own) < limit else own
+            price_moves(entries, totals, state[1], state[2], free, columns, slopes, bends)
+            # -1 and 0, which as constants would be types of their own
+            offered(choices, index, columns, state[0], slopes, bends, moves, way - 1, way)
         elif way == 3:
-            list_near(rows, index, own, moves)
+            list_near(choices.counts, rows.nothing, index, own, moves)
         else:
             list_pairs(rows, index, sums, state, totals, own, movable, way == 2, moves)
         k = best_move(rows, index, sums, state, totals, moves, after)
-        if k >= 0:
-            if moves.each[k, 0] >= 0:
-                take(rows, index, sums, totals, moves.each[k, 0], moves.each[k, 1])
-            take(rows, index, sums, totals, moves.each[k, 2], moves.each[k, 3])
-            state[:] = after
-            way = 0
-        else:
-            way += 1
+        for side in range(0, 4 if k >= 0 else 0, 2):
+            j, to = moves.each[k, side], moves.each[k, side + 1]
+            if j >= 0:
+                by = values[j, to] - values[j, index[j]]
+                sums[0] += by * modes[j]
+                sums[1] += costs[j, to] - costs[j, index[j]]
+                shift(entries, totals, j, by)
+                index[j] = to
+        for i in range(3 if k >= 0 else 0):
+            state[i] = after[i]
+        way = 0 if k >= 0 else way + 1
