@@ -72,7 +72,7 @@ FITS = {"fasterrisk": fasterrisk, "imodels": imodels, "imodels_slim": imodels_sl
 def _line_loss(totals: Any, y: Any) -> float:
     """Mean logistic loss of totals with the slope and intercept that suit them best."""
     z = np.column_stack([(totals - totals.mean()) / (totals.std() or 1.0), np.ones(len(y))])
-    w, loss = np.zeros(2), np.log(2.0)
+    w, loss = np.zeros(2), float(np.log(2.0))
     for _ in range(30):
         rest = 1.0 / (1.0 + np.exp(y * (z @ w)))
         bend = (z * (rest * (1.0 - rest))[:, None]).T @ z + 1e-9 * np.eye(2)
