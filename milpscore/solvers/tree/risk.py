@@ -469,6 +469,10 @@ class AllCards(Tree):
         if self.arrays.scaled and key in self.different:
             return  # nodes of several slopes may end in the same points
         low = self.arrays.objective_of(card) <= self.most
+        if not low and bound <= self.cutoff:
+            # far from 0 the search for an intercept may end early; the exact one decides
+            card = statement.with_best_intercept(card.coefficients)
+            low = self.arrays.objective_of(card) <= self.most
         if low and not (statement.constraints and statement.violations(card)):
             self.found.append(card)
             self.different.add(key)
