@@ -85,6 +85,10 @@ FOUND = {
         "slim", [[-2], [1]], (-1, 1), "support_tree", rules=ERRORS, coef_min=-18, coef_max=7,
         l0_penalty=0.2, intercept_bounds=[-3, -1],
     ),
+    "a card left out of a pool whose intercept lies at 2e9": found(
+        "risk_score", [[-2e9]], (1,), "tree", task="pool", coef_min=0, coef_max=2, loss="poisson",
+        scale=2.0, intercept="real",
+    ),
     "multiples left out of a pool whose smaller forms no range allows": found(
         "risk_score", [[0.0]], (-1,), "tree", task="pool", coef_min=-2, coef_max=0, scale="auto",
         intercept_bounds=[2, 4],
