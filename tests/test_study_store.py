@@ -251,3 +251,24 @@ def test_settings_nested_in_tables_are_named(tmp_path: Path) -> None:
     many = {f"k{k}": k for k in range(9)}
     with pytest.raises(OptionError, match="and 6 more"):
         RunStore(file, "slow", many)
+
+
+def test_ctrl_c_as_a_transaction_begins_is_told_as_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_short(connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        raise KeyboardInterrupt
+
+    runs = RunStore(tmp_path / "runs.sqlite", "cut short", {})
+
+    def write() -> None:
+        with runs.writing():
+            monkeypatch.setattr(store, "transaction", cut_short)
+            runs.commit("a", 0, Answer(0, {"value": 0}))
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    monkeypatch.undo()
+    with runs.writing():
+        pass

@@ -350,6 +350,8 @@ def _logged(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     finally:
+        if connection.in_transaction:  # Ctrl-C came just as one began
+            connection.rollback()
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA busy_timeout = 0")
         try:
