@@ -249,7 +249,8 @@ class Report:
         self.settings = {
             key: value
             for key, value in vars(settings).items()
-            if key not in ("out", "quick") and value is not None
+            # a place on this machine says nothing to a reader on another
+            if key != "quick" and value is not None and not _is_place(value)
         }
         self.machine = machine()
         self.ruler = ruler()
@@ -326,6 +327,34 @@ class Report:
         if self.notes:
             parts.append("\n".join(f"- {sentence}" for sentence in self.notes))
         return "\n\n".join(parts)
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, Path) or (isinstance(value, str) and Path(value).is_absolute())
+
+
+class Kept:
+    """The finished cases of a file, one JSON row a line, found again by the values of ``names``."""
+
+    def __init__(self, file: Path | None, *names: str) -> None:
+        self.file = file
+        self.names = names
+        lines = file.read_text().splitlines() if file is not None and file.is_file() else []
+        rows = [json.loads(line) for line in lines]
+        self._rows = {tuple(row[name] for name in names): row for row in rows}
+
+    def get(self, *values: Any) -> dict[str, Any] | None:
+        """The row of a case that was finished."""
+        return self._rows.get(values)
+
+    def add(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Show a finished case and write it down at once."""
+        print("  ".join(f"{k}={v}" for k, v in row.items()), flush=True)
+        self._rows[tuple(row[name] for name in self.names)] = row
+        if self.file is not None:
+            with self.file.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+        return row
 
 
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from _common import DATA, SEED, SETS
+from _fresh_sets import labels
 
 Table = tuple[pd.DataFrame, np.ndarray]
 
@@ -53,16 +54,6 @@ def _bundled(name: str, positive: Callable[[Any], Any]) -> Table:
 # --- generated ---------------------------------------------------------------------------------
 
 
-def _labels(rng: np.random.Generator, score: np.ndarray, share: float) -> np.ndarray:
-    """Draws of a logistic model, its intercept set so that about ``share`` are positive."""
-    low, high = -50.0, 50.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        rate = (1 / (1 + np.exp(-(score + middle)))).mean()
-        low, high = (middle, high) if rate < share else (low, middle)
-    return (rng.random(len(score)) < 1 / (1 + np.exp(-(score + low)))).astype(int)
-
-
 def _days(rng: np.random.Generator, n: int) -> pd.Series:
     days = pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 1500, n), unit="D")
     return pd.Series(days.strftime("%Y-%m-%d"))
@@ -92,7 +83,7 @@ def _clinic() -> Table:
         "creatinine": creatinine.round(3), "smoker": smoker, "site": "A",
         "note": [f"seen by {k}" for k in rng.integers(0, 10**6, n)],
     })  # fmt: skip
-    return table, _labels(rng, score, 0.35)
+    return table, labels(rng, score, 0.35)
 
 
 def _threshold() -> Table:
@@ -101,7 +92,7 @@ def _threshold() -> Table:
     X = rng.normal(size=(n, 15)).cumsum(axis=1) + 10
     cuts = [(0, 10.5, 2.0), (3, 9.0, -1.5), (6, 11.0, 1.0), (9, 12.0, 1.5), (12, 8.0, 1.0)]
     score = sum(points * (X[:, j] >= cut) for j, cut, points in cuts)
-    return pd.DataFrame(X, columns=[f"m{j}" for j in range(15)]), _labels(rng, score, 0.4)
+    return pd.DataFrame(X, columns=[f"m{j}" for j in range(15)]), labels(rng, score, 0.4)
 
 
 def _category() -> Table:
@@ -116,7 +107,7 @@ def _category() -> Table:
         table[f"group{k}"] = _holes(rng, named[code], 0.05)
     table["score"] = rng.integers(0, 10, n)
     score = score + 0.2 * table["score"]
-    return pd.DataFrame(table), _labels(rng, score, 0.45)
+    return pd.DataFrame(table), labels(rng, score, 0.45)
 
 
 def _hump() -> Table:
@@ -126,7 +117,7 @@ def _hump() -> Table:
     score = 2.0 * (np.abs(X[:, 0]) > 1.2) + 1.2 * (np.abs(X[:, 1] - 0.3) > 1.0) + 0.8 * X[:, 2]
     names = ["sodium", "potassium", "ph", "pulse", "pressure", "glucose", "iron", "calcium"]
     return pd.DataFrame(X * [3, 0.5, 0.05, 12, 18, 30, 9, 0.2]
-                        + [140, 4.2, 7.4, 75, 125, 100, 18, 2.4], columns=names), _labels(
+                        + [140, 4.2, 7.4, 75, 125, 100, 18, 2.4], columns=names), labels(
         rng, score, 0.3
     )  # fmt: skip
 
@@ -138,7 +129,7 @@ def _rare() -> Table:
     score = 1.2 * np.log(X[:, 0] + 0.1) + 1.0 * (X[:, 1] > 2) + 0.5 * X[:, 2]
     table = pd.DataFrame(X.round(4), columns=[f"lab {j}" for j in range(10)])
     table.insert(0, "Record ID", np.arange(1, n + 1))
-    return table.assign(unit="mg/dl"), _labels(rng, score, 0.04)
+    return table.assign(unit="mg/dl"), labels(rng, score, 0.04)
 
 
 def _linear() -> Table:
@@ -146,7 +137,7 @@ def _linear() -> Table:
     rng, n = np.random.default_rng(SEED + 6), 1000
     X = rng.normal(size=(n, 12)) + rng.normal(size=(n, 1))
     score = X @ np.linspace(1.0, -0.6, 12)
-    return pd.DataFrame(X * 1000 + 5000, columns=[f"x{j}" for j in range(12)]), _labels(
+    return pd.DataFrame(X * 1000 + 5000, columns=[f"x{j}" for j in range(12)]), labels(
         rng, score, 0.5
     )
 
@@ -162,7 +153,7 @@ def _holed() -> Table:
         score = score + (1.3 if j in (2, 7) else 0.0) * missing
         table.loc[missing, f"test_{j}"] = np.nan
     table["when"] = pd.to_datetime(_days(rng, n))
-    return table, _labels(rng, score, 0.4)
+    return table, labels(rng, score, 0.4)
 
 
 def _small() -> Table:
@@ -175,7 +166,7 @@ def _small() -> Table:
         "age": age, "dose": dose, "grade": grade, "treated": rng.random(n) < 0.5,
         "weight": rng.normal(75, 12, n).round(1), "height": rng.normal(1.72, 0.09, n).round(2),
     })  # fmt: skip
-    return table, _labels(rng, score, 0.4)
+    return table, labels(rng, score, 0.4)
 
 
 MADE = (_clinic, _threshold, _category, _hump, _rare, _linear, _holed, _small)

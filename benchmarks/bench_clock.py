@@ -9,12 +9,11 @@ every finished case is written to a file at once, and a later run begins where t
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
 
-from _common import Report, arguments, in_child
+from _common import Kept, Report, arguments, in_child
 
 KINDS = ("raw", "binned", "rows", "columns", "rules")
 WAYS = ("slim", "risk_score", "hinge", "heuristic")
@@ -99,17 +98,12 @@ def cases(settings: argparse.Namespace) -> list[tuple[str, str, float]]:
 def main() -> None:
     settings = arguments(__doc__ or "", _options)
     report = Report("One clock: seconds of a call against its limit", settings)
-    rows = []
-    done = _kept(settings.kept)
-    for case in cases(settings):
-        row = done.get(case)
-        if row is None:
-            row = in_child(fitted, *case, settings.cpu, patience=20 * case[2] + 300)
-            print("  ".join(f"{k}={v}" for k, v in row.items()), flush=True)
-            if settings.kept is not None:
-                with settings.kept.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
-        rows.append(row)
+    kept = Kept(settings.kept, "data", "way", "limit")
+    rows = [
+        kept.get(*case)
+        or kept.add(in_child(fitted, *case, settings.cpu, patience=20 * case[2] + 300))
+        for case in cases(settings)
+    ]
     report.records = rows
     shown = ("wall", "cpu", "kernels", "over")
     table = [
@@ -127,14 +121,6 @@ def main() -> None:
 def _met(row: dict[str, Any]) -> bool:
     """Whether the call kept to its limit, a tenth of it and 1 s."""
     return bool(row["over"] <= 0.1 * row["limit"] + 1.0)
-
-
-def _kept(file: Path | None) -> dict[tuple[str, str, float], dict[str, Any]]:
-    """The cases an earlier run finished, by data, way and limit."""
-    if file is None or not file.is_file():
-        return {}
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
-    return {(row["data"], row["way"], row["limit"]): row for row in rows}
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,6 @@ gap where the time is up. ``--kept FILE`` writes every finished job at once and 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from _common import SETS, Report, arguments, in_child, percent, present, uci
+from _common import SETS, Kept, Report, arguments, in_child, percent, present, uci
 
 FORMULATIONS = ("risk_score", "slim")
 TERMS = (5, 8, 10)
@@ -29,7 +28,8 @@ LEVELS = (0.05, 0.01, 1e-4)
 SHIFT = 1e-3
 """Added to a gap in the geometric mean, so that proofs do not count without end."""
 
-Job = tuple[str, str, int]
+JOB = ("table", "formulation", "terms")
+"""What names a line of the table."""
 
 
 def table(name: str) -> Any:
@@ -115,7 +115,7 @@ def main() -> None:
     _, absent = present(SETS)
     report.note(*absent)
     missing = {sentence.split()[1] for sentence in absent}
-    kept, before = _read(settings.kept), _read(settings.before)
+    kept, before = (Kept(file, *JOB) for file in (settings.kept, settings.before))
     rows = []
     for name, formulation, terms in product(
         settings.tables or (TABLES[:2] if settings.quick else TABLES),
@@ -124,17 +124,15 @@ def main() -> None:
     ):
         if name.removesuffix("-binned") in missing:
             continue
-        row = kept.get((name, formulation, terms))
-        if row is None:
-            row = in_child(
-                searched, name, formulation, terms, limit, settings.threads, settings.scale,
-                settings.cpu, patience=30 * limit + 300,
-            )  # fmt: skip
-            print("  ".join(f"{k}={v}" for k, v in row.items()), flush=True)
-            if settings.kept is not None:
-                with settings.kept.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
-        rows.append(row)
+        rows.append(
+            kept.get(name, formulation, terms)
+            or kept.add(
+                in_child(
+                    searched, name, formulation, terms, limit, settings.threads, settings.scale,
+                    settings.cpu, patience=30 * limit + 300,
+                )
+            )
+        )  # fmt: skip
     report.records = rows
     face = "CPU seconds, the machine being busy" if settings.cpu else "seconds"
     report.tables = [
@@ -148,13 +146,13 @@ def main() -> None:
     report.finish()
 
 
-def _line(row: dict[str, Any], before: dict[Job, dict[str, Any]]) -> dict[str, Any]:
+def _line(row: dict[str, Any], before: Kept) -> dict[str, Any]:
     """One job's line, the gap of the earlier version beside."""
-    earlier = before.get((row["table"], row["formulation"], row["terms"]))
+    earlier = before.get(*(row[name] for name in JOB))
     shown = {k: row[k] for k in ("table", "rows", "columns", "terms", "solver", "claim")}
     shown |= {"objective": f"{row['objective']:.6f}", "bound": f"{row['bound']:.6f}"}
     shown["gap"] = percent(row["gap"])
-    if before:
+    if before.file is not None:
         shown["gap before"] = None if earlier is None else percent(earlier["gap"])
     nodes = row["nodes"] or 0
     shown |= {"nodes": nodes, "nodes/s": f"{nodes / max(row['seconds'], 1e-3):.0f}"}
@@ -162,15 +160,15 @@ def _line(row: dict[str, Any], before: dict[Job, dict[str, Any]]) -> dict[str, A
     return {**shown, **moments, "seconds": f"{row['seconds']:.1f}"}
 
 
-def _merit(rows: Sequence[dict[str, Any]], before: dict[Job, dict[str, Any]]) -> list[str]:
+def _merit(rows: Sequence[dict[str, Any]], before: Kept) -> list[str]:
     """How many are proved, and the mean gap; of the jobs both versions did where there are two."""
     told = []
     for formulation in FORMULATIONS:
         here = [row for row in rows if row["formulation"] == formulation]
-        keys = [(row["table"], row["formulation"], row["terms"]) for row in here]
-        both = [before[key] for key in keys if key in before]
+        earlier = [before.get(*(row[name] for name in JOB)) for row in here]
+        both = [row for row in earlier if row is not None]
         if both:
-            here = [row for row, key in zip(here, keys, strict=True) if key in before]
+            here = [row for row, old in zip(here, earlier, strict=True) if old is not None]
         if here:
             told.append(
                 f"{formulation}: {_told(here)}" + (f"; before: {_told(both)}" if both else "")
@@ -182,14 +180,6 @@ def _told(rows: Sequence[dict[str, Any]]) -> str:
     proved = sum(row["gap"] <= LEVELS[-1] * (1 + 1e-9) for row in rows)
     mean = math.exp(sum(math.log(row["gap"] + SHIFT) for row in rows) / len(rows)) - SHIFT
     return f"{proved} of {len(rows)} proved, mean gap {percent(mean)}"
-
-
-def _read(file: Path | None) -> dict[Job, dict[str, Any]]:
-    """The finished jobs of a file, by table, formulation and terms."""
-    if file is None or not file.is_file():
-        return {}
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
-    return {(row["table"], row["formulation"], row["terms"]): row for row in rows}
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

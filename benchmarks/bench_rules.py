@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import time
 from pathlib import Path
 from typing import Any
 
-from _common import SETS, Report, arguments, in_child, present, uci
+from _common import SETS, Kept, Report, arguments, in_child, present, uci
 from _rules import rules
 
 LIMIT, NONE = 10.0, "(none)"
@@ -56,21 +55,16 @@ def main() -> None:
     report = Report("Rules: a card or the proof that there is none", settings)
     sets, absent = present(settings.sets or SETS)
     report.note(*absent)
-    kept = settings.kept
-    lines = kept.read_text().splitlines() if kept is not None and kept.is_file() else []
-    rows = [json.loads(line) for line in lines]
+    kept = Kept(settings.kept, "set", "formulation", "rule")
+    rows = []
     for name, formulation in itertools.product(
         sets[:1] if settings.quick else sets, settings.formulations
     ):
         design = uci(name)
         assert design is not None
-        done = {r["rule"] for r in rows if (r["set"], r["formulation"]) == (name, formulation)}
-        for rule in [each for each in (NONE, *rules(design)) if each not in done]:
-            rows.append(in_child(answered, name, formulation, rule, patience=600))
-            print("  ".join(f"{k}={v}" for k, v in rows[-1].items()), flush=True)
-            if kept is not None:
-                with kept.open("a") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
+        for rule in (NONE, *rules(design)):
+            case = name, formulation, rule
+            rows.append(kept.get(*case) or kept.add(in_child(answered, *case, patience=600)))
     report.records = rows
     for formulation in settings.formulations:
         caption = (
