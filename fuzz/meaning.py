@@ -431,7 +431,9 @@ class _Grid:
         weight = [exact(s) for s in case.weight]
         common = math.lcm(*(s.denominator for s in weight))
         self.weight = np.array([int(s * common) for s in weight], dtype=object)
-        if self.far * max(self.weight.sum(), 1) < 2**60:
+        # an excluded column counts in the gap, not in the totals
+        largest = max(self.far, *map(abs, self.bounds), 4 * (self.gap or 0))
+        if largest * max(self.weight.sum(), 1) < 2**60:
             self.totals, self.weight = self.totals.astype(np.int64), self.weight.astype(np.int64)
 
     def intervals(self) -> tuple[Array, Array, Array, Array]:

@@ -56,6 +56,10 @@ def found(form: str, X: Any, y: tuple[int, ...], engine: str = "highs", **given:
 STEP = [[-1_999_999, 0], [0, 0], [2_000_000, 0], [-999_999, 1], [-999_999, 0], [1_000_000, 0]]
 ERRORS = (("MaxErrors", {"share": 0.2}),)
 FOUND = {
+    "a threshold gap of 1e4 beside totals of 1, 20 digits apart": found(
+        "slim", [[-999_999_999, 1.560796265984652]], (1,), coef_min=-1, coef_max=3,
+        rules=(("Exclude", {"columns": ["x0"]}),),
+    ),
     "a false optimum at a margin of 1e-5 beside totals of 1e9": found(
         "facets_hinge", [[1e9], [-999_999_999], [-999_999_999]], (-1, -1, 1), "auto",
         weight=(2.5, 0.3, 1.1), coef_min=-2, coef_max=2, lam=0.03, gamma=1e5,
