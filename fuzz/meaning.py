@@ -273,6 +273,14 @@ CURVES: dict[str, Curve] = {
 }
 """Value and derivative of each loss at scores z, for classes -1/+1."""
 
+LEAST: dict[str, Callable[[float, float], float]] = {
+    "logistic": lambda n, p: sum(v * math.log((n + p) / v) for v in (n, p) if v),
+    "squared": lambda n, p: 2 * n * p / (n + p) if n + p else 0.0,
+    "squared_hinge": lambda n, p: 2 * n * p / (n + p) if n + p else 0.0,
+    "poisson": lambda n, p: p + p * math.log((n + p) / p) if p else 0.0,
+}
+"""What weights n (class -1) and p (class +1) lose at least at one score for all."""
+
 _HALVINGS = 70
 _FAR = 60.0
 """Of the best constant score: the loss is flat, or rises, beyond."""

@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 
 from fuzz.meaning import (
+    LEAST,
     MOST_CARDS,
     Case,
     Truth,
@@ -212,9 +213,30 @@ def _hold_supports(statement: Any, truth: Truth, counts: Counts) -> None:
             raise Wrong("bound above the optimum", f"of all supports, {supports.bound!r}")
 
 
+def _hold_counts(case: Case, statement: Any) -> None:
+    """What the cells of every support lose, counted row by row."""
+    arrays = Arrays(statement)
+    supports = Enumeration(arrays, Node.root(arrays))
+    if not (supports.applies and supports.size >= 3):
+        return
+    with mock.patch("milpscore.solvers.tree.supports.bound_supports"):
+        supports.advance(math.inf, math.inf)
+    if len(supports.found) != math.comb(len(supports.classes), supports.size):
+        raise Wrong("a support lost", f"{len(supports.found)} of {len(supports.classes)} columns")
+    for bound, each in supports.found:
+        cells: dict[tuple[float, ...], list[float]] = {}
+        for x, y, share in zip(case.X, case.y, case.weight, strict=True):
+            key = tuple(x[supports.classes[c][0]] for c in each)
+            cells.setdefault(key, [0.0, 0.0])[y > 0] += share / math.fsum(case.weight)
+        lost = math.fsum(LEAST[case.loss](n, p) for n, p in cells.values())
+        if abs(bound - lost) > EXACT:
+            raise Wrong("cells counted otherwise", f"{each}: {bound!r}, own {lost!r}")
+
+
 def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     """The supports alone, and a search that begins with them."""
     if case.form == "risk_score":
+        _hold_counts(case, program.statement)
         _hold_supports(program.statement, truth, counts)
     with mock.patch.multiple(risk, _FIRST=0.0, _TURN=1, _NODE=1e9):
         _solve(case, program, truth, counts)

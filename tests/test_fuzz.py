@@ -60,6 +60,12 @@ FOUND = {
         "slim", [[-999_999_999, 1.560796265984652]], (1,), coef_min=-1, coef_max=3,
         rules=(("Exclude", {"columns": ["x0"]}),),
     ),
+    "no card said where a solver's threshold lies on a total": found(
+        "slim", [[0.160288286962837, 0], [1, 0], [-2.365094725446594, 1], [1.527218457218963, 0],
+                 [1.319664500808793, 0.531518], [2.006789289073027, 0.706646]],
+        (1, -1, -1, -1, 1, 1), "support_tree", coef_min=-2, coef_max=1,
+        rules=(("Exactly", {"k": 0, "columns": ["x1"]}), ("MaxErrors", {"count": 2})),
+    ),
     "a false optimum at a margin of 1e-5 beside totals of 1e9": found(
         "facets_hinge", [[1e9], [-999_999_999], [-999_999_999]], (-1, -1, 1), "auto",
         weight=(2.5, 0.3, 1.1), coef_min=-2, coef_max=2, lam=0.03, gamma=1e5,

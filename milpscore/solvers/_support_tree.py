@@ -265,11 +265,13 @@ class _Tree:
         """Take a solution as the incumbent where its re-checked card is better."""
         self.session.load_values(values)
         card = self.session.program.card()
-        if evaluate(self.statement, card).objective >= self.best:
-            return
-        evaluation = check(self.session.program, card, form=self.session.form)
-        if evaluation.feasible:
-            self.best, self.values = evaluation.objective, self.session.vector()
+        # off the grid a solver's threshold may sit exactly on a total, and the answer be another
+        for form in dict.fromkeys((card, self.statement.with_best_intercept(card.coefficients))):
+            if evaluate(self.statement, form).objective >= self.best:
+                continue
+            evaluation = check(self.session.program, form, form=self.session.form)
+            if evaluation.feasible:
+                self.best, self.values = evaluation.objective, self.session.vector()
 
     def _report(self) -> None:
         """Record and show where the search stands."""
@@ -278,11 +280,16 @@ class _Tree:
     def outcome(self) -> Outcome:
         """What the search found, in the form every engine answers."""
         done, bound = self.termination is Termination.COMPLETED, self.bound
-        infeasible = done and not math.isfinite(self.best) and not math.isfinite(self.closed_bound)
+        ended = self.termination
+        remarks: tuple[str, ...] = ()
+        if done and not math.isfinite(self.best):
+            ended = Termination.INFEASIBLE
+            if math.isfinite(self.closed_bound):  # a solver has points, and no card stands for one
+                ended, remarks = Termination.INACCURATE, ("every point of the solver was refused",)
         return Outcome(
-            Termination.INFEASIBLE if infeasible else self.termination, values=self.values,
-            dual_bound=bound if math.isfinite(bound) else -math.inf, nodes=self.nodes,
-            seconds=self.progress.seconds, trace=self.progress.trace,
+            ended, values=self.values, dual_bound=bound if math.isfinite(bound) else -math.inf,
+            nodes=self.nodes, seconds=self.progress.seconds, trace=self.progress.trace,
+            remarks=remarks,
         )  # fmt: skip
 
 
