@@ -48,11 +48,13 @@ class Cards:
         self.charge = [floor(cost) for cost in self.cost]
         self.jumps = [(whole(a), whole(b), number(cost)) for a, b, cost in given["jumps"]]
         most = max((abs(v) for own in self.values for v in own), default=0)
-        joined = all(0 <= j < columns for a, b, _ in self.jumps for j in (a, b))
+        named = {j for a, b, _ in self.jumps for j in (a, b)}
+        for rule in self.rules:
+            named.update(*rule.get("groups", ()), *(own for own, _ in rule.get("features", ())))
         if min([*self.cost, *(cost for *_, cost in self.jumps)]) < 0 or self.cost[0]:
             raise Refused("a penalty is below 0, or no points cost something")
-        if len(self.values) != columns or most >= len(self.cost) or not joined:
-            raise Refused("values, jumps or costs are not those of the columns")
+        if len(self.values) != columns or most >= len(self.cost) or not named <= {*range(columns)}:
+            raise Refused("values, jumps, rules or costs are not those of the columns")
         lower, upper, step = given["intercept"]
         self.b, self.step = (number(lower), number(upper)), None if step is None else number(step)
         self.scale = number(given["scale"][0]), number(given["scale"][1])

@@ -122,10 +122,9 @@ class Lines:
     def __init__(self, data: Data, cards: Cards, points: Sequence[Any]) -> None:
         self.data, self.cards, self.points = data, cards, points
         # places and values of a column's entries that are not 0
-        self.entries = []
-        for column in data.columns:
-            at = [k for k, x in enumerate(column) if x]
-            self.entries.append((at, [column[k] for k in at]))
+        where = [[k for k, x in enumerate(column) if x] for column in data.columns]
+        both = zip(where, data.columns, strict=True)
+        self.entries = [(at, [column[k] for k in at]) for at, column in both]
         self.line = lru_cache(256)(self._line)
         self.prices = lru_cache(512)(self._prices)
 
@@ -160,8 +159,6 @@ class Lines:
         for own, (at, shares) in zip(stated, further, strict=False):
             own.update({int(i): round(float(s) * ONE) for i, s in zip(at, shares, strict=True)})
         w = {int(j): float(x) for j, x in zip(where, values, strict=True)}
-        if not all(map(math.isfinite, (b, slope, *w.values()))):
-            raise Refused(f"point {number} is not finite")
         scores = [float(slope * b)] * len(data.classes)
         for j, x in w.items():
             for k, v in zip(*self.entries[j], strict=True):
@@ -300,13 +297,12 @@ def prove(
 ) -> tuple[bool, str]:
     """Whether no card has an objective below the goal, and how that is known."""
     wanted = -floor(-goal)
-    everything = Box(cards.values, cards.b, (1 / cards.scale[1], 1 / cards.scale[0]))
     if cards.loss == "zero_one":
         errors = Errors(data, cards, wanted, progress)
         held = errors.everywhere()
         return held, f"errors of {errors.done} choices of columns {'prove' if held else 'miss'} it"
     entries, lines = evidence["tree"], Lines(data, cards, evidence["points"])
-    pending, leaves = [everything], 0
+    pending, leaves = [Box(cards.values, cards.b, (1 / cards.scale[1], 1 / cards.scale[0]))], 0
     for k, entry in enumerate(entries):
         if not pending:
             return False, f"the tree ends before its entry {k}"

@@ -29,8 +29,7 @@ def number(text: Any) -> Fraction:
     written = str(text).strip() if type(text) in (str, int) else ""
     if not _NUMBER.fullmatch(written):
         raise Refused(f"{str(text)[:40]!r} is no number written as text")
-    above, _, below = written.partition("/")
-    return Fraction(above) / int(below or 1)
+    return Fraction(written)
 
 
 class Table:
@@ -40,8 +39,8 @@ class Table:
         self.decimal = decimal
         codec = "utf-8-sig" if encoding.lower().replace("_", "-") == "utf-8" else encoding
         try:
-            if path.stat().st_size > _MOST_BYTES:
-                raise Refused(f"{path.name} is larger than {_MOST_BYTES} bytes")
+            if path.stat().st_size > _MOST_BYTES or decimal not in (".", ","):
+                raise Refused(f"{path.name} is too large, or {decimal!r} is no decimal point")
             with path.open(encoding=codec, newline="") as lines:
                 separator = max(",;\t", key=lines.readline().count)
                 lines.seek(0)
@@ -91,11 +90,12 @@ def rebuilt(table: Table, columns: Sequence[Mapping[str, Any]]) -> list[list[Fra
     made = []
     for column in columns:
         feature, kind, wanted = column["feature"], column["kind"], column["category"]
-        if kind not in ("category", "missing", "numeric", "interval", "step"):
-            raise Refused(f"{kind!r} is no kind of column")
+        ends = [column["lower"], column["upper"]]
+        fits = {"category": type(wanted) is str, "step": ends[1] == "inf"}
+        if not {"missing": True, "numeric": True, "interval": True, **fits}.get(kind):
+            raise Refused(f"{kind!r} is no kind of column, or not with {[*ends, wanted]}")
         text = kind in ("category", "missing")
         values: Sequence[Any] = table.categories(feature) if text else table.numbers(feature)
-        ends = [column["lower"], column["upper"]]
         low, high = (None if math.isinf(float(end)) else number(end) for end in ends)
         read = {None: Fraction(kind == "missing")}
         for v in (v for v in set(values) if v is not None):
@@ -129,6 +129,8 @@ def weights_of(
     if class_weight == "balanced":
         factor = {c: Fraction(sum(each.values()), 2 * each[c]) for c in each}
     elif class_weight is not None:
-        for label, given in class_weight.items():
-            factor[1 if str(label) == plain(classes[1]) else -1] = number(repr(given))
+        place = {plain(label): c for c, label in zip(factor, classes, strict=True)}
+        factor |= {place[label]: number(repr(given)) for label, given in class_weight.items()}
+    if min(factor.values()) <= 0:
+        raise Refused("a class weighs nothing, or less")
     return [(w or 0) * factor[c] for w, c in zip(own, y, strict=True)]

@@ -211,7 +211,7 @@ def test_a_damaged_certificate_is_one_line(
 
 
 @pytest.mark.parametrize("text", ["1e99999999", "x", "1/0", "", "inf", "9" * 5000, None])
-def test_no_number_takes_long_or_passes_for_another(text: Any) -> None:
+def test_no_numerictakes_long_or_passes_for_another(text: Any) -> None:
     with pytest.raises(Refused):
         number(text)
 
@@ -236,3 +236,37 @@ def test_the_table_is_read_as_its_columns_say(tmp_path: Any) -> None:
         told = replace(made, data={**made.data, "decimal": decimal}).sealed()
         found = check(data, told.to_json(tmp_path / "made.json"))
         assert proved(found), found
+
+
+def test_no_entry_makes_the_table_read_as_another(tmp_path: Any) -> None:
+    """A file whose x is 10 or 1, by class, read so that nothing tells the classes apart."""
+    frame = pd.DataFrame({"x": [1, 10] * 4, "sex": [1, 2] * 4})
+    labels = np.array([0, 1] * 4)
+    program = slim(frame, labels, l0_penalty=0.0, coef_min=0, coef_max=1, max_terms=1)
+    made = certificate_of(program, "tree", source={"target": "y"})
+    forged = {
+        "card": {"coefficients": [0, 0], "intercept": "-1"},
+        **dict.fromkeys(("objective", "loss", "bound"), 0.5),
+    }
+    numeric, category = (dict(each) for each in made.data["columns"])
+    category |= {"kind": "category", "category": "1"}
+    rule = {"name": "x", "kind": "used", "groups": [[-1], [-2]], "factors": [1, 1]}
+    data = tmp_path / "data.csv"
+    frame.assign(y=labels).to_csv(data, index=False)
+
+    def answer(cards: dict[str, Any], **entries: Any) -> Any:
+        cards, entries = {**made.cards, **cards}, {**made.data, **entries}
+        file = replace(made, **forged, cards=cards, data=entries).sealed()
+        return check(data, file.to_json(tmp_path / "forged.json"))
+
+    assert answer({})[4][:2] == ("bound", "not proved")
+    for cards, entries, said in (
+        ({}, {"decimal": "0"}, "'0' is no decimal point"),
+        ({}, {"columns": [numeric, {**category, "category": 1}]}, "'category' is no kind"),
+        ({}, {"columns": [{**numeric, "kind": "step", "upper": "9"}, category]}, "'step' is no"),
+        ({}, {"class_weight": {"1": -1.0}}, "weighs nothing, or less"),
+        ({}, {"class_weight": {"2": 0.5}}, "'2'"),
+        ({"rules": [{**rule, "lower": None, "upper": 0}]}, {}, "values, jumps, rules or costs"),
+    ):
+        with pytest.raises(Refused, match=said):
+            answer(cards, **entries)
