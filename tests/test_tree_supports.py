@@ -196,6 +196,23 @@ def steep() -> Any:
     return risk_score(X, y, max_terms=5)
 
 
+def test_too_many_pairs_to_count_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Supports are given up at once, not the memory of the machine; the boxes prove the card."""
+    program = case(9)
+    statement = program.statement
+    arrays, least_of = Arrays(statement), min(objective for objective, _ in cards(statement))
+    monkeypatch.setattr(supports, "_MOST_PAIRS", 0)
+    enumeration = Enumeration(arrays, Node.root(arrays))
+    assert enumeration.size >= 3
+    assert enumeration.advance(2.0 * least_of, math.inf)
+    assert enumeration.bound == -math.inf
+    monkeypatch.setattr(risk, "_FIRST", 0.0)
+    monkeypatch.setattr(risk, "_NODE", 1e9)
+    result = solve(program, "tree", mip_gap=0.0, time_limit=60.0)
+    assert str(result.claim) == "optimal"
+    assert result.objective == pytest.approx(least_of, rel=1e-6)
+
+
 def test_an_interrupt_among_supports_keeps_card_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A half-done enumeration proves nothing beyond the boxes, and loses nothing."""
     program = steep()

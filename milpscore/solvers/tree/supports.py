@@ -38,6 +38,9 @@ MOST_TERMS = 12
 _MOST_CLASSES = 2000
 """Tables of pairs of columns grow with its square."""
 
+_MOST_PAIRS = 1 << 26
+"""Of rows counted by two columns and a cell: where a prefix has more, supports are given up."""
+
 _MOST_FOUND = 50_000
 _ROOM = 1 << 15
 """Triples written in one go."""
@@ -253,6 +256,9 @@ class Enumeration:
     def _triples(self, base: tuple[int, ...], columns: IntArray, layout: Layout) -> Iterator[None]:
         """Supports of a base and three of these columns."""
         m, words, cells = len(columns), layout.bits.shape[1], len(layout.size)
+        if m * m * cells > _MOST_PAIRS:
+            self.floor = -math.inf  # nothing is said of the supports that were not visited
+            return
         known = Known(np.empty((m, m, cells), np.uint32), np.empty(m), np.empty((m, m)))
         know_pairs(layout, self.losses, known)
         self.work += 2e4 + m * m * (0.2 * words + 6.0 * cells)
