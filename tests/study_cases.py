@@ -104,8 +104,8 @@ def wait_until(true: Any, patience: float = 60.0) -> None:
 
 
 @contextmanager
-def dask_cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[str]]]]:
-    """Two workers of one thread, then their scheduler: processes of their own, on the loopback."""
+def dask_cluster(folder: Path, count: int = 2) -> Iterator[tuple[str, list[subprocess.Popen[str]]]]:
+    """Workers of one thread, then their scheduler: processes of their own, on the loopback."""
     where = folder / "scheduler.json"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     file = ("--scheduler-file", str(where), "--no-dashboard")
@@ -115,7 +115,7 @@ def dask_cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[str]
     processes = [started("-m", f"{module}scheduler", *file, *loopback, **quiet)]
     try:
         wait_until(lambda: where.exists() and where.stat().st_size > 0)
-        workers = [started("-m", f"{module}worker", *file, *one, **quiet) for _ in range(2)]
+        workers = [started("-m", f"{module}worker", *file, *one, **quiet) for _ in range(count)]
         processes += workers
         address = json.loads(where.read_text())["address"]
         yield address, [*workers, processes[0]]

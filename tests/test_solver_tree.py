@@ -14,6 +14,7 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Claim, Termination
 from milpscore.formulations import hinge, risk_score, slim
 from milpscore.solvers import load, solve
+from milpscore.solvers.tree import risk
 from milpscore.verify import evaluate
 
 
@@ -137,7 +138,8 @@ def test_weights_changed_in_place_are_those_of_the_search() -> None:
 
 
 @pytest.mark.parametrize("rules", [[], [AtMost(1, ["x1", "x2"])]], ids=["free", "constrained"])
-def test_processes_find_the_same_card(rules: list[Any]) -> None:
+def test_processes_find_the_same_card(rules: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(risk, "_ALONE", 0.0)
     made = program(3, max_terms=3, penalty="l2", lam=0.01, constraints=rules)
     alone = solve(made, "tree")
     shared, again = (solve(made, "tree", threads=2) for _ in range(2))

@@ -232,6 +232,7 @@ def test_an_interrupt_among_supports_keeps_card_and_bound(monkeypatch: pytest.Mo
 def test_several_processes_share_what_supports_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is that of one process."""
     monkeypatch.setattr(risk, "_FIRST", 0.0)
+    monkeypatch.setattr(risk, "_ALONE", 0.0)
     alone, shared = (solve(steep(), "tree", threads=k, time_limit=60.0) for k in (1, 2))
     assert shared.objective == alone.objective
     assert str(shared.claim) == str(alone.claim) == "optimal"

@@ -177,6 +177,8 @@ class Solver(ABC):
         Can be stopped by a time limit.
     checks : bool
         The objectives it reports are of re-checked cards.
+    spreads : bool
+        Searches on the workers of ``Options.client`` where there is one.
 
     Examples
     --------
@@ -191,6 +193,7 @@ class Solver(ABC):
     loads = False
     clock = True
     checks = False
+    spreads = False
 
     def version(self) -> str:
         """The solver's version; MissingDependencyError where it is not installed."""
@@ -283,8 +286,9 @@ def solve(
         takes the claim down. False: it is left at one solver's word.
     **options :
         Fields of :class:`milpscore.solvers.options.Options`: ``time_limit=30``, ``mip_gap=0``,
-        ``node_limit``, ``threads=1``, ``random_state=0``, ``presolve=True``, ``log_file``,
-        ``verbose=False``, or ``tee``: show the solver's log; for conic programs of
+        ``node_limit``, ``threads=1``, ``client`` (of a Dask cluster whose workers then search the
+        tree together), ``random_state=0``, ``presolve=True``, ``log_file``, ``verbose=False``, or
+        ``tee``: show the solver's log; for conic programs of
         :class:`milpscore.solvers.options.ConicOptions`: ``tol=1e-9``, ``max_iter``,
         ``time_limit``, ``zero_tol=1e-6``, ``verbose=False``.
 
@@ -361,6 +365,10 @@ def _run(
         name, task, outcome = _loaded(program, solver, options, line)
         engine, clock, began = SOLVERS[name](), options.clock, options.clock.seconds
         engine.refuse(task)
+        if options.client is not None and not engine.spreads:
+            raise NotApplicableError(
+                f"{name} searches in this process alone: leave client out, or use solver='tree'"
+            )
         task, note = with_start(task, start)
         if outcome is None and task.start is None:
             task, outcome = _with_limits_kept(task, line)
@@ -458,7 +466,7 @@ def _with_opinion(program: Program | Session, result: Result, options: Options) 
     other = "outer_approximation" if of.takes_tangents else "highs"
     other = other if result.solver == "tree" else "tree"
     try:
-        second, _ = _run(program, other, options, None, False, None)
+        second, _ = _run(program, other, replace(options, client=None), None, False, None)
     except NotApplicableError as error:
         return result.with_remark(f"no second opinion: {error}")
     if result.card is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -82,8 +82,9 @@ class _Checked:
         return Clock.of(self.time_limit)
 
     def as_dict(self) -> dict[str, Any]:
-        """Name to value."""
-        return asdict(self)  # type: ignore[call-overload,no-any-return]
+        """Name to value, of what can be written down."""
+        names = (each.name for each in fields(self))  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names if name != "client"}
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -113,7 +114,10 @@ class Options(_Checked):
     node_limit : int or None
         Branch-and-bound nodes; unlike a time limit it stops at the same point on every machine.
     threads : int
-        1 by default: parallel runs are not reproducible.
+        Processes of the tree search, with the same answer whatever their number; threads of HiGHS,
+        whose parallel runs are not reproducible.
+    client : distributed.Client or None
+        A Dask cluster whose workers search the tree together, in place of ``threads``.
     random_state : int
         The solver's seed.
     presolve : bool
@@ -134,6 +138,9 @@ class Options(_Checked):
         "a whole number in [0, 2^31) or None",
     )
     threads: int = _option(1, lambda n: is_whole(n, 1), "a whole number >= 1")
+    client: Any = _option(  # noqa: RUF009 as the others, but that anything may be one
+        None, lambda c: c is None or hasattr(c, "submit"), "a Dask client or None"
+    )
     random_state: int = _option(
         0, lambda n: is_whole(n, 0) and n < 2**31, "a whole number in [0, 2^31)"
     )

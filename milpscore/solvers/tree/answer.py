@@ -138,9 +138,10 @@ class Clock(Progress):
 class Tree(Solver):
     """Tree search, of exact programs from the statement alone.
 
-    The bound is recomputed at every node; ``threads`` are processes that share the open nodes,
-    under a smooth loss only.
+    The bound is recomputed at every node; ``threads`` are processes that share the open nodes.
     """
+
+    spreads = True
 
     def refuse(self, task: Task) -> None:
         """Refuse by name what the tree cannot see or hold: other losses, a changed model."""
@@ -201,4 +202,5 @@ def _search(statement: Statement, limits: Limits, task: Task) -> Answer:
         return zero_one.search(statement, limits, random_state=task.options.random_state, **given)
     from milpscore.solvers.tree import risk
 
-    return risk.search(statement, limits, jobs=task.options.threads, **given)
+    options = task.options
+    return risk.search(statement, limits, jobs=options.threads, client=options.client, **given)

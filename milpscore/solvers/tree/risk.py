@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from uuid import uuid4
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from milpscore.solvers.tree.arrays import (
 )
 from milpscore.solvers.tree.cards import Best, Cards, best_intercept
 from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node, Relaxation
+from milpscore.solvers.tree.sharing import AHEAD, PART, Crew, crew
 from milpscore.solvers.tree.supports import Enumeration
 
 _MOST_OPEN = 50_000
@@ -63,9 +64,11 @@ _FAVOUR = 4.0
 _LITTLE = 0.5
 """Of the best card, as a bound."""
 
-_SHARED_NODES = 200
-_SHARED_EACH = 8
-"""Of a search by several processes: nodes each searches in a round, open nodes it is given."""
+_ALONE = 1e9
+"""Nanoseconds of nodes before a search is shared: processes take as long to begin."""
+
+_SHARED_EACH, _SHORT = 8, 8
+"""Open nodes in a part of a shared search, and by how much parts are shorter while few are open."""
 
 
 def search(
@@ -75,14 +78,15 @@ def search(
     start: Card | None = None,
     listeners: Sequence[Listener] = (),
     jobs: int = 1,
+    client: Any = None,
 ) -> Answer:
     """Minimise a smooth convex loss over integer cards, with a bound that holds at every moment.
 
     Listeners are told a TracePoint after every node that moves objective or bound; a
-    KeyboardInterrupt from one ends the search, as Ctrl-C does. ``jobs`` processes search parts of
-    the tree in rounds: the answer does not depend on their speed, only (in its last digits of
-    effort) on their number. OptionError for jobs < 1, a start that is not allowed, or too many
-    points.
+    KeyboardInterrupt from one ends the search, as Ctrl-C does. ``jobs`` processes, or the workers
+    of a Dask ``client``, search parts of the tree: the answer does not depend on their speed, only
+    (in its last digits of effort) on their number. OptionError for jobs < 1, a start that is not
+    allowed, or too many points.
     """
     if jobs < 1:
         raise OptionError(f"jobs must be >= 1, got {jobs!r}")
@@ -93,7 +97,8 @@ def search(
     tree = Tree(arrays, limits or Limits(), listeners)
     if start is not None:
         tree.cards.take(start)
-    return tree.run(jobs)
+    with crew(Arrays, statement, jobs, client) as tree.crew:
+        return tree.run()
 
 
 def search_all(
@@ -143,6 +148,9 @@ class Tree:
         self.floor, self._proved = math.inf, -math.inf
         self.age = self.nodes = self.expanded = 0
         self.limited = any(each.limits_answers for each in arrays.statement.constraints)
+        self.crew: Crew | None = None
+        # nanoseconds a node may take
+        self.each = _NODE + _ENTRY * arrays.X.size * min(arrays.p, _ACTIVE)
 
     @property
     def cutoff(self) -> float:
@@ -161,7 +169,7 @@ class Tree:
         self._proved = max(self._proved, float(min([*pending, self.floor, self.cutoff])))
         return self._proved
 
-    def run(self, jobs: int = 1) -> Answer:
+    def run(self) -> Answer:
         """Search until proved, or stopped."""
         self.cards.deadline, self.cards.end = self.clock.deadline.part(_START), self.clock.deadline
         # an infinite loss is a fair answer: such a card is never the best
@@ -171,7 +179,7 @@ class Tree:
         ):
             self.begin()
             self._take_turns()
-            self.drain() if jobs == 1 else self._drain_shared(jobs)
+            self.drain()
         objective, card = self.cards.best
         termination = self.clock.termination
         if card is None and termination is Termination.COMPLETED:
@@ -198,7 +206,7 @@ class Tree:
             self.cards.start()
         self.report()
         late = self.clock.remaining <= 0 or self.limits.nodes <= 0
-        self.keep([self.root] if late or self._consider(self.root) else [])
+        self.keep([self.root] if late or self.consider(self.root) else [])
         self.active = []
         self.report()
 
@@ -208,7 +216,7 @@ class Tree:
         Which of the two is faster is seldom known before. Supports that are left take the place of
         the open boxes: they hold every card that may be better than the best.
         """
-        each = _NODE + _ENTRY * self.arrays.X.size * min(self.arrays.p, _ACTIVE)
+        each = self.each / (1 if self.crew is None else self.crew.jobs)
         before, due, turn = self.nodes, 0.0, max(_TURN, _FIRST / each)
         while self.drain(turn):
             if not math.isfinite(self.cutoff):
@@ -230,6 +238,9 @@ class Tree:
         if supports.floor >= self.cutoff:
             self.waiting = sorted(supports.found, reverse=True)
             self.open, self.stack = [], []
+            if self.crew is not None:
+                self.crew.dismiss()
+                self.active = []
         self.report()
 
     def _favour(self, supports: Enumeration) -> float:
@@ -253,20 +264,20 @@ class Tree:
         assert self.supports is not None
         self.active = [self.supports.node(bound, support)]
         self.waiting.pop()
-        self.keep([node for node in self.active if self._consider(node)])
+        self.keep([node for node in self.active if self.consider(node)])
         self.active = []
 
-    def drain(self, most: float = math.inf, fill: float = math.inf) -> bool:
-        """Search on for ``most`` nodes, or until ``fill`` are open; whether anything is left."""
+    def drain(self, most: float = math.inf) -> bool:
+        """Search on for ``most`` nodes; whether anything is left."""
         until = self.nodes + most
-        while self.open or self.stack or self.waiting:
+        while self.open or self.stack or self.waiting or self.active:
             if self.full() or self.clock.out(self.nodes):
                 return False
-            if self.nodes >= until or len(self.open) >= fill:
+            if self.nodes >= until:
                 return True
-            if self.waiting:
-                self._admit()
-            if self.open or self.stack:
+            if self.crew is not None and self.nodes * self.each >= _ALONE:
+                self._share(self.crew)
+            else:
                 self._step()
             self.report()
         return False
@@ -277,6 +288,10 @@ class Tree:
 
     def _step(self) -> None:
         """Split the most promising node, or the latest one where too many are open."""
+        if self.waiting:
+            self._admit()
+        if not (self.open or self.stack):
+            return
         node = self.stack[-1] if self.stack else self.open[0][2]
         # named before it is taken: an interrupt in between must not lose it
         self.active = [node]
@@ -297,7 +312,7 @@ class Tree:
         parts = split(self.arrays, node)
         if parts:
             self.active = parts
-            self.keep([part for part in parts if self._consider(part)])
+            self.keep([part for part in parts if self.consider(part)])
         else:
             self._finish(node)
 
@@ -305,7 +320,7 @@ class Tree:
         """Look for a card near a node's relaxation."""
         self.cards.round(node)
 
-    def _consider(self, node: Node) -> bool:
+    def consider(self, node: Node) -> bool:
         """Bound a new node; whether it stays open."""
         if not self.arrays.may_be_allowed(node.status):
             node.bound = math.inf
@@ -361,64 +376,70 @@ class Tree:
         if not trace or (best, bound) != (trace[-1].objective, trace[-1].dual_bound):
             self.clock.tell(TracePoint(self.clock.seconds, best, bound, self.nodes))
 
-    def _drain_shared(self, jobs: int) -> None:
-        """Search with ``jobs`` processes, in rounds whose outcome does not depend on their speed.
+    def _share(self, crew: Crew) -> None:
+        """Send parts of the tree out, and take the oldest one's answer: speed decides nothing.
 
-        The open nodes live here between the rounds; what is out at an interrupt counts as open.
+        What is out counts as open.
         """
-        from joblib import Parallel, delayed
+        limits, fair = self.limits, len(self.open) // (AHEAD * crew.jobs)
+        room = limits.nodes - self.nodes - sum(most for *_, (_, most) in crew.out)
+        within = Limits(self.clock.remaining, None, limits.gap_abs, limits.gap_rel)
+        while crew.wants and room >= 1 and (nodes := self._part(min(fair, _SHARED_EACH))):
+            # few open nodes come back soon, as more
+            most = min(room, max(1.0, PART / self.each / (1 if fair else _SHORT)))
+            room -= most
+            given = within, nodes, self.cards.best, most, self.expanded
+            crew.send((len(nodes), most), search_part, *given)
+        if not crew.out:
+            return
+        try:
+            (best, floor, solved, expanded, left), (count, _) = crew.take(self.clock.remaining)
+        except TimeoutError:
+            return  # as the clock is about to say
+        self.nodes += solved
+        self.expanded += expanded
+        self.floor = min(self.floor, floor)
+        if best.objective < self.cards.best.objective:
+            self.cards.best = best
+        self.keep(left)
+        self.active = self.active[count:]
 
-        token, statement = uuid4().hex, self.arrays.statement
-        with Parallel(n_jobs=jobs) as pool:
-            # a tree too narrow to share grows here first
-            while self.drain(_SHARED_NODES * _SHARED_EACH, fill=2 * jobs):
-                chosen = heapq.nsmallest(jobs * _SHARED_EACH, self.open)
-                self.active = [*self.stack, *(entry[2] for entry in chosen)]
-                taken = {entry[1] for entry in chosen}
-                self.open = [entry for entry in self.open if entry[1] not in taken]
-                heapq.heapify(self.open)
-                self.stack = []
-                most = min(_SHARED_NODES, max(1.0, (self.limits.nodes - self.nodes) / jobs))
-                limits = Limits(
-                    max(0.0, self.clock.remaining), None, self.limits.gap_abs, self.limits.gap_rel,
-                    self.most_open,
-                )  # fmt: skip
-                found = pool(
-                    delayed(_search_part)(
-                        token, statement, limits, self.active[i::jobs], self.cards.best, most
-                    )
-                    for i in range(jobs)
-                )
-                for best, floor, nodes, _ in found:
-                    self.nodes += nodes
-                    self.floor = min(self.floor, floor)
-                    if best.objective < self.cards.best.objective:
-                        self.cards.best = best
-                self.keep([node for part in found for node in part[3]])
-                self.active = []
-                self.report()
+    def _part(self, most: int) -> list[Node]:
+        """The most promising open nodes, which are active from now on."""
+        nodes: list[Node] = []
+        while len(nodes) < max(1, most) and (self.stack or self.open or self.waiting):
+            least = self.open[0][0] if self.open else math.inf
+            if self.stack:
+                node = self.stack[-1]
+            elif self.waiting and self.waiting[-1][0] <= least:
+                assert self.supports is not None
+                node = self.supports.node(*self.waiting[-1])
+                node.primal = math.inf  # not solved yet
+            else:
+                node = self.open[0][2]
+            if node.bound < self.cutoff:
+                self.active.append(node)
+                nodes.append(node)
+            if self.stack:
+                self.stack.pop()
+            elif self.waiting and self.waiting[-1][0] <= least:
+                self.waiting.pop()
+            else:
+                heapq.heappop(self.open)
+        return nodes
 
 
-_arrays: dict[str, Arrays] = {}
-"""In a worker: the arrays of the problem it works on, built once."""
-
-
-def _search_part(
-    token: str, statement: Statement, limits: Limits, nodes: list[Node], best: Best, most: float
-) -> tuple[Best, float, int, list[Node]]:
-    """A round in a worker: (best card, floor, nodes solved, nodes left open).
-
-    Which round a process does is chance: it remembers nothing that may matter.
-    """
-    if token not in _arrays:
-        _arrays.clear()
-        _arrays[token] = Arrays(statement)
-    tree = Tree(_arrays[token], limits)
-    tree.active, tree.cards.best = [], best
-    tree.keep(nodes)
+def search_part(
+    arrays: Arrays, limits: Limits, nodes: list[Node], best: Best, most: float, expanded: int
+) -> tuple[Best, float, int, int, list[Node]]:
+    """By a worker: (best card, floor, nodes solved, nodes expanded, nodes left open)."""
+    tree = Tree(arrays, limits)
+    tree.active, tree.cards.best, tree.expanded = [], best, expanded
     with np.errstate(over="ignore", invalid="ignore"):
+        tree.keep([node for node in nodes if node.primal < math.inf or tree.consider(node)])
         tree.drain(most)
-    return tree.cards.best, tree.floor, tree.nodes, [*(each[2] for each in tree.open), *tree.stack]
+    left = [*(each[2] for each in tree.open), *tree.stack]
+    return tree.cards.best, tree.floor, tree.nodes, tree.expanded - expanded, left
 
 
 class AllCards(Tree):
@@ -435,7 +456,7 @@ class AllCards(Tree):
         """A hair above the objective asked for: rounding must not lose a card."""
         return self.most + _MARGIN * max(1.0, abs(self.most))
 
-    def run(self, jobs: int = 1) -> Answer:
+    def run(self) -> Answer:
         """Search until nothing is left at or below the cutoff, or stopped."""
         with (
             heeding_interrupts(self.clock.interrupted),
@@ -450,7 +471,7 @@ class AllCards(Tree):
     def begin(self) -> None:
         """Bound the root, unless the features that must be in are too many."""
         few = self.root.sure <= self.arrays.terms
-        self.keep([self.root] if few and self._consider(self.root) else [])
+        self.keep([self.root] if few and self.consider(self.root) else [])
         self.active = []
 
     def full(self) -> bool:

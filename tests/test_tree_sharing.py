@@ -1,0 +1,152 @@
+"""One search by several processes, or by the workers of a Dask cluster; some of them killed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from study_cases import dask_cluster, needs_dask
+
+from milpscore.core.errors import NotApplicableError, SolverError
+from milpscore.core.program import Program
+from milpscore.core.result import Result, Termination, TracePoint
+from milpscore.formulations import risk_score, slim
+from milpscore.solvers import solve
+from milpscore.solvers.tree import risk, sharing
+
+
+def hard() -> Program:
+    """Some 500 nodes of noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 20))
+    y = (X[:, :3].sum(axis=1) + 4 * rng.logistic(size=200) > 0).astype(int)
+    return risk_score(X, y, max_terms=6, coef_min=-5, coef_max=5, l0_penalty=1e-6)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches are shared from their first node on, in small parts."""
+    monkeypatch.setattr(risk, "_ALONE", 0.0)
+    monkeypatch.setattr(risk, "PART", 1e8)
+
+
+@pytest.fixture(scope="module")
+def alone() -> Result:
+    return solve(hard(), "tree", time_limit=600)
+
+
+def same(result: Result, alone: Result) -> None:
+    """The answer of one process, and as much proved."""
+    assert str(result.claim) == str(alone.claim) == "optimal"
+    assert result.card == alone.card
+    assert result.objective == alone.objective
+
+
+class Here:
+    """A client that does what it is told at once, as if it had so many workers."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers, self.parts = workers, 0
+
+    def nthreads(self) -> dict[str, int]:
+        return {"here": self.workers}
+
+    def submit(self, work: Any, *given: Any, pure: bool) -> Any:
+        done: Any = Future()
+        done.key = "here"
+        self.parts += 1
+        done.set_result(work(*(g.result() if isinstance(g, Future) else g for g in given)))
+        return done
+
+    def cancel(self, futures: list[Any], force: bool) -> None:
+        """Nothing runs."""
+
+
+@pytest.mark.parametrize("workers", [1, 3, 40])
+def test_any_number_of_workers_gives_the_answer_of_one_process(workers: int, alone: Result) -> None:
+    here = Here(workers)
+    result = solve(hard(), "tree", client=here, time_limit=600)
+    same(result, alone)
+    assert here.parts > 10
+    assert result.nodes <= 1.5 * alone.nodes
+    assert "client" not in result.options
+
+
+def test_a_limit_on_nodes_holds_for_all_workers_together() -> None:
+    result = solve(hard(), "tree", client=Here(5), node_limit=100, time_limit=600)
+    assert result.termination is Termination.NODE_LIMIT
+    assert 100 <= result.nodes <= 120
+    assert 0 < result.dual_bound < result.objective
+
+
+def test_a_solver_that_cannot_use_a_cluster_says_so() -> None:
+    with pytest.raises(NotApplicableError, match="highs searches in this process"):
+        solve(slim([[0], [1], [1]], [0, 1, 0], max_terms=1), "highs", client=Here(2))
+
+
+def killed_once(problem: int, mark: Path, always: bool) -> int:
+    """Work that kills its process, the first time at least."""
+    if always or not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return problem + 1
+
+
+def test_a_killed_process_is_replaced_and_its_part_searched_again(tmp_path: Path) -> None:
+    with sharing.crew(abs, -1, jobs=2) as crew:
+        assert crew is not None
+        for name in "abc":
+            crew.send(name, killed_once, tmp_path / "mark", False)
+        assert [crew.take(600) for _ in range(3)] == [(2, "a"), (2, "b"), (2, "c")]
+        crew.send("d", killed_once, tmp_path / "mark", True)
+        with pytest.raises(SolverError, match="lower memory_limit"):
+            crew.take(600)
+
+
+def connected(address: str) -> Any:
+    """A client of the scheduler at an address."""
+    client: Any = importlib.import_module("distributed").Client
+    return client(address)
+
+
+@needs_dask
+def test_a_cluster_gives_the_same_also_with_a_worker_killed_midway(
+    tmp_path: Path, alone: Result
+) -> None:
+    seen: list[TracePoint] = []
+    with dask_cluster(tmp_path) as (address, workers), connected(address) as client:
+        client.wait_for_workers(2)
+
+        def strike(point: TracePoint) -> None:
+            seen.append(point)
+            if point.nodes >= 100 and workers[0].poll() is None:
+                workers[0].send_signal(signal.SIGKILL)
+                workers[0].wait()
+
+        result = solve(hard(), "tree", client=client, callback=strike, time_limit=600)
+        assert workers[0].poll() is not None
+        same(result, alone)
+        assert all(point.dual_bound <= alone.objective for point in seen)
+
+        def stop(point: TracePoint) -> None:
+            if point.nodes >= 100:
+                raise KeyboardInterrupt
+
+        cut = solve(hard(), "tree", client=client, callback=stop, time_limit=600)
+        assert cut.termination is Termination.INTERRUPTED
+        assert cut.card is not None
+        assert 0 < cut.dual_bound <= alone.objective <= cut.objective
+
+
+@needs_dask
+@pytest.mark.slow
+def test_four_workers_on_whatever_cores_there_are(tmp_path: Path, alone: Result) -> None:
+    with dask_cluster(tmp_path, 4) as (address, _), connected(address) as client:
+        client.wait_for_workers(4)
+        same(solve(hard(), "tree", client=client, time_limit=600), alone)
