@@ -141,6 +141,14 @@ def test_numbers_spoilt_by_a_mark_are_noticed() -> None:
     assert not any("grade" in remark and "text" in remark for remark in remarks)
 
 
+def test_decimal_commas_beside_a_mark_are_noticed() -> None:
+    X = pd.DataFrame({"lactate": ["1,5", "0,7", "<0,5", "12,5"], "x": [1.0, 2.0, 3.0, 4.0]})
+    remark, *_ = make_design(X, [0, 1, 0, 1]).warnings
+    assert "most of its values are numbers with a decimal comma" in remark
+    assert "not so '<0,5'" in remark
+    assert "--decimal ," in remark
+
+
 def test_decimal_commas_are_noticed() -> None:
     rows = [f"{k % 7},{k}" for k in range(40)]
     X = pd.DataFrame({"dose": rows, "few": ["1,5", "2"] * 20, "x": [0.5, 1.5] * 20})

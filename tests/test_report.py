@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from milpscore.certificate import certify, verify_certificate
 from milpscore.cli.app import app
 from milpscore.comparison import Comparison, compare
-from milpscore.core.design import Design
+from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.result import Claim
 from milpscore.data import Binner, make_design
@@ -353,6 +353,15 @@ class TestFigures:
         assert len(rows) == len(data) + 1
         assert f"{cuts.sensitivity[k]:.1%}" in page.text
         assert "Shares and areas weigh the rows" in page.text
+
+    def test_the_cards_threshold_is_told_as_on_the_card(self) -> None:
+        """Whole totals reach 0.281 where they reach 1."""
+        step = Column("a >= 1", "a", "step", lower=1)
+        card = Scorecard((step,), (1,), Fraction("0.281"))
+        assert "1 if total ≥ 1, otherwise 0" in card.to_text()
+        page = Page(report(card, pd.DataFrame({"a": [0, 0, 1, 1, 1]}), [0, 1, 1, 1, 0]))
+        own = [row[0] for row in page.tables["What other thresholds would answer"][1:]]
+        assert "1 or more (the card)" in own
 
     def test_data_checks_are_counts(self) -> None:
         X = pd.DataFrame({"a": [0, 0, 0, 1, 1, 1], "same": 2, "b": [0, 0, 0, 0, 1, 1]})

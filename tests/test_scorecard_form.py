@@ -177,6 +177,23 @@ def test_the_users_words_stand_in_place_of_names_and_conditions() -> None:
         replace(card, words={"dose": {"units": "mg"}})
 
 
+def test_many_categories_are_told_by_the_few_others() -> None:
+    """One town of twelve has points: eleven names say less than that one."""
+    towns = [f"t{k}" for k in range(12)]
+    town = Column("town = t0", "town", "category", category="t0", others=tuple(towns[1:]))
+    card = Scorecard((town,), (-5,), 3, base_points={"town": 5})
+    assert [[(row.condition, row.points) for row in rows] for rows in card.rows] == [
+        [("other than t0", 5)]
+    ]
+    assert "other than t0" in Scorecard.from_json(card.to_json()).to_text()
+    assert card.score(pd.DataFrame({"town": towns})).tolist() == [0, *[5] * 11]
+    block = tuple(Column(f"town = {name}", "town", "category", category=name) for name in towns)
+    whole = Scorecard(block, (2, 2, *[1] * 10), 3, blocks=(tuple(range(12)),))
+    assert [row.condition for row in whole.rows[0]] == ["= t0 or t1", "other than t0 or t1"]
+    few = Scorecard(block[:9], (2, *[1] * 8), 3, blocks=(tuple(range(9)),))
+    assert few.rows[0][1].condition == "= t1, t2, t3, t4, t5, t6, t7 or t8"
+
+
 def test_a_decision_that_cannot_fall_says_so() -> None:
     columns = (Column("a", "a", "step", lower=1), Column("b", "b", "step", lower=1))
     card = Scorecard(columns, (2, 3), 8)

@@ -319,11 +319,14 @@ def odd_text(series: pd.Series[Any]) -> str | None:
             f"column {series.name!r} is text, though its values are numbers with a decimal comma:"
             ' read the table with decimal="," (--decimal ,).'
         )
-    numbers = _are_numbers(texts)
+    numbers, commas = _are_numbers(texts), _are_numbers([t.replace(",", ".") for t in texts])
+    comma = ""
+    if commas.sum() > numbers.sum():
+        numbers, comma = commas, ' with a decimal comma (decimal=",", --decimal ,)'
     if numbers.any() and not numbers.all() and numbers.mean() >= 0.5:
         odd = [text for text, number in zip(texts, numbers, strict=True) if not number]
         return (
-            f"column {series.name!r} is text, though most of its values are numbers; not so"
+            f"column {series.name!r} is text, though most of its values are numbers{comma}; not so"
             f" {listing(odd)}. If these mark missing values, leave those cells empty."
         )
     if len(codes) >= 20 and 2 * len(texts) > len(codes):

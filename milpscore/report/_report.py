@@ -37,6 +37,7 @@ from milpscore.scorecard.rendering import (
     class_names,
     exact_number,
     finite,
+    least_positive,
     number,
     printable,
     reading_sentences,
@@ -299,7 +300,7 @@ def _parts_table(verification: Verification) -> Table:
 def threshold_label(subject: Subject, cuts: Cuts, k: int) -> str:
     """The k-th threshold in words."""
     if k == cuts.own:
-        return f"{exact_number(subject.card.threshold)} or more"
+        return f"{exact_number(least_positive(subject.card))} or more"
     value = float(cuts.thresholds[k])
     return f"{number(value)} or more" if math.isfinite(value) else "never"
 

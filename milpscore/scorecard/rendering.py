@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _DIGITS = 6
 _WIDTH = 79
 HEADER = ("Variable", "Value", "Points")
+_MOST_LISTED = 8
+"""Of more categories the others are named, where these are fewer."""
+
 _BAND = 7
 """Columns of totals side by side on a page."""
 
@@ -92,6 +95,7 @@ class Row:
     categories: tuple[str, ...] = ()
     unit: str = ""
     text: str = ""  # stands in place of the condition
+    excluded: tuple[str, ...] = ()  # the categories to name in place of these
 
     @property
     def condition(self) -> str:
@@ -103,7 +107,7 @@ class Row:
         """The condition without the user's words for it."""
         unit = f" {self.unit}" if self.unit else ""
         if self.kind == "category":
-            return _in_words(self.categories)
+            return _in_words(self.categories, self.excluded)
         if self.kind == "flag":
             # a name that states a condition, such as "age >= 40", is answered by yes or no
             states = _STATES.search(self.feature)
@@ -126,12 +130,13 @@ class Row:
         return signed(str(self.points))
 
 
-def _in_words(categories: Sequence[str]) -> str:
-    """One of some categories."""
+def _in_words(categories: Sequence[str], excluded: Sequence[str]) -> str:
+    """One of some categories, or none of others."""
     if set(categories) in ({"True"}, {"False"}):
         return "yes" if categories[0] == "True" else "no"
-    *first, last = map(printable, categories)
-    return f"= {', '.join(first)} or {last}" if first else f"= {last}"
+    *first, last = map(printable, excluded or categories)
+    sign = "other than" if excluded else "="
+    return f"{sign} {', '.join(first)} or {last}" if first else f"{sign} {last}"
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,7 @@ def feature_lines(card: Scorecard, feature: Feature) -> Lines:
     gone = [j for j in feature.positions if card.columns[j].kind == "missing"]
     blocks = [merged_rows(rows[j] for j in block if j not in gone) for block in feature.blocks]
     groups = [*blocks, *_loose_groups(card, feature, rows)]
-    groups = [rows for rows in groups if rows]
+    groups = [_told_briefly(rows) for rows in groups if rows]
     if groups and base:
         groups[0] = tuple(replace(row, points=row.points + base) for row in groups[0])
     missing = None
@@ -283,6 +288,17 @@ def _loose_groups(
     return [*groups, tuple(alike.values())]
 
 
+def _told_briefly(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Rows whose many categories are told by the few others there are."""
+
+    def told(row: Row) -> Row:
+        own = row.categories
+        rest = tuple(text for other in rows if other is not row for text in other.categories)
+        return replace(row, excluded=rest if len(own) > max(len(rest), _MOST_LISTED) else ())
+
+    return tuple(map(told, rows))
+
+
 def _plainly(condition: str) -> str:
     """A condition as people type it: without blanks, in ASCII."""
     signs = str.maketrans({"≥": ">=", "≤": "<=", "−": "-", " ": ""})
@@ -327,11 +343,16 @@ def attainable_totals(card: Scorecard) -> list[int] | None:
     return sorted(found)
 
 
+def least_positive(card: Scorecard) -> Fraction:
+    """The threshold as a reader of the card needs it: a whole number where all totals are whole."""
+    return Fraction(math.ceil(card.threshold)) if card.counts_whole else card.threshold
+
+
 def decision_words(card: Scorecard) -> tuple[tuple[str, bool], ...]:
     """The decision rule in parts, and whether a part is one of the two answers."""
     negative, positive = answers(card)
     totals = attainable_totals(card)
-    cut = Fraction(math.ceil(card.threshold)) if card.counts_whole else card.threshold
+    cut = least_positive(card)
     shown = exact_number(cut)
     if totals and totals[-1] < cut:
         return (("never ", False), (positive, True), (f", as no total reaches {shown}.", False))
