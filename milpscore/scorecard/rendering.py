@@ -220,12 +220,12 @@ def merged_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
     return tuple(merged)
 
 
-def card_row(column: Column, points: int, **words: str) -> Row:
+def card_row(column: Column, points: int, *, feature: str | None = None, unit: str = "") -> Row:
     """One design column as a row; a step is the interval above it."""
     kind: RowKind = "interval" if column.kind == "step" else column.kind
     categories = () if column.category is None else (column.category,)
-    feature = words.pop("feature", printable(column.feature))
-    return Row(feature, kind, points, column.lower, column.upper, categories, **words)
+    name = printable(column.feature) if feature is None else feature
+    return Row(name, kind, points, column.lower, column.upper, categories, unit)
 
 
 def feature_lines(card: Scorecard, feature: Feature) -> Lines:
