@@ -121,7 +121,7 @@ def fit_command(
         print_json(_as_report(design, result, made, seconds))
     elif made is not None:
         typer.echo(_as_text(made, result, seconds))
-    if made is not None and (odd := one_answer(made, design)):
+    if made is not None and (odd := one_answer(made.points, made.bare_rule, design)):
         say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
     if made is None:
         say(f"No card: {result.message or result.termination.sentence}")

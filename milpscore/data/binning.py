@@ -215,24 +215,21 @@ class Binner(TransformerMixin, BaseEstimator):
         Design
             With ``columns_`` and ``blocks_``; what ``fit`` warns of stands in its ``warnings``.
         """
-        frame = self._learn(X, sample_weight, y)
-        learned = Learned(self.columns_, self.blocks_, self.warnings_)
-        return self._cutting.design_of(
+        frame, learned, cutting = self._learn(X, sample_weight, y)
+        return cutting.design_of(
             frame, learned, y, sample_weight, class_weight=class_weight, positive=positive
         )
 
-    def _learn(self, X: Any, sample_weight: Any, y: Any = None) -> pd.DataFrame:
-        """Set the fitted attributes without warning; the table, checked."""
+    def _learn(
+        self, X: Any, sample_weight: Any, y: Any = None
+    ) -> tuple[pd.DataFrame, Learned, Cutting]:
+        """Set the fitted attributes without warning; the table, checked, and what was learned."""
         frame = self._validated(X, reset=True)
-        learned = self._cutting.learned(frame, sample_weight, y)
+        cutting = Cutting(**self.get_params(deep=False))
+        learned = cutting.learned(frame, sample_weight, y)
         self.columns_, self.blocks_ = learned.columns, learned.blocks
         self.warnings_ = learned.remarks
-        return frame
-
-    @property
-    def _cutting(self) -> Cutting:
-        """The parameters as they are now."""
-        return Cutting(**self.get_params(deep=False))
+        return frame, learned, cutting
 
     def _validated(self, X: Any, *, reset: bool) -> pd.DataFrame:
         """The table under the names of ``fit``, which scikit-learn's rules match to X."""

@@ -186,13 +186,15 @@ def _holds_numbers(dtype: Any) -> bool:
 
 def zero_one_names(frame: pd.DataFrame) -> frozenset[str]:
     """The columns of numbers that hold 0 and 1, both, and nothing else."""
-    names = [name for name, dtype in frame.dtypes.items() if _holds_numbers(dtype)]
-    values = frame[names].to_numpy(dtype=np.float64)
+    kept = [j for j, dtype in enumerate(frame.dtypes) if _holds_numbers(dtype)]
+    numbers = frame if len(kept) == frame.shape[1] else frame.iloc[:, kept]
+    values = numbers.to_numpy(dtype=np.float64)
     if not values.size:
         return frozenset()
     ones = values == 1.0
-    fits = (ones | (values == 0.0)).all(axis=0) & ones.any(axis=0) & ~ones.all(axis=0)
-    return frozenset(str(names[j]) for j in np.flatnonzero(fits))
+    count = ones.sum(axis=0)
+    fits = (ones | (values == 0.0)).all(axis=0) & (count > 0) & (count < len(values))
+    return frozenset(str(frame.columns[kept[j]]) for j in np.flatnonzero(fits))
 
 
 def to_numbers(series: pd.Series[Any]) -> FloatArray:

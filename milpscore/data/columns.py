@@ -149,17 +149,25 @@ def apply_columns(
     """
     if unseen not in {"error", "zero"}:
         raise OptionError(f"unseen={unseen!r} is unknown; use 'error' or 'zero'.")
+    members = dict.fromkeys(column.feature for column in columns)
+    frame = as_frame(X, feature_names, only=members, min_rows=0)
+    return column_values(columns, frame, unseen)
+
+
+def column_values(
+    columns: Sequence[Column], frame: pd.DataFrame, unseen: Unseen = "error"
+) -> FloatArray:
+    """What :func:`apply_columns` gives for a table whose names are clean and hold all features."""
     members: dict[str, list[int]] = {}
     for j, column in enumerate(columns):
         members.setdefault(column.feature, []).append(j)
-    frame = as_frame(X, feature_names, only=members, min_rows=0)
     check_size(len(frame), len(columns), "the design")
     if len(members) == len(columns) and all(column.kind == "numeric" for column in columns):
-        given = frame[list(members)]
+        given = frame if list(frame.columns) == [*members] else frame[[*members]]
         if all(dtype.kind in "fiub" for dtype in given.dtypes):
-            numbers = given.to_numpy(dtype=np.float64, copy=True)
+            numbers = given.to_numpy(dtype=np.float64)
             if np.isfinite(numbers).all():
-                return np.ascontiguousarray(numbers)
+                return np.array(numbers, order="C")
     values = np.zeros((len(frame), len(columns)), order="F")
     missing: dict[str, int] = {}
     for feature, places in members.items():
@@ -188,14 +196,16 @@ def _fill(
         _fill_categories(values, series, columns, places, unseen)
     numbers = np.empty(0) if kinds <= {"category", "missing"} else to_numbers(series)
     absent = np.isnan(numbers) if numbers.size else series.isna().to_numpy()
+    # a missing value compares false with everything
+    if steps := [j for j in places if columns[j].kind == "step"]:
+        values[:, steps] = numbers[:, None] >= np.array([columns[j].lower for j in steps])
     for j in places:
         column = columns[j]
         if column.kind == "missing":
             values[:, j] = absent
         elif column.kind == "numeric":
             values[:, j] = np.where(absent, 0.0, numbers)
-        elif column.kind != "category":
-            # a step's upper bound is infinite; a missing value compares false with everything
+        elif column.kind == "interval":
             values[:, j] = (numbers >= column.lower) & (numbers < column.upper)
     foreseen = "missing" in kinds or (unseen == "zero" and "numeric" not in kinds)
     return 0 if foreseen else int(absent.sum())

@@ -30,10 +30,10 @@ from milpscore.data.checking import (
 )
 from milpscore.data.columns import (
     Unseen,
-    apply_columns,
     bin_columns,
     category_columns,
     check_thresholds,
+    column_values,
     missing_column,
     numeric_column,
     quantile_cuts,
@@ -41,7 +41,7 @@ from milpscore.data.columns import (
     short_cuts,
     step_columns,
 )
-from milpscore.data.designs import make_design
+from milpscore.data.designs import classed, design_of_values
 
 _CHOICES = {
     "encoding": ("onehot", "cumulative"),
@@ -61,11 +61,15 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Learned:
-    """Columns, the bins of each feature in order, and what should be said about them."""
+    """Columns, the bins of each feature in order, and what should be said about them.
+
+    ``values`` are those of the columns on the rows they were learned of; None where it was some.
+    """
 
     columns: tuple[Column, ...]
     blocks: tuple[tuple[int, ...], ...]
     remarks: tuple[str, ...]
+    values: FloatArray | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +96,11 @@ class Cutting:
         self, frame: pd.DataFrame, learned: Learned, y: Any, sample_weight: Any, **labels: Any
     ) -> Design:
         """The design of a table in columns that were learned of it."""
-        design = make_design(
-            apply_columns(learned.columns, frame, unseen=self.unseen), y,
-            sample_weight=sample_weight, columns=learned.columns, blocks=learned.blocks, **labels,
-        )  # fmt: skip
-        return replace(design, warnings=(*learned.remarks, *design.warnings))
+        values = learned.values
+        if values is None:
+            values = column_values(learned.columns, frame, self.unseen)
+        given = classed(y, len(frame), sample_weight, **labels)
+        return design_of_values(values, given, learned.columns, learned.blocks, learned.remarks)
 
     def learned(self, frame: pd.DataFrame, sample_weight: Any = None, y: Any = None) -> Learned:
         """The columns of a table whose names are clean; of labels the number alone counts."""
@@ -133,13 +137,15 @@ class Cutting:
                 blocks.append(block)
             columns.extend(made)
         refuse_equal_names(columns)
+        values = column_values(columns, frame) if columns else np.empty((len(frame), 0))
         if self.useless == "drop" and columns:
             fixed = {j for block in blocks for j in block}
             # a card that knows no column for missing values refuses them
             fixed |= {j for j, c in enumerate(columns) if c.feature in cuts or c.kind == "missing"}
-            repeated = _repeated(apply_columns(columns, frame), columns, fixed)
-            left_out |= _named(columns, repeated)
-            columns, blocks = _without(columns, blocks, repeated)
+            if repeated := _repeated(values, columns, fixed):
+                left_out |= _named(columns, repeated)
+                values = np.delete(values, list(repeated), axis=1)
+                columns, blocks = _without(columns, blocks, repeated)
         said = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:_SHOWN])
         said += f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
         if not columns:
@@ -150,7 +156,8 @@ class Cutting:
             )
         if left_out:
             remarks.insert(0, f"left out, of no use to a card: {said}.")
-        return Learned(tuple(columns), tuple(blocks), tuple(remarks))
+        every = values if counted.all() else None
+        return Learned(tuple(columns), tuple(blocks), tuple(remarks), every)
 
     def _check_parameters(self) -> None:
         for name, allowed in _CHOICES.items():

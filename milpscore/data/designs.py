@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.design import Column, Design, FloatArray
+from milpscore.core.design import Column, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
     as_frame,
@@ -307,36 +307,54 @@ def make_design(
         The dense matrix would not fit.
     """
     frame = as_frame(X)
-    y_signed, classes = encode_labels(y, positive)
-    if len(y_signed) != len(frame):
-        raise DataError(
-            f"X has {len(frame)} rows but y has {len(y_signed)} labels;"
-            " inconsistent numbers of samples. Pass one label for each row."
-        )
-    codes, weight = (y_signed > 0).astype(np.int64), row_weights(sample_weight, len(frame))
-    weight = class_weights(class_weight, codes, weight, classes)
+    labels = classed(y, len(frame), sample_weight, class_weight, positive)
     if columns is None:
         columns = raw_columns(frame)
         refuse_equal_names(columns)
-        values = apply_columns(columns, frame)
         remarks = blank_names(frame)
         remarks += [text for name in frame.columns if (text := odd_text(frame[name]))]
-    else:
-        values, remarks = _given_values(frame, columns), []
+        return design_of_values(apply_columns(columns, frame), labels, columns, (), remarks)
+    values = _given_values(frame, columns)
+    checked = _checked_blocks(blocks or (), len(columns))
+    return design_of_values(values, labels, columns, checked, ())
+
+
+Classed: TypeAlias = tuple[IntArray, FloatArray, tuple[Any, Any]]
+
+
+def classed(
+    y: Any, rows: int, sample_weight: Any, class_weight: Any = None, positive: Any = None
+) -> Classed:
+    """Classes -1/+1 and weights of so many rows, and the two labels."""
+    y_signed, classes = encode_labels(y, positive)
+    if len(y_signed) != rows:
+        raise DataError(
+            f"X has {rows} rows but y has {len(y_signed)} labels;"
+            " inconsistent numbers of samples. Pass one label for each row."
+        )
+    codes, weight = (y_signed > 0).astype(np.int64), row_weights(sample_weight, rows)
+    return y_signed, class_weights(class_weight, codes, weight, classes), classes
+
+
+def design_of_values(
+    values: FloatArray,
+    labels: Classed,
+    columns: Sequence[Column],
+    blocks: tuple[tuple[int, ...], ...],
+    remarks: Sequence[str],
+) -> Design:
+    """The design of checked values, with what should be said of its columns."""
     names = [column.name for column in columns]
-    constant = np.flatnonzero(values.min(axis=0) == values.max(axis=0)).tolist()
+    constant = np.flatnonzero((values == values[:1]).all(axis=0)).tolist()
+    more = []
     if constant:
         named = listing(names[j] for j in constant)
-        remarks.append(f"constant column(s), of no use to a score: {named}")
+        more.append(f"constant column(s), of no use to a score: {named}")
+    y, weight, classes = labels
     return Design(
-        X=values,
-        y=y_signed,
-        weight=weight,
-        columns=tuple(columns),
-        blocks=_checked_blocks(blocks or (), len(names)),
-        classes=classes,
-        warnings=(*remarks, *_duplicates(values, names)),
-    )
+        values, y, weight, tuple(columns), blocks, classes,
+        (*remarks, *more, *_duplicates(values, names)),
+    )  # fmt: skip
 
 
 def _given_values(frame: pd.DataFrame, columns: Sequence[Column]) -> FloatArray:

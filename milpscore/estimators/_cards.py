@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from milpscore import scorecard
+from milpscore.core.card import DecisionRule
 from milpscore.core.clock import Clock
-from milpscore.core.design import Column, FloatArray, IntArray
+from milpscore.core.design import Column, FloatArray, IntArray, plain_label
 from milpscore.core.errors import DataError, FormulationError, Registry, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
-from milpscore.core.statement import LAM, SmoothLoss
+from milpscore.core.statement import LAM, SmoothLoss, Statement
 from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import missing_counts, refuse_missing, validated_frame
 from milpscore.estimators._base import Decided, OnDesign, class_labels, parameters, seed_of
@@ -32,6 +33,8 @@ from milpscore.scorecard.decisions import DecisionBy, one_answer
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from milpscore.certificate import Certificate
     from milpscore.constraints import Constraint
 
@@ -39,6 +42,35 @@ PerColumn: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Intercept = Literal["zero", "integer", "real"]
 
 _SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads")
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """What a fit shows of its verified card, made where it is first asked for."""
+
+    statement: Statement
+    result: Result
+    threshold_by: str | None
+
+    @cached_property
+    def card(self) -> Scorecard:
+        """The card with what is claimed of it."""
+        return certified_card(
+            self.statement.design, self.result, statement=self.statement,
+            threshold_by=self.threshold_by,
+        )  # fmt: skip
+
+    @cached_property
+    def risks(self) -> pd.DataFrame:
+        """The calibration table of the training rows."""
+        design, card = self.statement.design, self.card
+        return scorecard.calibration_table(
+            card, card.score_design(design.X), design.y > 0, sample_weight=design.weight
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is shown; the statement, whose rules are code, stays behind."""
+        return {"card": self.card, "risks": self.risks}
 
 
 class CardClassifier(Decided, OnDesign):
@@ -119,7 +151,6 @@ class CardClassifier(Decided, OnDesign):
     class_weight: Any
     threshold_by: str | None
 
-    scorecard_: Scorecard
     result_: Result
     binner_: Binner
     coef_: IntArray
@@ -127,6 +158,7 @@ class CardClassifier(Decided, OnDesign):
     warnings_: tuple[str, ...]
     n_features_in_: int
     _program: Program | None
+    _shown: _Shown
     _stated: tuple[str, Any, dict[str, Any]]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -178,7 +210,12 @@ class CardClassifier(Decided, OnDesign):
         )
         self._take(program, result)
         warn_of_unproved(self, [result])
-        if odd := one_answer(self.scorecard_, design):
+        assert result.card is not None  # refused above
+        plain = self.threshold_by is None and design.step is not None
+        rule = (
+            DecisionRule(result.card.threshold, design.step) if plain else self.scorecard_.bare_rule
+        )
+        if odd := one_answer(result.card.coefficients, rule, design):
             warnings.warn(f"{type(self).__name__}: {odd}.", UserWarning, stacklevel=2)
         return self
 
@@ -191,11 +228,13 @@ class CardClassifier(Decided, OnDesign):
         self._stated = (program.formulation, design, dict(program.arguments))
         self.result_ = result
         self.warnings_ = design.warnings
-        self.scorecard_ = card = certified_card(
-            design, result, statement=program.statement, threshold_by=self.threshold_by
-        )
+        for label in design.classes:
+            plain_label(label)  # refused here where no card can carry it
+        self._shown = _Shown(program.statement, result, self.threshold_by)
+        # a decision chosen afterwards is the card's own, not the fit's
+        chosen = result.card if self.threshold_by is None else self.scorecard_.bare_rule
         self.coef_ = result.card.coefficients[np.newaxis, :].copy()
-        self.intercept_ = np.array([float(sum(card.base_points.values()) - card.threshold)])
+        self.intercept_ = np.array([float(-chosen.threshold)])
 
     def decision_function(self, X: Any) -> FloatArray:
         """w.x - T + step/2: > 0 exactly where the answer is positive, and never 0.
@@ -221,6 +260,12 @@ class CardClassifier(Decided, OnDesign):
         """One minus the risk of each row's total, and the risk, shape (n, 2)."""
         risk = self.scorecard_.risks(self._totals(X))
         return np.column_stack([1.0 - risk, risk])
+
+    @property
+    def scorecard_(self) -> Scorecard:
+        """The card, made where it is first asked for."""
+        check_is_fitted(self)
+        return self._shown.card
 
     @property
     def program_(self) -> Program:
@@ -485,13 +530,11 @@ threads, random_state, verbose :
     intercept: Intercept | None = None
     intercept_bounds: Sequence[float] | None = None
 
-    def _take(self, program: Program, result: Result) -> None:
-        super()._take(program, result)
-        design = program.statement.design
-        totals = self.scorecard_.score_design(design.X)
-        self.risk_table_: pd.DataFrame = scorecard.calibration_table(
-            self.scorecard_, totals, design.y > 0, sample_weight=design.weight
-        )
+    @property
+    def risk_table_(self) -> pd.DataFrame:
+        """The calibration table of the training rows, made where it is first asked for."""
+        check_is_fitted(self)
+        return self._shown.risks
 
     def calibration_table(self, X: Any, y: Any, sample_weight: Any = None) -> pd.DataFrame:
         """The table :attr:`risk_table_` of other rows, say of held-out ones.

@@ -204,6 +204,11 @@ class Scorecard:
         return DecisionRule(self.threshold, step)
 
     @cached_property
+    def bare_rule(self) -> DecisionRule:
+        """The rule for w.x alone, without the base points."""
+        return replace(self.rule, threshold=self.threshold - sum(self.base_points.values()))
+
+    @cached_property
     def fitted_rule(self) -> DecisionRule:
         """The rule of the fit, which answers positive where the risk is 1/2 or more."""
         fitted = self.fitted_threshold
@@ -316,8 +321,7 @@ class Scorecard:
     def totals(self, values: FloatArray, positions: Sequence[int] | None = None) -> FloatArray:
         """Totals of values in the design columns at some positions, by default in all of them."""
         points = np.array(self.points)[... if positions is None else list(positions)]
-        base = sum(self.base_points.values())
-        rule = replace(self.rule, threshold=self.threshold - base)
+        rule, base = self.bare_rule, sum(self.base_points.values())
         raw = rule.totals(values, points)
         # a tie without a grid stays one, whatever rounding makes of the sum
         return np.where(raw == float(rule.threshold), float(self.threshold), raw + base)

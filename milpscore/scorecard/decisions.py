@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.design import Design, FloatArray, as_fraction
+from milpscore.core.card import DecisionRule
+from milpscore.core.design import Design, FloatArray, IntArray, as_fraction
 from milpscore.core.errors import OptionError
 from milpscore.scorecard.rendering import attainable_totals, number
 
@@ -89,18 +91,22 @@ def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
     return replace(made, certificate={**card.certificate, **told})
 
 
-def one_answer(card: Scorecard, design: Design) -> str:
+def one_answer(points: Sequence[int] | IntArray, rule: DecisionRule, design: Design) -> str:
     """What to do about a card that answers alike though one class is rare; empty for others."""
-    answered = card.rule.positive(card.score_design(design.X)[design.weight > 0])
     share = design.weight[design.y > 0].sum() / design.weight.sum()
-    if (answered.any() and not answered.all()) or min(share, 1 - share) > RARE:
+    if min(share, 1 - share) > RARE:
         return ""
-    label, other = (card.classes[k] for k in (int(answered[0]), 1 - int(answered[0])))
+    used, counted = np.flatnonzero(points), design.weight > 0
+    totals = rule.totals(design.X[:, used], np.asarray(points)[used])
+    answered = rule.positive(totals[counted])
+    if answered.any() and not answered.all():
+        return ""
+    label, other = (design.classes[k] for k in (int(answered[0]), 1 - int(answered[0])))
     found = (
         f"the card answers {label!r} for every row, though {abs(answered[0] - share):.1%} of "
         f"them are {other!r}"
     )
-    if not card.rows:
+    if not len(used):
         return (
             f"{found}, as it has no points: let both classes weigh the same by "
             "class_weight='balanced', or give it other columns"
