@@ -26,9 +26,10 @@ _SAMPLE = 64
 
 def common_step(values: npt.ArrayLike) -> Fraction | None:
     """Greatest common divisor of all values, each read as the decimal it prints as."""
-    array = np.abs(np.asarray(values, dtype=np.float64)).ravel()
-    if ((array == 0.0) | (array == 1.0)).all():
+    given = np.asarray(values, dtype=np.float64)
+    if ((given == 0.0) | (given == 1.0)).all():
         return Fraction(1)
+    array = np.abs(given).ravel()
     largest = Fraction(repr(float(array.max())))
     # The step of a part is at least the step of the whole: measured data are refused at once.
     if _fraction_step(array[:_SAMPLE], largest) is None:
@@ -311,7 +312,8 @@ def _sorting_keys(X: FloatArray) -> list[FloatArray]:
             start += 1
             continue
         digits = np.append(np.cumprod(width[start + 1 : end][::-1])[::-1], 1.0)
-        keys.append((X[:, start:end] - low[start:end]) @ digits)
+        part = X[:, start:end]
+        keys.append((part - low[start:end] if low[start:end].any() else part) @ digits)
         start = end
     return keys
 

@@ -41,7 +41,7 @@ from milpscore.data.columns import (
     short_cuts,
     step_columns,
 )
-from milpscore.data.designs import classed, design_of_values
+from milpscore.data.designs import classed, doubts
 
 _CHOICES = {
     "encoding": ("onehot", "cumulative"),
@@ -63,12 +63,14 @@ _SHOWN = 8
 class Learned:
     """Columns, the bins of each feature in order, and what should be said about them.
 
-    ``values`` are those of the columns on the rows they were learned of; None where it was some.
+    ``unlike``: no column says what another says, or nothing. ``values`` are those of the columns
+    on all rows; None where they were learned of some.
     """
 
     columns: tuple[Column, ...]
     blocks: tuple[tuple[int, ...], ...]
     remarks: tuple[str, ...]
+    unlike: bool
     values: FloatArray | None
 
 
@@ -99,8 +101,12 @@ class Cutting:
         values = learned.values
         if values is None:
             values = column_values(learned.columns, frame, self.unseen)
-        given = classed(y, len(frame), sample_weight, **labels)
-        return design_of_values(values, given, learned.columns, learned.blocks, learned.remarks)
+        signs, weight, classes = classed(y, len(frame), sample_weight, **labels)
+        more = () if learned.unlike else doubts(values, learned.columns)
+        return Design(
+            values, signs, weight, learned.columns, learned.blocks, classes,
+            (*learned.remarks, *more),
+        )  # fmt: skip
 
     def learned(self, frame: pd.DataFrame, sample_weight: Any = None, y: Any = None) -> Learned:
         """The columns of a table whose names are clean; of labels the number alone counts."""
@@ -138,10 +144,12 @@ class Cutting:
             columns.extend(made)
         refuse_equal_names(columns)
         values = column_values(columns, frame) if columns else np.empty((len(frame), 0))
+        unlike = False
         if self.useless == "drop" and columns:
             fixed = {j for block in blocks for j in block}
             # a card that knows no column for missing values refuses them
             fixed |= {j for j, c in enumerate(columns) if c.feature in cuts or c.kind == "missing"}
+            unlike = not fixed
             if repeated := _repeated(values, columns, fixed):
                 left_out |= _named(columns, repeated)
                 values = np.delete(values, list(repeated), axis=1)
@@ -157,7 +165,7 @@ class Cutting:
         if left_out:
             remarks.insert(0, f"left out, of no use to a card: {said}.")
         every = values if counted.all() else None
-        return Learned(tuple(columns), tuple(blocks), tuple(remarks), every)
+        return Learned(tuple(columns), tuple(blocks), tuple(remarks), unlike, every)
 
     def _check_parameters(self) -> None:
         for name, allowed in _CHOICES.items():
@@ -259,17 +267,17 @@ def _repeated(
     """
     found: dict[int, str] = {}
     first: dict[tuple[bool, bytes], int] = {}
-    values = np.asfortranarray(values)  # read by columns
+    differ = values != values[:1]
+    varied = differ.any(axis=0)
+    logical = ((values == 0.0) | (values == 1.0)).all(axis=0)
+    packed = np.ascontiguousarray(np.packbits(differ, axis=0).T)
     for j in _second_first(columns):
-        column = values[:, j]
-        differs = column != column[0]
-        if not differs.any():
+        if not varied[j]:
             why = "one value"
         else:
-            logical = bool(((column == 0.0) | (column == 1.0)).all())
-            text = np.packbits(differs).tobytes() if logical else column.tobytes()
-            k = first.setdefault((logical, text), j)
-            same = bool(column[0] == values[0, k])
+            text = (packed[j] if logical[j] else values[:, j] + 0.0).tobytes()
+            k = first.setdefault((bool(logical[j]), text), j)
+            same = bool(values[0, j] == values[0, k])
             why = "" if k == j else f"{'as' if same else 'the reverse of'} {columns[k].name!r}"
         if why and j not in fixed:
             found[j] = why

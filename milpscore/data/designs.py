@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -307,24 +307,26 @@ def make_design(
         The dense matrix would not fit.
     """
     frame = as_frame(X)
-    labels = classed(y, len(frame), sample_weight, class_weight, positive)
+    y_signed, weight, classes = classed(y, len(frame), sample_weight, class_weight, positive)
+    remarks: list[str] = []
     if columns is None:
         columns = raw_columns(frame)
         refuse_equal_names(columns)
-        remarks = blank_names(frame)
+        values = apply_columns(columns, frame)
+        remarks += blank_names(frame)
         remarks += [text for name in frame.columns if (text := odd_text(frame[name]))]
-        return design_of_values(apply_columns(columns, frame), labels, columns, (), remarks)
-    values = _given_values(frame, columns)
-    checked = _checked_blocks(blocks or (), len(columns))
-    return design_of_values(values, labels, columns, checked, ())
-
-
-Classed: TypeAlias = tuple[IntArray, FloatArray, tuple[Any, Any]]
+    else:
+        values = _given_values(frame, columns)
+    ordered = _checked_blocks(blocks or (), len(columns))
+    remarks += doubts(values, columns)
+    return Design(
+        values, y_signed, weight, tuple(columns), ordered, classes, warnings=tuple(remarks)
+    )
 
 
 def classed(
     y: Any, rows: int, sample_weight: Any, class_weight: Any = None, positive: Any = None
-) -> Classed:
+) -> tuple[IntArray, FloatArray, tuple[Any, Any]]:
     """Classes -1/+1 and weights of so many rows, and the two labels."""
     y_signed, classes = encode_labels(y, positive)
     if len(y_signed) != rows:
@@ -336,25 +338,15 @@ def classed(
     return y_signed, class_weights(class_weight, codes, weight, classes), classes
 
 
-def design_of_values(
-    values: FloatArray,
-    labels: Classed,
-    columns: Sequence[Column],
-    blocks: tuple[tuple[int, ...], ...],
-    remarks: Sequence[str],
-) -> Design:
-    """The design of checked values, with what should be said of its columns."""
+def doubts(values: FloatArray, columns: Sequence[Column]) -> list[str]:
+    """What should be said of columns of one value, and of those that repeat others."""
     names = [column.name for column in columns]
-    constant = np.flatnonzero((values == values[:1]).all(axis=0)).tolist()
-    more = []
+    constant = np.flatnonzero(values.min(axis=0) == values.max(axis=0)).tolist()
+    said = _duplicates(values, names)
     if constant:
         named = listing(names[j] for j in constant)
-        more.append(f"constant column(s), of no use to a score: {named}")
-    y, weight, classes = labels
-    return Design(
-        values, y, weight, tuple(columns), blocks, classes,
-        (*remarks, *more, *_duplicates(values, names)),
-    )  # fmt: skip
+        said.insert(0, f"constant column(s), of no use to a score: {named}")
+    return said
 
 
 def _given_values(frame: pd.DataFrame, columns: Sequence[Column]) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,12 @@ parameters = dataclass(kw_only=True, eq=False, repr=False)
 
 class OnDesign(BaseEstimator):
     """An estimator that reads design columns, as a binner of its own or none makes them."""
+
+    @classmethod
+    @cache  # a signature takes longer to read than some searches take
+    def _get_param_names(cls) -> list[str]:
+        names: list[str] = super()._get_param_names()
+        return names
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the design columns, in the order of ``coef_``.
@@ -139,6 +146,8 @@ def class_labels(y: Any, *, two: bool = True) -> tuple[npt.NDArray[Any], npt.NDA
     if labels is not None and labels.dtype == object:
         # Whole numbers kept as objects are no labels to scikit-learn's splitters.
         labels = pd.Series(labels, dtype=object).infer_objects().to_numpy()
+    if labels is not None and labels.dtype.kind in "biu" and len(classes := np.unique(labels)) == 2:
+        return labels, classes  # nothing is left to doubt
     if two or labels is None:
         encode_labels(labels)
     try:

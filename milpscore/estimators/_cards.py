@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -23,7 +24,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
 from milpscore.core.statement import LAM, SmoothLoss, Statement
 from milpscore.data import Binner, apply_columns
-from milpscore.data.checking import missing_counts, refuse_missing, validated_frame
+from milpscore.data.checking import default_names, missing_counts, refuse_missing, validated_frame
 from milpscore.estimators._base import Decided, OnDesign, class_labels, parameters, seed_of
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
@@ -150,6 +151,7 @@ class CardClassifier(Decided, OnDesign):
     binner: Binner | Literal["auto"] | None
     class_weight: Any
     threshold_by: str | None
+    time_limit: float
 
     result_: Result
     binner_: Binner
@@ -157,6 +159,7 @@ class CardClassifier(Decided, OnDesign):
     intercept_: FloatArray
     warnings_: tuple[str, ...]
     n_features_in_: int
+    feature_names_in_: npt.NDArray[np.object_]
     _program: Program | None
     _shown: _Shown
     _stated: tuple[str, Any, dict[str, Any]]
@@ -192,19 +195,23 @@ class CardClassifier(Decided, OnDesign):
         UserWarning
             The card answers all training rows alike, as it does where one class is rare.
         """
-        clock = Clock.of(self.get_params(deep=False)["time_limit"])
+        clock = Clock.of(self.time_limit)
         if self.threshold_by is not None:
             DecisionBy.of(self.threshold_by)
-        frame = validated_frame(self, X, reset=True)
-        labels, self.classes_ = class_labels(y)
         self.binner_ = self._binner() or Binner.raw()
+        labels, self.classes_ = class_labels(y)
         design = self.binner_.fit_design(
-            frame,
+            X,
             labels,
             sample_weight=sample_weight,
             class_weight=self.class_weight,
             positive=self.classes_[1],
         )
+        self.n_features_in_ = self.binner_.n_features_in_
+        if hasattr(self.binner_, "feature_names_in_"):
+            self.feature_names_in_ = self.binner_.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
         program, result = fit_card(
             design, self.formulation, **{**self._arguments(), "time_limit": clock}
         )
@@ -332,7 +339,8 @@ class CardClassifier(Decided, OnDesign):
         return Binner(**encoding_for(FORMULATIONS[self.formulation]))
 
     def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
-        return self.binner_.columns_, list(self.binner_.feature_names_in_)
+        names = getattr(self, "feature_names_in_", default_names(self.n_features_in_))
+        return self.binner_.columns_, list(names)
 
     def _arguments(self) -> dict[str, Any]:
         """Arguments of :func:`milpscore.fitting.fit_card`, the builder's own among them."""

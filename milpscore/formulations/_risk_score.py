@@ -212,7 +212,7 @@ def _scale(
 ) -> float | ScaleRange:
     """The fixed scale, or the scales a card may have."""
     if isinstance(given, str) and given == "auto":
-        widths = np.ptp(design.merged.X[:, np.array(ranges.reach) > 0], axis=0)
+        widths = np.ptp(design.merged.X, axis=0)[np.array(ranges.reach) > 0]
         narrowest = float(widths[widths > 0].min(initial=math.inf))
         span = float(totals[1].max(initial=0.0) - totals[0].min(initial=0.0))
         if not math.isfinite(narrowest) or span <= 0:

@@ -127,10 +127,16 @@ class Ranges:
 
     def totals(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest total each row of X can reach, shapes (m,)."""
-        at_min, at_max = X * self.coef_min, X * self.coef_max
         forced = (self.coef_min > 0) | (self.coef_max < 0)
         limit = self.max_terms
         free_terms = None if limit is None else max(limit - int(forced.sum()), 0)
+        ends = {*zip(self.coef_min.tolist(), self.coef_max.tolist(), strict=True)}
+        if len(ends) == 1 and not forced.any() and ((X == 0.0) | (X == 1.0)).all():
+            # no column is worth more than another: the number of a row's ones is all that counts
+            ones = np.minimum(X.sum(axis=1), np.inf if free_terms is None else free_terms)
+            (low, high) = ends.pop()
+            return low * ones, high * ones
+        at_min, at_max = X * self.coef_min, X * self.coef_max
 
         def extreme(contribution: FloatArray) -> FloatArray:
             optional = np.maximum(contribution[:, ~forced], 0.0)
@@ -374,6 +380,7 @@ def _documented(doc: str | None, signature: inspect.Signature, common: Mapping[s
     return "\n\n".join([head.rstrip(), *shown]) + "\n"
 
 
+@functools.cache
 def algebra_in(docstring: str | None) -> tuple[str, ...]:
     """The displayed formulas of a docstring, as LaTeX."""
     blocks: list[list[str]] = []

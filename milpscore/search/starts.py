@@ -175,8 +175,11 @@ def heuristic_result(
             "heuristic out"
         )
     started, statement = time.perf_counter(), program.statement
-    empty = statement.empty_card()
-    cards = [_fast_card(statement, clock.part(0.6)), empty]
+    fast = _fast_card(statement, clock.part(0.6))
+    cards = [fast]
+    # the search has held a risk score against no points at all
+    if polish or fast is None or not fast.nonzeros or not _is_logistic(statement):
+        cards.append(statement.empty_card())
     if polish:
         work = work_within(clock)
         cards.append(start_card(program, max_work=work, time_limit=clock.part(0.5)))
@@ -184,7 +187,7 @@ def heuristic_result(
             cards.append(coordinate_descent(statement, best, max_work=work, time_limit=clock))
     checked = [(card, check(program, card)) for card in cards if card is not None]
     sound = [(card, figures) for card, figures in checked if figures.feasible]
-    if not sound and statement.constraints and not polish:
+    if not sound and not polish:
         mended = first_card(statement)
         checked += [(mended, check(program, mended))] if mended is not None else []
         sound = [(card, figures) for card, figures in checked if figures.feasible]
@@ -210,8 +213,13 @@ def heuristic_result(
         **common,
         claim=Claim.FEASIBLE,
         **figures.fields(statement, card),
-        origin="empty card" if card is empty else "heuristic",
+        origin="heuristic" if card.nonzeros else "empty card",
     )
+
+
+def _is_logistic(statement: Statement) -> bool:
+    """Whether it is a risk score of the logistic loss, which has a search of its own."""
+    return isinstance(statement.loss, RiskLoss) and statement.loss.base.name == "logistic"
 
 
 def _fast_card(statement: Statement, time_limit: float) -> Card | None:
@@ -220,7 +228,7 @@ def _fast_card(statement: Statement, time_limit: float) -> Card | None:
 
     loss = statement.loss
     try:
-        if isinstance(loss, RiskLoss) and loss.base.name == "logistic":
+        if _is_logistic(statement):
             return fast_risk_card(statement, time_limit=time_limit).card
         points = fast_points(statement, time_limit)
     except FormulationError:  # no card at all: the empty one is judged by the caller

@@ -163,9 +163,14 @@ def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
             )
             return float(share * unit), True
         rows: FloatArray = counts.astype(np.float64) * float(unit)
-        return math.fsum(rows * weight) / math.fsum(weight), True
+        return _mean(rows, weight), True
     rows = loss.rows(totals, card.intercept, design.y)
-    return math.fsum(rows * weight) / math.fsum(weight), False
+    return _mean(rows, weight), False
+
+
+def _mean(rows: FloatArray, weight: FloatArray) -> float:
+    """The weighted mean of rows, each sum rounded once."""
+    return math.fsum((rows * weight).tolist()) / math.fsum(weight.tolist())
 
 
 def _grouped(counts: Any, weight: FloatArray) -> tuple[Any, FloatArray]:
