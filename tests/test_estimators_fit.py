@@ -29,7 +29,7 @@ from milpscore.core.errors import (
     SolverError,
 )
 from milpscore.core.result import Claim
-from milpscore.data import Binner, make_design, make_planted_score
+from milpscore.data import Binner, apply_columns, make_design, make_planted_score
 from milpscore.estimators import (
     ESTIMATORS,
     CardClassifier,
@@ -37,12 +37,15 @@ from milpscore.estimators import (
     FusedLassoClassifier,
     HingeClassifier,
     OneStandardErrorCV,
+    RiskScoreClassifier,
     SlimClassifier,
     SparseRoundingClassifier,
 )
+from milpscore.fitting import fit_card
 from milpscore.formulations import FORMULATIONS
-from milpscore.scorecard import certified_card
+from milpscore.scorecard import Scorecard, certified_card
 from milpscore.solvers import solve
+from milpscore.verify import cards as verify
 
 RAW = {name: {} if name == "fused_lasso" else {"binner": None} for name in ESTIMATORS}
 ALL = [ESTIMATORS[name](**RAW[name]) for name in sorted(ESTIMATORS)]
@@ -441,3 +444,94 @@ def test_the_certificate_counts_rows_of_positive_weight(planted: Any) -> None:
     wrong = model.predict(X)[:40] != y[:40]
     assert (certificate["errors"], certificate["n_rows"]) == (wrong.sum(), 40)
     assert certificate["terms"] == model.scorecard_.terms
+
+
+def patients(seed: int) -> tuple[pd.DataFrame, Any, Any]:
+    """Numbers, holes, text, categories, truth values, copies and an identifier; some weigh 0."""
+    rng = np.random.default_rng(seed)
+    n = 150
+    table = pd.DataFrame(
+        {
+            "id": np.arange(n) + 1000,
+            "age": rng.integers(20, 90, n),
+            "bmi": rng.normal(27, 5, n).round(1),
+            "sex": rng.choice(["f", "m"], n),
+            "smoker": rng.random(n) < 0.4,
+            "site": pd.Categorical(rng.choice(["a", "b"], n), categories=["b", "a", "none"]),
+            "lab": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+            "flag": rng.integers(0, 2, n),
+        }
+    )
+    table["reverse"] = 1 - table["flag"]
+    ill = table["age"] / 30 + table["smoker"] + rng.normal(size=n) > 2.4
+    return table, ill.to_numpy(), None if seed % 2 else rng.integers(0, 3, n)
+
+
+def flags(seed: int) -> tuple[Any, Any, Any]:
+    """Columns of 0 and 1, one of them repeated and one without a 1."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((120, 8)) < 0.4).astype(float)
+    X[:, 6], X[:, 7] = X[:, 2], 0.0
+    return X, (X[:, 0] + X[:, 3] + rng.random(120) > 1.2).astype(int), None
+
+
+BINNERS = [Binner(), Binner(3, encoding="onehot"), Binner(4, useless="keep"), Binner(None)]
+
+
+@pytest.mark.parametrize("binner", BINNERS, ids=["default", "onehot", "keep", "uncut"])
+@pytest.mark.parametrize("make", [patients, flags])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_fast_fit_is_that_of_the_columns_as_anybody_reads_them(
+    seed: int, make: Any, binner: Binner
+) -> None:
+    X, y, weight = make(seed)
+    design = clone(binner).fit_design(X, y, sample_weight=weight)
+    columns, blocks = design.columns, design.blocks
+    again = make_design(
+        apply_columns(columns, X, unseen="zero"), y, sample_weight=weight, columns=columns,
+        blocks=blocks,
+    )  # fmt: skip
+    assert design.fingerprint == again.fingerprint
+    assert set(again.warnings) <= set(design.warnings)
+    for kind in (RiskScoreClassifier, SlimClassifier):
+        model = kind(binner=binner, heuristic=True, max_terms=3).fit(X, y, weight)
+        arguments = {"max_terms": 3, "heuristic": True}
+        _, found = fit_card(again, kind.formulation, **arguments)
+        assert found.card == model.result_.card
+        assert found.objective == model.result_.objective
+        assert model.scorecard_.fingerprint == again.fingerprint
+
+
+def test_a_card_is_shown_when_it_is_asked_for_and_checked_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, checked = [], []
+    from_card, mean_loss = Scorecard.from_card, verify.mean_loss
+    monkeypatch.setattr(
+        Scorecard, "from_card", lambda *given, **named: made.append(1) or from_card(*given, **named)
+    )
+    monkeypatch.setattr(
+        verify, "mean_loss", lambda *given: checked.append(given[1]) or mean_loss(*given)
+    )
+    X, y, _ = flags(3)
+    model = RiskScoreClassifier(heuristic=True)
+    assert not hasattr(model, "scorecard_")
+    assert not hasattr(model, "risk_table_")
+    model.fit(X, y)
+    assert model.result_.card in checked
+    assert model.result_.verified
+    assert not made
+    before = dict(vars(model))
+    model.predict_proba(X)
+    shown = model.scorecard_
+    assert model.scorecard_ is shown
+    assert vars(model) == before
+    assert len(made) == 1
+    again = RiskScoreClassifier(heuristic=True).fit(X, y)
+    loaded = pickle.loads(pickle.dumps(again))  # before it was ever shown
+    assert str(loaded.scorecard_) == str(shown)
+    assert loaded.scorecard_.risk == shown.risk
+    pd.testing.assert_frame_equal(loaded.risk_table_, model.risk_table_)
+    other = model.fit(X[:, :2], y).scorecard_
+    assert other is not shown
+    assert len(other.points) == 2
