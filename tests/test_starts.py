@@ -208,3 +208,14 @@ def test_a_threshold_held_on_a_total_is_counted_alike_by_loss_and_card() -> None
     result = milpscore.solve(program, "highs", progress=False)
     shown = certified_card(made, result, statement=program.statement)
     assert result.loss * 5 == shown.certificate["errors"]
+
+
+@pytest.mark.parametrize("form", ["risk_score", "slim", "hinge"])
+def test_points_that_are_all_given_need_no_path(form: str) -> None:
+    """Ranges of one value leave only the intercept: no column is left for a path of models."""
+    X = np.random.default_rng(0).integers(0, 2, (40, 2)).astype(float)
+    y = X[:, 0].astype(int)
+    _, result = fit_card(make_design(X, y), form, coef_min=1, coef_max=1, progress=False)
+    assert result.claim is Claim.OPTIMAL
+    assert result.card is not None
+    assert result.card.coefficients.tolist() == [1, 1]

@@ -330,13 +330,14 @@ def _models_within(
     max_work: float,
     clock: Clock,
 ) -> _Models | None:
-    """The models of a path; None where there is too little work or time for them, or one class."""
+    """The models of a path; None for too little work or time, one class, or points all given."""
     rows = statement.design.merged
     # half of the work for the path: on a part of the rows where that does not reach for all
     most_rows = int(max_work / (2 * n_lams * max(rows.X.shape[1], 1) * _WORK_PER_CELL))
     two_classes = len(np.unique(rows.y)) == 2
     enough = most_rows >= min(len(rows.y), _FEWEST_ROWS) and not clock.is_up
-    if not enough or not two_classes or not rows.X.size:
+    lower, upper = statement.ranges
+    if not enough or not two_classes or not (lower < upper).any():
         return None
     try:
         return _Models(statement, loss, penalty, n_lams, most_rows, clock)
