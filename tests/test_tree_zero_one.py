@@ -22,6 +22,7 @@ from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
 from milpscore.solvers.tree import zero_one
 from milpscore.solvers.tree.answer import Answer, Limits
+from milpscore.solvers.tree.orders import IN, OPEN, OUT, SignedSupports, clip
 from milpscore.solvers.tree.patterns import Patterns
 from milpscore.solvers.tree.walk import FINISHED, FOUND, Walk
 
@@ -237,6 +238,80 @@ def test_optimum_without_a_local_search(group: int, monkeypatch: pytest.MonkeyPa
         check(problem, answer, optimum(problem))
         walked += answer.nodes
     assert walked > 500
+
+
+@pytest.mark.parametrize("group", range(10))
+def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Supports with signs alone lead to the optimum, with weights on a grid or none."""
+    monkeypatch.setattr(zero_one.Descent, "run", lambda *_: None)
+    monkeypatch.setattr(zero_one, "_FEW_VISITS", -1.0)
+    monkeypatch.setattr(zero_one, "_WEAK", 0.0)
+    seen = 0
+    for seed in range(5000 + 40 * group, 5040 + 40 * group):
+        rng = np.random.default_rng(seed)
+        rule = Rule(lambda w, b: (int(w.sum()) - int(b)) % 2 == 0)
+        limited = {"t_lower": -12, "t_upper": 12, "rule": rule} if rng.random() < 0.2 else {}
+        problem = random_problem(seed, **limited)
+        answer = search_zero_one(problem, most_open=1 + seed % 30)
+        check(problem, answer, optimum(problem))
+        seen += answer.supports
+    assert seen > 30
+
+
+def least_of(problem: Problem, patterns: Patterns, state: Any) -> tuple[float, float]:
+    """The least objectives of a node's cards: of those with more than what is in, and just that."""
+    used = [*patterns.forced.tolist(), *patterns.candidates.tolist()]
+    choices = [problem.choices(j) if j in used else [0] for j in range(problem.X.shape[1])]
+    least = [math.inf, math.inf]
+    for card in itertools.product(*choices):
+        w = np.array(card, dtype=np.int64)
+        free = w[patterns.candidates]
+        literals = np.stack([free > 0, free < 0], axis=1)
+        if np.count_nonzero(w) > problem.terms or (literals & (state == OUT)).any():
+            continue
+        if (literals | (state != IN)).all():
+            totals = problem.X @ w
+            value = min(problem.objective(w, int(t)) for t in {*totals, totals.max() + 1})
+            just = not (literals & (state == OPEN)).any()
+            least[just] = min(least[just], value)
+    return least[0], least[1]
+
+
+@pytest.mark.parametrize("group", range(10))
+def test_pairs_of_rows_bound_every_card_of_a_node(group: int) -> None:
+    """Whatever the pairs weigh, no card that has some literals and lacks others is below."""
+    rng = np.random.default_rng(group)
+    raised = closed = 0
+    for seed in range(6000 + 40 * group, 6040 + 40 * group):
+        problem = random_problem(seed, t_lower=None, t_upper=None)
+        patterns = Patterns(problem.statement)
+        supports = SignedSupports(patterns)
+        if supports.spare < 1:
+            continue
+        pairs, state = supports.pairs, supports.root.copy()
+        for turn in range(5):
+            if turn < 3:
+                pairs.solve(state, 3)
+            else:  # any weights that leave no row with more than its own
+                pairs.shares = rng.integers(0, 3 * pairs.parts, len(pairs.a))
+                clip(pairs.a, pairs.b, pairs.weight * pairs.parts, pairs.shares)
+            more, just = least_of(problem, patterns, state)
+            bound = supports.bound(state, math.inf)[0]
+            assert bound <= more + ROUNDING
+            assert supports.exact(state) <= just + ROUNDING
+            raised += bound > supports.fixed + supports.cost.max() + ROUNDING
+            # literals are given up only where no card with them is below the limit
+            limit = bound + 0.05 * rng.random() ** 2
+            left = supports.bound(state, limit)[1]
+            closed += int((left != state).sum())
+            if more < limit - ROUNDING:
+                assert least_of(problem, patterns, left)[0] == pytest.approx(more, abs=1e-12)
+            c, side = rng.integers(len(state)), rng.integers(2)
+            if state[c, side] == OPEN and (state == IN).sum() < supports.spare:
+                state[c] = OUT if rng.random() < 0.7 else state[c]
+                state[c, side] = IN if (state[c] == OUT).all() else OUT
+    assert raised > 5
+    assert closed > 0
 
 
 @pytest.mark.parametrize("group", range(3))

@@ -216,7 +216,7 @@ _LIMITS = 0.6
 _FEW_ROWS = 100
 """With more rows ``auto`` takes the tree for few columns without a limit on terms, too."""
 
-_TREE_TERMS, _FEW_COLUMNS = 10, 6
+_TREE_TERMS = 10
 """Up to so many terms, or columns without a limit on terms, ``auto`` searches the 0-1 loss by
 supports."""
 
@@ -441,13 +441,12 @@ def _tree_takes(program: Program | Session) -> bool:
     statement = of.statement
     fitting = isinstance(statement.loss, RiskLoss)
     if isinstance(statement.loss, ZeroOne) and statement.intercept.kind == "grid":
-        # the big-M relaxation proves little (CPU s: breastcancer, 5 terms: proved in 2, by HiGHS a
-        # gap of 88 % after 60; haberman binned, 8 terms: in 0.9, by HiGHS 14 % after 10; mammo, 10
-        # terms: in 1.2, 5 %; breastcancer binned and adult, 8 terms: gaps of 70 and 29 % after 10,
-        # by HiGHS 95 and 34 % with worse cards)
+        # the big-M relaxation proves little (20 CPU s: breastcancer, 9 columns: a gap of 67 %, by
+        # HiGHS 97; binned, ten terms: 2 %, 94; adult binned, ten terms: 9 %, 34; mammo binned, ten
+        # terms: proved in 1.1 s, by HiGHS in 7)
         limit, columns = statement.max_terms, statement.shape[1]
         many = len(statement.design.merged.y) > _FEW_ROWS
-        fitting = columns <= _FEW_COLUMNS and many if limit is None else limit <= _TREE_TERMS
+        fitting = columns <= _TREE_TERMS and many if limit is None else limit <= _TREE_TERMS
     return program.kind == "exact" and fitting and not of.added_by_user()
 
 

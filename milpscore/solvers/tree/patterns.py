@@ -269,8 +269,8 @@ _FLAGS_EACH = 12
 
 _TABLE = 1 << 20
 
-Bounded = list[tuple[float, tuple[int, ...]]]
-"""Supports: (bound, columns)."""
+Bounded = list[tuple[float, tuple[int, ...], tuple[int, ...]]]
+"""Supports: (bound, columns, signs of their weights, where these are decided)."""
 
 
 class Prefix(NamedTuple):
@@ -287,7 +287,7 @@ class Supports:
 
     def __init__(self, patterns: Patterns) -> None:
         self.patterns = p = patterns
-        self.seen = 0
+        self.seen = self.nodes = 0
         self.size = 0
         self.spare = min(p.terms - len(p.forced), len(p.candidates))
         self.fixed = p.least + p.forced_penalty
@@ -326,6 +326,13 @@ class Supports:
             np.zeros(m, np.int64),
         )
         self.weight = int(np.abs(p.net.astype(np.int64)).sum())
+
+    @property
+    def effort(self) -> float:
+        """Pattern visits that all of them would take."""
+        count = len(self.columns.cards)
+        prefixes = sum(math.comb(count, size - 1) for size in range(1, self.spare + 1))
+        return float(prefixes * len(self.columns.net) * (1 + count // 8))
 
     def _refined(
         self, prefix: Prefix, chosen: tuple[int, ...], codes: Any, cards: int, charge: float
@@ -374,7 +381,7 @@ class Supports:
         cells = np.zeros(self.forced.groups, dtype=np.int64)
         np.add.at(cells, self.forced.labels, p.net)
         lost = (self.weight - int(np.abs(cells).sum())) // 2
-        return [(self.fixed + lost * p.unit, tuple(p.forced.tolist()))]
+        return [(self.fixed + lost * p.unit, tuple(p.forced.tolist()), ())]
 
     def _all_tasks(self) -> Iterator[tuple[Prefix, int, int]]:
         """(prefix, first, end) as :func:`write_supports` takes them, for this size."""
@@ -416,7 +423,7 @@ class Supports:
         head = (*p.forced.tolist(), *p.candidates[list(prefix.chosen)].tolist())
         tails = p.candidates[offer.out[:written, int(self.size == 1) :]].tolist()
         return [
-            (self.fixed + bound, (*head, *tail))
+            (self.fixed + bound, (*head, *tail), ())
             for bound, tail in zip(offer.bounds[:written].tolist(), tails, strict=True)
         ], visits
 

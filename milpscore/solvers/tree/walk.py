@@ -9,6 +9,7 @@ least errors is a bound. With all columns decided there is one group, and the bo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,14 +94,19 @@ class Walk:
     """The weights of one support, depth first; :meth:`run` goes on where it stopped.
 
     Columns of many values, far apart, are decided first: the groups left to the end are then few
-    and large, and what each of them cannot avoid, taken alone, says much.
+    and large, and what each of them cannot avoid, taken alone, says much. ``signs`` of the columns'
+    weights are 1, -1, or 0 for both.
     """
 
-    def __init__(self, patterns: Patterns, columns: IntArray) -> None:
+    def __init__(
+        self, patterns: Patterns, columns: IntArray, signs: Sequence[int] | None = None
+    ) -> None:
         self.patterns = p = patterns
         self.rules = Rules(float(p.l1), p.primitive, p.t_low, p.t_high, p.unit)
         spread = p.X[:, columns].std(axis=0)
-        self.columns = columns[np.lexsort((-spread, -p.cards[columns]))]
+        order = np.lexsort((-spread, -p.cards[columns]))
+        self.columns = columns[order]
+        self.signs = np.zeros(len(columns), int) if signs is None else np.array(signs, int)[order]
         k = len(columns)
         self.levels = np.zeros(k + 1, LEVEL)
         net, label = self._group()
@@ -147,7 +153,8 @@ class Walk:
 
     def _list_weights(self) -> None:
         """The nonzero weights of each column in the order they are tried, and their least size."""
-        points = [self.patterns.points[j] for j in self.columns.tolist()]
+        every = [self.patterns.points[j] for j in self.columns.tolist()]
+        points = [v[v * s >= 0] for v, s in zip(every, self.signs.tolist(), strict=True)]
         k = len(points)
         self.levels["count"][:k] = [len(values) for values in points]
         self.weights = np.zeros((k, int(self.levels["count"].max())), dtype=np.int64)

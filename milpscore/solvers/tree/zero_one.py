@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,26 @@ from milpscore.core.statement import Statement
 from milpscore.search.zero_one import least_by_curves, least_errors
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.tree.answer import Answer, Clock, Limits, check_cutoff
-from milpscore.solvers.tree.patterns import Patterns, Supports, prepare_enumeration
+from milpscore.solvers.tree.patterns import Bounded, Patterns, Supports, prepare_enumeration
 from milpscore.solvers.tree.walk import FINISHED, FOUND, Walk, prepare_walk
+
+if TYPE_CHECKING:
+    from milpscore.solvers.tree.orders import SignedSupports
 
 _MOST_OPEN = 200_000
 """Supports kept; beyond it the most promising are walked before more are seen."""
 
 _WALK = 30_000_000
 """Curve entries between two looks at the clock."""
+
+_FEW_VISITS, _MOST_VISITS = 2e9, 1e11
+"""All supports of so little work are looked at; of so much, where pairs of rows say little."""
+
+_MANY_OPEN = 3000
+"""Supports that their cells leave: more are searched with their signs."""
+
+_WEAK = 0.5
+"""Pairs that leave the root below this share of the best card say little."""
 
 _ALL = 1 << 62
 _SURELY = 1e-9
@@ -216,18 +228,21 @@ class _Search:
         self.bounds = patterns  # the same, with what limits on errors are priced at
         self.most_open = max(1, _MOST_OPEN if limits.most_open is None else limits.most_open)
         self.cards = Cards(patterns)
-        self.supports = Supports(patterns)
-        self.open: list[tuple[float, tuple[int, ...]]] = []
+        cells = Supports(patterns)
+        self.effort = cells.effort
+        self.supports: Supports | SignedSupports = cells
+        self.open: Bounded = []
         self.active: tuple[float, Walk | None] = (math.inf, None)
         self.walked = self.opened = 0
         self.proved = -math.inf
         self.shown = 0.0
+        self.settled = False  # which kind of supports is searched
 
     @property
     def nodes(self) -> int:
-        """Weight vectors bounded so far."""
+        """Weight vectors bounded, and programs over pairs solved, so far."""
         walk = self.active[1]
-        return self.walked + (walk.nodes if walk is not None else 0)
+        return self.walked + self.supports.nodes + (walk.nodes if walk is not None else 0)
 
     @property
     def _pending(self) -> float:
@@ -262,6 +277,8 @@ class _Search:
             self._report()
             if self.patterns.limits:
                 self._price_limits(random_state)
+            if self.effort > _FEW_VISITS and self._unfinished:
+                self._take_signed()
             while self._unfinished and not self._stopped():
                 self._step()
                 self._report()
@@ -288,8 +305,12 @@ class _Search:
         self.cards.offer(first)
         best = self.cards.best.w
         starts = [first] if best is None or np.array_equal(best, first) else [best, first]
-        # no time, or nothing left to improve
-        enough = lambda: self.clock.remaining <= 0 or not self._unfinished  # noqa: E731
+
+        def enough() -> bool:
+            """Tell what there is by now; whether there is no time, or nothing left to improve."""
+            self._report()
+            return self.clock.remaining <= 0 or not self._unfinished
+
         Descent(self.patterns, self.cards.offer, enough, random_state).run(starts)
 
     def _price_limits(self, random_state: int) -> None:
@@ -340,20 +361,47 @@ class _Search:
             for item in self.supports.more(limit):
                 heapq.heappush(self.open, item)
             self.supports.commit()
+            self._change_supports()
             return
-        bound, columns = self.open[0]
+        bound, columns, signs = self.open[0]
         self.active = bound, None
         heapq.heappop(self.open)
         if not self.patterns.may_use(columns):
             self.active = math.inf, None
             return
-        self.active = bound, Walk(self.bounds, np.array(columns, dtype=np.int64))
+        self.active = bound, Walk(self.bounds, np.array(columns, dtype=np.int64), signs or None)
         self.opened += 1
+
+    def _change_supports(self) -> None:
+        """Take supports with signs in place of all supports where these are too many, or say less.
+
+        Pairs of rows say much where few columns part them: not for many columns alike in kind.
+        """
+        if self.settled:
+            return
+        if self.supports.nodes == 0:
+            self.settled = len(self.open) > _MANY_OPEN
+            if self.settled:
+                self._take_signed()
+        elif self.supports.split:  # type: ignore[union-attr]
+            self.settled = True
+            if self.supports.floor < _WEAK * self._limit < math.inf:
+                cells = Supports(self.bounds)
+                if cells.effort <= _MOST_VISITS:
+                    self.walked += self.supports.nodes
+                    self.supports, self.open = cells, []
+
+    def _take_signed(self) -> None:
+        """Search supports with signs from now on."""
+        from milpscore.solvers.tree.orders import SignedSupports, prepare_orders
+
+        prepare_orders()
+        self.supports, self.open = SignedSupports(self.bounds), []
 
     def _walk_on(self, walk: Walk) -> None:
         """A slice of the walk through the active support."""
         limit = self.limits.node_limit
-        most = _ALL if limit is None else limit - self.walked
+        most = _ALL if limit is None else limit - self.walked - self.supports.nodes
         status = walk.run(self._limit, _WALK, most)
         if status == FOUND:
             self.cards.offer(walk.w)
