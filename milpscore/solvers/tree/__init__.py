@@ -11,7 +11,9 @@ split at 0 of the undecided feature that moves scores most, then at the most fra
 the intercept among them. Where columns have two values, all supports are looked at in turns with
 the boxes (``supports``): the cells of a support say what no card on it avoids, whatever its scale,
 and what they leave is searched by boxes on that support alone. The 0-1 loss has a search of its own
-(``zero_one``), over supports and then weights.
+(``zero_one``), over supports and then weights: supports by size, bounded by their cells, or, where
+these are too many, supports with signs, bounded by pairs of rows that only some signs put in order
+(``orders``).
 
 References
 ----------
