@@ -10,7 +10,7 @@ from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError, OptionError, did_you_mean
 from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.formulations import FORMULATIONS
+from milpscore.formulations import FORMULATIONS, over_gentle_scales
 from milpscore.losses import RiskLoss
 from milpscore.search import start_card
 from milpscore.search.starts import heuristic_result, work_within
@@ -100,11 +100,13 @@ def fit_card(
     if polish and not heuristic:
         raise OptionError("polish improves a heuristic card: ask for heuristic as well")
     clock = told.clock
-    program = FORMULATIONS[formulation](design, **arguments)
+    program, fast = with_fast_card(FORMULATIONS[formulation](design, **arguments), told)
     if heuristic:
-        return program, heuristic_result(
-            program, polish=polish, time_limit=clock, options=told.as_dict()
-        )
+        if fast is None or polish:
+            fast = heuristic_result(
+                program, polish=polish, time_limit=clock, options=told.as_dict()
+            )
+        return program, fast
     chosen = {**vars(told), "time_limit": clock}
     if program.kind == "relaxed":
         from milpscore.rounding import round_program
@@ -118,9 +120,23 @@ def fit_card(
             line.phase("start")
             tenth = clock.part(_START)
             start = start_card(program, max_work=work_within(clock), time_limit=tenth)
-            if isinstance(program.statement.loss, RiskLoss):
+            if fast is not None:
                 # a proof that is cut short must not answer worse than fast mode
-                fast = heuristic_result(program, time_limit=clock, options=told.as_dict()).card
-                cards = [card for card in (fast, start, program.statement.empty_card()) if card]
+                empty = program.statement.empty_card()
+                cards = [card for card in (fast.card, start, empty) if card]
                 start = min(cards, key=lambda card: evaluate(program.statement, card).objective)
     return program, solve(program, solver, warm_start=start, progress=progress, **chosen)
+
+
+def with_fast_card(program: Program, told: Options) -> tuple[Program, Result | None]:
+    """A risk score's program, at the scales its fast card asks for, and that card; else None.
+
+    See :func:`milpscore.formulations.over_gentle_scales`.
+    """
+    if program.kind != "exact" or not isinstance(program.statement.loss, RiskLoss):
+        return program, None
+    fast = heuristic_result(program, time_limit=told.clock, options=told.as_dict())
+    gentle = over_gentle_scales(program, fast.card)
+    if gentle is program:
+        return program, fast
+    return gentle, heuristic_result(gentle, time_limit=told.clock, options=told.as_dict())

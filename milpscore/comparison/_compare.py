@@ -36,7 +36,7 @@ from milpscore.core.errors import (
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of, relative_gap
 from milpscore.data.binning import Fold, binned_design, binner_of, folds_of, stratified_splits
-from milpscore.fitting import require_known, with_few_terms
+from milpscore.fitting import require_known, with_fast_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS
 from milpscore.rounding.program import round_by_name, savings_table
@@ -348,6 +348,8 @@ def solve_family(program: Program, run: Run, clock: Clock) -> Family:
         run.interrupted |= result.termination is Termination.INTERRUPTED
         return result
 
+    # the same card as a fit's
+    program, _ = with_fast_card(program, Options.of({"time_limit": clock}))
     session = load(program)
     rows, columns = session.matrix.shape
     size = {"rows": rows, "columns": columns, "nonzeros": int(session.matrix.nnz),

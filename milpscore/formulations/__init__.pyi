@@ -24,5 +24,9 @@ from ._registry import (
     CONIC_FORMULATIONS as CONIC_FORMULATIONS,
     FORMULATIONS as FORMULATIONS,
 )
-from ._risk_score import risk_score as risk_score
+from ._risk_score import (
+    any_scale as any_scale,
+    over_gentle_scales as over_gentle_scales,
+    risk_score as risk_score,
+)
 from ._slim import slim as slim

@@ -42,9 +42,12 @@ if TYPE_CHECKING:
 
 PENALTIES = ("none", "l1", "l2", "facets", "eye")
 
-_LINE, _ROWS, _FLATTEST = 5.0, 500.0, 1e-3
-"""Of free scales: what the most points of a line add to the score at the smallest one, and again
-for so many rows of the rarer class; what all points together add at the largest one."""
+_STEEPEST, _FLATTEST = 40.0, 1e-3
+"""Of free scales: what one point adds to the score, what all points together add at most."""
+
+_LINE, _ROWS = 5.0, 500.0
+"""Of gentle scales: what the most points of a line add to the score at the smallest one, and again
+for so many rows of the rarer class."""
 
 
 @builder
@@ -90,9 +93,8 @@ def risk_score(
         "logistic", "squared" or "squared_hinge" of the classes -1/+1; "poisson" of 0/1.
     scale : float, "auto" or (float, float)
         Points in one unit of the score, sigma above, > 0. With a number it is fixed, and what is
-        proved is proved at this scale. "auto" minimises over it too, within a finite range that
-        follows from the data (see Notes), and what is proved holds whatever the scale; a pair of
-        numbers is that range.
+        proved is proved at this scale. "auto" minimises over it too, and what is proved holds
+        whatever the scale; a pair of numbers is the range of scales.
     penalty : {"none", "l1", "l2", "facets", "eye"}
         Omega: the sum of sizes, half the sum of squares, Facets' integer form (w^2 + \|w\|) / 2,
         or EYE of the ``expert``'s features.
@@ -105,14 +107,14 @@ def risk_score(
 
     Notes
     -----
-    The range of a free scale: at its lower end the most points add 5 to the score across the
-    narrowest column (they multiply the odds by 148), and 5 more for every 500 rows of the rarer
-    class, and the scale is 1 or less; at its upper end no two rows' scores differ by more than
-    0.001, whatever the card. Where totals part the classes, as they may where rows are few, the
-    loss falls to 0 as the scale does; the range then prefers cards that part them widely, and keeps
-    their risks to what other rows of the kind bear out. Points (2 w, 2 b) at a scale of 2 sigma are
-    the same risks as (w, b) at sigma: the answer's points have no common divisor where the ranges
-    allow that.
+    The range of a free scale: at its lower end a point moves the score by 40 or more across the
+    narrowest column, at its upper end no two rows' scores differ by more than 0.001, whatever the
+    card. Where totals part the classes, as they may where rows are few, the loss falls to 0 as the
+    scale does, and :func:`over_gentle_scales` states a better end. Where totals lie on a grid whose
+    steps move the score by 40 no loss feels the lower end (:func:`any_scale`); elsewhere, and where
+    the best card lies at the end, the claim names the range. Points (2 w, 2 b) at a scale of
+    2 sigma are the same risks as (w, b) at sigma: the answer's points have no common divisor where
+    the ranges allow that.
 
     Without integrality ``penalty="l2"`` charges the chords of w^2/2 between whole points, which is
     more than ridge does and a better bound. The model has no tangents of the loss until a solver
@@ -153,6 +155,53 @@ def risk_score(
         rule = _reach_every_cut(statement.intercept, totals, intercept_bounds)
         statement = replace(statement, intercept=rule)
     return later(statement, lambda: _program(statement), holds_rows=False)
+
+
+def over_gentle_scales(program: Program, card: Card | None) -> Program:
+    """The program over gentle scales where a good card's is steeper, else the program itself.
+
+    Where totals part the classes any slope can be made steeper still, and few rows do not bear out
+    the risks it states. At the lower end of the gentle scales the most points of a line add 5 to
+    the score across the narrowest column (they multiply the odds by 148), and 5 more for every 500
+    rows of the rarer class, and the scale is 1 or less. Cards that part the rows widely are then
+    preferred, and what is proved is proved at such scales.
+
+    Parameters
+    ----------
+    program : Program
+        Only a risk score with ``scale="auto"`` is stated anew.
+    card : Card or None
+        The best card known; None: none is.
+
+    Returns
+    -------
+    Program
+    """
+    statement = program.statement
+    free = statement.formulation == "risk_score" and statement.arguments.get("scale") == "auto"
+    if not free or statement.scales is None or card is None or card.scale is None:
+        return program
+    design, (lower, upper) = statement.design, statement.ranges
+    reach = np.maximum(np.abs(lower), np.abs(upper))
+    widths = np.ptp(design.merged.X[:, reach > 0], axis=0)
+    narrowest = float(widths[widths > 0].min(initial=math.inf))
+    if not math.isfinite(narrowest):
+        return program  # no points move any score
+    least = min(_two_digits(int(reach.max()) * narrowest / _steepest(design)), 1.0)
+    if card.nonzeros == 0 or card.scale >= least or least >= statement.scales.upper:
+        return program
+    return risk_score(design, **{**program.arguments, "scale": (least, statement.scales.upper)})
+
+
+def any_scale(statement: Statement) -> bool:
+    """Whether no steeper slope than the statement's steepest has a loss less by more than 1e-8.
+
+    A step of the totals moves the score by 40 or more there. Of the two totals next to a cut one is
+    then 20 or more away from it: its rows that are right lose less than 3e-9, and a steeper slope
+    only costs those that are wrong.
+    """
+    step, scales = statement.design.step, statement.scales
+    return scales is not None and step is not None and scales.lower * _STEEPEST <= step
 
 
 def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, ...]:
@@ -217,8 +266,10 @@ def _scale(
         span = float(totals[1].max(initial=0.0) - totals[0].min(initial=0.0))
         if not math.isfinite(narrowest) or span <= 0:
             return ScaleRange(1.0, 1.0)  # no points move any score
+        step = float(design.step or 0)
+        finest = step if 20 * step >= narrowest else narrowest
         return ScaleRange(
-            min(_two_digits(max(ranges.reach) * narrowest / _steepest(design)), 1.0),
+            10.0 ** math.floor(math.log10(finest / _STEEPEST)),
             10.0 ** math.ceil(math.log10(span / _FLATTEST)),
         )
     if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:

@@ -14,6 +14,7 @@ from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 from milpscore.core.statement import ScaleRange, Statement
+from milpscore.formulations import any_scale
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.losses.kinds import link_of
 from milpscore.penalties import L0, L1
@@ -140,7 +141,8 @@ def allowed_cards(statement: Statement, found: float | Fraction | None = None) -
     if isinstance(scale, ScaleRange):
         scale = [scale.lower, scale.upper]
         # a card at the range's lower end stops there only because the range does
-        if statement.arguments.get("scale") == "auto" and (found is None or found > scale[0]):
+        inside = found is None or found > scale[0]
+        if statement.arguments.get("scale") == "auto" and inside and any_scale(statement):
             scale = "any"
     alike = bool(np.all(lower == lower[:1]) and np.all(upper == upper[:1]))
     return {
