@@ -12,6 +12,9 @@ SECONDS ?= 600
 # -qq hides pip's chatter and keeps its errors.
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check -qq
 
+# One thread each, or the two processes wait for each other's cores.
+PYTEST := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile
+
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-slow test-all fuzz lint format types bench experiment notebooks docs docs-check clean
 
@@ -22,10 +25,10 @@ demo: $(VENV)/.installed-demo  ## install, then certify a score on the breast-ca
 	@$(VENV)/bin/milpscore demo $(ARGS)
 
 test: $(VENV)/.installed-tests  ## install, then run the tests but the slow ones
-	@$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
+	@$(PYTEST) -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/.installed-tests  ## run the slow tests alone
-	@$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m slow $(ARGS)
+	@$(PYTEST) -m slow $(ARGS)
 
 test-all: test test-slow  ## run every test once
 
