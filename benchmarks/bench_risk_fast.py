@@ -36,7 +36,7 @@ from _fresh_sets import rows_of  # noqa: E402
 TERMS, REACH = 5, 5
 RIVALS = {"imodels": "3.0.4", "fasterrisk": "0.1.10"}
 MOST_LOSS, MOST_TIME, MOST_WARM = 1e-6, 3.0, 1.5
-ROUNDS = 3
+ROUNDS = 2
 WAYS = {"B": "columns of 0 and 1", "X": "raw columns, cut by the estimator"}
 
 

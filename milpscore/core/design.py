@@ -254,7 +254,7 @@ def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -
     """Merge equal (x, y) rows into weighted rows and list the contradicting pairs."""
     y = np.asarray(y, dtype=np.int64)
     kept = np.flatnonzero(weight > 0)
-    distinct, x_of_row = _distinct_rows(X[kept])
+    distinct, x_of_row = _distinct_rows(X if len(kept) == len(X) else X[kept])
     key = 2 * x_of_row + (y[kept] > 0)
     present = np.bincount(key) > 0
     keys = np.flatnonzero(present)
@@ -277,7 +277,6 @@ def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -
 
 def _distinct_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
     """Distinct rows in lexicographic order, and the distinct row of each row."""
-    X = X + 0.0  # -0.0 and 0.0 are one value
     if not X.size:
         return X[:1], np.zeros(len(X), dtype=np.int64)
     keys = _sorting_keys(X)
@@ -289,7 +288,7 @@ def _distinct_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
         first[1:] |= ordered[1:] != ordered[:-1]
     inverse = np.empty(len(X), dtype=np.int64)
     inverse[order] = np.cumsum(first) - 1
-    return X[order[first]], inverse
+    return X[order[first]] + 0.0, inverse  # -0.0 and 0.0 are one value
 
 
 def _sorting_keys(X: FloatArray) -> list[FloatArray]:

@@ -111,7 +111,7 @@ def _from_array(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:
             " pass one name for each column, in order."
         )
     names = feature_names if feature_names is not None else default_names(array.shape[1])
-    frame = with_names(pd.DataFrame(array, copy=False), names)
+    frame = pd.DataFrame(array, columns=pd.Index(list(names), dtype=object), copy=False)
     return frame.infer_objects() if array.dtype == object else frame
 
 
