@@ -46,7 +46,7 @@ def main() -> None:
     limit = settings.time_limit or 900.0
     names, absent = present(SETS)
     report.note(*absent)
-    runs = 3 if settings.quick else 25
+    runs = 3 if settings.quick else 15
     records = []
     records += [in_child(ours, name, runs, patience=limit) for name in names]
     for rival in RIVALS:

@@ -297,9 +297,16 @@ def _sorting_keys(X: FloatArray) -> list[FloatArray]:
     A float holds whole numbers below 2^53 exactly, so many columns of small whole numbers make one
     number, the first column its highest digit: sorting a few keys instead of many columns.
     """
-    low = X.min(axis=0)
-    width = X.max(axis=0) - low + 1.0
-    small = (width <= _PACKED) & (np.abs(low) <= _PACKED) & (np.floor(X) == X).all(axis=0)
+    if ((X == 0.0) | (X == 1.0)).all():
+        low, width, small = (
+            np.zeros(X.shape[1]),
+            np.full(X.shape[1], 2.0),
+            np.ones(X.shape[1], bool),
+        )
+    else:
+        low = X.min(axis=0)
+        width = X.max(axis=0) - low + 1.0
+        small = (width <= _PACKED) & (np.abs(low) <= _PACKED) & (np.floor(X) == X).all(axis=0)
     keys, start = [], 0
     while start < len(width):
         end, room = start, _PACKED

@@ -270,7 +270,7 @@ def _repeated(
     differ = values != values[:1]
     varied = differ.any(axis=0)
     logical = ((values == 0.0) | (values == 1.0)).all(axis=0)
-    packed = np.ascontiguousarray(np.packbits(differ, axis=0).T)
+    packed = np.packbits(np.ascontiguousarray(differ.T), axis=1)
     for j in _second_first(columns):
         if not varied[j]:
             why = "one value"
