@@ -3,7 +3,8 @@
 At most five terms, points in [-5, 5]; the fused lasso on five bins a feature. A certificate is
 grown in at most three times `--time-limit` and checked against the CSV file in a process that loads
 `milpscore_check` alone. Then certificates are tampered with, every change making some statement
-false, and checked again.
+false, and checked again. ``--kept`` keeps finished rows in a file and certificates beside it, and a
+later run begins where that one ended.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from _common import DATA, SETS, Report, arguments, in_child, present
+from _common import DATA, SETS, Kept, Report, arguments, in_child, present
 
 FORMS = (
     "risk",
@@ -221,6 +222,7 @@ def tampered(names: list[str], count: int, folder: str) -> dict[str, Any]:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, help="only these sets")
+    parser.add_argument("--kept", type=Path, help="a file of finished rows, to go on from")
     parser.add_argument("--tamper", type=int, help="so many false certificates (default 1000)")
 
 
@@ -230,11 +232,14 @@ def main() -> None:
     report = Report("Certificates and their checker", settings)
     sets, absent = present(settings.sets or (SETS[:2] if settings.quick else SETS))
     report.note(*absent)
-    with tempfile.TemporaryDirectory() as folder:
-        rows = []
+    kept, rows = Kept(settings.kept, "set", "form"), []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = str(settings.kept.parent) if settings.kept else temporary
         for name in sets:
             for form in FORMS:
-                row = in_child(certified, name, form, limit, folder, patience=20 * limit + 900)
+                row = kept.get(name, form) or kept.add(
+                    in_child(certified, name, form, limit, folder, patience=20 * limit + 900)
+                )
                 rows.append(row)
                 print("  ".join(f"{k}={v}" for k, v in row.items()), flush=True)
         count = settings.tamper or (50 if settings.quick else 1000)

@@ -16,12 +16,8 @@ def floor(q: Fraction) -> int:
     return (q.numerator << GRID) // q.denominator
 
 
-class Card(NamedTuple):
-    """Points, the intercept in points, and how many points make one unit of the score."""
-
-    w: tuple[int, ...]
-    b: Fraction
-    scale: Fraction
+# points, the intercept in points, and how many points make one unit of the score
+Card = tuple[tuple[int, ...], Fraction, Fraction]
 
 
 class Box(NamedTuple):
@@ -69,7 +65,7 @@ class Cards:
     def card(self, given: Mapping[str, Any]) -> Card:
         """The certificate's card."""
         scale = number(given["scale"]) if "scale" in given else self.scale[0]
-        return Card(tuple(map(whole, given["coefficients"])), number(given["intercept"]), scale)
+        return tuple(map(whole, given["coefficients"])), number(given["intercept"]), scale
 
     def penalty(self, w: Sequence[int]) -> Fraction:
         """The penalty of points."""
@@ -78,13 +74,14 @@ class Cards:
 
     def broken(self, card: Card, data: Any) -> str | None:
         """What a card breaks, in words."""
-        on_step, values = self.step is None or card.b % self.step == 0, [(v,) for v in card.w]
+        w, b, scale = card
+        on_step, values = self.step is None or b % self.step == 0, [(v,) for v in w]
         kept = {
-            "its points are not all allowed": len(card.w) == len(self.values)
-            and all(v in own for v, own in zip(card.w, self.values, strict=True)),
-            f"it has more than {self.terms} terms": sum(v != 0 for v in card.w) <= self.terms,
-            "its intercept is not allowed": on_step and self.b[0] <= card.b <= self.b[1],
-            "its scale is not allowed": self.scale[0] <= card.scale <= self.scale[1],
+            "its points are not all allowed": len(w) == len(self.values)
+            and all(v in own for v, own in zip(w, self.values, strict=True)),
+            f"it has more than {self.terms} terms": sum(v != 0 for v in w) <= self.terms,
+            "its intercept is not allowed": on_step and self.b[0] <= b <= self.b[1],
+            "its scale is not allowed": self.scale[0] <= scale <= self.scale[1],
         }
         if not all(kept.values()):
             return next(said for said, holds in kept.items() if not holds)
@@ -119,8 +116,6 @@ class Cards:
 def forbids(rule: Mapping[str, Any], box: Sequence[Sequence[int]]) -> bool:
     """Whether a rule rules out a whole box: something lies between no two ends (but errors may)."""
     least = most = Fraction(0)
-    if rule["kind"] == "errors":
-        return False
     if rule["kind"] == "used":
         for group, factor in zip(rule["groups"], rule["factors"], strict=True):
             never = all(set(box[j]) == {0} for j in group)
@@ -136,19 +131,18 @@ def forbids(rule: Mapping[str, Any], box: Sequence[Sequence[int]]) -> bool:
                 sums.append((sum(map(min, own)), sum(map(max, own))))
             least += max(low for low, _ in sums)
             most += min(high for _, high in sums)
-    else:
+    elif rule["kind"] != "errors":
         raise Refused(f"{rule['kind']!r} is no kind of rule")
-    lower, upper = rule["lower"], rule["upper"]
+    lower, upper = rule.get("lower"), rule.get("upper")
     below = lower is not None and most < number(lower)
     return below or (upper is not None and least > number(upper))
 
 
 def _errs(rule: Mapping[str, Any], card: Card, data: Any) -> bool:
     """Whether a card errs on more of a rule's rows than it may."""
-    rows = range(len(data.y)) if rule["rows"] is None else rule["rows"]
+    (w, b, _), rows = card, range(len(data.y)) if rule["rows"] is None else rule["rows"]
     mine = [i for i in rows if rule["label"] in (0, data.y[i]) and data.weight[i] > 0]
-    totals = {i: sum(map(mul, card.w, data.raw[i]), card.b) for i in mine}
-    wrong = [i for i in mine if (totals[i] >= 0) != (data.y[i] > 0)]
+    wrong = [i for i in mine if (sum(map(mul, w, data.raw[i]), b) >= 0) != (data.y[i] > 0)]
     if rule["count"] is not None:
         return len(wrong) > whole(rule["count"])
     share = number(rule["share"]) + Fraction(1, 10**9)

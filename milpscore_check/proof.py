@@ -11,31 +11,32 @@ With weights s_i of sum S and scores z = slope (w . x + b), each card's objectiv
 whatever the multipliers are. At a fixed slope the least of it over a box of cards is found column
 by column; in the slope it is concave, being a least of linear functions, and least at an end.
 
-Errors are counted, one choice of columns after the other. A card with points on these treats rows
-alike that agree on them: it errs on one class of each such cell. Where that does not suffice, the
-columns' points are fixed one by one, all values in turn: rows that agree on columns not yet fixed
-keep the order of their totals, and each group errs as often as its own best threshold does.
+Cells are counted, one choice of columns after the other. A card with points on these treats rows
+alike that agree on them, and loses what one score for each such cell loses at least. Where errors
+ask for more, the columns' points are fixed one by one, all values in turn: rows that agree on those
+not yet fixed keep the order of their totals, and each group errs as its own best threshold does.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from itertools import accumulate, groupby
 from operator import add, mul
 from typing import Any
 
-from milpscore_check.cards import GRID, Box, Cards, floor, forbids
+from milpscore_check.cards import GRID, Box, Cards, floor
 from milpscore_check.table import Refused
 
+CELLS = -2  # a leaf that cells prove, choice of columns by choice of columns
 ONE = 1 << 48  # multipliers are whole multiples of 1 / ONE
 _DIGITS = 14  # entropies are computed at multipliers of so many binary digits, chords join them
 _CONTEXT = Context(prec=34)  # Python's decimal rounds exponentials and logarithms correctly
 
 Pair = tuple[Fraction, Fraction]  # lower and upper end
-Cell = tuple[int, int]  # rows of class -1 and of class +1, as bits
+Cell = tuple[int, int, int, int]  # rows of class -1 and of class +1, as bits; how many they are
 Progress = Callable[[int, int], None]  # told how much is done, and of how much
 
 
@@ -62,10 +63,15 @@ def loss_at(kind: str, z: Fraction, y: int) -> Pair:
 
 
 @cache
-def _entropy(k: int) -> int:
-    """The logistic h(k / ONE) from below, in 2^-GRID."""
-    parts = [Fraction(part, ONE) for part in (k, ONE - k) if part]
-    return sum(floor(-_enclosed(_CONTEXT.ln, part)[1] * part) for part in parts)
+def _log_power(k: int) -> tuple[int, int]:
+    """k log k, enclosed in 2^-GRID."""
+    low, high = _enclosed(_CONTEXT.ln, Fraction(max(k, 1)))
+    return floor(k * low), -floor(-k * high)
+
+
+def entropy(n: int, p: int) -> int:
+    """n log((n + p) / n) + p log((n + p) / p) from below, in 2^-GRID."""
+    return max(_log_power(n + p)[0] - _log_power(n)[1] - _log_power(p)[1], 0)
 
 
 def height(kind: str, k: int, one: int) -> int:
@@ -76,8 +82,8 @@ def height(kind: str, k: int, one: int) -> int:
     step = max(min(whole, ONE - whole).bit_length() - _DIGITS, 0)
     left = whole >> step << step
     at = (whole - left) * one + rest  # 0 at the left, one << step at the right end
-    right = _entropy(left + (1 << step)) if at else 0
-    return (_entropy(left) * ((one << step) - at) + right * at) // (one << step)
+    least, last = (entropy(k, ONE - k) // ONE for k in (left, min(left + (1 << step), ONE)))
+    return (least * ((one << step) - at) + last * at) // (one << step)
 
 
 class Data:
@@ -122,9 +128,8 @@ class Lines:
     def __init__(self, data: Data, cards: Cards, points: Sequence[Any]) -> None:
         self.data, self.cards, self.points = data, cards, points
         # places and values of a column's entries that are not 0
-        where = [[k for k, x in enumerate(column) if x] for column in data.columns]
-        both = zip(where, data.columns, strict=True)
-        self.entries = [(at, [column[k] for k in at]) for at, column in both]
+        some = ([(k, x) for k, x in enumerate(column) if x] for column in data.columns)
+        self.entries: list[Any] = [tuple(zip(*own, strict=True)) or ((), ()) for own in some]
         self.line = lru_cache(256)(self._line)
         self.prices = lru_cache(512)(self._prices)
 
@@ -197,73 +202,83 @@ class Lines:
         return fixed
 
 
-class Errors:
-    """Whether all cards err often enough to cost what is wanted, in 2^-GRID."""
+class Cells:
+    """What rows lose that all get one score, in 2^-GRID of a row's share: ``least`` of a cell."""
 
-    def __init__(self, data: Data, cards: Cards, wanted: int, progress: Progress) -> None:
-        self.data, self.cards, self.wanted, self.progress = data, cards, wanted, progress
-        self.points = [[v for v in values if v] for values in cards.values]
-        self.done = self.all = 0
+    def __init__(self, data: Data, cards: Cards, progress: Progress) -> None:
+        self.data, self.cards, self.progress, self.done = data, cards, progress, 0
         if data.whole > 10_000_000:
-            raise Refused("not decided here: errors of rows with weights of so many digits")
+            raise Refused("not decided here: cells of rows with weights of so many digits")
         self.rows: tuple[list[int], list[int]] = [], []  # by class; as often as shares of weight
         for k, (y, s) in enumerate(zip(data.classes, data.share, strict=True)):
             self.rows[y > 0].extend([k] * s)
-        self.of_value = [[self._cell(x, v) for v in set(x)] for x in data.columns]
+        self.of_value = []  # of each column, the rows that have a value
+        for x in data.columns:
+            bits = [["".join("01"[x[k] == v] for k in own) for own in self.rows] for v in set(x)]
+            self.of_value.append([(int("0" + low, 2), int("0" + high, 2)) for low, high in bits])
+        mistaken = GRID + (cards.loss == "hinge")  # a hinge loses 2 where one answer errs
+        least = entropy if cards.loss == "logistic" else lambda n, p: min(n, p) << mistaken
+        self.least: Callable[[int, int], int] = lru_cache(1 << 18)(least)
+        self.cost = [data.whole * charge for charge in cards.charge]
 
-    def _cell(self, column: list[int], value: int) -> Cell:
-        """The rows where a column has a value."""
-        texts = ["".join("01"[column[k] == value] for k in rows) for rows in self.rows]
-        return int(texts[0] or "0", 2), int(texts[1] or "0", 2)
-
-    def everywhere(self) -> bool:
-        """Whether every card errs often enough."""
-        used = [j for j, values in enumerate(self.cards.values) if 0 not in values]
+    def missed(self, box: Box, wanted: int) -> Iterator[list[int]]:
+        """The choices of columns whose cards in a box may cost less than is wanted."""
+        self.box, self.wanted = box, wanted * self.data.whole
+        self.points = [tuple(filter(None, own)) for own in box.values]
+        used = [j for j, own in enumerate(box.values) if 0 not in own]
         more = [j for j, own in enumerate(self.points) if own and j not in used]
-        room = range(max(self.cards.terms - len(used) + 1, 0))
-        self.all = sum(math.comb(len(more), k) for k in room)
-        cells = [((1 << len(self.rows[0])) - 1, (1 << len(self.rows[1])) - 1)]
-        for j in used:
-            cells = self._parted(cells, j)
-        return self._hold(used, more, cells)
+        low, high = self.rows
+        everything = [(-bool(low), -bool(high), len(low), len(high))]
+        return self._missed(used, more, reduce(self._parted, used, everything))
 
     def _parted(self, cells: list[Cell], j: int) -> list[Cell]:
         """Cells parted by the values of one more column."""
-        both = [(a & low, b & high) for a, b in cells for low, high in self.of_value[j]]
-        return [cell for cell in both if cell[0] or cell[1]]
+        both = ((a & low, b & high) for a, b, *_ in cells for low, high in self.of_value[j])
+        return [(a, b, a.bit_count(), b.bit_count()) for a, b in both if a or b]
 
-    def _hold(self, used: list[int], more: list[int], cells: list[Cell]) -> bool:
-        """Whether cards with points on some columns, and any of more, err often enough."""
-        cost = self.cards.charge
-        paid = sum(min(cost[abs(v)] for v in self.points[j]) for j in used)
-        if paid >= self.wanted or len(used) > self.cards.terms:
-            return True
+    def _missed(self, used: list[int], more: list[int], cells: list[Cell]) -> Iterator[list[int]]:
+        """Those among points on some columns, and any of more."""
+        total = sum(min(self.cost[abs(v)] for v in self.points[j]) for j in used)
+        room = self.cards.terms - len(used)
+        if total >= self.wanted or room < 0:
+            return
         self.done += 1
-        self.progress(self.done, self.all)
-        counts = [(a.bit_count(), b.bit_count()) for a, b in cells]
-        if not self._reach(sum(map(min, counts)), paid):
-            values = [self.points[j] if j in used else [0] for j in range(len(self.points))]
-            ruled_out = any(forbids(rule, values) for rule in self.cards.rules)
-            if not ruled_out and not self._walked(used, cells, counts):
-                return False
-        return all(
-            self._hold([*used, j], more[k + 1 :], self._parted(cells, j))
-            for k, j in enumerate(more)
-            if len(used) < self.cards.terms
-        )
+        self.progress(self.done, 0)
+        total += sum(self.least(n, p) for *_, n, p in cells)
+        if total < self.wanted:
+            values = tuple(own if j in used else (0,) for j, own in enumerate(self.points))
+            none = self.cards.empty(self.box._replace(values=values))
+            if not none and not (self.cards.loss == "zero_one" and self._walked(used, cells)):
+                yield used
+        mixed = [cell for cell in cells if cell[2] and cell[3]]
+        gains = sorted(((self._gain(mixed, j), j) for j in more if room), reverse=True)
+        for k, (_, j) in enumerate(gains):
+            if total - sum(max(gain, 0) for gain, _ in gains[k : k + room]) >= self.wanted:
+                return
+            others = [i for _, i in gains[k + 1 :]]
+            yield from self._missed([*used, j], others, self._parted(cells, j))
 
-    def _reach(self, errors: int, paid: int) -> bool:
-        """Whether errors (as shares) and penalties cost what is wanted."""
-        return (errors << GRID) // self.data.whole + paid >= self.wanted
+    def _gain(self, mixed: list[Cell], j: int) -> int:
+        """How much one more column takes off at most, whatever other columns there are.
 
-    def _walked(
-        self, used: list[int], cells: list[Cell], counts: Sequence[tuple[int, int]]
-    ) -> bool:
+        A cell's loss is shared by its n p pairs of both classes. Pairs a column leaves together
+        lose as much or more then: least(n, p) / (n p) falls in n and in p.
+        """
+        gain = -min(self.cost[abs(v)] for v in self.points[j])
+        for a, b, n, p in mixed:
+            alike, above, below = 0, n, p
+            for low, high in self.of_value[j][1:]:
+                q, r = (a & low).bit_count(), (b & high).bit_count()
+                alike, above, below = alike + q * r, above - q, below - r
+            parted = n * p - alike - above * below
+            gain += parted and self.least(n, p) * parted // (n * p) + 1
+        return gain
+
+    def _walked(self, used: list[int], cells: list[Cell]) -> bool:
         """Whether cards with points on some columns err often enough, their values in turn."""
-        low, high = self.rows
-        rows = [low[-a.bit_length()] if a else high[-b.bit_length()] for a, b in cells]
+        rows = [self.rows[not a][-(a or b).bit_length()] for a, b, *_ in cells]
         columns = [[self.data.columns[j][k] for k in rows] for j in used]
-        cost = [{v: self.cards.charge[abs(v)] for v in self.points[j]} for j in used]
+        cost = [{v: self.cost[abs(v)] for v in self.points[j]} for j in used]
         both = zip(cost, columns, strict=True)
         span = 1 + 2 * sum(max(map(abs, own)) * max(map(abs, column)) for own, column in both)
         origins = []  # of totals with d columns fixed: the groups lie a span apart
@@ -272,22 +287,21 @@ class Errors:
             groups = [tuple(column[k] for column in columns[d:]) for k in range(len(rows))]
             origins.append([number.setdefault(g, len(number)) * span + span // 2 for g in groups])
         # with a threshold below all totals every row of class -1 is an error
-        wrong, gains = sum(a for a, _ in counts), [b - a for a, b in counts]
+        wrong, gains = sum(n for *_, n, _ in cells), [p - n for *_, n, p in cells]
 
         def reaches(d: int, totals: list[int], paid: int) -> bool:
-            self.progress(self.done, self.all)
+            self.progress(self.done, 0)
             sums: dict[int, int] = defaultdict(int)
             for place, gain in zip(map(add, totals, origins[d]), gains, strict=True):
                 sums[place] += gain
-            runs = groupby(sorted(sums), key=lambda place: place // span)
+            runs = groupby(sorted(sums), key=span.__rfloordiv__)
             best = sum(min(0, *accumulate(map(sums.__getitem__, run))) for _, run in runs)
-            if self._reach(wrong + best, paid) or d == len(used):
-                return self._reach(wrong + best, paid)
-            for v, more in cost[d].items():
+            held = (wrong + best << GRID) + paid >= self.wanted
+            for v, more in cost[d].items() if d < len(used) and not held else ():
                 moved = [t + v * x for t, x in zip(totals, columns[d], strict=True)]
                 if not reaches(d + 1, moved, paid - min(cost[d].values()) + more):
                     return False
-            return True
+            return held or d < len(used)
 
         return reaches(0, [0] * len(rows), sum(min(own.values()) for own in cost))
 
@@ -297,11 +311,9 @@ def prove(
 ) -> tuple[bool, str]:
     """Whether no card has an objective below the goal, and how that is known."""
     wanted = -floor(-goal)
-    if cards.loss == "zero_one":
-        errors = Errors(data, cards, wanted, progress)
-        held = errors.everywhere()
-        return held, f"errors of {errors.done} choices of columns {'prove' if held else 'miss'} it"
-    entries, lines = evidence["tree"], Lines(data, cards, evidence["points"])
+    entries = [CELLS] if cards.loss == "zero_one" else evidence["tree"]
+    counted = Cells(data, cards, progress) if CELLS in entries else None
+    lines = Lines(data, cards, evidence.get("points"))
     pending, leaves = [Box(cards.values, cards.b, (1 / cards.scale[1], 1 / cards.scale[0]))], 0
     for k, entry in enumerate(entries):
         if not pending:
@@ -317,10 +329,15 @@ def prove(
         progress(k + 1, len(entries))
         if cards.empty(box):
             continue
+        if counted and entry == CELLS:
+            for missed in counted.missed(box, wanted):
+                return False, f"leaf {leaves} (entry {k}) misses it at the columns {missed}"
+            continue
         if type(entry) is not int or not 0 <= entry < len(evidence["points"]):
             return False, f"leaf {leaves} (entry {k}) holds cards and names no point"
         if (reached := lines.least(box, entry)) < wanted:
             return False, f"leaf {leaves} (entry {k}) proves {reached / 2.0**GRID:.9g} only"
     if pending:
         return False, f"{len(pending)} parts of the tree are missing: cards are left out"
-    return True, f"{leaves} leaves cover every card, and a line proves each"
+    how = f" or cells of {counted.done} choices of columns" if counted else ""
+    return True, f"{leaves} leaves cover every card, and a line{how} proves each"

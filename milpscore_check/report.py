@@ -14,12 +14,12 @@ from milpscore_check.table import Refused, number
 
 VERSION = 3
 MOST_BYTES, _MOST_LISTS = 8_000_000, 500_000  # a list of 3 bytes takes 100 as Python's
-DAMAGE = (  # what reading an entry of another layout raises
-    Refused, KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError,
-    RecursionError,
-)  # fmt: skip
+# what reading an entry of another layout raises
+_OF_READING = LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
+DAMAGE = (Refused, *_OF_READING)
 _ROUNDING = Fraction(1, 10**12)  # of figures written as doubles, relatively
 _OPTIMAL = Fraction(1, 10**6)
+_STATUS = {True: "proved", False: "refuted"}
 _STRENGTH = ("feasible", "gap", "optimal")
 
 Part = tuple[str, str, str]  # its name, what became of it, and a sentence
@@ -41,10 +41,9 @@ def check(
         if text.count("[") > _MOST_LISTS:
             raise Refused(f"{name} holds more than {_MOST_LISTS} lists, the most that is read")
         content = json.loads(text, parse_constant=number)
-        if not isinstance(content, dict) or content.get("kind") != "milpscore.certificate":
-            raise Refused(f"{name} is not a certificate")
-        if content.get("version") != VERSION:
-            raise Refused(f"{name} has version {content.get('version')!r}, not {VERSION}")
+        known = isinstance(content, dict) and content.get("kind") == "milpscore.certificate"
+        if not known or content.get("version") != VERSION:
+            raise Refused(f"{name} is no certificate of version {VERSION}")
     except (OSError, ValueError, RecursionError) as error:
         raise Refused(f"{name} is not JSON: {error}") from error
     try:
@@ -55,21 +54,18 @@ def check(
         raise Refused(f"{name}: {error} ({type(error).__name__})") from error
 
 
-def _part(name: str, holds: bool, sentence: str) -> Part:
-    """A part that is proved or refuted."""
-    return name, "proved" if holds else "refuted", sentence
-
-
 def _basis(
     content: Mapping[str, Any], csv: Path, target: str | None, weights: str | None
 ) -> tuple[Data, Cards, list[Part]]:
     """Rows and cards, and whether file, data and card are what they have to be."""
     sealed = {k: v for k, v in content.items() if k not in ("kind", "version", "digest")}
-    encoder, digest = json.JSONEncoder(sort_keys=True, separators=(",", ":")), hashlib.sha256()
-    for chunk in encoder.iterencode(sealed):
-        digest.update(chunk.encode())
-    same = digest.hexdigest() == content["digest"]
-    file = _part("file", same, f"it {'has' if same else 'has not'} the digest it was sealed with")
+    text = json.dumps(sealed, sort_keys=True, separators=(",", ":"))
+    same = hashlib.sha256(text.encode()).hexdigest() == content["digest"]
+    file = (
+        "file",
+        _STATUS[same],
+        f"it {'has' if same else 'has not'} the digest it was sealed with",
+    )
 
     source, specs = content["data"], content["data"]["columns"]
     if not (target := target or source.get("target")):
@@ -79,12 +75,12 @@ def _basis(
     y, named = tables.answers(raw, target, classes), weights or source.get("weights_column")
     exact = tables.weights_of(raw, named, source.get("class_weight"), y, classes)
     said = f"{raw.rows} of {source['rows']} rows and {len(specs)} columns, rebuilt from the file"
-    rows = _part("data", raw.rows == source["rows"], said)
+    rows = ("data", _STATUS[raw.rows == source["rows"]], said)
 
     data, cards = Data(columns, y, exact), Cards(content["cards"], len(specs))
     broken = cards.broken(cards.card(content["card"]), data)
     allowed = "its points, terms, intercept and scale are allowed, and it keeps every rule"
-    return data, cards, [file, rows, _part("card", not broken, broken or allowed)]
+    return data, cards, [file, rows, ("card", _STATUS[not broken], broken or allowed)]
 
 
 def _claims(
@@ -92,7 +88,7 @@ def _claims(
 ) -> Iterator[Part]:
     """Whether objective, bound and claim of a card that is allowed are what is said."""
     card = cards.card(content["card"])
-    (least, most), penalty = data.loss(cards.loss, *card), cards.penalty(card.w)
+    (least, most), penalty = data.loss(cards.loss, *card), cards.penalty(card[0])
     objective = most + penalty
     said, same = f"{float(objective):.12g}, recomputed over the rows", True
     ends = {"loss": (least, most), "penalty": (penalty, penalty)}
@@ -100,7 +96,7 @@ def _claims(
         room = _ROUNDING * max(Fraction(1), abs(high))
         if not low - room <= Fraction(content[name]) <= high + room:
             said, same = f"its {name} is {float(high):.12g}, not {content[name]:.12g}", False
-    yield _part("objective", same, said)
+    yield "objective", _STATUS[same], said
 
     bound, evidence = Fraction(content["bound"] or 0), content["evidence"]
     status, said = "proved", "none is claimed: losses and penalties are never negative"
@@ -117,12 +113,12 @@ def _claims(
     near = objective - bound <= _OPTIMAL * max(Fraction(1), abs(objective))
     best = "optimal" if near else "gap" if bound > 0 else "feasible"
     if claim not in _STRENGTH or caveat != bool(content["caveat"]):
-        yield _part("claim", False, f"{claim!r} is none, or its caveat is not that of the cards")
+        yield "claim", "refuted", f"{claim!r} is none, or its caveat is not that of the cards"
     elif claim != "feasible" and status == "not proved":
         yield "claim", status, f"{claim!r} rests on the bound"
     else:
         fine = status == "proved" and _STRENGTH.index(claim) <= _STRENGTH.index(best)
-        yield _part("claim", fine, f"{claim!r}: objective and bound allow {best!r}")
+        yield "claim", _STATUS[fine], f"{claim!r}: objective and bound allow {best!r}"
 
 
 def proved(parts: Sequence[Part]) -> bool:

@@ -317,8 +317,8 @@ def certify(
     result : Result
         With a card.
     evidence : {"leaves", "none"}
-        Of risk scores the leaves of a tree are grown, whichever engine found the card. Where there
-        is no evidence the verifier solves again.
+        The leaves of a tree are grown, whichever engine found the card; errors of 0-1 cards are
+        counted. Where there is no evidence the verifier solves again.
     source : mapping, optional
         How the table was read: ``target``, ``weights_column``, ``class_weight``, ``missing``.
     time_limit : float, optional

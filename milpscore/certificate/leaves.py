@@ -3,7 +3,8 @@
 The tree has a node for every split, in preorder: ``[column, value]`` parts the cards with at most
 that value from those above (null: those without points on the column from the others), the number
 of columns names the intercept, the next one 1 / scale. A leaf is the number of the point where its
-line is drawn, or -1 where the statement's own limits leave no card. Boxes are no part of it: they
+line is drawn, -1 where the statement's own limits leave no card, or -2 where rows that are alike in
+the columns with points lose enough, as the checker counts for itself. Boxes are no part of it: they
 follow from the splits, so that no card can be left out. What is written is checked by
 ``milpscore_check``, which shares no code with this module.
 """
@@ -12,9 +13,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -33,6 +36,8 @@ _BYTES_A_NUMBER = 12
 _WHOLE = 1e-7
 _TOLD = 64  # nodes after which to tell how far it is
 _NARROWEST = 1e-9
+_CELLS = 0.3  # of the time, for choices of columns that lines then need not close
+_MOST_MISSED = 300
 
 
 @dataclass
@@ -342,7 +347,9 @@ def grow_tree(
     engine = _source(statement, space)
     goal = bound + MARGIN * max(1.0, abs(bound))
     grown = Grown(time_limit, most_bytes, told)
-    pending: list[tuple[int, Box, Drawn | None, Any]] = [(0, space.all_cards(), None, None)]
+    pending: list[tuple[int, Box, Drawn | None, Any]] = [
+        (number, box, None, None) for number, box in _beside_cells(space, grown, bound)
+    ]
     while pending:
         grown.check(len(pending))
         number, box, drawn, parent = pending.pop()
@@ -387,6 +394,71 @@ def _cut(
             number, box = parts[1 - side], halves[1 - side]
 
 
+def _beside_cells(space: Space, grown: Grown, bound: float) -> list[tuple[int, Box]]:
+    """Close by cells of two-valued columns what they close; the parts of the tree that are left."""
+    from milpscore_check.proof import CELLS
+
+    everything = space.all_cards()
+    missed = _missed_by_cells(space, grown, bound)
+    if missed is None:
+        return [(0, everything)]
+    left, pending = [], [(0, everything, missed)]
+    while pending:
+        number, box, some = pending.pop()
+        undecided = Counter(j for each in some for j in each if not box.used[j])
+        if not some:
+            grown.nodes[number] = CELLS
+        elif not undecided:
+            left.append((number, box))
+        else:
+            j = undecided.most_common(1)[0][0]
+            parts, (out, used) = grown.split(number, (j, None)), space.halves(box, (j, None))
+            pending.append((parts[0], out, [each for each in some if j not in each]))
+            pending.append((parts[1], used, [each for each in some if j in each]))
+    return left
+
+
+def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]] | None:
+    """The choices of columns on which cells may lose less than the bound; None for too many."""
+    from milpscore.certificate.cards import exact_rows, plain_cards
+    from milpscore_check.cards import Box as Whole, Cards, floor
+    from milpscore_check.proof import Cells
+    from milpscore_check.table import Refused
+
+    statement, X = space.statement, space.statement.design.merged.X
+    two_valued = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all()
+    logistic = getattr(statement.loss, "name", "") == "logistic"
+    if not (logistic and two_valued and space.terms < space.p):
+        return None
+    cards = Cards(plain_cards(statement), space.p)
+    try:
+        cells = Cells(
+            exact_rows(statement.design), cards, _watched(_CELLS * grown.time_limit, grown.told)
+        )
+        found = cells.missed(Whole(cards.values, cards.b, cards.scale), -floor(-Fraction(bound)))
+        missed = list(islice(found, _MOST_MISSED + 1))
+    except (Refused, NotApplicableError):
+        return None  # lines take longer, or do not
+    return missed if len(missed) <= _MOST_MISSED else None
+
+
+def _watched(time_limit: float, told: Told) -> Callable[[int, int], None]:
+    """What the checker tells its counting, which ends when the time is over."""
+    started = time.perf_counter()
+
+    def watch(done: int, of: int) -> None:
+        if done % _TOLD == 0:
+            told(f"evidence, {done:,} choices of columns")
+        if time.perf_counter() - started > time_limit:
+            raise NotApplicableError(
+                f"its cells were not counted within {time_limit:.3g} s (after {done:,} choices of "
+                "columns): raise the time limit"
+            )
+
+    watch(0, 0)
+    return watch
+
+
 def _counted(statement: Statement, bound: float, time_limit: float, told: Told) -> dict[str, Any]:
     """Nothing to write down: the checker counts errors itself, which is done here to see it."""
     from milpscore.certificate.cards import exact_rows, plain_cards
@@ -394,18 +466,7 @@ def _counted(statement: Statement, bound: float, time_limit: float, told: Told) 
     from milpscore_check.proof import prove
     from milpscore_check.table import Refused
 
-    started = time.perf_counter()
-
-    def watch(done: int, of: int) -> None:
-        if done % _TOLD == 0:
-            told(f"evidence, {done:,} of {of:,} choices of columns")
-        if time.perf_counter() - started > time_limit:
-            raise NotApplicableError(
-                f"its errors were not counted within {time_limit:.3g} s ({done:,} of {of:,} "
-                "choices of columns at most): raise the time limit"
-            )
-
-    watch(0, 1)
+    watch = _watched(time_limit, told)
     cards = Cards(plain_cards(statement), statement.shape[1])
     try:
         held, said = prove(exact_rows(statement.design), cards, {}, Fraction(bound), watch)
