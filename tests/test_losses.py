@@ -21,6 +21,7 @@ from milpscore.losses import (
     SquaredHinge,
     smooth_loss,
 )
+from milpscore.losses.lines import Rows, best_lines
 
 SMOOTH: list[Any] = [
     Squared(),
@@ -221,3 +222,19 @@ def test_smooth_loss_reads_names_and_instances() -> None:
         smooth_loss("cauchy")
     with pytest.raises(OptionError, match="'zero_one' has no derivative; use one of logistic"):
         smooth_loss("zero_one")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_cheapest_of_many_lines_is_found_early(seed: int) -> None:
+    """With charges the cheapest column is what it is without; no other one looks cheaper."""
+    rng = np.random.default_rng(seed)
+    totals = rng.integers(-6, 7, size=(40, 50)).astype(float)
+    y = np.where(totals[:, 7] + rng.logistic(size=40) * (seed % 3) > 0, 1.0, -1.0)
+    rows = Rows(Logistic(), np.full((40, 1), 1 / 40), y[:, None])
+    charges = rng.uniform(0.0, 0.05, size=50)
+    ends = (0.01, 3.0), (-50.0, 50.0)
+    every = best_lines(rows, totals, *ends).losses + charges
+    early = best_lines(rows, totals, *ends, charges).losses + charges
+    assert np.argmin(early) == np.argmin(every)
+    assert early.min() == pytest.approx(every.min(), rel=1e-12)
+    assert (early >= every - 1e-12).all()

@@ -27,6 +27,7 @@ from milpscore.pools import pool
 from milpscore.scorecard import certified_card
 from milpscore.search import fast_risk_card
 from milpscore.solvers import solve
+from milpscore.solvers.tree import risk
 from milpscore.verify import evaluate
 
 LOSSES = ("logistic", "squared", "squared_hinge", "poisson")
@@ -128,6 +129,20 @@ def test_the_tree_finds_what_enumeration_finds(seed: int) -> None:
     assert result.dual_bound <= wanted + 1e-9  # every card there is lies above the bound
     assert result.objective <= wanted + tolerance
     assert result.objective - result.dual_bound <= tolerance
+    assert str(result.claim) == "optimal"
+
+
+@pytest.mark.parametrize("seed", [3, 6, 8, 13, 17, 22, 27, 32])
+def test_slopes_halved_at_every_node_lose_nothing(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where every wide range of slopes is parted first, the enumerated optimum is found."""
+    monkeypatch.setattr(risk, "_MISSED", -math.inf)
+    program = risk_score(**case(seed))
+    result = solve(program, "tree", **EXACT)
+    wanted = least(program.statement)
+    assert result.dual_bound <= wanted + 1e-9
+    assert result.objective <= wanted + 1e-6 * max(1.0, abs(wanted))
     assert str(result.claim) == "optimal"
 
 

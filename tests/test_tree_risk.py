@@ -28,7 +28,7 @@ from milpscore.losses import Logistic, Poisson
 from milpscore.penalties import L1
 from milpscore.solvers.tree import risk
 from milpscore.solvers.tree.answer import Answer, Limits
-from milpscore.solvers.tree.arrays import Arrays
+from milpscore.solvers.tree.arrays import Arrays, Choices, new_hulls, solve_model
 
 
 def assert_proved(problem: Problem, answer: Answer, best: float) -> None:
@@ -268,3 +268,40 @@ def test_real_sets_are_proved(name: str, uci: Any) -> None:
     assert answer.objective == pytest.approx(REAL[name], abs=1e-8)
     assert answer.gap <= 1e-4
     assert value_at(problem, *card_of(answer)) == pytest.approx(answer.objective, abs=1e-12)
+
+
+def test_columns_that_nearly_depend_on_each_other_come_to_rest() -> None:
+    """No coefficient within its range has a derivative left, where sweeps alone need thousands."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    X[:, 4] = X[:, 0] + X[:, 1] + 1e-3 * rng.normal(size=60)
+    y = X @ np.array([1.3, -2.2, 0.4, 3.1, 0.8]) + rng.normal(size=60)
+    points = np.tile([-9.0, 0.0, 9.0], (5, 1))
+    start, end = np.zeros(5, np.int64), np.full(5, 2, np.int64)
+    choices = Choices(points, np.zeros((5, 3)), start, end, start + 1, np.ones(5, np.bool_))
+    gram, gradient, w = X.T @ X / 60, -X.T @ y / 60, np.zeros(5)
+    solve_model(gram, gradient.copy(), w, choices, new_hulls(5, 3), 0.0, 5.0, 0.0)
+    inside = np.abs(w) < 9.0
+    assert inside.sum() >= 3
+    left = gram @ w + gradient
+    assert np.abs(left[inside]).max() < 1e-8
+    assert (left[~inside] * w[~inside] <= 1e-8).all()
+
+
+def test_a_support_is_rounded_where_its_real_weights_may_be_better() -> None:
+    """Tried are the supports that can win, and only these."""
+    problem = hard_problem()
+    answer = search(problem, **TIGHT)
+    tree = risk.Tree(Arrays(problem.statement), Limits())
+    assert answer.card is not None
+    tree.cards.take(answer.card)
+    best = tree.cards.best.objective
+    own = tree.cards.fitted(tuple(np.flatnonzero(answer.card.coefficients).tolist()))
+    assert own.primal <= best
+    tree.cards.polish(own)
+    assert tree.cards.work > 0.0
+    spent = tree.cards.work
+    nothing = tree.cards.fitted(())
+    assert nothing.primal > best
+    tree.cards.polish(nothing)
+    assert tree.cards.work == spent

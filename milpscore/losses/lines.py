@@ -15,6 +15,10 @@ _FINAL = 2
 _FLAT = 1e-16
 """A step that promises less, of the loss or of 1e-3, is not taken."""
 
+_HOPE = 4.0
+"""A column may fall by so many times what Newton's step promises: where losses are quadratic it is
+half of it, where they are exponential all of it."""
+
 _RIDGE = 1e-13
 
 
@@ -46,13 +50,16 @@ def best_lines(
     totals: FloatArray,
     slopes: tuple[float, float],
     thresholds: tuple[float, float],
+    charges: FloatArray | None = None,
 ) -> Lines:
     """Minimise the mean loss of s * total + c over s within ``slopes`` and real c.
 
     c / s, the intercept in points, lies within ``thresholds``: the feasible (s, c) are a cone cut
-    by two lines, so that a minimiser beyond one of its sides is one on that side.
+    by two lines, so that a minimiser beyond one of its sides is one on that side. With ``charges``
+    (V,), what each column costs beside, only the cheapest column is wanted: those that promise too
+    little to be it are left early, at a loss above their least.
     """
-    lines = _newton(rows, totals, slopes, np.ones(totals.shape[1], np.bool_))
+    lines = _newton(rows, totals, slopes, np.ones(totals.shape[1], np.bool_), charges)
     for end, sign in zip(thresholds, (1.0, -1.0), strict=True):
         beyond = np.flatnonzero(sign * (end * lines.slopes - lines.intercepts) > 0.0)
         if len(beyond):
@@ -62,7 +69,13 @@ def best_lines(
     return lines
 
 
-def _newton(rows: Rows, totals: FloatArray, slopes: tuple[float, float], free: BoolArray) -> Lines:
+def _newton(
+    rows: Rows,
+    totals: FloatArray,
+    slopes: tuple[float, float],
+    free: BoolArray,
+    charges: FloatArray | None = None,
+) -> Lines:
     """Newton's method with halved steps, the slope held to its range; c is 0 where not ``free``."""
     # centred and scaled totals: slope and intercept hardly move each other
     middle = np.where(free, (rows.share * totals).sum(axis=0), 0.0)
@@ -83,6 +96,9 @@ def _newton(rows: Rows, totals: FloatArray, slopes: tuple[float, float], free: B
             break
         da, dc, promised = _step(rows, t[:, open_], (a, c, low, high), free, open_)
         fine = promised > _FLAT * (1e-3 + np.abs(value[open_]))
+        if charges is not None:
+            costs = value + charges
+            fine &= costs[open_] - _HOPE * promised <= costs.min()
         size, moved = np.ones(len(open_)), np.zeros(len(open_), np.bool_)
         for _halving in range(_HALVINGS):
             tried = np.flatnonzero(fine & ~moved)

@@ -15,6 +15,7 @@ from milpscore.core.jit import compiled, inner
 from milpscore.core.statement import Statement
 from milpscore.losses.lines import Lines, Rows, best_lines
 from milpscore.solvers.tree.answer import choices_of
+from milpscore.solvers.tree.counts import solve
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -132,8 +133,7 @@ class Arrays:
     def part(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """These rows and columns of X."""
         out = np.empty((len(rows), len(columns)))
-        for c, j in enumerate(columns):
-            np.take(self.X[:, j], rows, out=out[:, c], mode="clip")  # "raise" would copy twice
+        gather(self.X.T, rows, columns, out)
         return out
 
     def column_sums(self, u: FloatArray) -> FloatArray:
@@ -146,11 +146,12 @@ class Arrays:
         y: FloatArray,
         share: FloatArray,
         slopes: tuple[float, float] | None = None,
+        charges: FloatArray | None = None,
     ) -> Lines:
         """The best slopes, by default of all, and intercepts of the score; totals (n, V)."""
         rule, rows = self.statement.intercept, Rows(self.loss, share[:, None], y[:, None])
         ends = float(rule.lower), float(rule.upper)
-        return best_lines(rows, totals, slopes or self.slopes, ends)
+        return best_lines(rows, totals, slopes or self.slopes, ends, charges)
 
     def intercepts(self, s: float, low: float, high: float) -> tuple[float, float]:
         """The ends of a node's range of intercepts at slope s."""
@@ -247,6 +248,9 @@ class Arrays:
 
 
 SWEEPS = 60
+FACE = 8
+"""So many sweeps, then a step of all coefficients at once."""
+
 TRIALS = 40
 """Of the multiplier that keeps to the limit on terms."""
 
@@ -333,13 +337,51 @@ def lay_hulls(choices: Any, kappa: float, hulls: Any) -> None:
 
 
 @inner
+def minimise_face(gram: Any, grad: Any, w: Any, hulls: Any, ridge: float) -> None:
+    """Move the coefficients inside a piece of their hulls to their common minimum, or towards it.
+
+    Where columns nearly depend on each other, sweeps alone come to rest far from it.
+    """
+    m, f = len(w), 0
+    at, piece = np.empty(m, np.int64), np.empty(m, np.int64)
+    for j in range(m):
+        k = 0
+        while k < hulls.last[j] - 1 and hulls.knots[j, k + 1] < w[j]:
+            k += 1
+        if hulls.last[j] > 0 and hulls.knots[j, k] < w[j] < hulls.knots[j, k + 1]:
+            at[f], piece[f] = j, k
+            f += 1
+    a, step = np.empty((f, f)), np.empty(f)
+    for i in range(f):
+        step[i] = -(grad[at[i]] + hulls.slopes[at[i], piece[i]])
+        for c in range(i + 1):
+            a[i, c] = gram[at[i], at[c]]
+        a[i, i] += ridge
+    solve(a, step)
+    t = 1.0
+    for i in range(f):
+        j, k = at[i], piece[i] + (step[i] > 0.0)
+        room = hulls.knots[j, k] - w[j]
+        if abs(step[i]) * t > abs(room):
+            t = room / step[i]
+    for i in range(f):
+        j, k = at[i], piece[i]
+        new = min(max(w[j] + t * step[i], hulls.knots[j, k]), hulls.knots[j, k + 1])
+        for c in range(m):
+            grad[c] += (new - w[j]) * gram[j, c]
+        w[j] = new
+
+
+@inner
 def descend(gram: Any, grad: Any, w: Any, hulls: Any) -> None:
     """Coordinate descent on grad'd + d'gram d/2 + hulls; moves ``w``, and ``grad`` with it."""
     m = len(w)
     flattest = 1e-300
     for j in range(m):
         flattest = max(flattest, 1e-13 * gram[j, j])
-    for _ in range(SWEEPS):
+    for sweep in range(SWEEPS):
+        if sweep % FACE == FACE - 1:
+            minimise_face(gram, grad, w, hulls, 100.0 * flattest)
         worst = 0.0
         for j in range(m):
             h = max(gram[j, j], flattest)
@@ -423,6 +465,14 @@ def solve_model(
             part = (used_low - budget) / (used_low - used_high)
             price = low + (high - low) * min(max(part, 0.1), 0.9)
     return mu
+
+
+@compiled
+def gather(columns: Any, rows: Any, chosen: Any, out: Any) -> None:
+    """Fill ``out`` (rows, chosen) with these entries of ``columns``, of which each is a row."""
+    for i in range(len(rows)):
+        for c in range(len(chosen)):
+            out[i, c] = columns[chosen[c], rows[i]]
 
 
 @compiled

@@ -20,8 +20,11 @@ FAR = 300.0
 
 _ROUNDS = 12
 _NEWTON = 12
+_TOLERANCE = 0.02
+"""Of the room below the cutoff: steps that gain less end a descent."""
+
 _BACKTRACK = 12
-_ADDED = 12
+_ADDED = 30
 """Undecided columns taken into a relaxation at once."""
 
 _EASY = 0.1
@@ -157,14 +160,23 @@ class Relaxation:
         self.solved += 1
         node.project(self.arrays)
         active = (node.status == IN) | ((node.w != 0.0) & (node.status == OPEN))
+        columns, rows, tolerance = active.copy(), None, _TOLERANCE
         for _ in range(_ROUNDS):
-            rows = _Rows(self.arrays, np.flatnonzero(active))
-            self._descend(node, rows, cutoff)
+            if rows is None or (columns != active).any():
+                columns = active.copy()
+                rows = _Rows(self.arrays, np.flatnonzero(active))
+            before = node.bound
+            self._descend(node, rows, cutoff, tolerance)
             self._draw_line(node, rows, node.status != OUT)
             if not self.tighten(node, cutoff):
                 return False
             if not self._extend(node, active, cutoff):
                 break
+            if (columns == active).all():
+                # the line misses the value by how far the point is from the minimum
+                if tolerance < _TOLERANCE and node.bound - before < 0.1 * (node.primal - before):
+                    break
+                tolerance *= 0.01
         return True
 
     def fit(self, node: Node) -> None:
@@ -257,7 +269,9 @@ class Relaxation:
         else:
             node.b_lo = node.b_hi - reach
 
-    def _descend(self, node: Node, rows: _Rows, cutoff: float) -> None:
+    def _descend(
+        self, node: Node, rows: _Rows, cutoff: float, tolerance: float = _TOLERANCE
+    ) -> None:
         """Newton steps on the rows merged by the active columns."""
         a, columns = self.arrays, rows.columns
         model = _Model(self, node, rows)
@@ -291,7 +305,7 @@ class Relaxation:
             # what the multiplier charges beyond the terms themselves is not part of the objective
             node.primal = value + cost - mu * used + a.l0 * node.sure
             room = min(abs(cutoff - node.primal), 0.01 * abs(node.primal))
-            if gain <= max(1e-10, 0.02 * room):
+            if gain <= max(1e-14, tolerance * room):
                 break
             model.move(w)
         node.w[columns], node.b, node.s, node.mu = w, b, s, mu

@@ -20,6 +20,7 @@ from milpscore.solvers.tree.answer import Answer, Clock, Limits, check_cutoff
 from milpscore.solvers.tree.arrays import (
     Arrays,
     Choices,
+    gather,
     hull_cost,
     new_hulls,
     number_keys,
@@ -35,6 +36,9 @@ _ROUND_ALL = 200
 _ROUND_EVERY = 10
 """The first nodes are all rounded to cards, later ones now and then."""
 
+_ROUNDING = 0.25
+"""Work on cards, beside that on nodes, once the first card is there."""
+
 _START = 0.3
 """Share of the time limit for a first card: the rest goes to the proof."""
 
@@ -45,6 +49,12 @@ _MARGIN = 1e-9
 """Of a search for all cards: nodes are closed only so far above the cutoff, relatively."""
 
 _WHOLE = 1e-7
+
+_NARROW = 1.2
+"""A range of slopes whose ends differ by no more than this factor is not halved."""
+
+_MISSED = 0.25
+"""Of a node's room below the cutoff: where its bound misses its value by more, slopes part."""
 
 _FIRST, _TURN = 2e8, 4
 """Nanoseconds of nodes before supports are looked at, and nodes in a turn from then on."""
@@ -124,6 +134,7 @@ def prepare_kernels() -> None:
     choices = Choices(table, table, whole, whole, whole, inside)
     prepare(solve_model, table, real, real, choices, hulls, 0.0, 0.0, 0.0)
     prepare(hull_cost, real, inside, hulls)
+    prepare(gather, table, whole, whole, table)
     prepare(number_keys, whole, np.zeros((2, 4), np.int64), whole, whole)
 
 
@@ -204,6 +215,7 @@ class Tree:
         self.cards.empty()
         if self.clock.remaining > 0:
             self.cards.start()
+            self.cards.work = 0.0
         self.report()
         late = self.clock.remaining <= 0 or self.limits.nodes <= 0
         self.keep([self.root] if late or self.consider(self.root) else [])
@@ -306,10 +318,11 @@ class Tree:
 
     def _expand(self, node: Node) -> None:
         """Round a node, and bound its parts, or close it where one card is left."""
-        if self.expanded < _ROUND_ALL or self.expanded % _ROUND_EVERY == 0:
+        spare = _FIRST + _ROUNDING * self.nodes * self.each - self.cards.work
+        if spare > 0.0 and (self.expanded < _ROUND_ALL or self.expanded % _ROUND_EVERY == 0):
             self.round(node)
         self.expanded += 1
-        parts = split(self.arrays, node)
+        parts = _halve_slope(node, self.cutoff) or split(self.arrays, node)
         if parts:
             self.active = parts
             self.keep([part for part in parts if self.consider(part)])
@@ -570,6 +583,20 @@ def _halve(arrays: Arrays, node: Node, j: int) -> list[Node]:
     k = min(max(k, int(node.lo[j])), int(node.hi[j]) - 1)
     low, high = node.child(), node.child()
     low.hi[j], high.lo[j] = k, k + 1
+    return [low, high]
+
+
+def _halve_slope(node: Node, cutoff: float) -> list[Node]:
+    """The slopes below and above their middle, where the line says little of a range so wide.
+
+    A line's least value lies at an end of the range, the relaxation's within it: narrow ranges
+    bring the two together.
+    """
+    missed = node.primal - node.bound
+    if node.s_hi <= _NARROW * node.s_lo or not missed > _MISSED * (cutoff - node.bound):
+        return []
+    low, high = node.child(), node.child()
+    low.s_hi = high.s_lo = math.sqrt(node.s_lo * node.s_hi)
     return [low, high]
 
 

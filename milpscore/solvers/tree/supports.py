@@ -296,7 +296,9 @@ class Enumeration:
             )  # fmt: skip
             each += charge
             self.fitted += len(some)
-            self.work += len(some) * (1.2 * self.arrays.n * some.shape[1] + 3e4)
+            q = some.shape[1]
+            cells = min(self.arrays.n, 1 << q)
+            self.work += len(some) * (1.2 * self.arrays.n * q + 3e4 + cells * (50 + 3 * q * q))
             for k in np.flatnonzero(each < min(self.cutoff, self.floor)).tolist():
                 self.found.append((float(each[k]), tuple(some[k].tolist())))
             if len(self.found) > _MOST_FOUND:
