@@ -242,16 +242,18 @@ def test_optimum_without_a_local_search(group: int, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("group", range(10))
 def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Supports with signs alone lead to the optimum, with weights on a grid or none."""
+    """From the start, from or up to a change of supports; with weights on a grid or none."""
     monkeypatch.setattr(zero_one.Descent, "run", lambda *_: None)
-    monkeypatch.setattr(zero_one, "_FEW_VISITS", -1.0)
-    monkeypatch.setattr(zero_one, "_WEAK", 0.0)
+    monkeypatch.setattr(zero_one, "_LOOKS", 1)
     seen = 0
     for seed in range(5000 + 40 * group, 5040 + 40 * group):
         rng = np.random.default_rng(seed)
         rule = Rule(lambda w, b: (int(w.sum()) - int(b)) % 2 == 0)
         limited = {"t_lower": -12, "t_upper": 12, "rule": rule} if rng.random() < 0.2 else {}
         problem = random_problem(seed, **limited)
+        monkeypatch.setattr(zero_one, "_FEW_VISITS", 1e9 if seed % 4 == 0 else -1.0)
+        monkeypatch.setattr(zero_one, "_MANY_OPEN", 0)
+        monkeypatch.setattr(zero_one, "_WEAK", float(seed % 4 == 1))
         answer = search_zero_one(problem, most_open=1 + seed % 30)
         check(problem, answer, optimum(problem))
         seen += answer.supports

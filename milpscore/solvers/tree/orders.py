@@ -78,7 +78,6 @@ class SignedSupports:
         self.twin = np.array([place.get(int(p.twin[j]), -1) for j in self.columns], np.int64)
         signs = [(p.points[j].max() > 0, p.points[j].min() < 0) for j in self.columns.tolist()]
         self.root = np.array(signs, np.int8).reshape(-1, 2) * np.int8(OPEN)
-        self.split = False  # whether the root is done with
         self._forced = bool(len(p.forced))
         self._order = 0
         self._heap: list[tuple[float, int, States, int]] = []
@@ -133,7 +132,6 @@ class SignedSupports:
         self, bound: float, state: States, solved: FloatArray, limit: float
     ) -> list[tuple[float, States, int]]:
         """The node's parts: without a literal, with it and others, and with it as the last one."""
-        self.split = True
         solved = np.where(state == OPEN, solved, -1.0)
         c, side = divmod(int(np.argmax(solved)), 2)
         inside, outside = state.copy(), state.copy()

@@ -37,8 +37,8 @@ _FEW_VISITS, _MOST_VISITS = 2e9, 1e11
 _MANY_OPEN = 3000
 """Supports that their cells leave: more are searched with their signs."""
 
-_WEAK = 0.5
-"""Pairs that leave the root below this share of the best card say little."""
+_LOOKS, _WEAK = 2, 0.25
+"""Pairs whose bound after so many programs is below this share of the best card say little."""
 
 _ALL = 1 << 62
 _SURELY = 1e-9
@@ -377,19 +377,18 @@ class _Search:
 
         Pairs of rows say much where few columns part them: not for many columns alike in kind.
         """
+        supports = self.supports
         if self.settled:
             return
-        if self.supports.nodes == 0:
+        if isinstance(supports, Supports):
             self.settled = len(self.open) > _MANY_OPEN
             if self.settled:
                 self._take_signed()
-        elif self.supports.split:  # type: ignore[union-attr]
+        elif supports.nodes >= _LOOKS:
             self.settled = True
-            if self.supports.floor < _WEAK * self._limit < math.inf:
-                cells = Supports(self.bounds)
-                if cells.effort <= _MOST_VISITS:
-                    self.walked += self.supports.nodes
-                    self.supports, self.open = cells, []
+            if self.effort <= _MOST_VISITS and supports.floor < _WEAK * self._limit < math.inf:
+                self.walked += supports.nodes
+                self.supports, self.open = Supports(self.bounds), []
 
     def _take_signed(self) -> None:
         """Search supports with signs from now on."""
