@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
 from typing import Any
 
 import highspy
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray
 from milpscore.core.jit import compiled, inner, prepare
-from milpscore.solvers.session import add_rows, highs_of, set_option
+from milpscore.solvers.session import add_rows, highs_of, limit_run, set_option
 from milpscore.solvers.tree.patterns import Bounded, Patterns
 
 OUT, OPEN, IN = 0, 1, 2
@@ -33,8 +34,8 @@ OUT, OPEN, IN = 0, 1, 2
 _PARTS = 20
 """Rows' units are shared out in 2^-20th parts, larger ones where the sums would be too large."""
 
-_MOST_ROWS = 8000
-"""Of a class; those of least weight are left out of the pairs, which only loosens the bound."""
+_MOST_PAIRS = 1 << 24
+"""Beyond it rows of least weight are left out, which only loosens the bound."""
 
 _ROOT_ROUNDS, _ROUNDS = 25, 2
 """Searches for violated pairs, at the root and at other nodes."""
@@ -66,14 +67,16 @@ States = NDArray[np.int8]
 class SignedSupports:
     """Supports with signs, best bound first: no card of one not yet ``seen`` is below ``floor``."""
 
-    def __init__(self, patterns: Patterns) -> None:
+    def __init__(
+        self, patterns: Patterns, remaining: Callable[[], float] = lambda: math.inf
+    ) -> None:
         self.patterns = p = patterns
         self.seen = self.nodes = 0
         self.columns = p.candidates
         self.spare = min(p.terms - len(p.forced), len(p.candidates))
         self.fixed = p.least + p.forced_penalty
         self.cost = p.penalty[self.columns]
-        self.pairs = Pairs(p, self.spare)
+        self.pairs = Pairs(p, self.spare, remaining)
         place = {int(j): at for at, j in enumerate(self.columns)}
         self.twin = np.array([place.get(int(p.twin[j]), -1) for j in self.columns], np.int64)
         signs = [(p.points[j].max() > 0, p.points[j].min() < 0) for j in self.columns.tolist()]
@@ -208,12 +211,14 @@ class SignedSupports:
 class Pairs:
     """Pairs of rows in a program that covers them with literals, and the weights of its duals."""
 
-    def __init__(self, patterns: Patterns, spare: int) -> None:
-        p = patterns
+    def __init__(self, patterns: Patterns, spare: int, remaining: Callable[[], float]) -> None:
+        p, self.remaining = patterns, remaining
         weight = np.abs(p.net.astype(np.int64))
+        sides = np.flatnonzero(p.net > 0), np.flatnonzero(p.net < 0)
+        few = min(math.isqrt(_MOST_PAIRS), *(max(len(rows), 1) for rows in sides))
         kept = [
-            np.sort(rows[np.argsort(-weight[rows], kind="stable")[:_MOST_ROWS]])
-            for rows in (np.flatnonzero(p.net > 0), np.flatnonzero(p.net < 0))
+            np.sort(rows[np.argsort(-weight[rows], kind="stable")[: _MOST_PAIRS // few]])
+            for rows in sides
         ]
         rows = np.concatenate(kept)
         self.positive = len(kept[0])
@@ -260,6 +265,7 @@ class Pairs:
     def _run(self) -> None:
         """Solve the program; keep its solution, and its duals as whole parts of units."""
         n = len(self.weight)
+        limit_run(self.highs, self.remaining(), None, mip=False)
         self.highs.run()
         self.finished = self.highs.getModelStatus() != highspy.HighsModelStatus.kIterationLimit
         solution = self.highs.getSolution()

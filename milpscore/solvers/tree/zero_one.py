@@ -395,7 +395,8 @@ class _Search:
         from milpscore.solvers.tree.orders import SignedSupports, prepare_orders
 
         prepare_orders()
-        self.supports, self.open = SignedSupports(self.bounds), []
+        self.supports = SignedSupports(self.bounds, lambda: max(self.clock.remaining, 0.0))
+        self.open = []
 
     def _walk_on(self, walk: Walk) -> None:
         """A slice of the walk through the active support."""
