@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from milpscore.core.design import FloatArray
+from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.solvers.session import add_rows, highs_of, limit_run, set_option
 from milpscore.solvers.tree.patterns import Bounded, Patterns
@@ -130,6 +130,18 @@ class SignedSupports:
             heapq.heappush(self._heap, (bound, self._order, state, rounds))
         self._next = []
         self.floor = self._heap[0][0] if self._heap else math.inf
+
+    def rounded(self) -> IntArray:
+        """The card of the least points on the literals that the last program used most."""
+        p, used = self.patterns, self.pairs.solution[1]
+        w = p.smallest_card()
+        for c in np.argsort(-used.max(axis=1), kind="stable")[: self.spare].tolist():
+            sign = 1 - 2 * int(np.argmax(used[c]))
+            points = p.points[self.columns[c]]
+            points = points[points * sign > 0]
+            if used[c].max() > 0 and len(points):
+                w[self.columns[c]] = points[np.argmin(np.abs(points))]
+        return w
 
     def _split(
         self, bound: float, state: States, solved: FloatArray, limit: float

@@ -31,7 +31,7 @@ _MOST_OPEN = 200_000
 _WALK = 30_000_000
 """Curve entries between two looks at the clock."""
 
-_FEW_VISITS, _MOST_VISITS = 2e9, 1e11
+_FEW_VISITS, _MOST_VISITS = 4e9, 1e11
 """All supports of so little work are looked at; of so much, where pairs of rows say little."""
 
 _MANY_OPEN = 3000
@@ -39,6 +39,9 @@ _MANY_OPEN = 3000
 
 _LOOKS, _WEAK = 2, 0.25
 """Pairs whose bound after so many programs is below this share of the best card say little."""
+
+_DESCENTS = frozenset((2, 8, 32, 128, 512))
+"""Programs over pairs after which a descent begins at the last one's solution."""
 
 _ALL = 1 << 62
 _SURELY = 1e-9
@@ -362,6 +365,7 @@ class _Search:
                 heapq.heappush(self.open, item)
             self.supports.commit()
             self._change_supports()
+            self._descend_from_pairs()
             return
         bound, columns, signs = self.open[0]
         self.active = bound, None
@@ -389,6 +393,14 @@ class _Search:
             if self.effort <= _MOST_VISITS and supports.floor < _WEAK * self._limit < math.inf:
                 self.walked += supports.nodes
                 self.supports, self.open = Supports(self.bounds), []
+
+    def _descend_from_pairs(self) -> None:
+        """Now and then, a descent from the literals that settle most pairs."""
+        supports = self.supports
+        if isinstance(supports, Supports) or supports.nodes not in _DESCENTS:
+            return
+        enough = lambda: self.clock.remaining <= 0 or not self._unfinished  # noqa: E731
+        Descent(self.patterns, self.cards.offer, enough, 0).descend(supports.rounded())
 
     def _take_signed(self) -> None:
         """Search supports with signs from now on."""
