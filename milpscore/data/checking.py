@@ -184,6 +184,11 @@ def _holds_numbers(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "fiu"
 
 
+def not_surely_numbers(frame: pd.DataFrame) -> list[str]:
+    """The columns that have to be looked at to know whether they hold numbers."""
+    return [name for name, dtype in frame.dtypes.items() if not _holds_numbers(dtype)]
+
+
 def zero_one_names(frame: pd.DataFrame) -> frozenset[str]:
     """The columns of numbers that hold 0 and 1, both, and nothing else."""
     kept = [j for j, dtype in enumerate(frame.dtypes) if _holds_numbers(dtype)]

@@ -25,6 +25,7 @@ from milpscore.data.checking import (
     categories_of,
     category_text,
     check_size,
+    not_surely_numbers,
     raw_kind,
     refuse_missing,
     to_numbers,
@@ -65,8 +66,9 @@ def step_columns(feature: str, cuts: Sequence[float]) -> list[Column]:
 def raw_columns(frame: pd.DataFrame) -> list[Column]:
     """Numbers as they are, text, categorical and boolean columns one-hot by category."""
     columns: list[Column] = []
+    unsure = set(not_surely_numbers(frame))
     for name in frame.columns:
-        if raw_kind(frame[name]) == "numeric":
+        if name not in unsure or raw_kind(frame[name]) == "numeric":
             columns.append(numeric_column(str(name)))
         else:
             columns.extend(category_columns(frame[name]))

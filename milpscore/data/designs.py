@@ -24,12 +24,13 @@ from milpscore.data.checking import (
     class_weights,
     encode_labels,
     missing_counts,
+    not_surely_numbers,
     odd_text,
     refuse_missing,
     row_weights,
     with_names,
 )
-from milpscore.data.columns import apply_columns, numeric_column, raw_columns, refuse_equal_names
+from milpscore.data.columns import column_values, numeric_column, raw_columns, refuse_equal_names
 
 Source = str | PathLike[str] | pd.DataFrame
 Missing = Literal["error", "bin"]
@@ -312,9 +313,10 @@ def make_design(
     if columns is None:
         columns = raw_columns(frame)
         refuse_equal_names(columns)
-        values = apply_columns(columns, frame)
+        values = column_values(columns, frame)
         remarks += blank_names(frame)
-        remarks += [text for name in frame.columns if (text := odd_text(frame[name]))]
+        unsure = not_surely_numbers(frame)
+        remarks += [text for name in unsure if (text := odd_text(frame[name]))]
     else:
         values = _given_values(frame, columns)
     ordered = _checked_blocks(blocks or (), len(columns))
@@ -358,7 +360,7 @@ def _given_values(frame: pd.DataFrame, columns: Sequence[Column]) -> FloatArray:
         )
     refuse_equal_names(columns)
     check_size(*frame.shape, "the design")
-    values = apply_columns([numeric_column(str(name)) for name in frame.columns], frame)
+    values = column_values([numeric_column(str(name)) for name in frame.columns], frame)
     indicators = [j for j, column in enumerate(columns) if column.is_indicator]
     odd = ~np.isin(values[:, indicators], (0.0, 1.0)).all(axis=0)
     if odd.any():
