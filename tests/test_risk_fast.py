@@ -90,7 +90,7 @@ def moves_from(seed: int, scale: Any, penalty: float) -> tuple[Any, Any, Any, An
     _, w, groups = search.columns.refit(order, known.w[None, :], *bounds)
     rounded(search.rows, groups.patterns, groups.sides, order, w[0], index, state)
     moved_index, moved_state = index.copy(), state.copy()
-    improve(search.rows, moved_index, moved_state, search.movable, 3, 0, 3)
+    improve(search.rows, moved_index, moved_state, search.movable, 3, 0, 2)
     return search, index, state, moved_index, moved_state
 
 

@@ -263,34 +263,41 @@ def step_gains(coded: Coded, groups: Groups, w: Any, low: Any, high: Any, saved:
     sum h x^2 - (sum h x)^2 / M. The distances x count from the columns' modes.
     """
     cells, patterns, weights = groups.cells, groups.patterns, coded.weights
-    starts, rows, deltas = coded.starts, coded.rows, coded.deltas
-    size, t = patterns.shape
-    slopes, curves = np.empty(size), np.empty(size)
+    starts, rows, deltas, widths = coded.starts, coded.rows, coded.deltas, coded.widths
+    (size, t), m = patterns.shape, len(cells)
+    risks, row = np.empty((size, 2)), np.empty((m, 2))  # of each row g and h
     for i in range(size):
         z = w[t]
         for k in range(t):
             z += w[k] * patterns[i, k]
         e = math.exp(-abs(z))
         rest = 1.0 / (1.0 + e)
-        slopes[i], curves[i] = (rest if z >= 0.0 else e * rest), e * rest * rest
-    m = len(cells)
-    g, h, slope, mass = np.empty(m), np.empty(m), 0.0, 1e-300
+        risks[i, 0], risks[i, 1] = (rest if z >= 0.0 else e * rest), e * rest * rest
+    slope, mass = 0.0, 1e-300
     for i in range(m):
-        both = weights[0, i] + weights[1, i]
-        g[i] = both * slopes[cells[i]] - weights[0, i]
-        h[i] = both * curves[cells[i]]
-        slope += g[i]
-        mass += h[i]
+        both, cell = weights[0, i] + weights[1, i], cells[i]
+        g, h = both * risks[cell, 0] - weights[0, i], both * risks[cell, 1]
+        row[i, 0], row[i, 1] = g, h
+        slope += g
+        mass += h
     for j in range(len(saved)):
         saved[j] = 0.0
         if low[j] >= high[j]:
             continue
-        gx, hx, hxx = 0.0, 0.0, 0.0
-        for n in range(starts[j], starts[j + 1]):
-            x, i = deltas[n], rows[n]
-            gx += g[i] * x
-            hx += h[i] * x
-            hxx += h[i] * x * x
+        first, last, gx, hx, hxx = starts[j], starts[j + 1], 0.0, 0.0, 0.0
+        if widths[j] == 2:  # all entries are one distance off the mode
+            for n in range(first, last):
+                i = rows[n]
+                gx += row[i, 0]
+                hx += row[i, 1]
+            x = deltas[first]
+            gx, hx, hxx = gx * x, hx * x, hx * x * x
+        else:
+            for n in range(first, last):
+                x, i = deltas[n], rows[n]
+                gx += row[i, 0] * x
+                hx += row[i, 1] * x
+                hxx += row[i, 1] * x * x
         gradient, curvature = gx - slope / mass * hx, hxx - hx * hx / mass
         # a column without curvature left tells nothing that the support does not
         if curvature > 1e-13 * mass:
@@ -321,8 +328,11 @@ def tallied(groups: Groups, coded: Coded, j: int) -> Any:
 
 
 @inner
-def part(groups: Groups, coded: Coded, columns: Any) -> Groups:
-    """Part the groups by each of the columns; by one with too many values, row from row."""
+def part(groups: Groups, coded: Coded, columns: Any, named: bool) -> Groups:
+    """Part the groups by each of the columns; by one with too many values, row from row.
+
+    Only where ``named`` does the last one tell each row's group.
+    """
     m, values = len(groups.cells), coded.values
     starts, rows, codes, deltas = coded.starts, coded.rows, coded.codes, coded.deltas
     for n in range(len(columns)):
@@ -344,15 +354,17 @@ def part(groups: Groups, coded: Coded, columns: Any) -> Groups:
                     patterns[g, k] = before[old, k]
                 patterns[g, t] = values[j, mode if single else key % width]
                 sides[0, g], sides[1, g] = tally[0, key], tally[1, key]
+        if single:
+            for e in range(starts[j], starts[j + 1]):
+                patterns[rows[e], t] += deltas[e]
+        if not named and n + 1 == len(columns):
+            return Groups(former, patterns, sides)
         cells = np.empty(m, np.int64)
         for i in range(m):
             cells[i] = i if single else names[former[i] * width + mode]
-        for e in range(starts[j], starts[j + 1]):
+        for e in range(starts[j], starts[j + 1] if not single else starts[j]):
             i = rows[e]
-            if single:
-                patterns[i, t] += deltas[e]
-            else:
-                cells[i] = names[former[i] * width + codes[e]]
+            cells[i] = names[former[i] * width + codes[e]]
         groups = Groups(cells, patterns, sides)
     return groups
 
@@ -485,11 +497,11 @@ def refit_supports(
     for k in range(count):
         n = parents[k]
         if n != last:
-            groups, last = part(whole, coded, orders[n]), n
+            groups, last = part(whole, coded, orders[n], True), n
         if len(gains) > 0:
             step_gains(coded, groups, weights[n], lower, upper, gains[n])
             continue
-        parted = part(groups, coded, columns[k])
+        parted = part(groups, coded, columns[k], False)
         if len(weights) == 0:
             continue
         for i in range(t + more):
@@ -556,21 +568,30 @@ class Columns:
         share = rows.weight / rows.weight.sum()
         means = share @ rows.X
         codes, values, widths = _coded(rows.X)
-        modes = np.array([np.bincount(each, minlength=1).argmax() for each in codes], np.int64)
+        m = len(rows.y)
+        modes = (2 * np.count_nonzero(codes, axis=1) > m).astype(np.int64)
+        for j in np.flatnonzero(widths != 2).tolist():
+            modes[j] = np.bincount(codes[j], minlength=1).argmax()
         base = values[np.arange(len(modes)), modes]
         unusual = codes != modes[:, None].astype(np.uint8)
         wide = np.flatnonzero(widths == 0)
         unusual[wide] = rows.X.T[wide] != base[wide, None]
-        column, row = np.nonzero(unusual)
-        deltas = rows.X[row, column] - base[column]
+        counts = np.count_nonzero(unusual, axis=1)
+        column = np.repeat(np.arange(len(counts)), counts)
+        at = np.flatnonzero(unusual)
+        row = at - m * column
+        if (widths == 2).all():
+            deltas = np.repeat((values[:, 1] - values[:, 0]) * (1 - 2 * modes), counts)
+        else:
+            deltas = rows.X[row, column] - base[column]
         coded = Coded(
             weights=np.stack([np.where(rows.y > 0, share, 0.0), np.where(rows.y > 0, 0.0, share)]),
             values=values - means[:, None],
             widths=widths,
             modes=modes,
-            starts=np.concatenate([[0], np.cumsum(np.count_nonzero(unusual, axis=1))]),
+            starts=np.concatenate([[0], np.cumsum(counts)]),
             rows=row.astype(np.int32),
-            codes=codes[unusual],
+            codes=codes.ravel()[at],
             deltas=deltas,
         )
         return cls(coded, means, base, bool((np.rint(deltas) == deltas).all()))
@@ -620,8 +641,7 @@ def _coded(X: FloatArray) -> tuple[npt.NDArray[np.uint8], FloatArray, IntArray]:
     return codes, values, widths
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
+class Known(NamedTuple):
     """A support's real weights: its columns in their ``order``, the intercept last; the loss.
 
     ``floor`` is the loss with the least that points of these columns cost, ``key`` the columns in
@@ -707,7 +727,7 @@ class Beam:
         gains, each = np.empty((len(parents), len(self.low))), np.arange(len(parents))
         none = np.empty((len(parents), 0), dtype=np.int64)
         refit_supports(coded, orders, weights, each, none, self.low, self.high, gains)
-        np.put_along_axis(gains, orders, 0.0, axis=1)
+        gains[each[:, None], orders] = 0.0
         floors = np.array([[each.floor] for each in parents]) - gains + self.prices
         floors[gains <= _NO_GAIN] = np.inf
         asked = self._asked(parents, floors)

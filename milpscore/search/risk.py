@@ -46,8 +46,10 @@ _MOST_TERMS = 30
 _JUDGED = 8
 """Points of each size that are judged by another loss."""
 _STARTS = 2
-_WAYS = (0, 0, 3), (1, 1, 2), (2, 3, 1)
+_WAYS = (0, 0, 3), (1, 1, 2), (2, 2, 1)
 """Ways of listing moves, the first and the last, and how many cards are improved by them."""
+_NEARLY_PARTED = 0.1
+"""From this share of the loss without points on, the last way of moves is tried."""
 _MENDED = 8
 """Points found, and supports, from which allowed ones are sought where none was allowed."""
 _TURNS = 5
@@ -515,6 +517,8 @@ class _Search:
             clock=clock.part(0.5),
         )
         rule = statement.intercept
+        shares = self.columns.coded.weights.sum(axis=1)
+        self.constant = -float(shares @ np.log(shares))
         # at log 2 times the least weight every row lies on its side
         parted = math.log(2.0) * float(self.columns.coded.weights.sum(axis=0).min())
         self.score = Score(
@@ -524,7 +528,9 @@ class _Search:
         self.finish = _Finish(statement, self.columns, self.score)
         coded = self.columns.coded
         self.rows = Rows(
-            Entries(coded.weights, coded.starts, coded.rows, coded.deltas),
+            Entries(
+                coded.weights, coded.starts, coded.rows, coded.deltas, coded.widths == 2
+            ),
             self.allowed.choices, self.score, self.columns.grid,
             self.columns.modes, self.columns.means, self.allowed.nothing,
         )  # fmt: skip
@@ -558,7 +564,8 @@ class _Search:
         starts = sorted(self.rounded, key=lambda w: (self.rounded[w], w))[:_STARTS]
         if self.found and not self.statement.constraints:
             starts.append(min(self.found, key=lambda w: (self.found[w], w)))
-        for first, last, kept in _WAYS:
+        near = self.least <= _NEARLY_PARTED * self.constant
+        for first, last, kept in _WAYS if near else _WAYS[:-1]:
             after = {self._improved(w, first, last) for w in starts[:kept]}
             starts = sorted(after, key=lambda w: (self.found[w], w))
         self.rounded = {}
@@ -655,6 +662,8 @@ class _Search:
             answer = self._answer(w)
             if answer.statement.violations(answer.card):
                 continue
+            if answer.objective < self.constant:
+                return answer
             # a whole intercept can cost a card more than its points save
             nothing = self._answer(self._nothing)
             better = nothing.objective <= answer.objective

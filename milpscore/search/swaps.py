@@ -29,6 +29,8 @@ _BETTER = 1e-9
 _SINGLES = 6
 _PAIRS = 10
 """Moves of one column, and of two, that are judged before the search gives up."""
+_FIRSTS = 15
+"""Moves of one column from which a second one is sought."""
 _STEEP, _TEMPERED = 10.0, 0.4
 """From this spread of the scores on moves are priced again, at so much of the slope."""
 _FREE = np.linspace(1.6, 0.2, 24)
@@ -39,12 +41,16 @@ _BEYOND, _CUT_OFF = 10, 64.0
 
 
 class Entries(NamedTuple):
-    """Of the coded columns what totals need; few arrays, as each costs time to compile."""
+    """Of the coded columns what totals need; few arrays, as each costs time to compile.
+
+    ``alike`` (p,): all entries of the column are one distance off its mode.
+    """
 
     weights: Any
     starts: Any
     rows: Any
     deltas: Any
+    alike: Any
 
 
 class Rows(NamedTuple):
@@ -166,7 +172,7 @@ def price_moves(
     """
     m, weights = len(totals), entries.weights
     starts, where, deltas = entries.starts, entries.rows, entries.deltas
-    g, h = np.empty(m), np.empty(m)
+    row = np.empty((m, 3))  # first and second derivative, and the second times the total
     gc, ga, hcc, hca, haa = 0.0, 0.0, 1e-300, 0.0, 0.0
     for i in range(m):
         t = totals[i]
@@ -175,7 +181,7 @@ def price_moves(
         risk = rest if a * t + c >= 0.0 else e * rest
         both = weights[0, i] + weights[1, i]
         slope, bend = both * risk - weights[0, i], both * e * rest * rest
-        g[i], h[i] = slope, bend
+        row[i, 0], row[i, 1], row[i, 2] = slope, bend, bend * t
         gc += slope
         ga += slope * t
         hcc += bend
@@ -185,14 +191,22 @@ def price_moves(
     lined = free and det > 1e-12 * hcc * haa
     for n in range(len(columns)):
         j = columns[n]
-        gx, hx, htx, hxx = 0.0, 0.0, 0.0, 0.0
-        for k in range(starts[j], starts[j + 1]):
-            x, i = deltas[k], where[k]
-            bent = h[i] * x
-            gx += g[i] * x
-            hx += bent
-            htx += bent * totals[i]
-            hxx += bent * x
+        first, last, gx, hx, htx, hxx = starts[j], starts[j + 1], 0.0, 0.0, 0.0, 0.0
+        if entries.alike[j]:
+            for k in range(first, last):
+                i = where[k]
+                gx += row[i, 0]
+                hx += row[i, 1]
+                htx += row[i, 2]
+            x = deltas[first]
+            gx, hx, htx, hxx = gx * x, hx * x, htx * x, hx * x * x
+        else:
+            for k in range(first, last):
+                x, i = deltas[k], where[k]
+                gx += row[i, 0] * x
+                hx += row[i, 1] * x
+                htx += row[i, 2] * x
+                hxx += row[i, 1] * x * x
         if lined:
             bx, bt = (haa * hx - hca * htx) / det, (hcc * htx - hca * hx) / det
             slopes[j], taken = a * (gx - gc * bx - ga * bt), hx * bx + htx * bt
@@ -237,27 +251,6 @@ def offered(
 
 
 @inner
-def list_near(counts: Any, nothing: Any, index: Any, own: Any, moves: Moves) -> None:
-    """List every step of one column of a card, or of two, and every column without points."""
-    promises, each, n = moves.promises, moves.each, 0
-    for k in range(len(own)):
-        j = own[k]
-        for step in range(-1, 2):
-            to = index[j] + step if step != 0 else nothing[j]
-            if to < 0 or to >= counts[j]:
-                continue
-            promises[n], each[n, 0], each[n, 2], each[n, 3] = 0.0, -1, j, to
-            n += 1
-            for i in range(2 * k if step != 0 else 0):
-                other = own[i // 2]
-                at = index[other] + 2 * (i % 2) - 1
-                if 0 <= at < counts[other]:
-                    promises[n], each[n, 0], each[n, 1] = 0.0, j, to
-                    each[n, 2], each[n, 3] = other, at
-                    n += 1
-
-
-@inner
 def list_pairs(
     rows: Rows, index: Any, sums: Any, state: Any, totals: Any, own: Any, movable: Any,
     tempered: bool, moves: Moves,
@@ -271,30 +264,44 @@ def list_pairs(
     entries, choices, score, grid = rows.entries, rows.choices, rows.score, rows.grid
     values, costs, counts = choices.values, choices.prices, choices.counts
     weights, modes, nothing = entries.weights, rows.modes, rows.nothing
-    free = score.scale <= 0.0 and not tempered
+    free, count = score.scale <= 0.0 and not tempered, 3 * len(own)
     other, slopes, bends = np.empty(len(totals)), np.empty(len(index)), np.empty(len(index))
-    for n in range(3 * len(own)):
+    lines = np.empty((count, 3))
+    # every first move is judged, and the best ones of them are moved on from
+    for turn in range(count + min(count, _FIRSTS)):
+        n = turn
+        if turn >= count:
+            n = 0
+            for k in range(1, count):
+                if lines[k, 0] < lines[n, 0]:
+                    n = k
+            if lines[n, 0] == np.inf:
+                break
         j, kind = own[n // 3], n % 3
         now = index[j]
         to = nothing[j] if kind == 0 else now + 2 * kind - 3
-        if to == now or to < 0 or to >= counts[j] or (kind > 0 and to == nothing[j]):
-            continue
-        by = values[j, to] - values[j, now]
+        if turn < count:
+            lines[n, 0] = np.inf
+            if to == now or to < 0 or to >= counts[j] or (kind > 0 and to == nothing[j]):
+                continue
+        by, price = values[j, to] - values[j, now], costs[j, to] - costs[j, now]
         for i in range(len(totals)):
             other[i] = totals[i]
         shift(entries, other, j, by)
-        few, sides = tallied_totals(other, weights, grid)
-        loss, a, c = fitted_loss(
-            few, sums[0] + by * modes[j], sides, state[1], state[2], np.inf, score
-        )
-        if a <= 0.0:
+        if turn < count:
+            few, sides = tallied_totals(other, weights, grid)
+            loss, a, c = fitted_loss(
+                few, sums[0] + by * modes[j], sides, state[1], state[2], np.inf, score
+            )
+            if tempered and a > 0.0:
+                loss, a, c = best_line(few, sides, _TEMPERED * a, _TEMPERED * c, np.inf, -1.0, 1e-6)
+            if a > 0.0:
+                lines[n, 0], lines[n, 1], lines[n, 2] = loss + sums[1] + price, a, c
             continue
-        if tempered:
-            loss, a, c = best_line(few, sides, _TEMPERED * a, _TEMPERED * c, np.inf, -1.0, 1e-6)
         columns = movable if values[j, to] == 0.0 else own
-        price_moves(entries, other, a, c, free, columns, slopes, bends)
-        before = loss + sums[1] + costs[j, to] - costs[j, now]
-        offered(choices, index, columns, before, slopes, bends, moves, j, to)
+        price_moves(entries, other, lines[n, 1], lines[n, 2], free, columns, slopes, bends)
+        offered(choices, index, columns, lines[n, 0], slopes, bends, moves, j, to)
+        lines[n, 0] = np.inf
 
 
 @inner
@@ -359,14 +366,14 @@ def improve(
     """Move points of one column, or else of two, while the objective falls; all in place.
 
     ``index`` (p,) are the choices of the columns, ``state`` (3,) objective, slope and shift;
-    ``movable`` are the columns that may move, and at most ``limit`` may have points. Four ways of
+    ``movable`` are the columns that may move, and at most ``limit`` may have points. Three ways of
     listing moves follow each other where nothing is better, from ``first`` to ``last``, and from
-    the first one again for a better card: single ones, pairs, pairs priced at a lower slope, and
-    all that are near; the latter two for scores that spread so widely that prices tell little.
+    the first one again for a better card: single ones, pairs, and pairs priced at a lower slope,
+    for scores that spread so widely that prices tell little.
     """
     entries, choices, modes, score = rows.entries, rows.choices, rows.modes, rows.score
     values, costs = choices.values, choices.prices
-    p, room = len(index), max(_PAIRS, min(limit, len(movable)) * (2 * limit + 3))
+    p = len(index)
     totals, sums, after = np.empty(entries.weights.shape[1]), np.empty(2), np.empty(3)
     slopes, bends = np.empty(p), np.empty(p)
     sums[0], sums[1] = 0.0, 0.0
@@ -383,7 +390,7 @@ def improve(
         if way == 2 and not (free and state[1] * spread(totals) > _STEEP):
             break
         own = used_of(values, index, movable)
-        count = room if way == 3 else (_SINGLES if way == 0 else _PAIRS)
+        count = _SINGLES if way == 0 else _PAIRS
         moves = Moves(np.empty(count), np.empty((count, 4), np.int64))
         for k in range(count):
             moves.promises[k] = np.inf
@@ -392,8 +399,6 @@ def improve(
             price_moves(entries, totals, state[1], state[2], free, columns, slopes, bends)
             # -1 and 0, which as constants would be types of their own
             offered(choices, index, columns, state[0], slopes, bends, moves, way - 1, way)
-        elif way == 3:
-            list_near(choices.counts, rows.nothing, index, own, moves)
         else:
             list_pairs(rows, index, sums, state, totals, own, movable, way == 2, moves)
         k = best_move(rows, index, sums, state, totals, moves, after)
