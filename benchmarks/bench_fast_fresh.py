@@ -11,7 +11,6 @@ apart.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections import defaultdict
@@ -22,7 +21,7 @@ from typing import Any
 from bench_risk_fast import REACH, RIVALS, judged as judge, rival_arguments  # isort: skip
 
 import numpy as np
-from _common import Report, arguments, median
+from _common import Kept, Report, arguments, median
 from _fresh_sets import REPORT, TUNE, rows_of
 from _rival_fits import RivalFits
 
@@ -41,26 +40,25 @@ def main() -> None:
     chosen = [settings.half] if settings.half else list(halves)
     names = [name for half in chosen for name in halves[half]][:: 5 if settings.quick else 1]
     terms = TERMS[1:2] if settings.quick else TERMS
-    asked = {rival: getattr(settings, rival) for rival in RIVALS}
-    records = kept_records(settings.kept, [rival for rival in RIVALS if not asked[rival]])
-    report.note(
-        *(
-            f"{rival}'s cards and times are kept of an earlier run."
-            if any(record["by"] == rival for record in records)
-            else f"skipped: {rival}, no environment of its own was named (--{rival})"
-            for rival in RIVALS
-            if not asked[rival]
-        )
-    )
-    rivals = [RivalFits(rival, python) for rival, python in asked.items() if python]
+    kept = Kept(settings.kept, "set", "terms", "by")
+    rivals = {
+        rival: RivalFits(rival, python)
+        for rival in RIVALS
+        if (python := getattr(settings, rival)) is not None
+    }
+    for rival in RIVALS:
+        if rival not in rivals:
+            report.note(f"{rival} was not run: its figures, if any, are kept of an earlier run")
     for name in names:
         for most in terms:
-            records += in_turn(name, most, rivals)
-            print(name, most, flush=True)
-    for rival in rivals:
-        rival.close()
-    wanted = {(name, most) for name in names for most in terms}
-    report.records = [r for r in records if (r["set"], r["terms"]) in wanted]
+            runners = [by for by in rivals if kept.get(name, most, by) is None]
+            if runners or kept.get(name, most, "milpscore") is None:
+                for record in in_turn(name, most, [rivals[by] for by in runners]):
+                    kept.add(record)
+            known = [kept.get(name, most, by) for by in ("milpscore", *RIVALS)]
+            report.records += [record for record in known if record is not None]
+    for each in rivals.values():
+        each.close()
     for half in chosen:
         rows = compared([r for r in report.records if r["set"] in halves[half]])
         report.tables.append((f"The {half} half", rows))
@@ -78,14 +76,7 @@ def main() -> None:
 def _own_arguments(parser: argparse.ArgumentParser) -> None:
     rival_arguments(parser)
     parser.add_argument("--half", choices=("tune", "report"), help="one half of the sets alone")
-    parser.add_argument("--kept", type=Path, help="results that hold a rival not run again")
-
-
-def kept_records(file: Path | None, rivals: list[str]) -> list[dict[str, Any]]:
-    """Of an earlier run what some rivals reached."""
-    if file is None:
-        return []
-    return [r for r in json.loads(file.read_text())["records"] if r["by"] in rivals]
+    parser.add_argument("--kept", type=Path, help="a file of finished cases, to go on from")
 
 
 def in_turn(name: str, terms: int, rivals: list[RivalFits]) -> list[dict[str, Any]]:
@@ -149,7 +140,7 @@ def compared(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         row["above the best"] = f"{above:+.1e}" if mine["re-calibrated"] > NOTHING else "0"
         row["ms"] = f"{mine['CPU ms']:.1f}"
         for rival, each in found.items():
-            row[f"{rival} ms"] = f"{each.get('CPU ms', each.get('least CPU ms')):.1f}"
+            row[f"{rival} ms"] = f"{each['CPU ms']:.1f}"
         if "imodels" in found:
             row["x imodels"] = f"{mine['CPU ms'] / found['imodels']['CPU ms']:.2f}"
         rows.append(row)

@@ -100,8 +100,8 @@ def fast_risk_card(
     *,
     scale: Scale | None = None,
     beam: int = 8,
-    tried: int = 24,
-    n_rounded: int = 8,
+    tried: int = 20,
+    n_rounded: int = 6,
     time_limit: float = math.inf,
 ) -> FastRisk:
     """A risk score of small logistic loss in milliseconds, without a bound.
@@ -198,7 +198,7 @@ def fast_points(statement: Statement, time_limit: float = math.inf) -> IntArray:
         coef_max=statement.coef_max, coef_sets=statement.coef_sets, max_terms=statement.max_terms,
         constraints=statement.constraints,
     )  # fmt: skip
-    search = _Search(plain, 0.0, 8, 24, 8, Clock.of(time_limit))
+    search = _Search(plain, 0.0, 8, 20, 6, Clock.of(time_limit))
     search.run()
     by_size: dict[int, list[tuple[int, ...]]] = {}
     for w in sorted(search.found, key=lambda w: (search.found[w], w)):

@@ -29,7 +29,7 @@ _BETTER = 1e-9
 _SINGLES = 6
 _PAIRS = 10
 """Moves of one column, and of two, that are judged before the search gives up."""
-_FIRSTS = 15
+_FIRSTS = 18
 """Moves of one column from which a second one is sought."""
 _STEEP, _TEMPERED = 10.0, 0.4
 """From this spread of the scores on moves are priced again, at so much of the slope."""
