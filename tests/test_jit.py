@@ -36,3 +36,38 @@ def test_prepared_kernels_are_announced_once_and_come_from_the_disk(tmp_path: Pa
         )
         assert done.stdout.strip() == f"{hits} 1 [-0.5, 0.0, 0.0, 0.0, 0.5]"
         assert done.stderr.count("compiling its kernels") == lines
+
+
+INSIDE = """
+from milpscore.core.jit import inner
+
+@inner
+def step(x):
+    return x + {add}
+"""
+OUTSIDE = """
+from inside import step
+from milpscore.core.jit import compiled
+
+@compiled
+def twice(x):
+    return step(step(x))
+"""
+
+
+def test_kernels_on_the_disk_follow_what_they_call_in_another_file(tmp_path: Path) -> None:
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(tmp_path)}
+    env["PYTHONPATH"] += os.pathsep + str(Path(milpscore.__file__).parents[1])
+    told = []
+    for turn, add in enumerate((1, 10)):
+        for name, text in (("inside", INSIDE), ("outside", OUTSIDE)):
+            file = tmp_path / f"{name}.py"
+            if turn == 0 or name == "inside":
+                file.write_text(text.replace("{add}", str(add)))
+                os.utime(file, (1e9 + turn, 1e9 + turn))
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", "from outside import twice; print(twice(0))"],
+            env=env, cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        told.append(int(done.stdout))
+    assert told == [2, 20]

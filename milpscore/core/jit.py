@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -57,8 +58,18 @@ def _compiled(kernel: Kernel, **options: bool) -> Kernel:
         _listen()
     settings: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", **options}
     compile_kernel: Any = njit(**settings)
-    fast: Kernel = compile_kernel(kernel)
-    return fast
+    fast: Any = compile_kernel(kernel)
+    # numba looks at the kernel's own file alone; what it calls may stand in another one of the room
+    file = fast._cache._cache_file
+    file._source_stamp = file._source_stamp, _newest(Path(kernel.__code__.co_filename).parent)
+    made: Kernel = fast
+    return made
+
+
+@cache
+def _newest(folder: Path) -> float:
+    """When the newest module of a folder was written."""
+    return max((file.stat().st_mtime for file in folder.glob("*.py")), default=0.0)
 
 
 def prepare(kernel: Any, *example: Any) -> None:
