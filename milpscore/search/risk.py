@@ -690,11 +690,13 @@ class _Search:
 
     def _candidates(self) -> Iterator[IntArray]:
         """Points by their objective, no points among them."""
-        # what the prices of single columns leave out of the penalties
-        total = {
-            w: objective + self.statement.penalty(np.array(w)) - self.allowed.price(np.array(w))
-            for w, objective in self.found.items()
-        }
+        total = self.found
+        if any(not isinstance(term, L0) for term in self.statement.penalties):
+            # what the prices of single columns leave out of the penalties
+            total = {
+                w: objective + self.statement.penalty(np.array(w)) - self.allowed.price(np.array(w))
+                for w, objective in self.found.items()
+            }
         ranked = sorted(total, key=lambda w: (total[w], w))
         least = self.beam.known[()].loss if () in self.beam.known else math.inf
         if self.statement.constraints:  # the beam looks at supports, not at points, for them
