@@ -497,11 +497,12 @@ def refit_supports(
     for k in range(count):
         n = parents[k]
         if n != last:
-            groups, last = part(whole, coded, orders[n], True), n
+            # not True and False, which as constants would be types of their own
+            groups, last = part(whole, coded, orders[n], n >= 0), n
         if len(gains) > 0:
             step_gains(coded, groups, weights[n], lower, upper, gains[n])
             continue
-        parted = part(groups, coded, columns[k], False)
+        parted = part(groups, coded, columns[k], n < 0)
         if len(weights) == 0:
             continue
         for i in range(t + more):
