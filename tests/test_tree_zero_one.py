@@ -260,6 +260,29 @@ def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.Monkey
     assert seen > 30
 
 
+@pytest.mark.parametrize("group", range(4))
+def test_signed_supports_lose_no_card_of_a_pool(
+    group: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met = 0
+    for seed in range(7000 + 20 * group, 7020 + 20 * group):
+        problem = random_problem(seed)
+        best = optimum(problem)
+        if math.isinf(best):
+            continue
+        found = []
+        for few in (4e9, -1.0):
+            monkeypatch.setattr(zero_one, "_FEW_VISITS", few)
+            monkeypatch.setattr(zero_one, "_WEAK", 0.0)
+            answer = zero_one.search_all(problem.statement, cutoff=best + 0.06)
+            cards = {(*card.coefficients.tolist(), float(card.threshold)) for card in answer.cards}
+            assert len(cards) == len(answer.cards)
+            found.append(cards)
+        assert found[0] == found[1]
+        met += len(found[0])
+    assert met > 50
+
+
 def least_of(problem: Problem, patterns: Patterns, state: Any) -> tuple[float, float]:
     """The least objectives of a node's cards: of those with more than what is in, and just that."""
     used = [*patterns.forced.tolist(), *patterns.candidates.tolist()]
