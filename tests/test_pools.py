@@ -18,6 +18,7 @@ from designs import design, noisy
 from pool_cases import MAKERS, TIE, Case, raise_at, risk_case, slim_case
 from tree_cases import best_real, random_problem, values_of
 
+from milpscore.constraints import MaxErrors
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError, OptionError, SolverError
 from milpscore.core.result import Termination
@@ -94,6 +95,31 @@ def test_every_threshold_that_errs_on_other_rows_stands_once() -> None:
         assert len(keys) == len(set(keys))
         tried += len(found)
     assert tried > 100
+
+
+def test_thresholds_part_rows_whose_classes_cancel() -> None:
+    """The rows at 1 are of both classes: a threshold errs on the one or on the other."""
+    program = slim([[0], [1], [1], [2]], [0, 0, 1, 1], coef_min=1, coef_max=1)
+    found = pool(program, epsilon=0.0, every_intercept=True, progress=False)
+    assert sorted(card.threshold for card in found.cards) == [1, 2]
+
+
+def test_a_limit_on_errors_takes_no_allowed_card_from_a_pool() -> None:
+    """However dear it is to break it: all cards as good as the best are found."""
+    X = [
+        [1, 0, -1, 2], [0, 0, -1, 1], [0, 1, -1, 2], [0, 0, 1, 2], [1, 1, 1, 1], [1, 1, -1, 2],
+        [0, 0, 1, 1],
+    ]  # fmt: skip
+    y = [1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0]
+    given: dict[str, Any] = {
+        "coef_min": [0, -1, -1, -3], "coef_max": [3, 1, 1, 2], "max_terms": 3, "l0_penalty": 0.0,
+    }  # fmt: skip
+    plain, limited = (
+        pool(slim([*X, *X], y, constraints=rules, **given), epsilon=0.0, progress=False)
+        for rules in ([], [MaxErrors(share=0.3)])
+    )
+    assert len(plain) == len(limited) == 21
+    assert plain.threshold == limited.threshold
 
 
 def test_the_tree_holds_its_cutoff() -> None:

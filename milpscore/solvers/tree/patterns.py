@@ -22,6 +22,7 @@ _EXACT = 1 << 53
 _UNITS = 1 << 44
 """Weights on no grid are rounded down to the 2^-44th part of their sum: bounds stay below."""
 
+_SURELY = 1e-9
 _MOST_DIVIDED = 1000
 _MOST = 1 << 60
 """Beyond all totals."""
@@ -45,6 +46,7 @@ class Patterns:
     With ``prices`` of the limits, weight for cost, every row also weighs what its cost is priced
     at, and ``granted`` is the share that a card at the limits pays for nothing: whatever the
     prices, its errors then are at most those of an allowed card. No card has less than ``least``.
+    ``level``: errors are whole units of the weights, and what is so little below is level.
     """
 
     def __init__(
@@ -139,6 +141,8 @@ class Patterns:
         for price, (cost, allowed) in zip(prices, self.limits, strict=False):
             weight, self.granted = weight + price * cost, self.granted + price * allowed / total
         counts, self.unit = _whole_units(weight, total)
+        # priced rows may have a unit above any gap
+        self.level = _SURELY * (_whole_units(self.weight, total)[1] if prices else self.unit)
         # merged rows are sorted: those alike in all but their class are neighbours
         first = np.append(True, (self.rows[1:] != self.rows[:-1]).any(axis=1))
         positive, negative = (

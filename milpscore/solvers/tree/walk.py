@@ -28,9 +28,6 @@ _CURVE_PER_CELL = 1000
 _SMALL_CURVES = 1 << 16
 """Curves longer than this per cell cost more than sorting the cells' totals."""
 
-_SURELY = 1e-9
-"""Error weights are whole units: so little below the limit is at the limit."""
-
 _FAR = 1 << 61
 """Beyond all totals and errors."""
 
@@ -68,13 +65,17 @@ GROUP = np.dtype(
 
 
 class Rules(NamedTuple):
-    """Penalty of a point, whether weights with a common divisor are skipped, thresholds, unit."""
+    """Penalty of a point, whether weights with a common divisor are skipped, thresholds, unit.
+
+    ``level``: what is so little below the cutoff is level with it.
+    """
 
     l1: float
     primitive: bool
     t_low: int
     t_high: int
     unit: float
+    level: float
 
 
 class Cells(NamedTuple):
@@ -102,7 +103,7 @@ class Walk:
         self, patterns: Patterns, columns: IntArray, signs: Sequence[int] | None = None
     ) -> None:
         self.patterns = p = patterns
-        self.rules = Rules(float(p.l1), p.primitive, p.t_low, p.t_high, p.unit)
+        self.rules = Rules(float(p.l1), p.primitive, p.t_low, p.t_high, p.unit, p.level)
         spread = p.X[:, columns].std(axis=0)
         order = np.lexsort((-spread, -p.cards[columns]))
         self.columns = columns[order]
@@ -261,7 +262,7 @@ def dive(
         below.divisor = divisor
         below.size = here.size + abs(weight)
         # errors, in units, that a card of at least this size may have
-        limit = (cutoff - rules.l1 * (below.size + below.tail)) / rules.unit - _SURELY
+        limit = (cutoff - rules.level - rules.l1 * (below.size + below.tail)) / rules.unit
         if limit <= 0.0 or (leaf and rules.primitive and divisor > 1):
             continue
         progress[1] += 1
@@ -397,5 +398,5 @@ def sort_totals(levels: Any, groups: Any, cells: Any, d: int, weight: int, rules
 def prepare_walk(weight: npt.DTypeLike) -> None:
     """Have :func:`dive` ready for net weights of this type."""
     whole, table, curves = np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.zeros(1, weight)
-    levels, groups, rules = np.zeros(1, LEVEL), np.zeros(1, GROUP), Rules(0.0, True, 0, 0, 1.0)
+    levels, groups, rules = np.zeros(1, LEVEL), np.zeros(1, GROUP), Rules(0.0, True, 0, 0, 1.0, 0.0)
     prepare(dive, levels, groups, table, curves, None, whole, rules, 0.0, 0, 0)

@@ -44,9 +44,6 @@ _DESCENTS = frozenset((2, 8, 32, 128, 512))
 """Programs over pairs after which a descent begins at the last one's solution."""
 
 _ALL = 1 << 62
-_SURELY = 1e-9
-"""Errors are whole units: a bound so small a part of one below the best card is level with it."""
-
 _SHAVED = 1e-12
 """Of a bound, against sums that round differently by the order of their terms."""
 
@@ -190,14 +187,15 @@ class Cards:
         return np.column_stack([share, *beyond])
 
     def _cuts(
-        self, w: IntArray, limits: Sequence[tuple[FloatArray, float]] = ()
+        self, w: IntArray, limits: Sequence[tuple[FloatArray, float]] = (), apart: bool = False
     ) -> Iterator[tuple[int, int, int]]:
         """(net errors in units, least T, largest T) of every way to cut the totals, best first.
 
-        Limits on errors (cost of the rows, most allowed) also part rows whose classes cancel.
+        ``apart``, and limits on errors (cost of the rows, most allowed), also part rows whose
+        classes cancel.
         """
         p = self.patterns
-        X, net, base = (p.rows, p.signed, p.base) if limits else (p.X, p.net, 0)
+        X, net, base = (p.rows, p.signed, p.base) if apart or limits else (p.X, p.net, 0)
         totals = X @ w
         order = np.argsort(totals, kind="stable")
         ordered = totals[order]
@@ -263,7 +261,7 @@ class _Search:
     @property
     def _unfinished(self) -> bool:
         """Whether anything left could beat the best card."""
-        return self._pending < self._limit - _SURELY * self.bounds.unit
+        return self._pending < self._limit - self.bounds.level
 
     def _prove(self) -> float:
         """No allowed card is below it; never falls."""
@@ -469,8 +467,8 @@ class _Held(Cards):
     def _allowed(self, w: IntArray) -> Iterator[Card]:
         """The cards of w, one for each way to cut the totals."""
         p = self.patterns
-        beyond = int((p.X @ w).max()) + 1
-        for units, low, high in self._cuts(w):
+        beyond = int((p.rows @ w).max()) + 1
+        for units, low, high in self._cuts(w, apart=True):
             if p.objective(p.base + units, w) > self.best.lowest:
                 return
             # beyond the largest total the least threshold is the plainest, else the largest
