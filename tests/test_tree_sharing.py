@@ -5,20 +5,24 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
 from study_cases import dask_cluster, needs_dask
 
-from milpscore.core.errors import NotApplicableError, SolverError
+from milpscore.constraints import Constraint, MaxFPR
+from milpscore.core.errors import NotApplicableError, OptionError, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, TracePoint
 from milpscore.formulations import risk_score, slim
 from milpscore.solvers import solve
-from milpscore.solvers.tree import risk, sharing
+from milpscore.solvers.options import Options
+from milpscore.solvers.tree import risk, sharing, zero_one
 
 
 def hard() -> Program:
@@ -29,9 +33,20 @@ def hard() -> Program:
     return risk_score(X, y, max_terms=6, coef_min=-5, coef_max=5, l0_penalty=1e-6)
 
 
+def counted(*rules: Constraint, columns: int = 12) -> Program:
+    """A 0-1 score of four terms on the noise of twelve columns of few values."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 4, size=(120, 12))
+    y = (X[:, :3].sum(axis=1) + 3 * rng.logistic(size=120) > 4.5).astype(int)
+    return slim(X[:, :columns], y, max_terms=4, coef_min=-3, coef_max=3, constraints=rules)
+
+
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches are shared from their first node on, in small parts."""
+    monkeypatch.setattr(zero_one, "_ALONE", 0.0)
+    monkeypatch.setattr(zero_one, "_ENTRIES_EACH", 20_000)
+    monkeypatch.setattr(zero_one, "_VISITS_EACH", 20_000)
     monkeypatch.setattr(risk, "_ALONE", 0.0)
     monkeypatch.setattr(risk, "PART", 1e8)
 
@@ -59,7 +74,7 @@ class Here:
 
     def submit(self, work: Any, *given: Any, pure: bool) -> Any:
         done: Any = Future()
-        done.key = "here"
+        done.key = uuid4().hex
         self.parts += 1
         done.set_result(work(*(g.result() if isinstance(g, Future) else g for g in given)))
         return done
@@ -78,6 +93,15 @@ def test_any_number_of_workers_gives_the_answer_of_one_process(workers: int, alo
     assert "client" not in result.options
 
 
+@pytest.mark.parametrize("workers", [1, 3, 40])
+@pytest.mark.parametrize("rules", [[], [MaxFPR(0.1)]], ids=["free", "limited"])
+def test_the_zero_one_tree_gives_the_answer_of_one_process(workers: int, rules: Any) -> None:
+    alone, here = solve(counted(*rules), "tree", time_limit=600), Here(workers)
+    result = solve(counted(*rules), "tree", client=here, time_limit=600)
+    same(result, alone)
+    assert here.parts > 10
+
+
 def test_a_limit_on_nodes_holds_for_all_workers_together() -> None:
     result = solve(hard(), "tree", client=Here(5), node_limit=100, time_limit=600)
     assert result.termination is Termination.NODE_LIMIT
@@ -88,6 +112,44 @@ def test_a_limit_on_nodes_holds_for_all_workers_together() -> None:
 def test_a_solver_that_cannot_use_a_cluster_says_so() -> None:
     with pytest.raises(NotApplicableError, match="highs searches in this process"):
         solve(slim([[0], [1], [1]], [0, 1, 0], max_terms=1), "highs", client=Here(2))
+
+
+def test_supports_with_signs_are_shared_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zero_one, "_FEW_VISITS", 0.0)
+    monkeypatch.setattr(zero_one, "_WEAK", 0.0)
+    program, here = counted(columns=6), Here(3)
+    alone = solve(program, "tree", time_limit=600)
+    same(solve(program, "tree", client=here, time_limit=600), alone)
+    assert here.parts > 3
+
+
+@pytest.mark.parametrize("limit", [0, "10kB"])
+@pytest.mark.parametrize("program", [hard, counted])
+def test_little_memory_gives_the_same_answer(
+    program: Callable[[], Program], limit: int | str
+) -> None:
+    """Depth first, by one process or several; the bound holds at every moment."""
+    whole = solve(program(), "tree", time_limit=600)
+    seen: list[TracePoint] = []
+    for client in (None, Here(2)):
+        result = solve(
+            program(), "tree", client=client, memory_limit=limit, time_limit=600,
+            callback=seen.append,
+        )  # fmt: skip
+        same(result, whole)
+    assert all(point.dual_bound <= whole.objective for point in seen)
+
+
+def test_amounts_of_memory_are_read_or_refused() -> None:
+    assert [Options(memory_limit=m).memory for m in (5, "2GB", "1.5 kB", None)] == [
+        5,
+        2e9,
+        1.5e3,
+        None,
+    ]
+    for wrong in (-1, "2", "much", 1.5, True):
+        with pytest.raises(OptionError, match="memory_limit must be bytes"):
+            Options(memory_limit=wrong)  # type: ignore[arg-type]
 
 
 def killed_once(problem: int, mark: Path, always: bool) -> int:

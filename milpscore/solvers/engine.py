@@ -287,8 +287,8 @@ def solve(
     **options :
         Fields of :class:`milpscore.solvers.options.Options`: ``time_limit=30``, ``mip_gap=0``,
         ``node_limit``, ``threads=1``, ``client`` (of a Dask cluster whose workers then search the
-        tree together), ``random_state=0``, ``presolve=True``, ``log_file``, ``verbose=False``, or
-        ``tee``: show the solver's log; for conic programs of
+        tree together), ``memory_limit``, ``random_state=0``, ``presolve=True``, ``log_file``,
+        ``verbose=False``, or ``tee``: show the solver's log; for conic programs of
         :class:`milpscore.solvers.options.ConicOptions`: ``tol=1e-9``, ``max_iter``,
         ``time_limit``, ``zero_tol=1e-6``, ``verbose=False``.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from milpscore.solvers.engine import Solver
 
 _HOME = "milpscore.solvers."
+
+_BYTES = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT]?)B")
+"""An amount of memory in words."""
 
 SOLVERS: Registry[type[Solver]] = Registry(
     "solver",
@@ -118,6 +122,9 @@ class Options(_Checked):
         whose parallel runs are not reproducible.
     client : distributed.Client or None
         A Dask cluster whose workers search the tree together, in place of ``threads``.
+    memory_limit : int or str or None
+        Bytes that the tree search may keep open nodes in, or "2GB"; None is half of what is free
+        at the start. Beyond it the search goes depth first, and its bound still holds.
     random_state : int
         The solver's seed.
     presolve : bool
@@ -141,6 +148,13 @@ class Options(_Checked):
     client: Any = _option(  # noqa: RUF009 as the others, but that anything may be one
         None, lambda c: c is None or hasattr(c, "submit"), "a Dask client or None"
     )
+    memory_limit: int | str | None = _option(
+        None,
+        lambda m: (
+            m is None or (bool(_BYTES.fullmatch(m)) if isinstance(m, str) else is_whole(m, 0))
+        ),
+        'bytes, "500MB", "2GB" or None',
+    )
     random_state: int = _option(
         0, lambda n: is_whole(n, 0) and n < 2**31, "a whole number in [0, 2^31)"
     )
@@ -149,6 +163,15 @@ class Options(_Checked):
         None, _is_log, "the name of a file in a folder that exists, or None"
     )
     verbose: bool = _switch(False)
+
+    @property
+    def memory(self) -> float | None:
+        """The memory limit in bytes."""
+        if not isinstance(self.memory_limit, str):
+            return self.memory_limit
+        said = _BYTES.fullmatch(self.memory_limit)
+        assert said is not None
+        return float(said[1]) * 1000.0 ** " kMGT".index(said[2] or " ")
 
 
 @dataclass(frozen=True)

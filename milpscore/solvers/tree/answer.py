@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,29 @@ _MOST_POINTS = 2_000_000
 """Values that all coefficients together may take: each has a place in the tables."""
 
 
+_PLACE = 128
+"""Bytes."""
+
+
+def half_of_free() -> float:
+    """Half the bytes that are free, for this machine and for this container; 2^31 if untold."""
+    told = Path("/proc/meminfo")
+    free = 2.0**32
+    if told.exists():
+        free = 1024.0 * int(told.read_text().partition("MemAvailable:")[2].split()[0])
+    most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if most.exists() and (limit := most.read_text().strip()) != "max":
+        free = min(free, float(limit) - float(used.read_text()))
+    return max(free, 0.0) / 2
+
+
 @dataclass(frozen=True)
 class Limits:
     """When a search ends; the gap to reach is max(gap_abs, gap_rel |objective|).
 
     ``node_limit`` counts relaxations solved, under the 0-1 loss weight vectors bounded; beyond
-    ``most_open`` open nodes a search no longer goes best first. OptionError for one below 0.
+    ``most_open`` open nodes, or ``memory`` bytes of them, a search no longer goes best first.
+    OptionError for one below 0.
     """
 
     time_limit: float = math.inf
@@ -38,12 +57,21 @@ class Limits:
     gap_abs: float = 0.0
     gap_rel: float = 0.0
     most_open: int | None = None
+    memory: float = field(default_factory=half_of_free)
 
     def __post_init__(self) -> None:
-        for name in ("time_limit", "node_limit", "gap_abs", "gap_rel", "most_open"):
+        for name in ("time_limit", "node_limit", "gap_abs", "gap_rel", "most_open", "memory"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
                 raise OptionError(f"{name} must be >= 0, got {value!r}")
+
+    def most_of(self, thing: Any, *parts: Any) -> int:
+        """How many like a thing with these parts may be open."""
+        if self.most_open is not None:
+            return self.most_open
+        # each has a number and a place in a heap
+        size = sum(map(sys.getsizeof, (thing, *parts))) + _PLACE
+        return int(min(self.memory / size, sys.maxsize))
 
     @property
     def nodes(self) -> float:
@@ -174,9 +202,9 @@ class Tree(Solver):
             options.node_limit,
             gap_abs=0.0 if zero else absolute_gap(statement),
             gap_rel=options.mip_gap,
+            memory=half_of_free() if options.memory is None else options.memory,
         )
         answer = _search(statement, limits, task)
-        alone = "the 0-1 tree searches in one process, whatever threads says"
         return Outcome(
             answer.termination,
             card=answer.card,
@@ -184,7 +212,6 @@ class Tree(Solver):
             bound_source="evidence",
             nodes=answer.nodes,
             seconds=answer.seconds,
-            remarks=(alone,) if zero and options.threads > 1 else (),
             trace=answer.trace,
         )
 
@@ -195,12 +222,15 @@ def _search(statement: Statement, limits: Limits, task: Task) -> Answer:
     if narrow is None:
         return Answer(None, math.inf, math.inf, 0, Termination.INFEASIBLE)
     statement = narrow
-    given: dict[str, Any] = {"start": task.start, "listeners": task.listeners}
+    options = task.options
+    given: dict[str, Any] = {
+        "start": task.start, "listeners": task.listeners,
+        "jobs": options.threads, "client": options.client,
+    }  # fmt: skip
     if isinstance(statement.loss, ZeroOne):
         from milpscore.solvers.tree import zero_one
 
-        return zero_one.search(statement, limits, random_state=task.options.random_state, **given)
+        return zero_one.search(statement, limits, random_state=options.random_state, **given)
     from milpscore.solvers.tree import risk
 
-    options = task.options
-    return risk.search(statement, limits, jobs=options.threads, client=options.client, **given)
+    return risk.search(statement, limits, **given)

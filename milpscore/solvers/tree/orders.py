@@ -71,7 +71,7 @@ class SignedSupports:
         self, patterns: Patterns, remaining: Callable[[], float] = lambda: math.inf
     ) -> None:
         self.patterns = p = patterns
-        self.seen = self.nodes = 0
+        self.seen = self.nodes = self.visits = 0
         self.columns = p.candidates
         self.spare = min(p.terms - len(p.forced), len(p.candidates))
         self.fixed = p.least + p.forced_penalty

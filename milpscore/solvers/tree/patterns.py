@@ -276,6 +276,9 @@ _TABLE = 1 << 20
 Bounded = list[tuple[float, tuple[int, ...], tuple[int, ...]]]
 """Supports: (bound, columns, signs of their weights, where these are decided)."""
 
+Part = tuple[int, list[tuple[tuple[int, ...], int, int]]]
+"""Supports of one size still to be bounded: those of (prefix, first, end)."""
+
 
 class Prefix(NamedTuple):
     """Candidates chosen so far, the patterns grouped by them, and what they cost at least."""
@@ -291,7 +294,7 @@ class Supports:
 
     def __init__(self, patterns: Patterns) -> None:
         self.patterns = p = patterns
-        self.seen = self.nodes = 0
+        self.seen = self.nodes = self.visits = 0
         self.size = 0
         self.spare = min(p.terms - len(p.forced), len(p.candidates))
         self.fixed = p.least + p.forced_penalty
@@ -330,6 +333,7 @@ class Supports:
             np.zeros(m, np.int64),
         )
         self.weight = int(np.abs(p.net.astype(np.int64)).sum())
+        self._each = max(1, m) * (1 + len(columns) // 8)  # visits of a pair of last columns
 
     @property
     def effort(self) -> float:
@@ -365,6 +369,30 @@ class Supports:
             more, visited = self._below(*task, limit - self.fixed)
             found += more
             visits += visited
+        self.visits += visits
+        return found
+
+    def part(self, visits: int) -> Part | None:
+        """Tasks of so many visits, for :meth:`bounded` elsewhere; None once all are out."""
+        tasks: list[tuple[tuple[int, ...], int, int]] = []
+        while visits > 0 and (task := next(self._tasks, None)) is not None:
+            prefix, first, end = task
+            tasks.append((prefix.chosen, first, end))
+            visits -= max(1, end - first) * self._each
+        self._finished = not tasks
+        return (self.size, tasks) if tasks else None
+
+    def bounded(self, part: Part, limit: float) -> Bounded:
+        """The supports of a part whose bound is below ``limit``."""
+        self.size, tasks = part
+        found: Bounded = []
+        prefix = self.forced
+        for chosen, first, end in tasks:
+            if chosen != prefix.chosen:
+                prefix = self.forced
+                for at in chosen:
+                    prefix = self._longer(prefix, at)
+            found += self._below(prefix, first, end, limit - self.fixed)[0]
         return found
 
     def commit(self) -> None:
@@ -393,8 +421,7 @@ class Supports:
         if self.size == 1:
             yield self.forced, -1, 0
             return
-        each = len(self.columns.net) * (1 + count // 8)
-        step = max(1, min(VISITS // each, _CHUNK // count))
+        step = max(1, min(VISITS // self._each, _CHUNK // count))
         for prefix in self._prefixes(self.size - 2, self.forced):
             begin = prefix.chosen[-1] + 1 if prefix.chosen else 0
             for first in range(begin, count - 1, step):
@@ -408,10 +435,14 @@ class Supports:
         columns, chosen = self.columns, prefix.chosen
         for at in range(chosen[-1] + 1 if chosen else 0, len(columns.cards) - more - 1):
             if columns.twin[at] < 0 or int(columns.twin[at]) in chosen:
-                charge = prefix.charge + float(columns.penalty[at])
-                codes, cards = columns.codes[at], int(columns.cards[at])
-                longer = self._refined(prefix, (*chosen, at), codes, cards, charge)
-                yield from self._prefixes(more - 1, longer)
+                yield from self._prefixes(more - 1, self._longer(prefix, at))
+
+    def _longer(self, prefix: Prefix, at: int) -> Prefix:
+        """A prefix of one more candidate."""
+        columns = self.columns
+        charge = prefix.charge + float(columns.penalty[at])
+        codes, cards = columns.codes[at], int(columns.cards[at])
+        return self._refined(prefix, (*prefix.chosen, at), codes, cards, charge)
 
     def _below(self, prefix: Prefix, first: int, end: int, limit: float) -> tuple[Bounded, int]:
         """The supports of a task whose bound is below the limit, and the pattern visits it took."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,6 @@ from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node, Relaxation
 from milpscore.solvers.tree.sharing import AHEAD, PART, Crew, crew
 from milpscore.solvers.tree.supports import Enumeration
 
-_MOST_OPEN = 50_000
 _ROUND_ALL = 200
 _ROUND_EVERY = 10
 """The first nodes are all rounded to cards, later ones now and then."""
@@ -146,9 +146,9 @@ class Tree:
 
     def __init__(self, arrays: Arrays, limits: Limits, listeners: Sequence[Listener] = ()) -> None:
         self.arrays, self.limits, self.clock = arrays, limits, Clock(limits, listeners)
-        self.most_open = _MOST_OPEN if limits.most_open is None else limits.most_open
         self.relaxation = Relaxation(arrays)
         self.root = Node.root(arrays)
+        self.most_open = limits.most_of(self.root, *(getattr(self.root, n) for n in Node.__slots__))
         self.cards = Cards(arrays, self.relaxation, self.root)
         self.open: list[tuple[float, int, Node]] = []
         self.stack: list[Node] = []
@@ -234,7 +234,9 @@ class Tree:
             if not math.isfinite(self.cutoff):
                 continue
             turn = _TURN
-            self.supports = supports = self.supports or Enumeration(self.arrays, self.root)
+            self.supports = supports = self.supports or Enumeration(
+                self.arrays, self.root, self.limits.memory
+            )
             favour = self._favour(supports)
             if not supports.applies or favour == 0.0:
                 return
@@ -396,7 +398,8 @@ class Tree:
         """
         limits, fair = self.limits, len(self.open) // (AHEAD * crew.jobs)
         room = limits.nodes - self.nodes - sum(most for *_, (_, most) in crew.out)
-        within = Limits(self.clock.remaining, None, limits.gap_abs, limits.gap_rel)
+        full = 0 if self.stack else limits.most_open
+        within = replace(limits, time_limit=self.clock.remaining, node_limit=None, most_open=full)
         while crew.wants and room >= 1 and (nodes := self._part(min(fair, _SHARED_EACH))):
             # few open nodes come back soon, as more
             most = min(room, max(1.0, PART / self.each / (1 if fair else _SHORT)))

@@ -10,6 +10,7 @@ loss of real weights on them, and what is below the cutoff still goes to the sea
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,6 +43,9 @@ _MOST_PAIRS = 1 << 26
 """Of rows counted by two columns and a cell: where a prefix has more, supports are given up."""
 
 _MOST_FOUND = 50_000
+_PLACE = 128
+"""Supports kept, and the bytes that one takes beside its columns."""
+
 _ROOM = 1 << 15
 """Triples written in one go."""
 
@@ -67,8 +71,10 @@ class Enumeration:
     nanoseconds spent, ``share`` of all supports those visited so far.
     """
 
-    def __init__(self, arrays: Arrays, root: Node) -> None:
+    def __init__(self, arrays: Arrays, root: Node, memory: float = math.inf) -> None:
         self.arrays, self.root = arrays, root
+        one = sys.getsizeof(tuple(range(arrays.terms))) + _PLACE
+        self.most_found = int(min(_MOST_FOUND, max(2.0, memory / one)))
         self.work, self.cutoff, self.floor = 0.0, math.inf, math.inf
         self.share = 0.0
         self.visited = self.counted = self.fitted = 0
@@ -301,10 +307,10 @@ class Enumeration:
             self.work += len(some) * (1.2 * self.arrays.n * q + 3e4 + cells * (50 + 3 * q * q))
             for k in np.flatnonzero(each < min(self.cutoff, self.floor)).tolist():
                 self.found.append((float(each[k]), tuple(some[k].tolist())))
-            if len(self.found) > _MOST_FOUND:
+            if len(self.found) > self.most_found:
                 self.found.sort()
-                self.floor = min(self.floor, self.found[_MOST_FOUND // 2][0])
-                del self.found[_MOST_FOUND // 2 :]
+                self.floor = min(self.floor, self.found[self.most_found // 2][0])
+                del self.found[self.most_found // 2 :]
             yield
         yield
 

@@ -91,6 +91,16 @@ class Cells(NamedTuple):
     order: IntArray
 
 
+class Place(NamedTuple):
+    """A piece of a walk: at each level down to its own the weight tried next, and their end.
+
+    Above its own level that weight is the one the piece lies below, to begin with.
+    """
+
+    nexts: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
 class Walk:
     """The weights of one support, depth first; :meth:`run` goes on where it stopped.
 
@@ -116,7 +126,8 @@ class Walk:
         self.fixed = p.least + p.l0 * k + lost * p.unit
         self._list_weights()
         self._lay_out_curves(net, label)
-        self.progress = np.array([0, 0], dtype=np.int64)  # the level, the nodes so far
+        # the level, the nodes and the curve entries so far
+        self.progress = np.zeros(3, dtype=np.int64)
 
     def _group(self) -> tuple[NDArray[Any], IntArray]:
         """The groups of every level; (net weight of those of level 0, their group at each level).
@@ -191,6 +202,39 @@ class Walk:
         return int(self.progress[1])
 
     @property
+    def spent(self) -> int:
+        """Curve entries so far."""
+        return int(self.progress[2])
+
+    def places(self) -> list[Place]:
+        """What a paused walk has left, in two pieces where siblings wait further up."""
+        d, counts = int(self.progress[0]), self.levels["count"].tolist()
+        nexts = self.levels["next"].tolist()
+        top = next((e for e in range(d + 1) if nexts[e] < counts[e]), None)
+        if top is None:
+            return []
+        path = [at - 1 for at in nexts[:d]]
+        rest = Place((*path[:top], nexts[top]), tuple(counts[: top + 1]))
+        if top == d:
+            return [rest]
+        counts[top] = nexts[top]
+        return [Place((*path, nexts[d]), tuple(counts[: d + 1])), rest]
+
+    def resume(self, place: Place, cutoff: float) -> None:
+        """Go to a place in a fresh walk, or as far towards it as ``cutoff`` allows."""
+        levels, d = self.levels, len(place.nexts) - 1
+        at = d
+        for e, index in enumerate(place.nexts[:-1]):
+            levels["next"][e], levels["count"][e] = index, index + 1
+            self.run(cutoff, _FAR, e + 1)
+            if self.progress[0] != e + 1:
+                at = e
+                break
+        levels["next"][: at + 1] = [i + (e < d) for e, i in enumerate(place.nexts[: at + 1])]
+        levels["count"][: d + 1] = place.counts
+        self.progress[0], self.progress[1] = at, 0
+
+    @property
     def w(self) -> IntArray:
         """The card the walk stands at, shape (p,)."""
         w = np.zeros(len(self.patterns.points), dtype=np.int64)
@@ -238,8 +282,9 @@ def dive(
     ``levels`` (k + 1,) are of LEVEL, ``groups`` of GROUP; ``weights`` (k, C) each column's nonzero
     ones in the order they are tried. ``curves`` hold those of all levels one after the other; where
     totals span too much for them they are sorted by ``cells`` instead, and one of the two is None.
-    ``progress`` (2,) is the level and the nodes so far; ``cutoff`` the objective to beat, less the
-    penalty of the support's terms and the unavoidable errors. Answers FINISHED, FOUND or PAUSED.
+    ``progress`` (3,) is the level, the nodes and the entries so far; ``cutoff`` the objective to
+    beat, less the penalty of the support's terms and the unavoidable errors. Answers FINISHED,
+    FOUND or PAUSED.
     """
     k = len(levels) - 1
     spent = 0
@@ -283,6 +328,7 @@ def dive(
             for child in range(below.begin + groups[g].child, below.begin + groups[g].end):
                 later += groups[child].least
     progress[0] = d
+    progress[2] += spent
     return status
 
 

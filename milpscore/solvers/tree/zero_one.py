@@ -19,14 +19,16 @@ from milpscore.core.statement import Statement
 from milpscore.search.zero_one import least_by_curves, least_errors
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.tree.answer import Answer, Clock, Limits, check_cutoff
-from milpscore.solvers.tree.patterns import Bounded, Patterns, Supports, prepare_enumeration
-from milpscore.solvers.tree.walk import FINISHED, FOUND, Walk, prepare_walk
+from milpscore.solvers.tree.patterns import Bounded, Part, Patterns, Supports, prepare_enumeration
+from milpscore.solvers.tree.sharing import AHEAD, Crew, crew
+from milpscore.solvers.tree.walk import FINISHED, FOUND, PAUSED, Place, Walk, prepare_walk
 
 if TYPE_CHECKING:
     from milpscore.solvers.tree.orders import SignedSupports
 
-_MOST_OPEN = 200_000
-"""Supports kept; beyond it the most promising are walked before more are seen."""
+Item = tuple[float, tuple[int, ...], tuple[int, ...]]
+Piece = tuple[Item, Place]
+"""A support with its bound and signs, and what of its weights is left: no place is all of them."""
 
 _WALK = 30_000_000
 """Curve entries between two looks at the clock."""
@@ -42,6 +44,13 @@ _LOOKS, _WEAK = 2, 0.25
 
 _DESCENTS = frozenset((2, 8, 32, 128, 512))
 """Programs over pairs after which a descent begins at the last one's solution."""
+
+_ALONE = 5e8
+"""Entries and visits before a search is shared: processes take as long to begin."""
+
+_ENTRIES_EACH, _VISITS_EACH, _PIECES, _LAYOUT = 300_000_000, 120_000_000, 64, 50
+"""Of a part of a shared search: curve entries, visits, supports; entries that a row and column of a
+support count when its walk begins."""
 
 _ALL = 1 << 62
 _SHAVED = 1e-12
@@ -84,14 +93,17 @@ def search(
     start: Card | None = None,
     listeners: Sequence[Listener] = (),
     random_state: int = 0,
+    jobs: int = 1,
+    client: Any = None,
 ) -> Answer:
     """Minimise the 0-1 loss over integer cards, with a bound that holds at every moment.
 
     Supports are bounded by the errors no classifier of their cells avoids, and taken in the order
     of that bound; within one, weights are decided column by column. Listeners are told a TracePoint
     as objective or bound move, and every second; a KeyboardInterrupt from one ends the search, as
-    Ctrl-C does. ``random_state`` is of the local search's shaken starts. OptionError for a start
-    that is not allowed, or totals that no whole number holds.
+    Ctrl-C does. ``random_state`` is of the local search's shaken starts; ``jobs`` processes, or the
+    workers of a Dask ``client``, bound supports and walk through them. OptionError for a start that
+    is not allowed, or totals that no whole number holds.
     """
     if start is not None and (broken := statement.violations(start)):
         raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
@@ -100,6 +112,7 @@ def search(
     tree = _Search(patterns, limits or Limits(), listeners)
     if start is not None:
         tree.cards.take_start(start)
+    tree.jobs, tree.client = jobs, client
     return tree.run(random_state)
 
 
@@ -227,7 +240,9 @@ class _Search:
     ) -> None:
         self.patterns, self.limits, self.clock = patterns, limits, Clock(limits, listeners)
         self.bounds = patterns  # the same, with what limits on errors are priced at
-        self.most_open = max(1, _MOST_OPEN if limits.most_open is None else limits.most_open)
+        # beyond it the most promising are walked before more are seen
+        item = math.inf, tuple(range(patterns.terms)), ()
+        self.most_open = max(1, limits.most_of(item, *item))
         self.cards = Cards(patterns)
         cells = Supports(patterns)
         self.effort = cells.effort
@@ -238,6 +253,13 @@ class _Search:
         self.proved = -math.inf
         self.shown = 0.0
         self.settled = False  # which kind of supports is searched
+        self.jobs, self.client = 1, None
+        self.crew: Crew | None = None
+        self.prices: list[float] = []
+        # what is left of walks that others paused, and the entries of those finished here
+        self.paused: list[Piece] = []
+        self.item: Item = math.inf, (), ()  # the support that is walked here
+        self.entries = 0
 
     @property
     def nodes(self) -> int:
@@ -248,15 +270,14 @@ class _Search:
     @property
     def _pending(self) -> float:
         """The least bound over the supports unseen, open or being walked."""
-        return min(self.supports.floor, self.active[0], self.open[0][0] if self.open else math.inf)
+        opened = self.open[0][0] if self.open else math.inf
+        paused = self.paused[0][0][0] if self.paused else math.inf
+        return min(self.supports.floor, self.active[0], opened, paused)
 
     @property
     def _limit(self) -> float:
         """What reaches it is given up: the best card, less the gap asked for. Never rises."""
-        lowest = self.cards.best.lowest
-        if not math.isfinite(lowest):
-            return lowest
-        return lowest - _HAIR * max(self.limits.gap_abs, self.limits.gap_rel * abs(lowest))
+        return _given_up(self.cards.best, self.limits)
 
     @property
     def _unfinished(self) -> bool:
@@ -280,9 +301,14 @@ class _Search:
                 self._price_limits(random_state)
             if self.effort > _FEW_VISITS and self._unfinished:
                 self._take_signed()
-            while self._unfinished and not self._stopped():
-                self._step()
-                self._report()
+            problem = self.patterns.statement, self.prices
+            with crew(_problem, problem, self.jobs, self.client) as self.crew:
+                while self._unfinished and not self._stopped():
+                    if self.crew is None or self.supports.visits + self.entries < _ALONE:
+                        self._step()
+                    else:
+                        self._share(self.crew)
+                    self._report()
         best, point, termination = self.cards.best, self._now(), self.clock.termination
         if best.w is None and termination is Termination.COMPLETED:
             termination = Termination.INFEASIBLE
@@ -334,13 +360,14 @@ class _Search:
             if np.array_equal(found, prices) and len(seen) > 2:
                 break
             prices = found
-            self.bounds = Patterns(p.statement, prices=prices.tolist())
+            self.prices = prices.tolist()
+            self.bounds = Patterns(p.statement, prices=self.prices)
             enough = lambda: self.clock.remaining <= 0  # noqa: E731
             descent = Descent(self.bounds, self.cards.offer, enough, random_state)
             w = descent.descend(w)[1]
             seen.append(self.cards.outcomes(w))
         if not prices.any():
-            self.bounds = p
+            self.bounds, self.prices = p, []
             return
         prepare_kernels(self.bounds.net.dtype)
         self.supports = Supports(self.bounds)
@@ -354,10 +381,9 @@ class _Search:
         if self.active[1] is not None:
             self._walk_on(self.active[1])
             return
-        best = self.open[0][0] if self.open else math.inf
-        limit, floor = self._limit, self.supports.floor
-        if floor <= best and (len(self.open) < self.most_open or best >= limit):
-            if best >= limit:
+        limit = self._limit
+        if self._sees_more():
+            if self.open and self.open[0][0] >= limit:
                 self.open = []
             for item in self.supports.more(limit):
                 heapq.heappush(self.open, item)
@@ -365,7 +391,7 @@ class _Search:
             self._change_supports()
             self._descend_from_pairs()
             return
-        bound, columns, signs = self.open[0]
+        self.item = bound, columns, signs = self.open[0]
         self.active = bound, None
         heapq.heappop(self.open)
         if not self.patterns.may_use(columns):
@@ -390,7 +416,7 @@ class _Search:
             self.settled = True
             if self.effort <= _MOST_VISITS and supports.floor < _WEAK * self._limit < math.inf:
                 self.walked += supports.nodes
-                self.supports, self.open = Supports(self.bounds), []
+                self._begin_again(Supports(self.bounds))
 
     def _descend_from_pairs(self) -> None:
         """Now and then, a descent from the literals that settle most pairs."""
@@ -405,8 +431,20 @@ class _Search:
         from milpscore.solvers.tree.orders import SignedSupports, prepare_orders
 
         prepare_orders()
-        self.supports = SignedSupports(self.bounds, lambda: max(self.clock.remaining, 0.0))
-        self.open = []
+        self._begin_again(SignedSupports(self.bounds, lambda: max(self.clock.remaining, 0.0)))
+
+    def _begin_again(self, supports: Supports | SignedSupports) -> None:
+        """Forget the supports that are open, or out, for others that hold them as well."""
+        self.supports, self.open, self.paused = supports, [], []
+        self.active = math.inf, None
+        if self.crew is not None:
+            self.crew.dismiss()
+
+    def _sees_more(self) -> bool:
+        """Whether supports not seen yet are as promising as those that are open."""
+        best, limit = self.open[0][0] if self.open else math.inf, self._limit
+        room = len(self.open) < self.most_open or best >= limit
+        return self.supports.floor <= best and self.supports.floor < limit and room
 
     def _walk_on(self, walk: Walk) -> None:
         """A slice of the walk through the active support."""
@@ -417,7 +455,78 @@ class _Search:
             self.cards.offer(walk.w)
         elif status == FINISHED:
             self.walked += walk.nodes
+            self.entries += walk.spent
             self.active = math.inf, None
+
+    def _share(self, crew: Crew) -> None:
+        """Send parts out, and take the oldest one's answer: speed decides nothing.
+
+        What is out counts as open.
+        """
+        cells = self.supports if isinstance(self.supports, Supports) else None
+        if cells is not None and cells.size == 0:
+            self._step()
+            return
+        if (walk := self.active[1]) is not None:
+            self.paused += [(self.item, place) for place in walk.places()]
+            self.walked += walk.nodes
+            self.active = math.inf, None
+        self._send(crew, cells)
+        if cells is None and crew.wants and self._sees_more():
+            self._step()  # programs over pairs are solved here, while others walk
+            return
+        if not crew.out:
+            if cells is not None:
+                cells.commit()  # all of a size has been seen
+            return
+        try:
+            answer, (_, _, part) = crew.take(self.clock.remaining)
+        except TimeoutError:
+            return  # as the clock is about to say
+        if part:
+            found, seen = answer
+            self.supports.seen += seen
+            for item in found:
+                heapq.heappush(self.open, item)
+            self._change_supports()
+        else:
+            best, nodes, opened, left = answer
+            if best.lowest < self.cards.best.lowest:
+                self.cards.best = best
+            self.walked += nodes
+            self.opened += opened
+            for piece in left:
+                heapq.heappush(self.paused, piece)
+        self.active = min((bound for *_, (bound, *_) in crew.out), default=math.inf), None
+
+    def _send(self, crew: Crew, cells: Supports | None) -> None:
+        """Have enough supports out, to be bounded or walked through."""
+        room = self.limits.nodes - self.nodes - sum(most for *_, (_, most, _) in crew.out)
+        while crew.wants and room >= 1:
+            if self._sees_more():
+                if cells is None or (part := cells.part(_VISITS_EACH)) is None:
+                    break
+                crew.send((cells.floor, 0.0, part), bound_part, part, self._limit)
+                continue
+            pieces = self._pieces(len(self.open) // (AHEAD * crew.jobs))
+            if not pieces:
+                break
+            most = room if math.isinf(room) else max(1.0, room // crew.jobs)
+            room -= most
+            given = pieces, self.cards.best, self.limits, most
+            crew.send((pieces[0][0][0], most, None), walk_part, *given)
+
+    def _pieces(self, most: int) -> list[Piece]:
+        """Supports to walk through, or pieces of them, the most promising first."""
+        pieces: list[Piece] = []
+        while len(pieces) < min(max(1, most), _PIECES) and (self.open or self.paused):
+            paused = bool(self.paused) and (not self.open or self.paused[0][0] <= self.open[0])
+            piece = self.paused[0] if paused else (self.open[0], Place((), ()))
+            if piece[0][0] < self._limit:
+                self.active = min(self.active[0], piece[0][0]), None
+                pieces.append(piece)
+            heapq.heappop(self.paused) if paused else heapq.heappop(self.open)
+        return pieces
 
     def _report(self) -> None:
         """Record what has moved, and show it; without news a sign of life now and then."""
@@ -432,6 +541,67 @@ class _Search:
 
     def _now(self) -> TracePoint:
         return TracePoint(self.clock.seconds, self.cards.best.objective, self._prove(), self.nodes)
+
+
+def _given_up(best: Best, limits: Limits) -> float:
+    """What reaches it is given up: the best card, less the gap asked for."""
+    lowest = best.lowest
+    if not math.isfinite(lowest):
+        return lowest
+    return lowest - _HAIR * max(limits.gap_abs, limits.gap_rel * abs(lowest))
+
+
+class Problem(NamedTuple):
+    """What a worker needs: the patterns, those with what limits are priced at, their supports."""
+
+    patterns: Patterns
+    bounds: Patterns
+    supports: Supports
+
+
+def _problem(given: tuple[Statement, list[float]]) -> Problem:
+    """In a worker: the problem, made once."""
+    statement, prices = given
+    patterns = Patterns(statement)
+    bounds = Patterns(statement, prices=prices) if prices else patterns
+    return Problem(patterns, bounds, Supports(bounds))
+
+
+def bound_part(problem: Problem, part: Part, limit: float) -> tuple[list[Item], int]:
+    """By a worker: the supports of a part that are below the limit, and how many there are."""
+    before = problem.supports.seen
+    return problem.supports.bounded(part, limit), problem.supports.seen - before
+
+
+def walk_part(
+    problem: Problem, pieces: list[Piece], best: Best, limits: Limits, most: float
+) -> tuple[Best, int, int, list[Piece]]:
+    """By a worker: (best card, nodes, supports opened, pieces that are left) of a part."""
+    patterns, bounds, _ = problem
+    cards = Cards(patterns)
+    cards.best = best
+    nodes = opened = work = 0
+    left: list[Piece] = []
+    for item, place in pieces:
+        if work > _ENTRIES_EACH or nodes >= most:
+            left.append((item, place))
+        elif item[0] < _given_up(cards.best, limits) and patterns.may_use(item[1]):
+            walk = Walk(bounds, np.array(item[1], dtype=np.int64), item[2] or None)
+            opened += not place.nexts
+            limit = _given_up(cards.best, limits)
+            if place.nexts:
+                walk.resume(place, limit)
+            ended = FOUND
+            while ended == FOUND:
+                budget = max(0, _ENTRIES_EACH - work - walk.spent)
+                ended = walk.run(limit, budget, int(min(most - nodes, _ALL)))
+                if ended == FOUND:
+                    cards.offer(walk.w)
+                    limit = _given_up(cards.best, limits)
+            nodes += walk.nodes
+            work += walk.spent + _LAYOUT * len(bounds.net) * len(item[1])
+            left += [(item, each) for each in walk.places()] if ended == PAUSED else []
+    return cards.best, nodes, opened, left
 
 
 def _best_prices(seen: FloatArray, patterns: Patterns) -> FloatArray:
