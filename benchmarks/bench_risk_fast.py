@@ -8,9 +8,8 @@ MILPSCORE_IMODELS and MILPSCORE_FASTERRISK:
     python -m venv DIR && DIR/bin/pip install imodels==3.0.4 six numba
     python -m venv DIR && DIR/bin/pip install fasterrisk==0.1.10
 
-Two more tables fit our estimators in their fast mode, from the rows to a checked card: on the
-columns as they are, and beside imodels' own estimator, whose fits alternate with ours, on columns
-of 0 and 1 (our cuts; imodels takes them as they are) and on raw columns that each cuts by itself.
+A second table fits our estimators in their fast mode, from the rows to a checked card;
+bench_warm_fit.py times them on binned columns, beside imodels' own.
 """
 
 from __future__ import annotations
@@ -23,21 +22,15 @@ for name in THREADS:  # before NumPy is loaded, here and in the children
     os.environ[name] = "1"
 
 import argparse  # noqa: E402
-import json  # noqa: E402
-import subprocess  # noqa: E402
-import tempfile  # noqa: E402
 import time  # noqa: E402
-from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
-from _common import HERE, SETS, Report, arguments, in_child, median, present  # noqa: E402
+from _common import SETS, Report, arguments, in_child, median, present  # noqa: E402
 from _fresh_sets import rows_of  # noqa: E402
 
 TERMS, REACH = 5, 5
 RIVALS = {"imodels": "3.0.4", "fasterrisk": "0.1.10"}
-MOST_LOSS, MOST_TIME, MOST_WARM = 1e-6, 3.0, 1.5
-ROUNDS = 2
-WAYS = {"B": "columns of 0 and 1", "X": "raw columns, cut by the estimator"}
+MOST_LOSS, MOST_TIME = 1e-6, 3.0
 
 
 def main() -> None:
@@ -46,7 +39,7 @@ def main() -> None:
     limit = settings.time_limit or 900.0
     names, absent = present(SETS)
     report.note(*absent)
-    runs = 3 if settings.quick else 15
+    runs = 3 if settings.quick else 25
     records = []
     records += [in_child(ours, name, runs, patience=limit) for name in names]
     for rival in RIVALS:
@@ -63,16 +56,6 @@ def main() -> None:
         compare(report, name, {r["by"]: r for r in records if r["set"] == name})
     quick = [in_child(estimators, name, runs, patience=limit) for name in names]
     report.tables.append(("Estimators with heuristic=True, columns as they are, warm", quick))
-    if settings.imodels:
-        warm = [beside(settings.imodels, name, runs, limit) for name in names]
-        for way, words in WAYS.items():
-            rows = [binned_row(name, found[way]) for name, found in zip(names, warm, strict=True)]
-            report.tables.append((f"Estimators beside imodels' own, warm: {words}", rows))
-            for row in rows:
-                report.target(
-                    f"{row['set']}: warm fit beside imodels, {words}", f"<= {MOST_WARM:g}x",
-                    f"{row['ratio']}x", float(row["ratio"]) <= MOST_WARM,
-                )  # fmt: skip
     report.note(
         "Our time is that of make_design and fast_risk_card from the rows in memory; rows are "
         "read before. The first fit, which compiles or reads what was compiled, stands apart.",
@@ -127,60 +110,6 @@ def estimators(name: str, runs: int) -> dict[str, Any]:
         row[f"{kind.formulation}: CPU ms"] = f"{1e3 * median(taken[1:]):.1f}"
         row[f"{kind.formulation}: objective"] = f"{model.result_.objective:.7f}"
     return row
-
-
-def beside(python: str, name: str, runs: int, limit: float) -> dict[str, Any]:
-    """CPU seconds and losses of our estimator and imodels', a process of each in turn."""
-    from milpscore.data import Binner
-
-    X, y = rows_of(name)
-    B = Binner().fit_design(X, y).X
-    found: dict[str, Any] = {way: {"ours": [], "theirs": []} for way in WAYS}
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        np.savez(folder / "data.npz", X=X, B=B, y=y, fits=runs + 1, terms=TERMS, reach=REACH)
-        for _ in range(ROUNDS):
-            ours = in_child(warm_fits, str(folder), patience=limit)
-            subprocess.run(
-                [python, str(HERE / "_warm_rival.py"), str(folder)],
-                check=True, capture_output=True, timeout=limit,
-            )  # fmt: skip
-            theirs = json.loads((folder / "answer.json").read_text())
-            for way, kept in found.items():
-                kept["ours"] += ours[way]["times"][1:]
-                kept["theirs"] += theirs[way]["times"][1:]
-                kept["losses"] = ours[way]["loss"], theirs[way]["loss"]
-    return found
-
-
-def warm_fits(folder: str) -> dict[str, Any]:
-    """Our estimator as often as imodels', at its defaults but for the fast mode."""
-    from milpscore.estimators import RiskScoreClassifier
-
-    data = dict(np.load(Path(folder) / "data.npz"))
-    answer: dict[str, Any] = {}
-    for way in WAYS:
-        table, y, taken = data[way], data["y"], []
-        for _ in range(int(data["fits"])):
-            model = RiskScoreClassifier(heuristic=True, max_terms=TERMS)
-            began = time.process_time()
-            model.fit(table, y)
-            taken.append(time.process_time() - began)
-        answer[way] = {"times": taken, "loss": model.result_.loss}
-    return answer
-
-
-def binned_row(name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Medians of the warm fits of both."""
-    mine, theirs = (1e3 * median(found[who]) for who in ("ours", "theirs"))
-    return {
-        "set": name,
-        "milpscore: CPU ms": f"{mine:.1f}",
-        "imodels: CPU ms": f"{theirs:.1f}",
-        "ratio": f"{mine / theirs:.2f}",
-        "milpscore: loss": f"{found['losses'][0]:.7f}",
-        "imodels: loss": f"{found['losses'][1]:.7f}",
-    }
 
 
 def rival_records(
