@@ -66,6 +66,20 @@ FOUND = {
         (1, -1, -1, -1, 1, 1), "support_tree", coef_min=-2, coef_max=1,
         rules=(("Exactly", {"k": 0, "columns": ["x1"]}), ("MaxErrors", {"count": 2})),
     ),
+    "a solver that runs on where presolve makes columns of 4e9 whole": replace(
+        found(
+            "hinge",
+            [[0, 0.2, 1, 1, 0], [0, 0.2, 1, 1, 0], [1, 0.5, -999_999_999, 1, 1],
+             [3, 0.1, 2_000_000_001, 0, 0], [0, 0.7, 2_000_000_001, 0, 0],
+             [1, 0.2, 1_000_000_001, 0, 0]],
+            (1, -1, -1, -1, -1, -1), weight=(1.1, 1.1, 1.4, 2.8, 0.7, 1.1), coef_min=0, coef_max=2,
+            max_terms=4, intercept="zero", rules=(("Include", {"columns": ["a", "x0"]}),),
+        ),
+        columns=(
+            *((f"x{j}", f"x{j}", "numeric", -math.inf, math.inf) for j in range(3)),
+            ("a >= 1", "a", "step", 1.0, math.inf), ("a >= 2", "a", "step", 2.0, math.inf),
+        ),
+    ),
     "a false optimum at a margin of 1e-5 beside totals of 1e9": found(
         "facets_hinge", [[1e9], [-999_999_999], [-999_999_999]], (-1, -1, 1), "auto",
         weight=(2.5, 0.3, 1.1), coef_min=-2, coef_max=2, lam=0.03, gamma=1e5,

@@ -111,7 +111,8 @@ class _Tree:
         self.spread = self.statement.design.X.std(axis=0) + 1e-9
         self.lp = _LazyLP(session, self.options)
         self.mip = session.copy(relaxed=False)
-        configure(self.mip, self.options, absolute_gap(self.statement) * session.scale)
+        options = session.without_loops(self.options)
+        configure(self.mip, options, absolute_gap(self.statement) * session.scale)
         self.tried: set[frozenset[int]] = set()
         self.ages: Iterator[int] = itertools.count()
         self.open: list[_Node] = []

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -135,6 +136,15 @@ class Session:
         """Which of these variables are to be whole, as a mask."""
         exact = self.kind == "exact"
         return np.array([exact and not var.is_continuous() for var in wanted], dtype=bool)
+
+    def without_loops(self, options: Options) -> Options:
+        """These options, without presolve where real columns reach beyond what may be whole.
+
+        Presolve makes real columns whole that can be nothing else.
+        """
+        ends = np.abs(np.r_[self.col_lower, self.col_upper])
+        far = self.integral.any() and ends[np.isfinite(ends)].max(initial=0.0) > MAX_INTEGER
+        return replace(options, presolve=False) if far else options
 
     def _require_finite_ranges(self) -> None:
         """Wrong answers on unbounded integers are an open report against HiGHS: refuse them."""
@@ -361,7 +371,7 @@ class Session:
         """
         highs = self.highs
         highs.clearSolver()  # a second run is to know nothing of the first one
-        configure(highs, options, absolute_gap * self.scale)
+        configure(highs, self.without_loops(options), absolute_gap * self.scale)
         # the log callbacks that carry bounds and nodes fire only with output on
         set_option(highs, "output_flag", True)
         set_option(highs, "log_file", options.log_file or "")
