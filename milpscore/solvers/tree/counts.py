@@ -105,6 +105,16 @@ def least(losses: Any, p: int, n: int) -> Any:
 
 
 @compiled
+def lay(rows: Any, cell: Any, place: Any, out: Any) -> None:
+    """Write rows by cells, those of cell c from ``place[c]`` on, which moves; none below 0."""
+    for i in range(len(rows)):
+        at = place[cell[i]]
+        if at >= 0:
+            out[at] = rows[i]
+            place[cell[i]] = at + 1
+
+
+@compiled
 def pack(columns: Any, order: Any, out: Any) -> None:
     """Lay rows out as bits: bit b of word w of ``out[c]`` is row ``order[64 w + b]`` of column c.
 

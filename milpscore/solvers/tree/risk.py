@@ -71,7 +71,7 @@ _LOOK = 1e9
 _FAVOUR = 4.0
 """Supports whose end is in sight take so much more work than boxes that say little."""
 
-_LITTLE = 0.5
+_LITTLE = 0.85
 """Of the best card, as a bound."""
 
 _ALONE = 1e9

@@ -28,6 +28,7 @@ from milpscore.solvers.tree.counts import (
     bound_supports,
     gains,
     know_pairs,
+    lay,
     pack,
     write_triples,
 )
@@ -242,8 +243,6 @@ class Enumeration:
             key = 2 * key + self.columns[c]
         cell = key[rows] * 2 + ~self.is_positive
         sizes = np.bincount(cell, minlength=2 << len(base)).reshape(-1, 2)
-        order = np.argsort(cell, kind="stable") if base else np.argsort(~self.is_positive)
-        starts = np.concatenate([[0], np.cumsum(sizes.ravel())])
         impure = np.flatnonzero(sizes.min(axis=1) > 0)
         impure = impure[np.argsort(-sizes[impure].min(axis=1), kind="stable")]
         size = sizes[impure].ravel()
@@ -251,9 +250,9 @@ class Enumeration:
         words += (words > counts.LANES // 2) * (-words % counts.LANES)
         segments = np.concatenate([[0], np.cumsum(words)])
         laid = np.full(64 * int(segments[-1]), -1, np.int64)
-        for s, (first, count) in enumerate(zip(segments[:-1].tolist(), size.tolist(), strict=True)):
-            begin = starts[2 * impure[s // 2] + s % 2]
-            laid[64 * first : 64 * first + count] = rows[order[begin : begin + count]]
+        place = np.full(sizes.size, -1)
+        place[(2 * impure[:, None] + (0, 1)).ravel()] = 64 * segments[:-1]
+        lay(rows, cell, place, laid)
         bits = np.empty((len(columns), int(segments[-1])), np.uint64)
         pack(self.columns[columns], laid, bits)
         self.work += 3e4 + 20.0 * n + 0.5 * len(columns) * len(laid)
@@ -342,6 +341,7 @@ def prepare_kernels() -> None:
     bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.uint32)
     layout, losses = Layout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
     known, columns, wide = Known(pairs, real, table), bits.astype(np.uint8), np.zeros((1, 1), int)
+    prepare(lay, whole, whole, whole, whole)
     prepare(pack, columns, whole, bits)
     prepare(gains, layout, losses, real)
     prepare(know_pairs, layout, losses, known)
