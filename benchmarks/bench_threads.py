@@ -27,6 +27,8 @@ JOBS = (
     ("breastcancer-binned", "slim", 5),
     ("mushroom", "slim", 5),
 )
+FIGURES = ("parts", "s a part", "bytes out", "bytes back", "CPU in parts", "idle", "speed-up")
+
 WAY = 0.005
 """Seconds; a Dask scheduler takes about a millisecond a task, a network less."""
 
@@ -142,7 +144,9 @@ def main() -> None:
             alone = alone or row
             # a node limit is reached a little later by many
             speed = row["nodes"] / row["seconds"] / (alone["nodes"] / alone["seconds"])
-            report.records.append({**row, "speed-up": speed})
+            told = {**dict.fromkeys(FIGURES), **row, "speed-up": speed}
+            report.records.append(told)
+            print({k: v if v is None else round(v, 4) for k, v in told.items() if k in FIGURES})
     report.tables = [
         (
             "seconds of real processes" if settings.wall else "replayed",

@@ -489,7 +489,7 @@ class SolveOptions:
     node_limit: int | None = NODE_LIMIT
     threads: int = option(
         SOLVE,
-        "Cores; runs with more than one are not reproducible.",
+        "Processes of the tree search, or threads of HiGHS, whose runs then differ.",
         min=1,
         default=Options.threads,
     )

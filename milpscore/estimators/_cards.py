@@ -114,7 +114,7 @@ class CardClassifier(Decided, OnDesign):
     node_limit : int or None
         Exact programs only: branch-and-bound nodes.
     threads : int
-        Runs with more than one are not reproducible.
+        Processes of the tree search; threads of HiGHS, whose runs are then not reproducible.
     random_state : int, RandomState instance or None
         Seed of the solver and of the rounding.
     verbose : bool

@@ -22,7 +22,7 @@ from milpscore.core.errors import SolverError
 AHEAD = 3
 """Parts out for each worker, so that a slow one keeps nobody waiting."""
 
-PART = 6e8
+PART = 1.5e9
 """Nanoseconds of counted work in a part: long beside its way, short beside a search."""
 
 _LOSSES = 3
