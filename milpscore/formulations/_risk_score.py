@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -187,7 +187,7 @@ def over_gentle_scales(program: Program, card: Card | None) -> Program:
     narrowest = float(widths[widths > 0].min(initial=math.inf))
     if not math.isfinite(narrowest):
         return program  # no points move any score
-    least = min(_two_digits(int(reach.max()) * narrowest / _steepest(design)), 1.0)
+    least = min(_two_digits(int(reach.max()) * narrowest / _steepest(design), ROUND_CEILING), 1.0)
     if card.nonzeros == 0 or card.scale >= least or least >= statement.scales.upper:
         return program
     return risk_score(design, **{**program.arguments, "scale": (least, statement.scales.upper)})
@@ -201,7 +201,11 @@ def any_scale(statement: Statement) -> bool:
     only costs those that are wrong.
     """
     step, scales = statement.design.step, statement.scales
-    return scales is not None and step is not None and scales.lower * _STEEPEST <= step
+    return (
+        scales is not None
+        and step is not None
+        and scales.lower * _STEEPEST <= float(step) * (1 + 1e-9)
+    )
 
 
 def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, ...]:
@@ -269,7 +273,7 @@ def _scale(
         step = float(design.step or 0)
         finest = step if 20 * step >= narrowest else narrowest
         return ScaleRange(
-            10.0 ** math.floor(math.log10(finest / _STEEPEST)),
+            _two_digits(finest / _STEEPEST, ROUND_FLOOR),
             10.0 ** math.ceil(math.log10(span / _FLATTEST)),
         )
     if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
@@ -295,10 +299,10 @@ def _steepest(design: Design) -> float:
     return _LINE * (1.0 + rarer / _ROWS)
 
 
-def _two_digits(number: float) -> float:
-    """A number > 0, rounded up to two significant digits."""
+def _two_digits(number: float, rounding: str) -> float:
+    """A number > 0, rounded to two significant digits."""
     exact = Decimal(repr(float(number)))  # as it prints: 0.05 is above 0.05 in floats
-    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), ROUND_CEILING))
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding))
 
 
 def _coprime(statement: Statement, card: Card) -> Card:
