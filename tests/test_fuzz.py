@@ -56,6 +56,14 @@ def found(form: str, X: Any, y: tuple[int, ...], engine: str = "highs", **given:
 STEP = [[-1_999_999, 0], [0, 0], [2_000_000, 0], [-999_999, 1], [-999_999, 0], [1_000_000, 0]]
 ERRORS = (("MaxErrors", {"share": 0.2}),)
 FOUND = {
+    **{
+        f"no card said where every allowed one's loss overflows, {engine}": found(
+            "risk_score", [[2000001, -0.05], [-999999, -1.43]], (-1, 1), engine, coef_min=-4,
+            coef_max=6, loss="poisson", scale=1.0, intercept="zero",
+            rules=(("Include", {"columns": ["x1", "x0"]}),),
+        )
+        for engine in ("tree", "outer_approximation")
+    },
     "a threshold gap of 1e4 beside totals of 1, 20 digits apart": found(
         "slim", [[-999_999_999, 1.560796265984652]], (1,), coef_min=-1, coef_max=3,
         rules=(("Exclude", {"columns": ["x0"]}),),

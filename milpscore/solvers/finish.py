@@ -13,6 +13,7 @@ from milpscore.core.clock import Clock
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
+from milpscore.search.points import repaired
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.verify import Evaluation, check, evaluate
 from milpscore.verify.cards import model_violations
@@ -232,8 +233,19 @@ def _without_card(
     elif any(text.startswith("no card meets ") for text in remarks):
         message = ""  # it is proved, and said
     elif ended is Termination.INFEASIBLE or (ended is Termination.COMPLETED and own is None):
-        message = why_infeasible(task.program, task.options.clock)
+        if _overflows(task.program.statement):
+            message = "cards are allowed, but what they lose overflows: divide the largest columns"
+            common = {**common, "termination": Termination.INACCURATE, "trace": ()}
+        else:
+            message = why_infeasible(task.program, task.options.clock)
     else:
         message = "no card was found before the stop: raise the limit or pass a warm start"
     message = "; ".join(filter(None, [*remarks, message]))
     return Result(**common, claim=Claim.NONE, verified=False, message=message)
+
+
+def _overflows(statement: Statement) -> bool:
+    """Whether an allowed card of few points loses more than floats can hold."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        card = repaired(statement, np.zeros(len(statement.coef_min), np.int64))
+        return card is not None and not math.isfinite(evaluate(statement, card).objective)

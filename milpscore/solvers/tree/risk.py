@@ -388,6 +388,8 @@ class Tree:
     def report(self) -> None:
         """Record and show where the search stands, if that has changed."""
         best, bound, trace = self.cards.best.objective, self.bound, self.clock.trace
+        if bound == math.inf:
+            return  # that no card is allowed is the answer's to say, once that was checked
         if not trace or (best, bound) != (trace[-1].objective, trace[-1].dual_bound):
             self.clock.tell(TracePoint(self.clock.seconds, best, bound, self.nodes))
 
