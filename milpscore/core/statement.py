@@ -416,13 +416,17 @@ def best_card(statement: Statement, w: IntArray, totals: Totals) -> Card:
     if not any(limit.violation(statement, first) for limit in limits):
         return first
     best, least = first, np.inf
-    for allowed in _near(_runs(statement, totals, limits), first.intercept):
-        card = _fitted(statement, w, totals, allowed)
-        if any(limit.violation(statement, card) for limit in limits):
-            continue  # a total on no grid may be too close to the threshold to tell
-        lost = _mean_loss(statement, totals, card)
-        if lost < least:
-            best, least = card, lost
+    smooth = hasattr(statement.loss, "held_losses")  # of each side's runs the nearest is best
+    for side in _near(_runs(statement, totals, limits), first.intercept):
+        for allowed in side:
+            card = _fitted(statement, w, totals, allowed)
+            if any(limit.violation(statement, card) for limit in limits):
+                continue  # a total on no grid may be too close to the threshold to tell
+            lost = _mean_loss(statement, totals, card)
+            if lost < least:
+                best, least = card, lost
+            if smooth:
+                break
     return best
 
 
@@ -469,17 +473,77 @@ def best_losses(
     nothing = 1e-9 * (1.0 + np.abs(totals).max(initial=0.0))
     positive = totals + found >= -nothing
     fine = np.logical_and.reduce([limit.allows_answers(positive) for limit in limits])
-    limited = losses.copy()
-    for k in np.flatnonzero(~fine).tolist():
-        limited[k] = np.inf
-        if below is not None and losses[k] >= below[k]:
-            continue
+    limited, broken = losses.copy(), np.flatnonzero(~fine)
+    limited[broken] = np.inf
+    if below is not None:
+        broken = broken[losses[broken] < below[broken]]
+    if hasattr(statement.loss, "held_losses"):
+        limited[broken] = _held_losses(statement, totals[:, broken], found[broken])
+        return limited
+    for k in broken.tolist():
         card = statement.with_best_intercept(points[k])
         if not any(limit.violation(statement, card) for limit in limits):
             merged = FloatTotals(totals[:, k], 0.0)
             mean = statement.loss_of(card).rows(merged, card.intercept, rows.y) @ rows.weight
             limited[k] = float(mean) / float(rows.weight.sum())
     return limited
+
+
+def _held_losses(statement: Statement, totals: FloatArray, unlimited: FloatArray) -> FloatArray:
+    """Mean losses where limits on errors hold intercepts back from the unlimited best ones, (V,).
+
+    Smooth losses rise from there on both sides, so that of each side's intercepts the nearest one
+    counts. In floating point, and as if a threshold could lie on a total of the other side.
+    """
+    rows, rule = statement.design.merged, statement.intercept
+    limits = [
+        (rows.sums(np.asarray(cost, dtype=np.float64)) * rows.y, allowed)
+        for each in statement.constraints
+        for cost, allowed, _ in each.limits
+    ]
+    _, ends = held_thresholds(totals, limits, -unlimited)
+    held = np.stack([-ends[0], -ends[1] - (0.0 if rule.step is None else float(rule.step))])
+    allowed = (held >= float(rule.lower)) & (held <= float(rule.upper))
+    losses = np.full(ends.shape, np.inf)
+    for side in (0, 1):
+        some = np.flatnonzero(allowed[side])
+        if len(some):
+            shifted = totals[:, some] + held[side, some]
+            losses[side, some] = statement.loss.held_losses(  # type: ignore[attr-defined]
+                shifted, rows.y, rows.weight
+            )
+    return np.asarray(losses.min(axis=0))
+
+
+def held_thresholds(
+    totals: FloatArray, limits: Sequence[tuple[FloatArray, float]], unlimited: FloatArray
+) -> tuple[BoolArray, FloatArray]:
+    """(whether a threshold keeps to limits on errors, the nearest on both sides that do).
+
+    ``totals`` (n, V), ``unlimited`` (V,); a limit is each row's cost, times its class, and the most
+    allowed. The nearest ones (2, V) below and above are totals, from above never reached: NaN where
+    there are none.
+    """
+    ends, kept = np.full((2, totals.shape[1]), np.nan), np.zeros(totals.shape[1], dtype=bool)
+    sure = [float(signed[signed < 0].sum()) for signed, _ in limits]
+    orders = np.argsort(totals, axis=0, kind="stable")
+    for k, column in enumerate(totals.T):
+        order = orders[:, k]
+        ordered = column[order]
+        last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+        distinct = ordered[last]
+        fine = np.ones(len(distinct) + 1, dtype=bool)
+        for (signed, allowed), least in zip(limits, sure, strict=True):
+            wrong = np.r_[0.0, np.cumsum(signed[order])[last]] - least
+            fine &= wrong <= allowed + 1e-12 * (allowed - least)
+        at = int(np.searchsorted(distinct, unlimited[k]))
+        kept[k] = fine[at]
+        lower, upper = np.flatnonzero(fine[:at]), np.flatnonzero(fine[at:])
+        if len(lower):
+            ends[0, k] = distinct[lower[-1]]
+        if len(upper) and at + upper[0] > 0:
+            ends[1, k] = distinct[at + upper[0] - 1]
+    return kept, ends
 
 
 def _mean_loss(statement: Statement, totals: Totals, card: Card) -> float:
@@ -489,15 +553,15 @@ def _mean_loss(statement: Statement, totals: Totals, card: Card) -> float:
     return float(rows @ design.weight) / float(design.weight.sum())
 
 
-def _near(runs: Iterator[InterceptRule], b: Fraction) -> list[InterceptRule]:
+def _near(runs: Iterator[InterceptRule], b: Fraction) -> Iterator[list[InterceptRule]]:
     """The ranges closest to an intercept, on each side of it."""
 
     def distance(rule: InterceptRule) -> Fraction:
         return max(rule.lower - b, b - rule.upper, Fraction(0))
 
     order = sorted(runs, key=distance)
-    below = [rule for rule in order if rule.upper < b]
-    return below[:_MOST_RUNS] + [rule for rule in order if rule.upper >= b][:_MOST_RUNS]
+    yield [rule for rule in order if rule.upper < b][:_MOST_RUNS]
+    yield [rule for rule in order if rule.upper >= b][:_MOST_RUNS]
 
 
 def _runs(statement: Statement, totals: Totals, limits: list[Any]) -> Iterator[InterceptRule]:

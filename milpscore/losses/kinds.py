@@ -673,6 +673,17 @@ class RiskLoss:
         slopes = 1.0 / self.scale.upper, 1.0 / self.scale.lower
         return best_lines(rows, totals, slopes, (float(allowed.lower), float(allowed.upper)))
 
+    def held_losses(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
+        """Mean losses of totals with their intercepts, (n, V), each at its best slope; (V,)."""
+        from milpscore.losses.lines import Rows, held_slopes
+
+        share, answers = (weight / weight.sum())[:, None], self.answers(y)[:, None]
+        rows = Rows(self.base, share, answers)
+        if isinstance(self.scale, ScaleRange):
+            ends = 1.0 / self.scale.upper, 1.0 / self.scale.lower
+            return rows.mean(scores * held_slopes(rows, scores, ends))
+        return rows.mean(scores / self.scale)
+
     def _minimisers(
         self, totals: FloatArray, answers: FloatArray, share: FloatArray, allowed: InterceptRule
     ) -> FloatArray:

@@ -69,6 +69,11 @@ def best_lines(
     return lines
 
 
+def held_slopes(rows: Rows, scores: FloatArray, slopes: tuple[float, float]) -> FloatArray:
+    """The s within ``slopes`` of least mean loss of s * score, of each column; (V,)."""
+    return _newton(rows, scores, slopes, np.zeros(scores.shape[1], np.bool_)).slopes
+
+
 def _newton(
     rows: Rows,
     totals: FloatArray,

@@ -55,6 +55,8 @@ _MENDED = 8
 _TURNS = 5
 _DESCENT_WORK = 1e6
 """Row totals a descent under constraints may compute, at each of so many scales at most."""
+_DESCENTS = 0.25
+"""Of the time limit, for these descents."""
 _WIDEST = 1000
 """Of wider ranges the search takes whole points up to this size, and the bounds themselves."""
 _PARTED = 1e-9
@@ -677,11 +679,13 @@ class _Search:
         """The card of these points."""
         return self.finish.answer(w, self.beam.refits, len(self.done))
 
-    def _descended(self, w: IntArray) -> FastRisk:
+    def _descended(self, w: IntArray, clock: Clock) -> FastRisk:
         """The card of these points, changed at its own scale while that helps."""
         found = self._answer(w)
         for _ in range(_TURNS):
-            card = coordinate_descent(found.statement, found.card, max_work=_DESCENT_WORK)
+            card = coordinate_descent(
+                found.statement, found.card, max_work=_DESCENT_WORK, time_limit=clock
+            )
             after = self._answer(card.coefficients)
             if after.objective >= found.objective - _BETTER:
                 break
@@ -701,7 +705,12 @@ class _Search:
         least = self.beam.known[()].loss if () in self.beam.known else math.inf
         if self.statement.constraints:  # the beam looks at supports, not at points, for them
             points = np.array([*ranked, (0,) * len(self._nothing)], dtype=np.int64)
-            near = [self._descended(w) for w in points[self.statement.allows(points)][:_MENDED]]
+            clock = self.clock.part(_DESCENTS)
+            near = [
+                self._descended(w, clock)
+                for k, w in enumerate(points[self.statement.allows(points)][:_MENDED])
+                if k == 0 or not clock.is_up
+            ]
             if near:
                 yield min(near, key=attrgetter("objective")).card.coefficients
         shown = False

@@ -28,12 +28,12 @@ class Arrays:
 
     Distinct rows (x, y): ``X`` (n, p) is over the loss's scale, column by column in memory, and
     ``slopes`` what X w is multiplied by: a range where the scale is left to the card, (1, 1)
-    elsewhere. Intercepts are those of the score then (not in points), in ``offset`` + slope *
-    [``b_lower``, ``b_upper``]. ``y`` and ``share`` (n,) are answers as the loss reads them, and
-    weights that sum to 1. ``points``, ``table`` (p, K): choices, ascending, and a separable penalty
-    at them, 0 behind the last, ``hi`` (p,); ``zero`` (p,) is the place of 0, or -1. ``values``,
-    ``charges`` (K, p) are the same place by place, with the cost of a term; ``is_zero`` says where
-    the value is 0.
+    elsewhere. Intercepts are those of the score then (not in points), in ``offsets`` + slope *
+    [``b_lower``, ``b_upper``], ``offset`` being the best one of no points. ``y`` and ``share`` (n,)
+    are answers as the loss reads them, and weights that sum to 1. ``points``, ``table`` (p, K):
+    choices, ascending, and a separable penalty at them, 0 behind the last, ``hi`` (p,); ``zero``
+    (p,) is the place of 0, or -1. ``values``, ``charges`` (K, p) are the same place by place, with
+    the cost of a term; ``is_zero`` says where the value is 0.
     """
 
     def __init__(self, statement: Statement) -> None:
@@ -112,15 +112,21 @@ class Arrays:
             rows, far = Rows(self.loss, self.share[:, None], self.y[:, None]), math.inf
             best = best_lines(rows, np.zeros((self.n, 1)), self.slopes, (-far, far))
             self.offset, self.b_lower, self.b_upper = best[1][0], -self.reach, self.reach
+        # limits on errors hold intercepts back to where some score is 0
+        limited = any(each.limits_answers for each in self.statement.constraints)
+        ends = (self.offset, 0.0) if limited else (self.offset, self.offset)
+        self.offsets = min(ends), max(ends)
         # a sum of n products, each a few roundings; doubled for the second order
         self.gamma = 2.0 * (self.n + self.p + 64) * _EPS
         charged = float(np.abs(self.table).max(axis=1, initial=0.0).sum()) + self.l0 * self.p
         self.table_slack = 64.0 * _EPS * (self.p + 4) * charged
 
-    def merge(self, columns: IntArray) -> tuple[IntArray, IntArray]:
-        """Rows alike in these columns and y: (their number for each row, a row of each)."""
+    def merge(self, columns: IntArray, by_class: bool = True) -> tuple[IntArray, IntArray]:
+        """Rows alike in these columns (and y): (their number for each row, a row of each)."""
         labels, first = np.empty(self.n, np.int64), np.empty(self.n, np.int64)
-        keys, radix = self._y_codes.copy(), self._y_levels
+        keys, radix = np.zeros(self.n, np.int64), 1
+        if by_class:
+            keys, radix = self._y_codes.copy(), self._y_levels
         for j in columns:
             if radix * self.levels[j] > _MOST_KEY:
                 radix = number_keys(keys, self._table_of_keys, labels, first)
@@ -155,7 +161,7 @@ class Arrays:
 
     def intercepts(self, s: float, low: float, high: float) -> tuple[float, float]:
         """The ends of a node's range of intercepts at slope s."""
-        return self.offset + s * low, self.offset + s * high
+        return self.offsets[0] + s * low, self.offsets[1] + s * high
 
     def objective(self, w: IntArray, b: float, s: float = 1.0) -> float:
         """A card's objective, summed without rounding error of its own."""

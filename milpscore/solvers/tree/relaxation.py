@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.solvers.tree.arrays import Arrays, Choices, hull_cost, new_hulls, solve_model
+from milpscore.solvers.tree.priced import Limits, Patterns, score_ranges
 
 IN, OPEN, OUT = 1, 0, -1
 """What a node's ``status`` says of a feature; one in may still have 0 points."""
@@ -30,6 +32,9 @@ _ADDED = 30
 _EASY = 0.1
 """A node's relaxation is solved well enough once the bound misses it by this share of the room."""
 
+_DEARER, _PRICED = 1.25, 10
+"""What prices of limits on errors change by from a node to its parts; trials at the root."""
+
 _ROUNDING = 1e-11
 """Conjugates answer 0 up to 1e-12 relative outside their domain."""
 
@@ -42,8 +47,9 @@ class Node:
     (``s`` ``slope`` + ``fixed``).v + ``slope_b`` b at every slope s (1 where the scale is fixed) of
     at most ``s_hi`` as the line was drawn, and not only in this node. It is linear in s, so the
     least of it over some cards is concave: over a range of slopes it is least at an end. ``lo`` and
-    ``hi`` are positions among the choices, ``primal`` is the relaxation's value at (w, b, s), and
-    ``mu`` the multiplier of the limit on terms.
+    ``hi`` are positions among the choices, ``primal`` is the relaxation's value at (w, b, s),
+    ``mu`` the multiplier of the limit on terms, and ``prices`` those of limits on errors, where a
+    line holds for the node's own cards alone.
     """
 
     status: NDArray[np.int8]
@@ -63,6 +69,7 @@ class Node:
     bound: float = -math.inf
     primal: float = math.inf
     mu: float = 0.0
+    prices: FloatArray | None = None
 
     @classmethod
     def root(cls, arrays: Arrays) -> Node:
@@ -150,6 +157,8 @@ class Relaxation:
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
         self.omega = None if arrays.separable else Omega(arrays.penalty, arrays.most)
+        self.limits = Limits(arrays)
+        self.excess = np.zeros(len(self.limits))  # of the node solved last
         self.solved = 0
         self._least = np.empty(arrays.p)  # of each feature: what it adds to the line at least
 
@@ -160,11 +169,16 @@ class Relaxation:
         self.solved += 1
         node.project(self.arrays)
         active = (node.status == IN) | ((node.w != 0.0) & (node.status == OPEN))
+        patterns = None
+        if node.prices is not None:
+            columns = np.flatnonzero(node.status != OUT)
+            patterns = Patterns(self.arrays, self.limits, node.prices, columns)
+            patterns.bound_scores(*score_ranges(self.arrays, node, patterns))
         columns, rows, tolerance = active.copy(), None, _TOLERANCE
         for _ in range(_ROUNDS):
             if rows is None or (columns != active).any():
                 columns = active.copy()
-                rows = _Rows(self.arrays, np.flatnonzero(active))
+                rows = _Rows(self.arrays, np.flatnonzero(active), patterns)
             before = node.bound
             self._descend(node, rows, cutoff, tolerance)
             self._draw_line(node, rows, node.status != OUT)
@@ -177,7 +191,39 @@ class Relaxation:
                 if tolerance < _TOLERANCE and node.bound - before < 0.1 * (node.primal - before):
                     break
                 tolerance *= 0.01
+        if patterns is not None and node.prices is not None:
+            # dearer for the node's parts where more is wrong than allowed, else cheaper
+            self.excess = patterns.excess(rows.z)
+            node.prices = node.prices * np.where(self.excess > 0.0, _DEARER, 1.0 / _DEARER)
         return True
+
+    def priced(self, node: Node, cutoff: float, clock: Clock) -> Node:
+        """The node as prices of limits on errors bound it best, one limit after the other.
+
+        The bound is concave in them, and rises with a price while more is wrong than is allowed.
+        """
+        best, share = node, self.arrays.share
+        for limit, cost in enumerate(self.limits.cost):
+            low, high, most = 0.0, math.inf, float(cost.max(initial=0.0))
+            price = float(share[cost > 0.0].mean()) / most if most else 0.0
+            for _ in range(_PRICED if most else 0):
+                if clock.is_up or best.bound >= cutoff:
+                    return best
+                tried = node.child()
+                kept = np.zeros(len(self.limits)) if best.prices is None else best.prices.copy()
+                kept[limit] = price
+                tried.prices = kept
+                if not self.solve(tried, cutoff):
+                    return tried
+                if tried.bound > best.bound:
+                    best, tried.prices = tried, kept
+                if self.excess[limit] > 0.0:
+                    low = price
+                else:
+                    high = price
+                ends = high < math.inf, low > 0.0
+                price = math.sqrt(low * high) if all(ends) else price * (0.5 if ends[0] else 2.0)
+        return best
 
     def fit(self, node: Node) -> None:
         """Solve a node whose features are all decided, and draw its line over every feature."""
@@ -214,7 +260,7 @@ class Relaxation:
             lo[fixed], hi[fixed] = a.zero[fixed], a.zero[fixed]
             changed = bool((out | enters | (lo != node.lo) | (hi != node.hi)).any())
             node.lo, node.hi = lo, hi
-            if len(ends) == 1:
+            if not a.scaled:
                 self._tighten_intercept(node, (cutoff - bound) * (1.0 + 1e-9))
             if not changed and not narrower:
                 return True
@@ -313,21 +359,18 @@ class Relaxation:
 
     def _draw_line(self, node: Node, rows: _Rows, wanted: BoolArray) -> None:
         """The loss's tangent at the node's point over the wanted features, less its rounding."""
-        a, z = self.arrays, rows.z
-        value = a.loss.value(z, rows.y)
-        if not np.isfinite(value).all():
-            # any score gives a line below a row's loss, so one where it is finite is as good
-            z = np.clip(z, -FAR, FAR)
-            value = a.loss.value(z, rows.y)
-        u = a.loss.gradient(z, rows.y)
-        sizes = rows.share @ np.abs(value), rows.share @ np.abs(u)
+        a = self.arrays
+        values, u, z, slope = rows.lines()
+        sizes = float(np.abs(values).sum()), float(np.abs(u).sum())
         most = float(np.abs(z).max()) + a.reach
         if a.scaled:
             most += 2.0 * node.s_hi * a.reach + abs(a.offset)
         slack = a.gamma * (sizes[0] + sizes[1] * most) + a.table_slack
         # loss(z') >= loss(z) + u (z' - z), and z' = (v.x + b') / scale
-        constant = float(rows.share @ (value - u * z)) - float(slack)
-        slope = np.where(wanted, a.column_sums(a.share * u[rows.labels]), 0.0)
+        constant = float(values.sum() - u @ z) - float(slack)
+        if rows.patterns is not None:
+            constant -= rows.patterns.granted * (1.0 + a.gamma)
+        slope = np.where(wanted, slope, 0.0)
         if self.omega is not None:
             s, offset = self.omega.line(node.w, node.s * slope if a.scaled else slope)
             constant += offset
@@ -337,7 +380,7 @@ class Relaxation:
             node.constant, node.slope = constant, slope
             if a.scaled and self.omega is not None:
                 node.fixed = s
-            node.slope_b = float(rows.share @ u) * a.unit
+            node.slope_b = float(u.sum()) * a.unit
 
     def _extend(self, node: Node, active: BoolArray, cutoff: float) -> bool:
         """Take in the undecided columns that violate the multiplier most; False where done."""
@@ -364,14 +407,38 @@ class Relaxation:
 class _Rows:
     """Rows merged by the active columns and y."""
 
-    def __init__(self, arrays: Arrays, columns: IntArray) -> None:
-        self.columns = columns
-        self.labels, first = arrays.merge(columns)
+    def __init__(self, arrays: Arrays, columns: IntArray, patterns: Patterns | None = None) -> None:
+        self.arrays, self.columns, self.patterns = arrays, columns, patterns
+        self.labels, first = (
+            arrays.merge(columns) if patterns is None else (patterns.labels, patterns.first)
+        )
         self.X = arrays.part(first, columns)
-        self.y = arrays.y[first]
+        self.first, self.y = first, arrays.y[first]
         self.share = np.bincount(self.labels, weights=arrays.share, minlength=len(first))
         self.loss, self.unit = arrays.loss, arrays.unit
         self.z = np.zeros(len(first))
+
+    def value(self, z: FloatArray) -> float:
+        """The mean loss, of patterns with what limits on errors cost."""
+        if self.patterns is not None:
+            return self.patterns.value(z)
+        return float(self.share @ self.loss.value(z, self.y))
+
+    def lines(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """At the scores: lines' values, slopes, and scores of each row; slopes by column."""
+        a, z = self.arrays, self.z
+        if self.patterns is not None:
+            values, u, z = self.patterns.line(z)
+            each = np.zeros(a.n)
+            each[self.first] = u  # alike in all columns that are not out
+            return values, u, z, a.column_sums(each)
+        values = self.loss.value(z, self.y)
+        if not np.isfinite(values).all():
+            # any score gives a line below a row's loss, so one where it is finite is as good
+            z = np.clip(z, -FAR, FAR)
+            values = self.loss.value(z, self.y)
+        u = self.loss.gradient(z, self.y)
+        return self.share * values, self.share * u, z, a.column_sums(a.share * u[self.labels])
 
     def scores(self, w: FloatArray, b: float, s: float) -> FloatArray:
         """The rows' scores."""
@@ -383,6 +450,8 @@ class _Rows:
 
     def slopes(self, z: FloatArray, careful: bool) -> tuple[FloatArray, FloatArray]:
         """First and second derivatives times the weights; ``careful``: the largest second one."""
+        if self.patterns is not None:
+            return self.patterns.slopes(z)
         u = self.share * self.loss.gradient(z, self.y)
         if careful:
             return u, np.asarray(self.share * self.loss.curvature)
@@ -430,7 +499,7 @@ class _Model:
 
     def value(self, z: FloatArray, w: FloatArray) -> float:
         """The mean loss at scores z, and a penalty of w that is not a sum."""
-        value = float(self.rows.share @ self.rows.loss.value(z, self.rows.y))
+        value = self.rows.value(z)
         return value if self.omega is None else value + self.arrays.penalised(self._full(w))
 
     def cost(self, w: FloatArray, mu: float) -> tuple[float, float]:

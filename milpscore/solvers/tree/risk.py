@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from milpscore.solvers.tree.arrays import (
     solve_model,
 )
 from milpscore.solvers.tree.cards import Best, Cards, best_intercept
+from milpscore.solvers.tree.priced import card_bounds
 from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node, Relaxation
 from milpscore.solvers.tree.sharing import AHEAD, PART, Crew, crew
 from milpscore.solvers.tree.supports import Enumeration
@@ -41,6 +43,12 @@ _ROUNDING = 0.25
 
 _START = 0.3
 """Share of the time limit for a first card: the rest goes to the proof."""
+
+_PRICES = 0.2
+"""Share of the time limit for prices of limits on errors, at the root."""
+
+_FEW = 500
+"""Cards of a node that are bounded one by one where errors are limited."""
 
 _HAIR = 0.999
 """Nodes are closed a little before the gap, so that rounding never leaves it just unproved."""
@@ -218,9 +226,17 @@ class Tree:
             self.cards.work = 0.0
         self.report()
         late = self.clock.remaining <= 0 or self.limits.nodes <= 0
-        self.keep([self.root] if late or self.consider(self.root) else [])
+        if late or self.consider(self.root):
+            self.keep([self.root if late else self._priced(self.root)])
         self.active = []
         self.report()
+
+    def _priced(self, node: Node) -> Node:
+        """The node with limits on errors at their prices."""
+        before = self.relaxation.solved
+        found = self.relaxation.priced(node, self.cutoff, self.clock.deadline.part(_PRICES))
+        self.nodes += self.relaxation.solved - before
+        return found
 
     def _take_turns(self) -> None:
         """Search boxes and supports in turns of equal work, until either is through.
@@ -320,6 +336,8 @@ class Tree:
 
     def _expand(self, node: Node) -> None:
         """Round a node, and bound its parts, or close it where one card is left."""
+        if self.arrays.scaled and len(self.relaxation.limits) and self._finish_few(node):
+            return
         spare = _FIRST + _ROUNDING * self.nodes * self.each - self.cards.work
         if spare > 0.0 and (self.expanded < _ROUND_ALL or self.expanded % _ROUND_EVERY == 0):
             self.round(node)
@@ -376,6 +394,30 @@ class Tree:
         b = best_intercept(a, w, node.b) if real else node.b_lo
         bound = a.objective(w, b) - (a.intercept_slack(w, b) if real else 0.0)
         self.take(node, self.cards.card(w, b), bound)
+
+    def _finish_few(self, node: Node) -> bool:
+        """Close a node of few cards by bounding each within the limits on errors."""
+        a = self.arrays
+        if math.prod((node.hi - node.lo + 1).tolist()) > _FEW:
+            return False
+        ranges = [a.points[j, node.lo[j] : node.hi[j] + 1] for j in range(a.p)]
+        wide = [j for j, values in enumerate(ranges) if len(values) > 1]
+        some = np.array(list(itertools.product(*(ranges[j] for j in wide))), dtype=np.int64)
+        first = np.array([values[0] for values in ranges], dtype=np.int64)
+        points = np.repeat(first[None, :], len(some), axis=0)
+        points[:, wide] = some
+        points = points[a.statement.allows(points)]
+        if not len(points):
+            return True
+        bounds = card_bounds(a, self.relaxation.limits, points, (node.s_lo, node.s_hi))
+        bounds += np.array([a.l0 * np.count_nonzero(w) + a.penalised(w) for w in points])
+        bounds -= a.table_slack
+        for k in np.argsort(bounds, kind="stable").tolist():
+            if bounds[k] >= self.cutoff:
+                break
+            node.bound = float(bounds[k])
+            self.take(node, a.statement.with_best_intercept(points[k]), node.bound)
+        return True
 
     def take(self, node: Node, card: Card, bound: float) -> None:
         """Close a node by its card, no slope and intercept of the node being below ``bound``."""
