@@ -86,7 +86,7 @@ class Patterns:
 
     def _sums(self, values: FloatArray, some: BoolArray) -> FloatArray:
         """Of each pattern, over some of its rows; shape (m,)."""
-        return np.bincount(self.labels[some], weights=values[some], minlength=self.m)
+        return np.asarray(np.bincount(self.labels[some], values[some], self.m), dtype=np.float64)
 
     def lost(self, z: FloatArray, part: str) -> FloatArray:
         """The patterns' losses at scores z, or a derivative."""
@@ -186,7 +186,11 @@ def card_bounds(
     columns = np.flatnonzero(points.any(axis=0))
     labels, first = arrays.merge(columns)
     X, y = arrays.part(first, columns), arrays.y[first]
-    share = np.bincount(labels, weights=arrays.share, minlength=len(first))
+
+    def sums(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(labels, values, len(first)), dtype=np.float64)
+
+    share = sums(arrays.share)
     totals = X @ points[:, columns].T.astype(np.float64)
     lines = arrays.lines(totals, y, share, slopes)
     s, b = lines.slopes, lines.intercepts
@@ -195,7 +199,7 @@ def card_bounds(
         return least
     sign = np.where(limits.positive[first], 1.0, -1.0)
     signed = [
-        (np.bincount(labels, weights=cost, minlength=len(first)) * sign, allowed)
+        (sums(cost) * sign, allowed)
         for cost, allowed in zip(limits.cost, limits.allowed.tolist(), strict=True)
     ]
     kept, ends = held_thresholds(totals, signed, -b / s)

@@ -166,6 +166,7 @@ class Tree:
         self.waiting: list[tuple[float, tuple[int, ...]]] = []
         self.floor, self._proved = math.inf, -math.inf
         self.age = self.nodes = self.expanded = 0
+        self.prices: FloatArray | None = None  # of limits on errors, as the root has them
         self.limited = any(each.limits_answers for each in arrays.statement.constraints)
         self.crew: Crew | None = None
         # nanoseconds a node may take
@@ -236,6 +237,7 @@ class Tree:
         before = self.relaxation.solved
         found = self.relaxation.priced(node, self.cutoff, self.clock.deadline.part(_PRICES))
         self.nodes += self.relaxation.solved - before
+        self.prices = found.prices
         return found
 
     def _take_turns(self) -> None:
@@ -292,7 +294,7 @@ class Tree:
             self.waiting = []
             return
         assert self.supports is not None
-        self.active = [self.supports.node(bound, support)]
+        self.active = [replace(self.supports.node(bound, support), prices=self.prices)]
         self.waiting.pop()
         self.keep([node for node in self.active if self.consider(node)])
         self.active = []
