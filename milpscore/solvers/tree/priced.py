@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from milpscore.solvers.tree.arrays import Arrays
     from milpscore.solvers.tree.relaxation import Node
 
-_HALVINGS = 60
+_HALVINGS = 24
 _BAND = 0.01
 """Of a score: so far from 0 a kink is rounded off while a minimum is sought."""
 
