@@ -24,7 +24,7 @@ RULES: list[Any] = [
     lambda share: [MaxFPR(share)],
     lambda share: [MinTPR(1.0 - share)],
     lambda share: [MaxErrors(share=share)],
-    lambda share: [MaxErrors("x0", share=share), MaxFPR(0.5)],
+    lambda share: [MaxErrors("x0 >= 1", share=share), MaxFPR(0.5)],
 ]
 
 
@@ -59,6 +59,7 @@ def least(statement: Statement, w: Any) -> float:
     else:
         ends = 1.0 / scales.upper, 1.0 / scales.lower
         inside = np.unique(np.concatenate([totals, totals + 1e-9, totals + 0.5]))
+        inside = inside[(-inside >= float(rule.lower)) & (-inside <= float(rule.upper))]
         lines = list(itertools.product(np.geomspace(*ends, 60), -inside))
     best = math.inf
     for s, b in lines:
