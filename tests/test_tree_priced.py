@@ -88,8 +88,11 @@ def part_of(root: Node, arrays: Arrays, rng: np.random.Generator) -> Node:
         if drawn < 0.3 and zero >= 0:
             node.status[j], node.lo[j], node.hi[j] = OUT, zero, zero
         elif drawn < 0.7:
-            ends = np.sort(rng.integers(0, arrays.hi[j] + 1, 2))
-            node.status[j], node.lo[j], node.hi[j] = IN, ends[0], ends[1]
+            # in: points of one sign, as the search's own nodes have them
+            low, high = (0, zero - 1) if rng.random() < 0.5 else (zero + 1, int(arrays.hi[j]))
+            if zero >= 0 and low <= high:
+                ends = np.sort(rng.integers(low, high + 1, 2))
+                node.status[j], node.lo[j], node.hi[j] = IN, ends[0], ends[1]
     return node
 
 
