@@ -184,7 +184,7 @@ def _holds_numbers(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "fiu"
 
 
-def not_surely_numbers(frame: pd.DataFrame) -> list[str]:
+def not_surely_numbers(frame: pd.DataFrame) -> list[Any]:
     """The columns that have to be looked at to know whether they hold numbers."""
     return [name for name, dtype in frame.dtypes.items() if not _holds_numbers(dtype)]
 

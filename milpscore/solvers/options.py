@@ -88,7 +88,8 @@ class _Checked:
     def as_dict(self) -> dict[str, Any]:
         """Name to value, of what can be written down."""
         names = (each.name for each in fields(self))  # type: ignore[arg-type]
-        return {name: getattr(self, name) for name in names if name != "client"}
+        plain = {name: getattr(self, name) for name in names if name != "client"}
+        return {**plain, "time_limit": float(self.time_limit)}
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:

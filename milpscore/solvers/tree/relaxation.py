@@ -191,7 +191,7 @@ class Relaxation:
                 if tolerance < _TOLERANCE and node.bound - before < 0.1 * (node.primal - before):
                     break
                 tolerance *= 0.01
-        if patterns is not None and node.prices is not None:
+        if patterns is not None and node.prices is not None and rows is not None:
             # dearer for the node's parts where more is wrong than allowed, else cheaper
             self.excess = patterns.excess(rows.z)
             node.prices = node.prices * np.where(self.excess > 0.0, _DEARER, 1.0 / _DEARER)
