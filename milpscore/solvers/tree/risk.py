@@ -398,7 +398,7 @@ class Tree:
         self.take(node, self.cards.card(w, b), bound)
 
     def _finish_few(self, node: Node) -> bool:
-        """Close a node of few cards by bounding each within the limits on errors."""
+        """Whether bounds on each card of a node of few, within the limits on errors, close it."""
         a = self.arrays
         if math.prod((node.hi - node.lo + 1).tolist()) > _FEW:
             return False
@@ -417,8 +417,9 @@ class Tree:
         for k in np.argsort(bounds, kind="stable").tolist():
             if bounds[k] >= self.cutoff:
                 break
-            node.bound = float(bounds[k])
-            self.take(node, a.statement.with_best_intercept(points[k]), node.bound)
+            self.cards.take(a.statement.with_best_intercept(points[k]))
+            if bounds[k] < self.cutoff:
+                return False  # loose, as where a range of intercepts binds: its parts know more
         return True
 
     def take(self, node: Node, card: Card, bound: float) -> None:
@@ -542,6 +543,10 @@ class AllCards(Tree):
             return False
         self.clock.termination = Termination.CARD_LIMIT
         return True
+
+    def _finish_few(self, node: Node) -> bool:
+        """Every card is met at its leaf."""
+        return False
 
     def round(self, node: Node) -> None:
         """No card is looked for: every one is met at its leaf."""
