@@ -36,7 +36,10 @@ class Cards:
         if given["other"] or self.loss not in ("logistic", "hinge", "zero_one"):
             raise Refused(f"not decided here: the loss {self.loss!r} with {given['other']}")
         spans = [[(whole(a), whole(b)) for a, b in own] for own in given["values"]]
-        if sum(max(b - a + 1, 0) for own in spans for a, b in own) > _MOST_VALUES:
+        ends = [[end for a, b in own for end in (2 * a, 2 * b + 1)] for own in spans]
+        if any(own != sorted({*own}) for own in ends):
+            raise Refused("a range of values is empty, or not above the one before it")
+        if sum(b - a + 1 for own in spans for a, b in own) > _MOST_VALUES:
             raise Refused("there are too many values")
         self.values = tuple(tuple(v for a, b in own for v in range(a, b + 1)) for own in spans)
         self.terms = min(whole(given["max_terms"]), columns)

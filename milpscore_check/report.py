@@ -15,8 +15,7 @@ from milpscore_check.table import Refused, number
 VERSION = 3
 MOST_BYTES, _MOST_LISTS = 8_000_000, 500_000  # a list of 3 bytes takes 100 as Python's
 # what reading an entry of another layout raises
-_OF_READING = LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
-DAMAGE = (Refused, *_OF_READING)
+DAMAGE = Refused, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError
 _ROUNDING = Fraction(1, 10**12)  # of figures written as doubles, relatively
 _OPTIMAL = Fraction(1, 10**6)
 _STATUS = {True: "proved", False: "refuted"}
@@ -61,12 +60,7 @@ def _basis(
     sealed = {k: v for k, v in content.items() if k not in ("kind", "version", "digest")}
     text = json.dumps(sealed, sort_keys=True, separators=(",", ":"))
     same = hashlib.sha256(text.encode()).hexdigest() == content["digest"]
-    file = (
-        "file",
-        _STATUS[same],
-        f"it {'has' if same else 'has not'} the digest it was sealed with",
-    )
-
+    file = "file", _STATUS[same], f"it {'has' if same else 'has not'} the digest it was sealed with"
     source, specs = content["data"], content["data"]["columns"]
     if not (target := target or source.get("target")):
         raise Refused("the certificate does not name the column of the labels: give --target")
@@ -74,7 +68,8 @@ def _basis(
     columns, classes = tables.rebuilt(raw, specs), source["classes"]
     y, named = tables.answers(raw, target, classes), weights or source.get("weights_column")
     exact = tables.weights_of(raw, named, source.get("class_weight"), y, classes)
-    said = f"{raw.rows} of {source['rows']} rows and {len(specs)} columns, rebuilt from the file"
+    alike = sum(len({*own}) < 2 for own in columns)
+    said = f"{raw.rows} of {source['rows']} rows, {len(specs)} columns, {alike} alike in every row"
     rows = ("data", _STATUS[raw.rows == source["rows"]], said)
 
     data, cards = Data(columns, y, exact), Cards(content["cards"], len(specs))
@@ -114,6 +109,8 @@ def _claims(
     best = "optimal" if near else "gap" if bound > 0 else "feasible"
     if claim not in _STRENGTH or caveat != bool(content["caveat"]):
         yield "claim", "refuted", f"{claim!r} is none, or its caveat is not that of the cards"
+    elif bound > 0 and (content["bound_source"], evidence["kind"]) == ("evidence", "none"):
+        yield "claim", "refuted", "its bound_source is 'evidence', and it holds none"
     elif claim != "feasible" and status == "not proved":
         yield "claim", status, f"{claim!r} rests on the bound"
     else:

@@ -91,8 +91,8 @@ def rebuilt(table: Table, columns: Sequence[Mapping[str, Any]]) -> list[list[Fra
     for column in columns:
         feature, kind, wanted = column["feature"], column["kind"], column["category"]
         ends = [column["lower"], column["upper"]]
-        fits = {"category": type(wanted) is str, "step": ends[1] == "inf"}
-        if not {"missing": True, "numeric": True, "interval": True, **fits}.get(kind):
+        fits = {"category": type(wanted) is str, "interval": float(ends[0]) < float(ends[1])}
+        if not {"missing": True, "numeric": True, "step": ends[1] == "inf", **fits}.get(kind):
             raise Refused(f"{kind!r} is no kind of column, or not with {[*ends, wanted]}")
         text = kind in ("category", "missing")
         values: Sequence[Any] = table.categories(feature) if text else table.numbers(feature)

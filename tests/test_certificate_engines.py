@@ -13,7 +13,7 @@ import pytest
 from milpscore.certificate import certify, verify_certificate
 from milpscore.certificate.cards import exact_rows, plain_cards
 from milpscore.certificate.leaves import grow_tree
-from milpscore.constraints import AtMost, Implies, MaxErrors, Monotone, Sign, TotalRange
+from milpscore.constraints import AtMost, Implies, MaxErrors, MaxFPR, Monotone, Sign, TotalRange
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.program import Program
 from milpscore.data import Binner
@@ -161,6 +161,49 @@ def test_rules_are_proved_and_checked(tmp_path: Any) -> None:
         assert rule["name"] in sentence
 
 
+@pytest.mark.parametrize(("share", "source"), [(0.0, "solver"), (0.5, "evidence")])
+@pytest.mark.parametrize("kind", ["slim", "risk_score"])
+def test_a_bound_within_limits_on_errors_is_called_what_stands_behind_it(
+    kind: str, share: float, source: str, tmp_path: Any
+) -> None:
+    """Leaves where the limit costs nothing; else the engine's word, in certificate and result."""
+    build = {"slim": slim, "risk_score": risk_score}[kind]
+    program = build(X, Y, max_terms=2, positive="ill", constraints=[MaxFPR(share)])
+    result = solve(program, progress=False)
+    assert (result.solver, result.bound_source) == ("tree", "solver")
+    assert result.message == "the bound is tree's word alone"
+    made = certify(program, result, source={"target": "y"})
+    assert made.bound_source == source
+    assert made.evidence["kind"] == {"solver": "none", "evidence": "leaves"}[source]
+    data, file = tmp_path / "data.csv", tmp_path / "made.json"
+    X.assign(y=Y).to_csv(data, index=False)
+    found = check(data, made.to_json(file))
+    assert proved(found) == (source == "evidence")
+    if source == "solver":
+        assert found[4][1] == "not proved"
+        assert "a solver's word" in found[4][2]
+        forged = replace(made, bound_source="evidence").sealed()
+        found = check(data, forged.to_json(file))
+        assert found[5][1:] == ("refuted", "its bound_source is 'evidence', and it holds none")
+        assert verify_certificate(forged, X, Y)["claim"].sentence == found[5][2]
+
+
+def test_a_category_that_no_row_has_is_told(tmp_path: Any) -> None:
+    """It is 0 in every row, as a binner fitted on more of them may have it."""
+    frame, labels = pd.DataFrame({"sex": ["f", "m"] * 4, "x": [0, 1, 2, 3] * 2}), [0, 0, 1, 1] * 2
+    program = slim(frame, labels, max_terms=1)
+    made = certificate_of(program, "tree", source={"target": "y"})
+    data = tmp_path / "data.csv"
+    frame.assign(y=labels).to_csv(data, index=False)
+    columns = [dict(each) for each in made.data["columns"]]
+    columns[0]["category"] = "other"
+    other = replace(made, data={**made.data, "columns": columns}).sealed()
+    for file, alike in ((made, 0), (other, 1)):
+        found = check(data, file.to_json(tmp_path / "made.json"))
+        assert proved(found), found
+        assert found[1][2] == f"8 of 8 rows, {len(columns)} columns, {alike} alike in every row"
+
+
 def test_evidence_speaks_of_the_rows_by_their_place(tmp_path: Any) -> None:
     """Rows of weight 0 keep their place, and cannot be named."""
     weight = np.ones(len(Y))
@@ -267,6 +310,15 @@ def test_no_entry_makes_the_table_read_as_another(tmp_path: Any) -> None:
         ({}, {"class_weight": {"1": -1.0}}, "weighs nothing, or less"),
         ({}, {"class_weight": {"2": 0.5}}, "'2'"),
         ({"rules": [{**rule, "lower": None, "upper": 0}]}, {}, "values, jumps, rules or costs"),
+        (
+            {},
+            {"columns": [{**numeric, "kind": "interval", "lower": "6", "upper": "6"}, category]},
+            "'interval' is no kind of column, or not with .'6', '6'",
+        ),
+        ({"values": [[[1, 0]], [[0, 1]]]}, {}, "a range of values is empty"),
+        ({"values": [[[0, 1], [1, 1]], [[0, 1]]]}, {}, "not above the one before"),
+        ({"intercept": ["1", "0", None]}, {}, "no intercept is left"),
+        ({"scale": ["2", "1"]}, {}, "no scale"),
     ):
         with pytest.raises(Refused, match=said):
             answer(cards, **entries)

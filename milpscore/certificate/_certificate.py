@@ -68,6 +68,7 @@ class Certificate:
     bound : float or None
         What the evidence is to prove; a little below the solver's own bound. None: no bound.
     bound_source : str
+        "evidence" where the leaves are in the certificate, else who vouches for the bound.
     engine : mapping
         ``solver, version, random_state, termination, nodes, options``.
     versions : mapping
@@ -355,7 +356,7 @@ def certify(
             "milpscore.constraints"
         )
     design = program.statement.design
-    bound = _provable(result)
+    bound, told = _provable(result), result.bound_source
     made = Certificate(
         fingerprint=design.fingerprint,
         data={
@@ -377,7 +378,8 @@ def certify(
         loss=result.loss,
         penalty=result.penalty,
         bound=bound,
-        bound_source=result.bound_source,
+        # what an engine recomputed is its word where no leaves are held
+        bound_source="solver" if bound and told == "evidence" else told,
         engine={
             "solver": result.solver,
             "version": result.solver_version,
@@ -396,7 +398,8 @@ def certify(
     with progress_line("certificate", progress, Clock.of(seconds)) as line:
         limits = (seconds, max_bytes, line.phase)
         found = _evidence(program, result, bound, evidence, limits)
-    whole = replace(made, evidence=found).sealed()
+    held = {"bound_source": "evidence"} if found["kind"] == "leaves" else {}
+    whole = replace(made, evidence=found, **held).sealed()
     size = len(whole.to_text().encode())
     if size > max_bytes:
         reason = f"the evidence would make a file of {size / 1e6:.1f} MB"

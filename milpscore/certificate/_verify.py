@@ -280,6 +280,9 @@ def _claim(certificate: Certificate, bound: Part) -> Part:
     known = 0.0 if certificate.bound is None else certificate.bound
     allowed = str(claim_of(True, certificate.objective, known, trivial=0.0))
     sentence = f"objective and bound allow {allowed!r}"
+    held = certificate.bound_source, certificate.evidence.get("kind")
+    if known > 0 and held == ("evidence", "none"):
+        return Part("claim", "refuted", "its bound_source is 'evidence', and it holds none")
     if _STRENGTH.index(certificate.claim) > _STRENGTH.index(allowed):
         return Part("claim", "refuted", f"{sentence}, not {certificate.claim!r}")
     if bound.status != "proved" and certificate.claim != _STRENGTH[0]:

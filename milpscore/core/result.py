@@ -122,9 +122,10 @@ class Result:
     dual_bound : float
         No card (of the kind stated in ``caveat``) has a smaller objective; -inf if none is proved.
     bound_source : str
-        "solver" (one solver's word), "second" (two engines or seeds agree), "evidence" (recomputed
-        at every leaf, or from duals), "trivial" (no objective is below 0: the solver's own bound is
-        in doubt, and ``message`` says why), or "outside (...)".
+        "solver" (one solver's word, the tree's too where limits on errors stand), "second" (two
+        engines or seeds agree), "evidence" (recomputed at every leaf, or from duals), "trivial" (no
+        objective is below 0: the solver's own bound is in doubt, and ``message`` says why), or
+        "outside (...)".
     card : Card or None
         The integer card (exact and rounded results).
     coefficients : ndarray of shape (p,)

@@ -323,7 +323,9 @@ def solve(
     checked, start = Options.of(options), warm_start
     result, task = _run(program, solver, checked, start, progress, callback)
     if second_opinion is None and _rests_on_one_word(result, task):
-        return _asked_again(task, result, progress)
+        if task.session is not None:
+            return _asked_again(task, result, progress)
+        return result.with_remark(f"the bound is {result.solver}'s word alone")
     return _with_opinion(program, result, checked) if second_opinion else result
 
 
@@ -487,8 +489,8 @@ _AGAIN, _ALWAYS = 1.0, 1.0
 
 
 def _rests_on_one_word(result: Result, task: Task) -> bool:
-    """Whether nothing but what HiGHS says of its own search stands behind a proof."""
-    proved = result.claim is Claim.OPTIMAL and task.kind == "exact" and task.session is not None
+    """Whether nothing but what one engine says of its own search stands behind a proof."""
+    proved = result.claim is Claim.OPTIMAL and task.kind == "exact"
     # losses and penalties are never negative: 0 needs no proof
     beyond = result.objective > CLAIM_TOLERANCE
     return proved and beyond and result.bound_source == "solver"

@@ -205,11 +205,13 @@ class Tree(Solver):
             memory=half_of_free() if options.memory is None else options.memory,
         )
         answer = _search(statement, limits, task)
+        limited = any(each.limits_answers for each in statement.constraints)
         return Outcome(
             answer.termination,
             card=answer.card,
             dual_bound=answer.bound,
-            bound_source="evidence",
+            # leaves that rest on limits on errors are beyond a certificate's checker
+            bound_source="solver" if limited else "evidence",
             nodes=answer.nodes,
             seconds=answer.seconds,
             trace=answer.trace,
