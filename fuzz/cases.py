@@ -61,7 +61,9 @@ def random_case(form: str, rng: Random, task: str = "solve") -> Case:
     if cells:
         by_label = np.where(np.array(case.y) > 0, pick(rng, 1.0, 3.0, 0.3), 1.0)
         weight = by_label * (np.array(case.weight) if rng.random() < 0.4 else 1.0)
-        case = replace(case, weight=tuple(weight.tolist()), engine="tree")
+        case = replace(case, weight=tuple(weight.tolist()))
+    if cells or task == "shared":
+        case = replace(case, engine="tree")
     case = replace(case, arguments=_arguments(rng, case, free))
     wanted = pick(rng, 0, 0, 1, 1, 2, 3)
     makers = [pick(rng, *RULES.values()) for _ in range(wanted)]

@@ -6,10 +6,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 from unittest import mock
+from uuid import uuid4
 
 import numpy as np
 
@@ -32,7 +34,7 @@ from milpscore.core.result import Claim, Result, Termination, TracePoint
 from milpscore.formulations import FORMULATIONS
 from milpscore.pools import pareto, pool
 from milpscore.solvers import solve
-from milpscore.solvers.tree import risk
+from milpscore.solvers.tree import risk, zero_one
 from milpscore.solvers.tree.arrays import Arrays
 from milpscore.solvers.tree.relaxation import OUT, Node
 from milpscore.solvers.tree.supports import Enumeration
@@ -42,6 +44,10 @@ CLAIM = 1e-6
 
 EXACT = 1e-9
 """What two computations of one figure may differ by, relative to the same."""
+
+
+_MOST_POOL = 150
+"""Cards of a pool beside a search."""
 
 
 class Wrong(AssertionError):
@@ -242,6 +248,44 @@ def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
         _solve(case, program, truth, counts)
 
 
+class Here:
+    """A client that does what it is told at once, as if it had so many workers."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers, self.parts = workers, 0
+
+    def nthreads(self) -> dict[str, int]:
+        """As Dask's."""
+        return {"here": self.workers}
+
+    def submit(self, work: Any, *given: Any, pure: bool) -> Any:
+        """Work, done."""
+        done: Any = Future()
+        self.parts += 1
+        done.key = uuid4().hex
+        done.set_result(work(*(g.result() if isinstance(g, Future) else g for g in given)))
+        return done
+
+    def cancel(self, futures: list[Any], force: bool) -> None:
+        """Nothing runs."""
+
+
+def _shared(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
+    """The tree in small parts, as several workers search it; 0-1 losses mostly with signs."""
+    signed = case.form == "slim" and len(case.y) % 4 > 0
+    every = {"_FEW_VISITS": -1.0, "_WEAK": 0.0} if signed else {}
+    here = Here(1 + len(case.y) % 3)
+    with (
+        mock.patch.multiple(zero_one, _ALONE=0.0, _ENTRIES_EACH=300, _VISITS_EACH=100, **every),
+        mock.patch.multiple(risk, _ALONE=0.0, PART=1e7),
+        mock.patch.object(zero_one.Descent, "run"),
+    ):
+        _solve(replace(case, options={**case.options, "client": here}), program, truth, counts)
+        counts.answers["parts"] += here.parts
+        if signed and len(truth.points) <= _MOST_POOL:
+            _pool(case, program, truth, counts)
+
+
 def _relax(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     """The relaxation's bound."""
     below = solve(program.relaxed(), **{k: v for k, v in case.options.items() if k == "time_limit"})
@@ -402,6 +446,7 @@ def _freer_statements(
 TASKS: dict[str, Callable[[Case, Any, Truth, Counts], None]] = {
     "solve": _solve,
     "cells": _cells,
+    "shared": _shared,
     "relax": _relax,
     "pool": _pool,
     "front": _front,

@@ -45,10 +45,10 @@ def test_a_larger_share_finds_nothing(kind: str, capsys: pytest.CaptureFixture[s
 
 
 def found(form: str, X: Any, y: tuple[int, ...], engine: str = "highs", **given: Any) -> Case:
-    """A case as the fuzzer shrank it; ``rules``, ``weight``, ``task`` are no arguments."""
+    """A case as the fuzzer shrank it; ``rules``, ``weight``, ``task`` and such are not given."""
     rows = tuple(tuple(map(float, row)) for row in X)
     columns = tuple((f"x{j}", f"x{j}", "numeric", -math.inf, math.inf) for j in range(len(X[0])))
-    fields = {name: given.pop(name) for name in ("rules", "task") if name in given}
+    fields = {name: given.pop(name) for name in ("rules", "task", "options") if name in given}
     weight = given.pop("weight", (1.0,) * len(y))
     return Case(form, rows, y, weight, columns, given, engine=engine, **fields)
 
@@ -64,6 +64,22 @@ FOUND = {
         )
         for engine in ("tree", "outer_approximation")
     },
+    "nothing left said below a card, beside totals of 2e6 and no empty card": found(
+        "risk_score", [[0, 1], [2e6, 0]], (1, -1), "outer_approximation", coef_min=0, coef_max=1,
+        loss="logistic", scale=[1.0, 30.0],
+        rules=(("Range", {"columns": ["x0"], "lower": 1, "upper": 3}),),
+    ),
+    "a start called optimal where presolve leaves points of equal cost": found(
+        "slim", [[0, -1, 0], [0, -1, 0], [0, 1, 0], [0, -1, 1], [0, -1, 0], [0, -1, 0], [0, 1, 0],
+                 [0, -1, 1]],
+        (-1, 1, -1, -1, 1, 1, 1, -1), coef_min=[-2, 0, -1], coef_max=[1, 2, 3], max_terms=3,
+        coef_sets={"x0": [-4, 2, 6]}, l0_penalty=0.0, intercept_bounds=[-2, 0],
+        rules=(("MinTPR", {"value": 0.5}),), options={"second_opinion": False},
+    ),
+    "a crash of supports with signs where all rows cancel": found(
+        "slim", [[0, 1], [0, 1], [1, 0], [1, 0], [1, 1], [1, 1]], (1, -1, 1, -1, 1, -1), "tree",
+        task="shared", coef_min=-1, coef_max=1, l0_penalty=0.0,
+    ),
     "a threshold gap of 1e4 beside totals of 1, 20 digits apart": found(
         "slim", [[-999_999_999, 1.560796265984652]], (1,), coef_min=-1, coef_max=3,
         rules=(("Exclude", {"columns": ["x0"]}),),

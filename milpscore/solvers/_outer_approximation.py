@@ -147,6 +147,7 @@ class _Search:
         try:
             self.master.set_anchor()
             self._first_cards(start)
+            self.master = self.master.fitted(self.best)
             self._cut(1e-3)
             self._tighten()
             termination = self._search()
@@ -243,6 +244,7 @@ class _Search:
                 left = self.options.node_limit - self.nodes
                 if left <= 0:
                     return Termination.NODE_LIMIT
+            self.master = self.master.fitted(self.best)
             before, cuts = self.best, len(self.master.cuts)
             self.master.cut_off(self._cutoff)
             found, points = self.master.solve(self.progress.remaining, left, patience)

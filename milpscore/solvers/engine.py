@@ -519,7 +519,8 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     program.fill(result.card)  # type: ignore[arg-type]
     how = f"{other}, seed {again.random_state}"
     if second.dual_bound >= result.objective - allowed:
-        return replace(result, bound_source="second")
+        found = second.objective if second.verified else math.inf  # within what a claim allows
+        return replace(result, bound_source="second", dual_bound=min(result.dual_bound, found))
     if second.termination in (Termination.COMPLETED, Termination.INFEASIBLE):
         bound = max(second.dual_bound, 0.0)
         claim = claim_of(True, result.objective, bound, trivial=0.0)

@@ -394,6 +394,12 @@ class Session:
         outcome = self.outcome(interrupted, options.mip_gap)
         outcome.seconds, outcome.trace = watch.seconds, watch.trace
         outcome.start_taken = start is None or watch.start_taken
+        closed = outcome.termination in (Termination.COMPLETED, Termination.GAP_REACHED)
+        if start is not None and closed and self._is_mip and not outcome.nodes:
+            # HiGHS 1.15.1 calls a start optimal where presolve leaves only points of equal cost
+            again = self.run(options, absolute_gap, None, listeners, judge)
+            again.seconds += outcome.seconds
+            return again
         return outcome
 
     @property

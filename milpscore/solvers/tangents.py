@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import highspy
@@ -190,8 +190,9 @@ class NormCurve:
 TOLERANCE = 1e-6
 """What HiGHS's tolerances can hide of a bound, in the scaled objective."""
 
-SCALED_OBJECTIVE = 512.0
-"""HiGHS's tolerances are absolute: the master's objective is scaled to about this size."""
+SCALED_OBJECTIVE, _FIT = 512.0, 64.0
+"""HiGHS's tolerances are absolute: the master's objective is scaled to this size, or so many times
+as much or as little."""
 
 KEPT = ("point", "support")
 """Tangents that stay whatever happens: those at whole points, and at the best of a support."""
@@ -444,6 +445,24 @@ class Master:
                     break
                 self.ceiling = best  # it was that of a point no row allows
         return center, best, value
+
+    def fitted(self, best: float) -> Master:
+        """The master in units that fit the best objective known: itself, where they do.
+
+        Where that is far above ``SCALED_OBJECTIVE`` HiGHS's tolerances are less than its rounding
+        errors, and what it calls infeasible need not be; far below it they hide what is claimed.
+        """
+        unit = self.factor / SCALED_OBJECTIVE
+        if not math.isfinite(best) or (unit * best <= _FIT and unit * max(best, 1.0) >= 1.0 / _FIT):
+            return self
+        other = Master(self.session, self.options, max(best, 1.0))
+        for j in np.flatnonzero(self.where >= 0).tolist():
+            other.narrow(j, float(self.low[j]), float(self.high[j]))
+        other.anchor, other.ceiling, other.overflowed = self.anchor, self.ceiling, self.overflowed
+        for cut in self.cuts:
+            entries, constant = other._row_of(cut.tangent, cut.curve)
+            other._append(replace(cut, entries=entries, constant=constant))
+        return other
 
     # -- ranges ----------------------------------------------------------------------------------
 

@@ -285,7 +285,7 @@ class Pairs:
         self.solution = values[:n], values[n:].reshape(-1, 2)
         dual = np.array(solution.row_dual)[1 + self.columns :]
         dual = np.where(np.isfinite(dual), np.maximum(dual, 0.0), 0.0) * self.unit
-        self.shares = np.floor(np.minimum(dual, float(self.weight.max())) * self.parts)
+        self.shares = np.floor(np.minimum(dual, float(self.weight.max(initial=0))) * self.parts)
         self.shares = self.shares.astype(np.int64)
         clip(self.a, self.b, self.weight * self.parts, self.shares)
         if len(self.a) > _ROWS_EACH * n + 1000:
