@@ -36,13 +36,18 @@ def pick(rng: Random, *choices: Any) -> Any:
 def random_case(form: str, rng: Random, task: str = "solve") -> Case:
     """An instance of a formulation; "free_scale" is a risk score, its scale left to the card.
 
-    "cells" is one of columns with two values, or its 0-1 twin, which supports prove.
+    "cells" is one of columns with two values, or its 0-1 twin, which supports prove; "limits" is a
+    risk score or a 0-1 score on whole numbers, with limits on errors.
     """
-    cells = form == "cells"
+    cells, limited = form == "cells", form == "limits"
+    form = pick(rng, "slim", "risk_score", "free_scale") if limited else form
     form = "slim" if cells and rng.random() < 0.25 else form
     free = form == "free_scale" or (form == "cells" and rng.random() < 0.8)
     form = "risk_score" if free or form == "cells" else form
-    X, columns, indicators = _two_valued(rng) if cells else _table(rng, form)
+    if limited:
+        X, columns, indicators = _whole(rng)
+    else:
+        X, columns, indicators = _two_valued(rng) if cells else _table(rng, form)
     y = np.where(rng.random(len(X)) < 0.5, 1, -1)
     y[:2] = 1, -1
     if rng.random() < 0.5:  # classes that follow the data, with errors
@@ -67,6 +72,8 @@ def random_case(form: str, rng: Random, task: str = "solve") -> Case:
     case = replace(case, arguments=_arguments(rng, case, free))
     wanted = pick(rng, 0, 0, 1, 1, 2, 3)
     makers = [pick(rng, *RULES.values()) for _ in range(wanted)]
+    if limited:
+        makers[1:] = [RULES[pick(rng, *_LIMITS)] for _ in range(pick(rng, 1, 1, 2))]
     found = [rule for make in makers if (rule := make(rng, case, indicators)) is not None]
     return replace(case, rules=tuple(found), options=_options(rng))
 
@@ -129,6 +136,14 @@ def _two_valued(rng: Random) -> tuple[Array, tuple[ColumnOf, ...], list[str]]:
         X[:, j] = pick(rng, X[:, j], X[:, j], X[:, j], made, 1.0 - made, np.maximum(X[:, j], made))
     if rng.random() < 0.15:
         X[:, 0] = np.where(X[:, 0] > 0, pick(rng, 2.5, 1e4, 0.01), pick(rng, -0.5, 1.0))
+    columns = tuple((f"x{j}", f"x{j}", "numeric", -math.inf, math.inf) for j in range(p))
+    return X, columns, [c[0] for c, part in zip(columns, X.T, strict=True) if set(part) <= {0, 1}]
+
+
+def _whole(rng: Random) -> tuple[Array, tuple[ColumnOf, ...], list[str]]:
+    """Columns of few whole numbers."""
+    n, p = int(rng.integers(4, 14)), int(rng.integers(1, 4))
+    X = rng.integers(pick(rng, 0, -1), pick(rng, 2, 4), (n, p)) * pick(rng, 1.0, 1.0, 1.0, 5.0)
     columns = tuple((f"x{j}", f"x{j}", "numeric", -math.inf, math.inf) for j in range(p))
     return X, columns, [c[0] for c, part in zip(columns, X.T, strict=True) if set(part) <= {0, 1}]
 
@@ -358,3 +373,6 @@ RULES: dict[str, Maker] = {
     "MinTPR": _rate("MinTPR", 0.5, 2 / 3, 0.9, 1.0),
     "MaxErrors": _errors,
 }
+
+_LIMITS = ("MaxFPR", "MinTPR", "MaxErrors")
+"""Rules that limit errors."""

@@ -273,7 +273,7 @@ class Here:
 def _shared(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     """The tree in small parts, as several workers search it; 0-1 losses mostly with signs."""
     signed = case.form == "slim" and len(case.y) % 4 > 0
-    every = {"_FEW_VISITS": -1.0, "_WEAK": 0.0} if signed else {}
+    every: dict[str, Any] = {"_FEW_VISITS": -1.0, "_WEAK": 0.0} if signed else {}
     here = Here(1 + len(case.y) % 3)
     with (
         mock.patch.multiple(zero_one, _ALONE=0.0, _ENTRIES_EACH=300, _VISITS_EACH=100, **every),
