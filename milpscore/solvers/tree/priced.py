@@ -120,6 +120,8 @@ class Patterns:
             inner, outer = np.where(farther, middle, inner), np.where(farther, outer, middle)
         self.touch = np.where(beyond, end, outer)
         self.kinked &= self.touch != 0.0
+        # no tangent lies below both sides there: the line goes on, should a relaxation go farther
+        self.reach = np.where(beyond, np.inf, np.abs(self.touch))
         value, chord = self.lost(self.touch, "value") + self.pays, self.lost(self.touch, "gradient")
         # a tangent passes 0 a rounding below the value there
         self.start = np.where(beyond, self.zero, np.minimum(value - chord * self.touch, self.zero))
@@ -133,8 +135,8 @@ class Patterns:
     def _where(self, z: FloatArray) -> tuple[FloatArray, BoolArray, BoolArray]:
         """Of each score: how far on the paying side, whether on the line, and beyond it."""
         far = self.side * z
-        on = self.kinked & (far > 0.0) & (far < np.abs(self.touch))
-        return far, on, self.kinked & (far >= np.abs(self.touch))
+        on = self.kinked & (far > 0.0) & (far < self.reach)
+        return far, on, self.kinked & (far >= self.reach)
 
     def value(self, z: FloatArray) -> float:
         """What is lost and paid at scores z, kinks rounded off, less what is granted."""
@@ -168,7 +170,7 @@ class Patterns:
         """Of each limit: what its wrong rows cost at scores z beyond what is allowed."""
         far, on, beyond = self._where(z)
         part = np.where(beyond, 1.0, 0.0)
-        part[on] = far[on] / np.abs(self.touch[on])
+        part[on] = np.minimum(far[on] / np.abs(self.touch[on]), 1.0)
         positive = np.where(self.side > 0, part, 1.0 - part)
         positive = np.where(self.kinked, positive, (z > 0.0).astype(float))[self.labels]
         wrong = np.where(self.limits.positive, 1.0 - positive, positive)
