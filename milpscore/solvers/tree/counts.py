@@ -152,12 +152,15 @@ def entropy(table: Any, p: Any, n: Any) -> Any:
 
 
 @compiled
-def gains(layout: Any, losses: Any, out: Any) -> float:
+def gains(layout: Any, losses: Any, ways: Any, out: Any) -> float:
     """What the base's cells lose; ``out`` (m,) gets how much of it each column parts at most.
 
     Of p n pairs of a positive and a negative row in a cell that loses h, a column that parts a
     share t leaves at least (1 - t) h, and several columns part at most the sum of their shares:
-    h / (p n) falls in p and in n, so that no part of the cell loses less a pair.
+    h / (p n) falls in p and in n, so that no part of the cell loses less a pair. ``ways`` (m, 2)
+    are 1 where a column may put rows that have its bit above others, and below them: of a loss
+    that rises as the score of a row falls to the other class, pairs in the wrong order lose as
+    much as pairs of one score.
     """
     total = 0.0
     out[:] = 0.0
@@ -169,13 +172,14 @@ def gains(layout: Any, losses: Any, out: Any) -> float:
         for j in range(len(out)):
             q = shared(layout.bits[j], layout.bits, j, a, b)
             r = shared(layout.bits[j], layout.bits, j, b, e)
-            out[j] += h * (float(q) / p * (1.0 - float(r) / n) + (1.0 - float(q) / p) * r / n)
+            above, below = float(q) / p * (1.0 - float(r) / n), (1.0 - float(q) / p) * r / n
+            out[j] += h * (ways[j, 0] * above + ways[j, 1] * below)
     return total
 
 
 @compiled
-def know_pairs(layout: Any, losses: Any, known: Any) -> None:
-    """Fill what is known of pairs of columns."""
+def know_pairs(layout: Any, losses: Any, ways: Any, known: Any) -> None:
+    """Fill what is known of pairs of columns; ``ways`` as in :func:`gains`."""
     bits, segments, size = layout.bits, layout.segments, layout.size
     m = len(bits)
     for i in range(m):
@@ -202,7 +206,8 @@ def know_pairs(layout: Any, losses: Any, known: Any) -> None:
                     if side == 1:
                         q = known.pairs[j, j, 2 * c] - q
                         r = known.pairs[j, j, 2 * c + 1] - r
-                    parted[j] += h * (float(q) * float(n - r) + float(p - q) * float(r))
+                    above, below = float(q) * float(n - r), float(p - q) * float(r)
+                    parted[j] += h * (ways[j, 0] * above + ways[j, 1] * below)
         known.lone[i] = lone
 
 

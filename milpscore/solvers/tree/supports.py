@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from milpscore.solvers.tree.counts import (
     pack,
     write_triples,
 )
-from milpscore.solvers.tree.relaxation import OPEN, OUT, Node
+from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node
 
 MOST_TERMS = 12
 """A support of more columns has too many cells for the loss of real weights on them."""
@@ -82,7 +82,7 @@ class Enumeration:
         self.found: list[tuple[float, tuple[int, ...]]] = []
         self.done = self.applies = False
         kind = _KINDS.get(type(arrays.loss))
-        if kind is None or (arrays.zero < 0).any():
+        if kind is None:
             return
         self.kind = kind
         self.positive = np.where(arrays.y > 0, arrays.share, 0.0)
@@ -90,7 +90,15 @@ class Enumeration:
         if not (self._find_classes() and self._count_rows()):
             return
         self.size = min(arrays.terms, len(self.classes))
-        self.applies = 0 < self.size <= MOST_TERMS and len(self.classes) <= _MOST_CLASSES
+        every = np.arange(len(self.classes))
+        # what ranges or rules ask for is in every support
+        self.needed = tuple(
+            c
+            for c, each in enumerate(self.classes)
+            if (root.status[each] == IN).any() or not self._allowed(np.delete(every, c).tolist())
+        )
+        self.applies = len(self.needed) <= self.size and 0 < self.size <= MOST_TERMS
+        self.applies &= len(self.classes) <= _MOST_CLASSES
         self._walk = self._all()
         if self.applies:
             prepare_kernels()
@@ -125,6 +133,10 @@ class Enumeration:
                 self.ends[:, c] += ends.min(), ends.max()
             costs = [a.table[j, k] for j in each for k in range(a.hi[j] + 1) if k != a.zero[j]]
             self.charge[c] = a.l0 + max(0.0, min(costs, default=0.0))
+        # which way a bit may move the score, where the loss only falls or only rises with it
+        either = self.kind not in (counts.LOGISTIC, counts.SQUARED_HINGE)
+        self.ways = np.stack([self.ends[1] > 0.0, self.ends[0] < 0.0], axis=1) | either
+        self.ways = self.ways.astype(np.float64)
         far = a.reach + max(abs(a.b_lower), abs(a.b_upper)) * a.unit
         self.reach = abs(a.offset) + 2.0 * s_hi * far
         return True
@@ -159,6 +171,13 @@ class Enumeration:
         self.sure = float(self.positive.sum()) if self.kind == counts.POISSON else 0.0
         return True
 
+    def _allowed(self, inside: Iterable[int]) -> bool:
+        """Whether rules leave a card with points on these classes of columns, or some of them."""
+        status = np.full(self.arrays.p, OUT, np.int8)
+        for columns in (self.constant, *(self.classes[c] for c in inside)):
+            status[columns] = OPEN
+        return self.arrays.may_be_allowed(status)
+
     def advance(self, cutoff: float, work: float) -> bool:
         """Go on until so much work is spent; whether all supports have been visited."""
         self.cutoff = cutoff
@@ -177,7 +196,7 @@ class Enumeration:
         inside = np.concatenate([self.constant, *(self.classes[c] for c in support)]).astype(int)
         out = np.ones(len(node.status), np.bool_)
         out[inside] = False
-        node.status[inside], node.status[out] = OPEN, OUT
+        node.status[out] = OUT  # what is sure to be in stays so
         node.lo[out] = node.hi[out] = self.arrays.zero[out]
         node.bound = max(node.bound, bound)
         return node
@@ -195,22 +214,29 @@ class Enumeration:
             sizes = range(self.size + 1)
         else:
             self.charge[:] = 0.0
-        every = np.arange(len(self.classes))
-        for size in sizes:
-            if size < 3:
-                yield from self._take(_subsets(every, size), np.full(len(every) ** size, -math.inf))
-            else:
-                yield from self._visit((), every, size, 0.0, 1.0)
+        others = np.delete(np.arange(len(self.classes)), self.needed)
+        for more in (size - len(self.needed) for size in sizes):
+            if 0 <= more < 3:
+                some = _subsets(others, more)
+                needed = np.broadcast_to(
+                    np.array(self.needed, np.int64), (len(some), len(self.needed))
+                )
+                some = np.concatenate([needed, some], axis=1)
+                yield from self._take(some, np.full(len(some), -math.inf))
+            elif more > 2:
+                yield from self._visit(self.needed, others, more, 0.0, 1.0)
 
     def _visit(
         self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
     ) -> Iterator[None]:
         """Supports of a base and ``more`` of these columns; the share of all rises to ``end``."""
-        if len(columns) < more:
+        if len(columns) < more or not self._allowed((*base, *columns.tolist())):
             return
         layout = self._lay_out(base, columns)
         gain = np.empty(len(columns))
-        lost = gains(layout, self.losses, gain) + float(self.charge[list(base)].sum())
+        lost = gains(layout, self.losses, self.ways[columns], gain) + float(
+            self.charge[list(base)].sum()
+        )
         gain -= self.charge[columns]
         order = np.argsort(-gain, kind="stable")
         ranked = gain[order]
@@ -265,7 +291,7 @@ class Enumeration:
             self.floor = -math.inf  # nothing is said of the supports that were not visited
             return
         known = Known(np.empty((m, m, cells), np.uint32), np.empty(m), np.empty((m, m)))
-        know_pairs(layout, self.losses, known)
+        know_pairs(layout, self.losses, self.ways[columns], known)
         self.work += 2e4 + m * m * (0.2 * words + 6.0 * cells)
         out, bounds = np.empty((_ROOM + m, 3), np.int64), np.empty(_ROOM + m)
         state, charge = np.array([0, 1, 0, 0]), self.charge[columns]
@@ -305,7 +331,8 @@ class Enumeration:
             cells = min(self.arrays.n, 1 << q)
             self.work += len(some) * (1.2 * self.arrays.n * q + 3e4 + cells * (50 + 3 * q * q))
             for k in np.flatnonzero(each < min(self.cutoff, self.floor)).tolist():
-                self.found.append((float(each[k]), tuple(some[k].tolist())))
+                if self._allowed(some[k].tolist()):
+                    self.found.append((float(each[k]), tuple(some[k].tolist())))
             if len(self.found) > self.most_found:
                 self.found.sort()
                 self.floor = min(self.floor, self.found[self.most_found // 2][0])
@@ -343,7 +370,7 @@ def prepare_kernels() -> None:
     known, columns, wide = Known(pairs, real, table), bits.astype(np.uint8), np.zeros((1, 1), int)
     prepare(lay, whole, whole, whole, whole)
     prepare(pack, columns, whole, bits)
-    prepare(gains, layout, losses, real)
-    prepare(know_pairs, layout, losses, known)
+    prepare(gains, layout, losses, table, real)
+    prepare(know_pairs, layout, losses, table, known)
     prepare(write_triples, layout, known, losses, real, 0.0, 0, whole, wide, real)
     prepare(bound_supports, columns, real, real, 0, wide, table, 0.0, 0.0, real)
