@@ -33,6 +33,7 @@ LANES = 8
 
 _NEWTON = 40
 _HALVINGS = 30
+_LOG_2 = math.log(2.0)
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -53,6 +54,8 @@ class Losses(NamedTuple):
 
     ``positive`` and ``negative`` hold f of the weight of p positive or n negative rows, ``both`` by
     p + n where the two labels weigh alike (else it is empty); all three are empty but for LOGISTIC.
+    ``paid_positive`` and ``paid_negative`` are what a row pays besides on the wrong side of 0, the
+    prices of limits on errors; LOGISTIC alone has any.
     """
 
     kind: int
@@ -61,6 +64,8 @@ class Losses(NamedTuple):
     positive: FloatArray
     negative: FloatArray
     both: FloatArray
+    paid_positive: float = 0.0
+    paid_negative: float = 0.0
 
 
 class Layout(NamedTuple):
@@ -89,15 +94,21 @@ class Known(NamedTuple):
 
 @inner
 def least(losses: Any, p: int, n: int) -> Any:
-    """The least loss of p positive and n negative rows that all get one score."""
+    """The least loss of p positive and n negative rows that all get one score, and pay for it."""
     if p == 0 or n == 0:
         return 0.0
     weight_p, weight_n = p * losses.weight_positive, n * losses.weight_negative
     if losses.kind == LOGISTIC:
-        if len(losses.both) > 0:
-            return losses.both[p + n] - losses.positive[p] - losses.negative[n]
         total = weight_p + weight_n
-        return total * math.log(total) - losses.positive[p] - losses.negative[n]
+        if len(losses.both) > 0:
+            h = losses.both[p + n] - losses.positive[p] - losses.negative[n]
+        else:
+            h = total * math.log(total) - losses.positive[p] - losses.negative[n]
+        # across 0 from the best score, rows lose least at 0
+        zero = total * _LOG_2
+        above = (h if weight_p >= weight_n else zero) + n * losses.paid_negative
+        below = (h if weight_p <= weight_n else zero) + p * losses.paid_positive
+        return min(above, below)
     if losses.kind == POISSON:
         # above what a positive row loses whatever happens, which is 1
         return weight_p * math.log1p(weight_n / weight_p)
@@ -157,7 +168,9 @@ def gains(layout: Any, losses: Any, ways: Any, out: Any) -> float:
 
     Of p n pairs of a positive and a negative row in a cell that loses h, a column that parts a
     share t leaves at least (1 - t) h, and several columns part at most the sum of their shares:
-    h / (p n) falls in p and in n, so that no part of the cell loses less a pair. ``ways`` (m, 2)
+    h / (p n) falls in p and in n, so that no part of the cell loses less a pair (it is the least
+    over scores z of F(z) / p + G(z) / n, F and G being what a row of each class loses and pays).
+    ``ways`` (m, 2)
     are 1 where a column may put rows that have its bit above others, and below them: of a loss
     that rises as the score of a row falls to the other class, pairs in the wrong order lose as
     much as pairs of one score.
@@ -222,6 +235,7 @@ def add_cells(
     """
     bits, segments, size, table = layout.bits, layout.segments, layout.size, losses.both
     entropies = losses.kind == LOGISTIC and len(table) > 0
+    entropies = entropies and losses.paid_positive == 0.0 and losses.paid_negative == 0.0
     for c in range(len(size) // 2):
         s, t = 2 * c, 2 * c + 1
         # rows of the eight parts, by membership of (i, j, k) read as bits

@@ -253,8 +253,9 @@ class Tree:
                 continue
             turn = _TURN
             self.supports = supports = self.supports or Enumeration(
-                self.arrays, self.root, self.limits.memory
-            )
+                self.arrays, self.root, self.limits.memory, self.relaxation.limits,
+                self.cards.best.card,
+            )  # fmt: skip
             favour = self._favour(supports)
             if not supports.applies or favour == 0.0:
                 return
@@ -294,7 +295,8 @@ class Tree:
             self.waiting = []
             return
         assert self.supports is not None
-        self.active = [replace(self.supports.node(bound, support), prices=self.prices)]
+        node = self.supports.node(bound, support)
+        self.active = [node if node.prices is not None else replace(node, prices=self.prices)]
         self.waiting.pop()
         self.keep([node for node in self.active if self.consider(node)])
         self.active = []

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.losses import LOSSES
@@ -32,6 +33,7 @@ from milpscore.solvers.tree.counts import (
     pack,
     write_triples,
 )
+from milpscore.solvers.tree.priced import Limits
 from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node
 
 MOST_TERMS = 12
@@ -69,10 +71,19 @@ class Enumeration:
 
     ``found`` are those no bound closes, with their bounds; all others are at or above ``cutoff``,
     or ``floor`` where more were found than are kept. ``work`` is a deterministic guess of the
-    nanoseconds spent, ``share`` of all supports those visited so far.
+    nanoseconds spent, ``share`` of all supports those visited so far. Where a card is known,
+    ``limits`` on errors are priced: a card within them loses no more than it loses and pays, less
+    what is granted.
     """
 
-    def __init__(self, arrays: Arrays, root: Node, memory: float = math.inf) -> None:
+    def __init__(
+        self,
+        arrays: Arrays,
+        root: Node,
+        memory: float = math.inf,
+        limits: Limits | None = None,
+        known: Card | None = None,
+    ) -> None:
         self.arrays, self.root = arrays, root
         one = sys.getsizeof(tuple(range(arrays.terms))) + _PLACE
         self.most_found = int(min(_MOST_FOUND, max(2.0, memory / one)))
@@ -89,6 +100,9 @@ class Enumeration:
         self.negative = arrays.share - self.positive
         if not (self._find_classes() and self._count_rows()):
             return
+        self.prices: FloatArray | None = None
+        if limits and known is not None and kind == counts.LOGISTIC:
+            self._price(limits, np.flatnonzero(known.coefficients))
         self.size = min(arrays.terms, len(self.classes))
         every = np.arange(len(self.classes))
         # what ranges or rules ask for is in every support
@@ -167,9 +181,41 @@ class Enumeration:
             tables = [_x_log_x(units[0], p), _x_log_x(units[1], n)]
             tables.append(_x_log_x(units[0], p + n) if alike else np.zeros(0))
         self.losses = Losses(self.kind, units[0], units[1], *tables)
-        # what every card loses, beside its cells
+        # what every card loses, beside its cells; less what limits grant
         self.sure = float(self.positive.sum()) if self.kind == counts.POISSON else 0.0
         return True
+
+    def _price(self, limits: Limits, columns: IntArray) -> None:
+        """Have rows pay for errors what bounds the cells of a card's columns best.
+
+        By each unit of weight on the wrong side of 0, the least that any row of its class pays.
+        """
+        sides = self.positive, self.negative
+        rates = np.array([
+            [float((cost[w > 0.0] / w[w > 0.0]).min(initial=math.inf)) for w in sides]
+            for cost in limits.cost
+        ])  # fmt: skip
+        rates = np.where(np.isfinite(rates), rates, 0.0) * (1.0 - _WHOLE)
+        labels, _ = self.arrays.merge(columns, by_class=False)
+        p, n = (np.bincount(labels, w) for w in sides)
+        p, n = np.array([p, n])[:, (p > 0.0) & (n > 0.0)]
+        lost, zero = (p + n) * np.log(p + n) - p * np.log(p) - n * np.log(n), (p + n) * math.log(2)
+        above, below = np.where(p >= n, lost, zero), np.where(p <= n, lost, zero)
+        prices = np.zeros(len(limits))
+        for k in [*range(len(limits))] * 2:
+            prices[k] = 0.0
+            paid = prices @ rates
+            up, down = above + paid[1] * n, below + paid[0] * p
+            steep_up, steep_down = rates[k, 1] * n, rates[k, 0] * p
+            with np.errstate(divide="ignore", invalid="ignore"):
+                kinks = (down - up) / (steep_up - steep_down)
+            tried = np.r_[0.0, kinks[np.isfinite(kinks) & (kinks > 0.0)]][:, None]
+            least = np.minimum(up + tried * steep_up, down + tried * steep_down).sum(axis=1)
+            prices[k] = tried[np.argmax(least - tried[:, 0] * limits.allowed[k]), 0]
+        if prices.any():
+            self.prices, self.sure = prices, -float(prices @ limits.allowed)
+            pays = prices @ rates * (self.losses.weight_positive, self.losses.weight_negative)
+            self.losses = self.losses._replace(paid_positive=pays[0], paid_negative=pays[1])
 
     def _allowed(self, inside: Iterable[int]) -> bool:
         """Whether rules leave a card with points on these classes of columns, or some of them."""
@@ -199,13 +245,14 @@ class Enumeration:
         node.status[out] = OUT  # what is sure to be in stays so
         node.lo[out] = node.hi[out] = self.arrays.zero[out]
         node.bound = max(node.bound, bound)
+        node.prices = self.prices
         return node
 
     @property
     def _limit(self) -> float:
         """What the cells of a support may lose at most, for it to matter."""
         most = min(self.cutoff, self.floor)
-        return most * (1.0 + _MARGIN) + 1e-13 - self.sure
+        return most - self.sure + _MARGIN * (most + abs(self.sure)) + 1e-13
 
     def _all(self) -> Iterator[None]:
         """Supports of the largest size, or of every size where terms cost something."""
@@ -315,7 +362,8 @@ class Enumeration:
 
     def _take(self, supports: IntArray, bounds: FloatArray) -> Iterator[None]:
         """Keep the supports that the loss of real weights leaves below the cutoff."""
-        bounds = bounds[: len(supports)] - _MARGIN * np.abs(bounds[: len(supports)])
+        bounds = bounds[: len(supports)]
+        bounds = bounds - _MARGIN * (np.abs(bounds) + abs(self.sure))
         for first in range(0, len(supports), 1000):
             some, each = supports[first : first + 1000], bounds[first : first + 1000].copy()
             charge = self.charge[some].sum(axis=1)
