@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -16,16 +17,19 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from typer.testing import CliRunner
 
 from milpscore import Scorecard, formulations
+from milpscore.certificate import certify
 from milpscore.cli.app import app
 from milpscore.constraints import AtMost, Range
 from milpscore.core.card import Card
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, make_design
+from milpscore.estimators import RiskScoreClassifier
 from milpscore.fitting import fit_card
 from milpscore.losses import Logistic, RiskLoss
+from milpscore.report import report
 from milpscore.scorecard import RiskScale, certified_card
-from milpscore.scorecard.certified import risk_scale, with_least_zero
+from milpscore.scorecard.certified import risk_scale, with_coprime_points, with_least_zero
 from milpscore.scorecard.rendering import attainable_totals
 
 
@@ -96,6 +100,58 @@ def test_least_points_of_zero_answer_alike(seed: int) -> None:
         points = [row.points for row in lines.everything]
         assert min(points) == 0 or max(points) - min(points) > reach
     assert any(card.base_points.values()) or seed % 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_points_without_their_common_divisor_answer_alike(seed: int) -> None:
+    frame, design = mixed(seed)
+    found, factor = random_card(design, seed, reach=3).card, 2 + seed % 3
+    # a scale at its lower end: half of it is no card of the statement's
+    fitted = Card(factor * found.coefficients, factor * found.intercept, Fraction("1.7"))
+    common = int(np.gcd.reduce(fitted.coefficients))
+    statement = formulations.risk_score(
+        design, coef_min=-20, coef_max=20, scale=(1.7, 9.0), max_terms=None
+    ).statement
+    raw = replace(Scorecard.from_card(fitted, design), risk=RiskScale(scale=1.7))
+    shown = with_coprime_points(with_least_zero(raw, statement), statement)
+    assert shown.divisor == common
+    assert math.gcd(*shown.points) == 1
+    assert shown.card == raw.card
+    shown = replace(shown, risk=RiskScale(scale=1.7 / common))
+    np.testing.assert_array_equal(shown.predict(frame), raw.predict(frame))
+    np.testing.assert_allclose(shown.predict_proba(frame), raw.predict_proba(frame), rtol=1e-9)
+    assert Scorecard.from_json(shown.to_json()) == shown
+    # ranges, sets and a fixed scale speak of the points as they are
+    least = {"coef_min": {design.names[j]: int(fitted.coefficients[j]) for j in [0]}}
+    sets = {"coef_sets": {design.names[0]: sorted({0, int(fitted.coefficients[0])})}}
+    for limits in (least, sets, {"scale": 1.7}):
+        kept = formulations.risk_score(
+            design, **{"coef_max": 20, "scale": (1.7, 9.0), "max_terms": None, **limits}
+        ).statement
+        allowed = kept.allows(fitted.coefficients[None, :] // common)[0] and not limits.get("scale")
+        assert (with_coprime_points(raw, kept).divisor == common) == allowed
+
+
+def test_a_fitted_card_prints_points_without_their_common_divisor() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, (80, 4)).astype(float)
+    y = (X @ [1, 1, 2, 0] >= 2).astype(int)
+    model = RiskScoreClassifier(heuristic=True, max_terms=3, scale=(4.0, 50.0)).fit(X, y)
+    assert model.result_.card is not None
+    divisor = int(np.gcd.reduce(model.result_.card.coefficients))
+    assert divisor > 1
+    np.testing.assert_array_equal(divisor * model.coef_[0], model.result_.card.coefficients)
+    card = model.scorecard_
+    assert (card.divisor, card.points) == (divisor, tuple(model.coef_[0].tolist()))
+    assert replace(card.card, scale=model.result_.card.scale) == model.result_.card
+    totals = card.score(X)
+    np.testing.assert_allclose(
+        X @ model.coef_[0] + model.intercept_, totals - float(card.threshold)
+    )
+    risks = model.result_.card.totals(X) + float(model.result_.card.intercept)
+    expected = 1 / (1 + np.exp(-risks / float(model.result_.card.scale)))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, rtol=1e-9)
+    report(card, X, y, certificate=certify(model.program_, model.result_))
 
 
 @pytest.mark.parametrize("seed", range(20))

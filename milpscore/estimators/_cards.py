@@ -30,6 +30,7 @@ from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.formulations.building import encoding_for
 from milpscore.scorecard import Scorecard, certified_card
+from milpscore.scorecard.certified import printed_divisor
 from milpscore.scorecard.decisions import DecisionBy, one_answer
 from milpscore.solvers.options import Options
 
@@ -218,11 +219,11 @@ class CardClassifier(Decided, OnDesign):
         self._take(program, result)
         warn_of_unproved(self, [result])
         assert result.card is not None  # refused above
-        plain = self.threshold_by is None and design.step is not None
-        rule = (
-            DecisionRule(result.card.threshold, design.step) if plain else self.scorecard_.bare_rule
-        )
-        if odd := one_answer(result.card.coefficients, rule, design):
+        if self.threshold_by is None and design.step is not None:
+            answered = result.card.coefficients, DecisionRule(result.card.threshold, design.step)
+        else:
+            answered = self.coef_[0], self.scorecard_.bare_rule
+        if odd := one_answer(*answered, design):
             warnings.warn(f"{type(self).__name__}: {odd}.", UserWarning, stacklevel=2)
         return self
 
@@ -238,10 +239,12 @@ class CardClassifier(Decided, OnDesign):
         for label in design.classes:
             plain_label(label)  # refused here where no card can carry it
         self._shown = _Shown(program.statement, result, self.threshold_by)
+        divisor = printed_divisor(program.statement, result.card.coefficients)
         # a decision chosen afterwards is the card's own, not the fit's
-        chosen = result.card if self.threshold_by is None else self.scorecard_.bare_rule
-        self.coef_ = result.card.coefficients[np.newaxis, :].copy()
-        self.intercept_ = np.array([float(-chosen.threshold)])
+        chosen = self.scorecard_.bare_rule.threshold if self.threshold_by else None
+        threshold = result.card.threshold / divisor if chosen is None else chosen
+        self.coef_ = result.card.coefficients[np.newaxis, :] // divisor
+        self.intercept_ = np.array([float(-threshold)])
 
     def decision_function(self, X: Any) -> FloatArray:
         """w.x - T + step/2: > 0 exactly where the answer is positive, and never 0.

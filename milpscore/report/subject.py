@@ -173,7 +173,12 @@ def _record(proof: Certificate, card: Scorecard) -> dict[str, Any]:
 
 def _bare(card: Scorecard, scaled: bool) -> Card:
     """The bare card, with its scale where that is the card's own."""
-    return replace(card.card, scale=as_fraction(card.risk.scale) if scaled and card.risk else None)
+    if not scaled or card.risk is None:
+        return card.card
+    scale = card.risk.scale
+    if card.divisor > 1:  # a third of a decimal, three times, is a hair off it
+        scale = float(f"{card.divisor * scale:.15g}")
+    return replace(card.card, scale=as_fraction(scale))
 
 
 def _require_same_card(card: Scorecard, proof: Certificate) -> None:

@@ -69,6 +69,9 @@ class Scorecard:
     base_points : mapping from feature to int
         What a feature counts before any of its columns applies, so that its least points are 0:
         total = sum of these + w.x. Empty where points are as they were found.
+    divisor : int
+        What points, base points, threshold and scale were divided by to be printed smaller; the
+        certificate speaks of the card before.
     flags : tuple of int
         Positions of the numeric columns that only hold 0 and 1; a card reads nothing else there.
     words : mapping from feature to mapping
@@ -97,6 +100,7 @@ class Scorecard:
     title: str = "Scorecard"
     risk: RiskScale | None = None
     base_points: Mapping[str, int] = field(default_factory=dict, hash=False)
+    divisor: int = 1
     flags: tuple[int, ...] = ()
     words: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     outcome: str = ""
@@ -118,6 +122,8 @@ class Scorecard:
         step = None if self.step is None else as_fraction(self.step)
         if step is not None and step <= 0:
             raise DataError(f"the step of the data must be positive, not {step}")
+        if self.divisor < 1:
+            raise DataError(f"the divisor of the points is a whole number >= 1: {self.divisor!r}")
         if not isinstance(self.certificate, Mapping):
             raise DataError("the certificate is a mapping from names to values; pass a dict")
         names = {column.feature for column in columns}
@@ -250,13 +256,13 @@ class Scorecard:
 
     @property
     def intercept(self) -> Fraction:
-        """b of the card as it was fitted: -T, less the base points."""
-        return sum(self.base_points.values()) - self.fitted_rule.threshold
+        """b of the card as it was fitted: -T, less the base points, times the divisor."""
+        return self.divisor * (sum(self.base_points.values()) - self.fitted_rule.threshold)
 
     @property
     def card(self) -> Card:
         """The bare integer card, as it was fitted."""
-        return Card(np.array(self.points, dtype=np.int64), self.intercept)
+        return Card(self.divisor * np.array(self.points, dtype=np.int64), self.intercept)
 
     @property
     def terms(self) -> int:

@@ -62,6 +62,7 @@ def card_to_json(card: Scorecard) -> str:
         ],
         "blocks": card.blocks,
         "base_points": card.base_points,
+        "divisor": card.divisor,
         "flags": card.flags,
         "words": card.words,
         "outcome": card.outcome,
@@ -154,6 +155,7 @@ class _File(Struct):
     fingerprint: str
     title: str
     base_points: dict[str, int]
+    divisor: int
     flags: tuple[int, ...]
     words: dict[str, Any]
     outcome: str

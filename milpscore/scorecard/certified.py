@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.design import Design, FloatArray
+from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 from milpscore.core.statement import ScaleRange, Statement
@@ -71,7 +71,7 @@ def certified_card(
         raise NotApplicableError(f"the result has no card to show: {result.message}")
     card = Scorecard.from_card(result.card, design, title=title)
     if statement is not None:
-        card = with_least_zero(card, statement)
+        card = with_coprime_points(with_least_zero(card, statement), statement)
     counted = design.weight > 0
     if statement is not None and isinstance(statement.loss, ZeroOne) and statement.caveat:
         from milpscore.constraints.parts import wrong_rows
@@ -124,6 +124,31 @@ def with_least_zero(card: Scorecard, statement: Statement) -> Scorecard:
         if min(points) and fits and not alone and "numeric" not in kinds and len(lines.groups) == 1:
             base[feature.name] = -min(points)
     return replace(card, base_points=base, threshold=card.threshold + sum(base.values()))
+
+
+def printed_divisor(statement: Statement, points: IntArray) -> int:
+    """What points (p,) of a free scale have in common, where the statement allows them without it.
+
+    A card that is fitted keeps its divisor where the range of scales has no room for half of it.
+    """
+    divisor = int(np.gcd.reduce(points, initial=0))
+    if statement.scales is None or divisor <= 1:
+        return 1
+    return divisor if statement.allows(points[None, :] // divisor)[0] else 1
+
+
+def with_coprime_points(card: Scorecard, statement: Statement) -> Scorecard:
+    """The same answers and risks by smaller points, where all have a divisor in common."""
+    divisor = printed_divisor(statement, np.array(card.points, dtype=np.int64))
+    if divisor == 1:
+        return card
+    return replace(
+        card,
+        points=tuple(w // divisor for w in card.points),
+        base_points={name: base // divisor for name, base in card.base_points.items()},
+        threshold=card.threshold / divisor,
+        divisor=divisor,
+    )
 
 
 def _ignores_points(constraint: Any) -> bool:
@@ -200,7 +225,7 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
 
     possible = attainable_totals(card)
     least, most = (Fraction(possible[0]), Fraction(possible[-1])) if possible else (None, None)
-    scale = RiskScale(link, loss.fixed, unit=_unit(card), least=least, most=most)
+    scale = RiskScale(link, loss.fixed / card.divisor, unit=_unit(card), least=least, most=most)
     counted = design.weight > 0
     totals = card.score_design(design.X)[counted]
     if possible and len(possible) <= MAX_TOTALS:
