@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import Design
 from milpscore.core.errors import FormulationError, OptionError, did_you_mean
 from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.formulations import FORMULATIONS, over_gentle_scales
+from milpscore.formulations import FORMULATIONS, gentle_scale, over_gentle_scales
 from milpscore.losses import RiskLoss
 from milpscore.search import start_card
-from milpscore.search.starts import heuristic_result, work_within
+from milpscore.search.starts import FAST, fast_cards, heuristic_result, work_within
 from milpscore.solvers import solve
 from milpscore.solvers.engine import progress_line
 from milpscore.solvers.options import Options
@@ -100,11 +102,20 @@ def fit_card(
     if polish and not heuristic:
         raise OptionError("polish improves a heuristic card: ask for heuristic as well")
     clock = told.clock
-    program, fast = with_fast_card(FORMULATIONS[formulation](design, **arguments), told)
+    program = FORMULATIONS[formulation](design, **arguments)
+    if heuristic and program.kind == "relaxed":
+        raise OptionError(
+            f"{program.formulation} is rounded from its LP and has no start to keep: leave "
+            "heuristic out"
+        )
+    within = clock.part(FAST if heuristic else _START)
+    program, fast = with_fast_card(program, told, within)
     if heuristic:
         if fast is None or polish:
+            began = time.perf_counter()
+            card = fast_cards(program.statement, within)[0] if fast is None else fast.card
             fast = heuristic_result(
-                program, polish=polish, time_limit=clock, options=told.as_dict()
+                program, card, began, polish=polish, time_limit=clock, options=told.as_dict()
             )
         return program, fast
     chosen = {**vars(told), "time_limit": clock}
@@ -118,8 +129,8 @@ def fit_card(
     if warm_start:
         with progress_line(program.formulation, progress, clock, told.verbose) as line:
             line.phase("start")
-            tenth = clock.part(_START)
-            start = start_card(program, max_work=work_within(clock), time_limit=tenth)
+            if fast is None or not within.is_up:
+                start = start_card(program, max_work=work_within(clock), time_limit=within)
             if fast is not None:
                 # a proof that is cut short must not answer worse than fast mode
                 empty = program.statement.empty_card()
@@ -128,15 +139,19 @@ def fit_card(
     return program, solve(program, solver, warm_start=start, progress=progress, **chosen)
 
 
-def with_fast_card(program: Program, told: Options) -> tuple[Program, Result | None]:
+def with_fast_card(
+    program: Program, told: Options, within: Clock | None = None
+) -> tuple[Program, Result | None]:
     """A risk score's program, at the scales its fast card asks for, and that card; else None.
 
-    See :func:`milpscore.formulations.over_gentle_scales`.
+    See :func:`milpscore.formulations.over_gentle_scales`. ``within`` is the time for it: by default
+    that of a start.
     """
     if program.kind != "exact" or not isinstance(program.statement.loss, RiskLoss):
         return program, None
-    fast = heuristic_result(program, time_limit=told.clock, options=told.as_dict())
-    gentle = over_gentle_scales(program, fast.card)
-    if gentle is program:
-        return program, fast
-    return gentle, heuristic_result(gentle, time_limit=told.clock, options=told.as_dict())
+    began, clock = time.perf_counter(), told.clock
+    time_limit = clock.part(_START) if within is None else within
+    held, any_scale = fast_cards(program.statement, time_limit, gentle_scale(program))
+    program = over_gentle_scales(program, any_scale)
+    options = told.as_dict()
+    return program, heuristic_result(program, held, began, time_limit=clock, options=options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import pickle
@@ -9,8 +10,10 @@ import pickle
 import numpy as np
 import pytest
 
+from milpscore import fitting
 from milpscore.core.clock import Clock
 from milpscore.core.jit import making
+from milpscore.data import make_design
 from milpscore.solvers.options import Options
 
 
@@ -65,3 +68,25 @@ def test_options_start_the_clock_or_go_on_with_the_callers(hand):
 def test_another_process_gets_the_number_alone():
     assert type(pickle.loads(pickle.dumps(Clock(3)))) is float
     assert np.float64(Clock(3)) == 3.0
+
+
+def test_fast_card_and_start_of_a_fit_leave_the_most_of_its_limit_to_the_proof(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (200, 30)).astype(float)
+    y = (X[:, :6] @ [3, 2, 2, -1, -2, 1] + rng.normal(0, 2, 200) > 2).astype(int)
+    reads = itertools.count()
+    left = []
+
+    def asked(program, solver, *, warm_start, time_limit, **options):
+        left.append(time_limit.left)
+        assert warm_start.nonzeros
+        return "an answer"
+
+    monkeypatch.setattr(fitting, "solve", asked)
+    # each look at the clock takes a hundredth of a second
+    monkeypatch.setattr(Clock, "now", staticmethod(lambda: next(reads) / 100))
+    fitting.fit_card(make_design(X, y), max_terms=5, time_limit=1, progress=False)
+    assert left[0] > 0.75
+    spent = next(reads)
+    fitting.fit_card(make_design(X, y), max_terms=5, heuristic=True, time_limit=100)
+    assert next(reads) - spent > 25  # without a limit the fast card alone takes longer

@@ -82,7 +82,9 @@ def moves_from(seed: int, scale: Any, penalty: float) -> tuple[Any, Any, Any, An
         design(X, y), coef_min=-4, coef_max=3, max_terms=3, l0_penalty=penalty, scale=scale,
         intercept="real",
     )  # fmt: skip
-    search = _Search(program.statement, 0.0 if scale == "auto" else scale, 4, 12, 4, Clock())
+    held = scale if isinstance(scale, float) else 0.0
+    least = scale[0] if isinstance(scale, tuple) else 0.0
+    search = _Search(program.statement, held, least, 4, 12, 4, Clock())
     known = search.beam.support((0, 3))
     order = np.array(known.order, dtype=np.int64)
     index, state = search.allowed.nothing.copy(), np.empty(3)
@@ -94,7 +96,7 @@ def moves_from(seed: int, scale: Any, penalty: float) -> tuple[Any, Any, Any, An
     return search, index, state, moved_index, moved_state
 
 
-@pytest.mark.parametrize("scale", ["auto", 0.7])
+@pytest.mark.parametrize("scale", ["auto", 0.7, (1.2, 1e4), (4.0, 1e4)])
 @pytest.mark.parametrize("seed", range(6))
 def test_moves_lower_the_objective_and_say_what_it_is(seed: int, scale: Any) -> None:
     """After all moves: not above the start, within ranges and terms, the objective as defined."""
@@ -109,6 +111,8 @@ def test_moves_lower_the_objective_and_say_what_it_is(seed: int, scale: Any) -> 
         totals = X @ w
         if scale == "auto":
             loss = recalibrated(totals, y, weight)
+        elif isinstance(scale, tuple):
+            loss = evaluate(statement, statement.with_best_intercept(w)).loss
         else:
             loss = minimize_scalar(lambda c, z=totals / scale: log_loss(z + c, y, weight)).fun
         assert told[0] == pytest.approx(loss + 0.01 * np.count_nonzero(w), abs=2e-6)

@@ -435,6 +435,13 @@ def encode_labels(y: Any, positive: Any = None) -> tuple[IntArray, tuple[Any, An
         y is absent, not one-dimensional, has missing labels, has not exactly two distinct labels,
         or ``positive`` is none of them.
     """
+    if (two := two_numbers(y)) is not None:
+        labels = two.tolist()
+        chosen = _positive_label(labels, positive)
+        return np.where(y == two[chosen], 1, -1).astype(np.int64), (
+            labels[1 - chosen],
+            labels[chosen],
+        )
     column = _one_dimensional(y)
     try:
         codes, uniques = pd.factorize(column)
@@ -453,6 +460,15 @@ def encode_labels(y: Any, positive: Any = None) -> tuple[IntArray, tuple[Any, An
     chosen = _positive_label(labels, positive)
     y_signed = np.where(codes == chosen, 1, -1).astype(np.int64)
     return y_signed, (labels[1 - chosen], labels[chosen])
+
+
+def two_numbers(y: Any) -> npt.NDArray[Any] | None:
+    """The labels in order, of a vector of whole numbers or booleans that holds two; else None."""
+    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "biu" or not y.size:
+        return None
+    ends = np.array([y.min(), y.max()])
+    two = ends[0] != ends[1] and bool(((y == ends[0]) | (y == ends[1])).all())
+    return ends if two else None
 
 
 def _one_dimensional(y: Any) -> pd.Series[Any]:

@@ -20,6 +20,7 @@ from milpscore.core.design import Column, FloatArray, unmasked
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data import Binner, encode_labels
 from milpscore.data.binning import binner_of
+from milpscore.data.checking import two_numbers
 from milpscore.data.columns import renamed
 from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
@@ -142,12 +143,14 @@ class Decided(ClassifierMixin):
 
 def class_labels(y: Any, *, two: bool = True) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The labels as a vector, shape (n,), and the distinct ones in order: two, or at least two."""
+    if (found := two_numbers(y)) is not None:
+        return y, found  # nothing is left to doubt
     labels: Any = None if y is None else column_or_1d(unmasked(y), warn=True)
     if labels is not None and labels.dtype == object:
         # Whole numbers kept as objects are no labels to scikit-learn's splitters.
         labels = pd.Series(labels, dtype=object).infer_objects().to_numpy()
-    if labels is not None and labels.dtype.kind in "biu" and len(classes := np.unique(labels)) == 2:
-        return labels, classes  # nothing is left to doubt
+    if (found := two_numbers(labels)) is not None:
+        return labels, found
     if two or labels is None:
         encode_labels(labels)
     try:

@@ -177,20 +177,38 @@ def over_gentle_scales(program: Program, card: Card | None) -> Program:
     -------
     Program
     """
+    least = gentle_scale(program)
+    if card is None or card.nonzeros == 0 or card.scale is None or card.scale >= least:
+        return program
+    scales = program.statement.scales
+    assert scales is not None  # or else the least gentle scale were 0
+    arguments = {**program.arguments, "scale": (least, scales.upper)}
+    return risk_score(program.statement.design, **arguments)
+
+
+def gentle_scale(program: Program) -> float:
+    """The lower end of the gentle scales of :func:`over_gentle_scales`; 0 where there are none.
+
+    Parameters
+    ----------
+    program : Program
+
+    Returns
+    -------
+    float
+    """
     statement = program.statement
     free = statement.formulation == "risk_score" and statement.arguments.get("scale") == "auto"
-    if not free or statement.scales is None or card is None or card.scale is None:
-        return program
+    if not free or statement.scales is None:
+        return 0.0
     design, (lower, upper) = statement.design, statement.ranges
     reach = np.maximum(np.abs(lower), np.abs(upper))
     widths = np.ptp(design.merged.X[:, reach > 0], axis=0)
     narrowest = float(widths[widths > 0].min(initial=math.inf))
     if not math.isfinite(narrowest):
-        return program  # no points move any score
+        return 0.0  # no points move any score
     least = min(_two_digits(int(reach.max()) * narrowest / _steepest(design), ROUND_CEILING), 1.0)
-    if card.nonzeros == 0 or card.scale >= least or least >= statement.scales.upper:
-        return program
-    return risk_score(design, **{**program.arguments, "scale": (least, statement.scales.upper)})
+    return least if least < statement.scales.upper else 0.0
 
 
 def any_scale(statement: Statement) -> bool:
@@ -252,8 +270,12 @@ def _intercept_rule(
     far = InterceptRule("real", Fraction(-(10**6)), Fraction(10**6), None)
     scales = loss.scale if isinstance(loss.scale, ScaleRange) else ScaleRange(1.0, 1.0)
     at_one = loss.at(1.0) if isinstance(loss.scale, ScaleRange) else loss
-    best, _ = at_one.best_intercepts(np.zeros((len(rows.y), 1)), rows.y, rows.weight, far)
-    middle = float(best[0])
+    up, down = (float(rows.weight[rows.y * sign > 0].sum()) for sign in (1, -1))
+    if loss.name == "logistic" and min(up, down) > 0:
+        middle = at_one.fixed * (math.log(up) - math.log(down))
+    else:
+        nothing = np.zeros((len(rows.y), 1))
+        middle = float(at_one.best_intercepts(nothing, rows.y, rows.weight, far)[0][0])
     ends = middle * scales.lower, middle * scales.upper
     lower = min(ends) - float(largest.max(initial=0.0))
     upper = max(ends) - float(smallest.min(initial=0.0))

@@ -91,12 +91,14 @@ class Choices(NamedTuple):
 class Score(NamedTuple):
     """How totals become risks: the ``scale`` (0: slope and intercept are free), the intercept.
 
-    With a fixed scale the intercept, in points, lies in [lower, upper] on multiples of ``step``
-    (0: any). Below the loss ``parted`` no row is on its wrong side: a rising slope takes it to 0.
-    Newton steps that promise less than ``enough`` are the last ones.
+    A free slope is at most ``steepest``. With a fixed scale the intercept, in points, lies in
+    [lower, upper] on multiples of ``step`` (0: any). Below the loss ``parted`` no row is on its
+    wrong side: a rising slope takes it to 0. Newton steps that promise less than ``enough`` are the
+    last ones.
     """
 
     scale: float
+    steepest: float
     lower: float
     upper: float
     step: float
@@ -133,9 +135,10 @@ def line_sums(totals: Any, sides: Any, a: float, c: float) -> Any:
 
 @inner
 def best_line(
-    totals: Any, sides: Any, slope: float, shift: float, cutoff: float, parted: float, enough: float
-) -> tuple[float, float, float]:
-    """The least loss of slope * totals + shift, slope >= 0: (loss, slope, shift).
+    totals: Any, sides: Any, slope: float, shift: float, steepest: float, cutoff: float,
+    parted: float, enough: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """The least loss of slope * totals + shift, 0 <= slope <= steepest: (loss, slope, shift).
 
     Newton's method from the given ones; the slope is held where ``parted`` is below 0. Ends early,
     with a loss that is too high, once twice the decrease that a step promises leaves it above
@@ -150,7 +153,7 @@ def best_line(
     odds = math.log((up + 1e-300) / (down + 1e-300))
     constant = row_terms(odds, up, down)[0]
     # where all rows are saturated there is no curvature to step by: start before that
-    a, c = slope if held else min(slope, _STEEPEST / widest), shift
+    a, c = slope if held else min(slope, _STEEPEST / widest, steepest), shift
     da, dc, step, decrement, loss = 0.0, 0.0, 1.0, 0.0, np.inf
     taken, halved = 0, 0
     # one loop over steps and their halvings: each call of the sums is compiled for itself
@@ -174,6 +177,9 @@ def best_line(
             da, dc = 0.0, min(max(-gc / hcc, -_LONGEST), _LONGEST)
         else:
             da, dc = (hca * gc - hcc * ga) / det, (hca * ga - haa * gc) / det
+            if a + da > steepest:  # up to there, and the shift follows
+                da = steepest - a
+                dc = min(max(-(gc + hca * da) / hcc, -_LONGEST), _LONGEST)
         decrement = -(da * ga + dc * gc)
         if loss < parted:
             return 0.0, a, c
@@ -200,7 +206,9 @@ def fitted_loss(
     free = score.scale <= 0.0
     parted = score.parted if free else -1.0
     start = slope if free else 1.0 / score.scale
-    loss, a, c = best_line(totals, sides, start, shift, cutoff, parted, score.enough)
+    loss, a, c = best_line(
+        totals, sides, start, shift, score.steepest, cutoff, parted, score.enough
+    )
     if free or loss > cutoff:
         return loss, a, c
     b = min(max(c * score.scale - offset, score.lower), score.upper)

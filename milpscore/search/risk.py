@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -36,7 +36,7 @@ from milpscore.search.beam import (
 )
 from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import repaired_points
-from milpscore.search.swaps import Entries, Rows, improve, rounded
+from milpscore.search.swaps import BELOW, Entries, Rows, improve, rounded
 from milpscore.verify import evaluate
 
 Scale: TypeAlias = float | Literal["free"]
@@ -176,16 +176,21 @@ def fast_risk_card(
             raise OptionError(f"scale must be a finite number > 0 or 'free', got {scale!r}")
         statement = _rescaled(statement, float(scale))
     free = 0.0 if scale == "free" else float(scale)
-    search = _Search(statement, free, beam, tried, n_rounded, clock)
-    search.run()
-    found = search.best()
     least = 0.0 if free or statement.scales is None else statement.scales.lower
-    if found.card.scale is not None and found.card.scale <= least * (1 + _BETTER):
-        # where the steepest slope allowed binds, cards differ by what they lose at this slope
-        search = _Search(statement, least, beam, tried, n_rounded, clock)
-        search.run()
-        found = min(found, search.best(), key=attrgetter("objective"))
-    return found
+    search = _Search(statement, free, least, beam, tried, n_rounded, clock)
+    search.run()
+    return search.best()
+
+
+def fast_risk_cards(statement: Statement, least: float, time_limit: float) -> tuple[Card, Card]:
+    """The fast risk score at scales from ``least`` on, and the best card found whatever its scale.
+
+    The second one is the first where no card that was found is better at a steeper slope.
+    """
+    search = _Search(statement, 0.0, least, 8, 20, 6, Clock.of(time_limit))
+    search.run()
+    held = search.best()
+    return held.card, search.steeper(held)
 
 
 def fast_points(statement: Statement, time_limit: float = math.inf) -> IntArray:
@@ -200,7 +205,7 @@ def fast_points(statement: Statement, time_limit: float = math.inf) -> IntArray:
         coef_max=statement.coef_max, coef_sets=statement.coef_sets, max_terms=statement.max_terms,
         constraints=statement.constraints,
     )  # fmt: skip
-    search = _Search(plain, 0.0, 8, 20, 6, Clock.of(time_limit))
+    search = _Search(plain, 0.0, 0.0, 8, 20, 6, Clock.of(time_limit))
     search.run()
     by_size: dict[int, list[tuple[int, ...]]] = {}
     for w in sorted(search.found, key=lambda w: (search.found[w], w)):
@@ -262,15 +267,17 @@ def _rescaled(statement: Statement, scale: float) -> Statement:
 class AllowedPoints:
     """The points each column may have, in rising order, and the ``scale`` (0: free) they are of.
 
+    A free scale is at ``least`` so much.
     The price of a point is its penalty alone; what no penalty of one column at a time says is left
     to the final choice among the cards found.
     """
 
     choices: Choices
     scale: float
+    least: float = 0.0
 
     @classmethod
-    def of(cls, statement: Statement, scale: float) -> AllowedPoints:
+    def of(cls, statement: Statement, scale: float, least: float = 0.0) -> AllowedPoints:
         """The points a statement allows."""
         ends = zip(*(bound.tolist() for bound in statement.ranges), strict=True)
         lists = [
@@ -281,7 +288,7 @@ class AllowedPoints:
         for j, points in enumerate(lists):
             values[j, : len(points)] = points
         inside = np.arange(values.shape[1]) < counts[:, None]
-        return cls(Choices(values, _prices(statement, values, inside), counts), scale)
+        return cls(Choices(values, _prices(statement, values, inside), counts), scale, least)
 
     @cached_property
     def _nonzero(self) -> npt.NDArray[np.bool_]:
@@ -326,10 +333,12 @@ class AllowedPoints:
 
     @property
     def real_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Bounds on real weights: points / scale, or their signs where the scale is free."""
+        """Bounds on real weights: points / scale, or their signs where any scale will do."""
         low, high = self._ends
         if self.scale > 0:
             return low / self.scale, high / self.scale
+        if self.least > 0:
+            return np.minimum(low, 0.0) / self.least, np.maximum(high, 0.0) / self.least
         return np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
 
     @property
@@ -377,12 +386,14 @@ class _Finish:
     statement: Statement
     columns: Columns
     score: Score
+    least: float
+    """The least scale, where it is free."""
 
     def objective(self, w: IntArray) -> float:
         """The objective of points with their best scale and intercept."""
         groups, totals, offset = self._totals(w)
         if not self.score.scale:
-            return self._line(groups, totals)[0] + self.statement.penalty(w)
+            return self._line(groups, totals, self.score.steepest)[0] + self.statement.penalty(w)
         b = float(self._intercept(groups, totals, offset))
         loss = self._loss(groups, (totals + offset + b) / self.score.scale)
         return loss + self.statement.penalty(w)
@@ -393,10 +404,14 @@ class _Finish:
         w = w if scale else self._reduced(w)
         groups, totals, offset = self._totals(w)
         least, slope, shift = self._line(groups, totals)
+        if slope > self.score.steepest:
+            _, slope, shift = self._line(groups, totals, self.score.steepest)
         if scale:
             b = self._intercept(groups, totals, offset)
         elif slope > 0:
-            scale, b = self._fitted(groups, totals + offset, shift / slope - offset)
+            scale, b = max(1.0 / slope, self.least), Fraction(shift / slope - offset)
+            if self.statement.intercept.nearest(b) != b:
+                scale, b = self._fitted(groups, totals + offset, float(b))
         else:
             scale, b = 1.0, self.statement.intercept.nearest(shift - offset)
         statement, card = _rescaled(self.statement, scale), Card(w, b)
@@ -422,10 +437,22 @@ class _Finish:
         up, down = groups.sides
         return float(up @ np.logaddexp(0.0, -scores) + down @ np.logaddexp(0.0, scores))
 
-    def _line(self, groups: Groups, totals: FloatArray) -> tuple[float, float, float]:
+    def freed(self, w: IntArray) -> tuple[float, Card]:
+        """The objective of points at the best of all scales, and their card there."""
+        groups, totals, offset = self._totals(w)
+        least, slope, shift = self._line(groups, totals)
+        scale = 1.0 / max(slope, 1e-300)
+        card = Card(w, Fraction(shift * scale - offset), Fraction(scale))
+        return least + self.statement.penalty(w), card
+
+    def _line(
+        self, groups: Groups, totals: FloatArray, steepest: float = math.inf
+    ) -> tuple[float, float, float]:
         """Least loss over slope and intercept of centred totals, the slope, and the shift."""
-        slope = 1.0 / (float(np.ptp(totals)) or 1.0)
-        exact = self.score._replace(scale=0.0, parted=_PARTED, enough=_EXACT)
+        slope, parted = 1.0 / (float(np.ptp(totals)) or 1.0), _PARTED if steepest == math.inf else 0
+        exact = self.score._replace(
+            scale=0.0, steepest=steepest, parted=float(parted), enough=_EXACT
+        )
         return fitted_loss(totals, 0.0, groups.sides, slope, self.columns.log_odds, math.inf, exact)
 
     def _intercept(self, groups: Groups, totals: FloatArray, offset: float) -> Fraction:
@@ -442,30 +469,34 @@ class _Finish:
         step = rule.step or Fraction(0)
         fits = []
         for value in sorted({rule.nearest(Fraction(b) + k * step) for k in (-1, 0, 1)}):
-            loss, slope = _best_slope(totals + float(value), groups)
+            loss, slope = _best_slope(totals + float(value), groups, self.score.steepest)
             if slope > 0:
                 fits.append((loss, value, slope))
         if not fits:  # no allowed intercept leaves the points any use
             return 1.0, rule.nearest(Fraction(b))
         _, value, slope = min(fits)
-        return 1.0 / slope, value
+        return max(1.0 / slope, self.least), value
 
     def _reduced(self, w: IntArray) -> IntArray:
         """Points divided by their greatest common divisor, where that is allowed.
 
-        Not where they part the classes and the scale has a least value: then more is better.
+        Not where one of the smaller ones would have to add more to the score than it may.
         """
         divisor = int(np.gcd.reduce(w))
-        if divisor <= 1 or (self.statement.scales is not None and self.objective(w) <= _PARTED):
+        if divisor <= 1:
             return w
+        if (steepest := self.score.steepest) < math.inf:
+            groups, totals, _ = self._totals(w)
+            if divisor * self._line(groups, totals, steepest)[1] > steepest:
+                return w
         smaller = w // divisor
         fine = bool(self.statement.allows(smaller[None, :])[0])
         cheaper = self.statement.penalty(smaller) <= self.statement.penalty(w)
         return smaller if fine and cheaper else w
 
 
-def _best_slope(scores: FloatArray, groups: Groups) -> tuple[float, float]:
-    """The least loss of slope * scores, slope >= 0: (loss, slope)."""
+def _best_slope(scores: FloatArray, groups: Groups, steepest: float) -> tuple[float, float]:
+    """The least loss of slope * scores, 0 <= slope <= steepest: (loss, slope)."""
     up, down = groups.sides
 
     def rise(a: float) -> float:
@@ -474,8 +505,10 @@ def _best_slope(scores: FloatArray, groups: Groups) -> tuple[float, float]:
     low, high = 0.0, 1.0 / (float(np.abs(scores).max(initial=0.0)) or 1.0)
     if rise(low) >= 0:
         return float(np.log(2.0) * (up + down).sum()), 0.0
-    while rise(high) < -_PARTED:  # below it every row is on its side: a rising slope costs nothing
+    while high < steepest and rise(high) < -_PARTED:
+        # below it every row is on its side: a rising slope costs nothing
         low, high = high, 2.0 * high
+    high = min(high, steepest)
     a = float(brentq(rise, low, high)) if rise(high) > 0 else high
     return float(up @ np.logaddexp(0.0, -a * scores) + down @ np.logaddexp(0.0, a * scores)), a
 
@@ -487,6 +520,7 @@ class _Search:
         self,
         statement: Statement,
         scale: float,
+        least: float,
         beam: int,
         tried: int,
         n_rounded: int,
@@ -494,7 +528,7 @@ class _Search:
     ) -> None:
         self.statement, self.n_rounded, self.clock = statement, n_rounded, clock
         self.columns = Columns.of(statement.design.merged)
-        self.allowed = AllowedPoints.of(statement, scale)
+        self.allowed = AllowedPoints.of(statement, scale, least)
         lower, upper = self.allowed.real_bounds
         limit = len(lower) if statement.max_terms is None else statement.max_terms
         self.rules = SupportRules(statement)
@@ -524,10 +558,11 @@ class _Search:
         # at log 2 times the least weight every row lies on its side
         parted = math.log(2.0) * float(self.columns.coded.weights.sum(axis=0).min())
         self.score = Score(
-            scale, float(rule.lower), float(rule.upper), float(rule.step or 0),
-            0.0 if scale else parted, NEARLY_DONE,
+            scale, 1.0 / least if least else math.inf,
+            float(rule.lower), float(rule.upper), float(rule.step or 0),
+            0.0 if scale or least else parted, NEARLY_DONE,
         )  # fmt: skip
-        self.finish = _Finish(statement, self.columns, self.score)
+        self.finish = _Finish(statement, self.columns, self.score, least)
         coded = self.columns.coded
         self.rows = Rows(
             Entries(
@@ -674,6 +709,15 @@ class _Search:
             "no card within the ranges, sets and limits was found: loosen one of them, or solve "
             "the exact program, which proves whether there is one"
         )
+
+    def steeper(self, held: FastRisk) -> Card:
+        """The best card found whatever its scale, if it is steeper than the one held, else that."""
+        end = BELOW * self.score.steepest
+        ranked = sorted((held_at, w) for w, held_at in self.found.items())
+        bound = [w for _, w in ranked if w in self.states and self.states[w][1] >= end]
+        freed = [self.finish.freed(np.array(w, dtype=np.int64)) for w in bound[:_MENDED]]
+        objective, card = min(freed, key=itemgetter(0), default=(math.inf, held.card))
+        return card if objective < held.objective - _BETTER else held.card
 
     def _answer(self, w: IntArray) -> FastRisk:
         """The card of these points."""

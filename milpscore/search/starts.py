@@ -18,7 +18,7 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import FormulationError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination
-from milpscore.core.statement import Statement
+from milpscore.core.statement import ScaleRange, Statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne, smooth_loss
 from milpscore.penalties.ramps import IntegerFacets
 from milpscore.search.moves import coordinate_descent
@@ -50,6 +50,8 @@ _SHARES, _SMALL = 12, 5
 """Each size of a start has one such share of the work, the small ones two."""
 _LIMITS = (*range(1, 11), 15, 25, 40, 65, 100, 250, 1000)
 _TIMES = 5
+FAST = 0.6
+"""Of the time limit, for a fast card that is the answer."""
 _REACHES = (5, 10, 20, 50, 100, 1000)
 
 WORK_PER_SECOND = 2e6
@@ -161,21 +163,19 @@ def first_card(statement: Statement) -> Card | None:
 
 
 def heuristic_result(
-    program: Program, *, polish: bool = False, time_limit: float, options: dict[str, Any]
+    program: Program,
+    fast: Card | None,
+    began: float,
+    *,
+    polish: bool = False,
+    time_limit: float,
+    options: dict[str, Any],
 ) -> Result:
     """The better of a fast card and the empty one, polished where asked; nothing is proved.
 
-    OptionError for a relaxed program, which has a rounding of its own. ``options`` are put down in
-    the result.
+    ``began`` is when the search for the fast card did; ``options`` are put down in the result.
     """
-    clock = Clock.of(time_limit)
-    if program.kind == "relaxed":
-        raise OptionError(
-            f"{program.formulation} is rounded from its LP and has no start to keep: leave "
-            "heuristic out"
-        )
-    started, statement = time.perf_counter(), program.statement
-    fast = _fast_card(statement, clock.part(0.6))
+    clock, statement = Clock.of(time_limit), program.statement
     cards = [fast]
     # the search has held a risk score against no points at all
     if polish or fast is None or not fast.nonzeros or not _is_logistic(statement):
@@ -196,7 +196,7 @@ def heuristic_result(
         "kind": "exact",
         "termination": Termination.HEURISTIC,
         "build_seconds": program.build_seconds,
-        "solve_seconds": time.perf_counter() - started,
+        "solve_seconds": time.perf_counter() - began,
         "solver": "heuristic",
         "solver_version": __version__,
         "random_state": options["random_state"],
@@ -222,21 +222,40 @@ def _is_logistic(statement: Statement) -> bool:
     return isinstance(statement.loss, RiskLoss) and statement.loss.base.name == "logistic"
 
 
-def _fast_card(statement: Statement, time_limit: float) -> Card | None:
-    """A card within milliseconds: a fast risk score, or its points under the statement's loss."""
-    from milpscore.search.risk import fast_points, fast_risk_card  # loads numba
+def fast_cards(
+    statement: Statement, time_limit: float, least: float = 0.0
+) -> tuple[Card | None, Card | None]:
+    """A card within milliseconds, and the best one found whatever its scale; None: none was found.
 
-    loss = statement.loss
+    A fast risk score, or its points under the statement's loss. Where scales are free the first
+    card's is at ``least`` so much, and the second one is the first unless a steeper one is better.
+    """
+    from milpscore.search.risk import fast_points, fast_risk_card, fast_risk_cards  # loads numba
+
+    scales = statement.scales
     try:
+        if _is_logistic(statement) and scales is not None:
+            return fast_risk_cards(statement, max(least, scales.lower), time_limit)
         if _is_logistic(statement):
-            return fast_risk_card(statement, time_limit=time_limit).card
+            card = fast_risk_card(statement, time_limit=time_limit).card
+            return card, card
         points = fast_points(statement, time_limit)
     except FormulationError:  # no card at all: the empty one is judged by the caller
-        return None
-    if not isinstance(loss, ZeroOne):  # under other losses the size of the points counts too
+        return None, None
+    if not isinstance(statement.loss, ZeroOne):  # elsewhere the size of the points counts too
         times = np.arange(1, _TIMES + 1)[:, None, None]
         points = np.unique((times * points).reshape(-1, points.shape[1]), axis=0)
     points = points[statement.allows(points)]
+    best = _best_of(statement, points)
+    if best is None or best.scale is None or scales is None or best.scale >= least:
+        return best, best
+    loss: Any = statement.loss
+    held = replace(statement, loss=replace(loss, scale=ScaleRange(least, scales.upper)))
+    return _best_of(held, points), best
+
+
+def _best_of(statement: Statement, points: IntArray) -> Card | None:
+    """The best card of some points (V, p), each with its best intercept and scale."""
     if not len(points):
         return None
     order = np.argsort(best_objectives(statement, points)[1], kind="stable")

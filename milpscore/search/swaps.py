@@ -31,6 +31,8 @@ _PAIRS = 10
 """Moves of one column, and of two, that are judged before the search gives up."""
 _FIRSTS = 18
 """Moves of one column from which a second one is sought."""
+BELOW = 1.0 - 1e-9
+"""A slope that is less, as a share of the steepest one, is not held by it."""
 _STEEP, _TEMPERED = 10.0, 0.4
 """From this spread of the scores on moves are priced again, at so much of the slope."""
 _FREE = np.linspace(1.6, 0.2, 24)
@@ -294,12 +296,15 @@ def list_pairs(
                 few, sums[0] + by * modes[j], sides, state[1], state[2], np.inf, score
             )
             if tempered and a > 0.0:
-                loss, a, c = best_line(few, sides, _TEMPERED * a, _TEMPERED * c, np.inf, -1.0, 1e-6)
+                loss, a, c = best_line(
+                    few, sides, _TEMPERED * a, _TEMPERED * c, np.inf, np.inf, -1.0, 1e-6
+                )
             if a > 0.0:
                 lines[n, 0], lines[n, 1], lines[n, 2] = loss + sums[1] + price, a, c
             continue
         columns = movable if values[j, to] == 0.0 else own
-        price_moves(entries, other, lines[n, 1], lines[n, 2], free, columns, slopes, bends)
+        lined = free and lines[n, 1] < BELOW * score.steepest
+        price_moves(entries, other, lines[n, 1], lines[n, 2], lined, columns, slopes, bends)
         offered(choices, index, columns, lines[n, 0], slopes, bends, moves, j, to)
         lines[n, 0] = np.inf
 
@@ -396,7 +401,8 @@ def improve(
             moves.promises[k] = np.inf
         if way == 0:
             columns = movable if len(own) < limit else own
-            price_moves(entries, totals, state[1], state[2], free, columns, slopes, bends)
+            lined = free and state[1] < BELOW * score.steepest
+            price_moves(entries, totals, state[1], state[2], lined, columns, slopes, bends)
             # -1 and 0, which as constants would be types of their own
             offered(choices, index, columns, state[0], slopes, bends, moves, way - 1, way)
         else:
