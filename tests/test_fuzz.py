@@ -64,6 +64,11 @@ FOUND = {
         )
         for engine in ("tree", "outer_approximation")
     },
+    "a slope that is no number where a loss overflows at every slope": found(
+        "risk_score", [[-20_000, -1.8], [20_000, -0.9], [-10_000, -0.4]], (1, -1, -1),
+        "outer_approximation", coef_min=-3, coef_max=7, max_terms=1, l0_penalty=0.2,
+        loss="poisson", scale=[1.0, 30.0], intercept="zero",
+    ),
     "nothing left said below a card, beside totals of 2e6 and no empty card": found(
         "risk_score", [[0, 1], [2e6, 0]], (1, -1), "outer_approximation", coef_min=0, coef_max=1,
         loss="logistic", scale=[1.0, 30.0],

@@ -156,5 +156,7 @@ def _step(
         da = np.clip(da, low - a, high - a)
         dc = np.where(loose, -(g_c + h_ac * da) / h_cc, 0.0)
         promised = -(g_a * da + g_c * dc)
-    promised = np.where(np.isfinite(promised), promised, 0.0)
+    # no step where derivatives overflow
+    known = np.isfinite(promised)
+    da, dc, promised = (np.where(known, each, 0.0) for each in (da, dc, promised))
     return da, dc, promised
