@@ -152,6 +152,7 @@ def with_fast_card(
     began, clock = time.perf_counter(), told.clock
     time_limit = clock.part(_START) if within is None else within
     held, any_scale = fast_cards(program.statement, time_limit, gentle_scale(program))
-    program = over_gentle_scales(program, any_scale)
+    if any_scale is not held:
+        program = over_gentle_scales(program, any_scale)
     options = told.as_dict()
     return program, heuristic_result(program, held, began, time_limit=clock, options=options)

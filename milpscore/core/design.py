@@ -220,6 +220,13 @@ class Design:
         return merge_rows(self.X, self.y, self.weight)
 
     @cached_property
+    def widths(self) -> FloatArray:
+        """Of each column the largest less the smallest value of rows with weight, shape (p,)."""
+        X = self.merged.X
+        found: FloatArray = X.max(axis=0) - X.min(axis=0)
+        return found
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the values, classes, weights and column names: names the data of a card."""
         digest = hashlib.sha256()

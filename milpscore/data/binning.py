@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -192,6 +193,12 @@ class Binner(TransformerMixin, BaseEstimator):
         return np.array(
             [renamed(column, names[column.feature]).name for column in self.columns_], dtype=object
         )
+
+    @classmethod
+    @cache  # a signature takes longer to read than some tables
+    def _get_param_names(cls) -> list[str]:
+        names: list[str] = super()._get_param_names()
+        return names
 
     def fit_design(
         self,

@@ -59,7 +59,10 @@ def as_frame(
             "the columns of X have names on several levels; flatten them first, for example"
             " X.columns = X.columns.map('_'.join)."
         )
-    names = ["" if pd.isna(name) else str(name).strip() for name in frame.columns]
+    names = [
+        name.strip() if isinstance(name, str) else "" if pd.isna(name) else str(name).strip()
+        for name in frame.columns
+    ]
     kept = _positions(names, only)
     if only is not None:
         frame, names = frame.iloc[:, kept], [names[j] for j in kept]
@@ -73,7 +76,8 @@ def as_frame(
             f"X has {len(frame)} row(s) while a minimum of {min_rows} is required."
             " Check the filter or the file the table comes from."
         )
-    made = with_names(frame, names)
+    fresh = frame is not X and only is None and list(frame.columns) == names
+    made = frame if fresh else with_names(frame, names)
     if blank := [str(raw) for raw, name in zip(frame.columns, names, strict=True) if raw != name]:
         made.attrs = {**made.attrs, _BLANK: [raw for raw in blank if raw != raw.strip()]}
     return made
@@ -189,17 +193,18 @@ def not_surely_numbers(frame: pd.DataFrame) -> list[Any]:
     return [name for name, dtype in frame.dtypes.items() if not _holds_numbers(dtype)]
 
 
-def zero_one_names(frame: pd.DataFrame) -> frozenset[str]:
-    """The columns of numbers that hold 0 and 1, both, and nothing else."""
+def zero_one_names(frame: pd.DataFrame) -> tuple[frozenset[str], FloatArray | None]:
+    """The columns of numbers that hold 0 and 1, both, and nothing else; all values if all do."""
     kept = [j for j, dtype in enumerate(frame.dtypes) if _holds_numbers(dtype)]
     numbers = frame if len(kept) == frame.shape[1] else frame.iloc[:, kept]
     values = numbers.to_numpy(dtype=np.float64)
     if not values.size:
-        return frozenset()
+        return frozenset(), None
     ones = values == 1.0
     count = ones.sum(axis=0)
     fits = (ones | (values == 0.0)).all(axis=0) & (count > 0) & (count < len(values))
-    return frozenset(str(frame.columns[kept[j]]) for j in np.flatnonzero(fits))
+    found = frozenset(str(frame.columns[kept[j]]) for j in np.flatnonzero(fits))
+    return found, values if len(found) == frame.shape[1] else None
 
 
 def to_numbers(series: pd.Series[Any]) -> FloatArray:

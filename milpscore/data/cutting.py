@@ -120,7 +120,8 @@ class Cutting:
             frame, weight = frame.loc[counted], weight[counted]
         rows = cache(lambda: distinct_rows(frame))  # few tables need it
         bins = cache(lambda: _bins_for(frame, y, counted))
-        plain = zero_one_names(frame) if self.encoding == "cumulative" else frozenset()
+        cumulative = self.encoding == "cumulative"
+        plain, numbers = zero_one_names(frame) if cumulative else (frozenset[str](), None)
         columns: list[Column] = []
         blocks: list[tuple[int, ...]] = []
         remarks = blank_names(frame)
@@ -143,7 +144,7 @@ class Cutting:
                 blocks.append(block)
             columns.extend(made)
         refuse_equal_names(columns)
-        values = column_values(columns, frame) if columns else np.empty((len(frame), 0))
+        values = _values(columns, frame, None if cuts else numbers)
         unlike = False
         if self.useless == "drop" and columns:
             fixed = {j for block in blocks for j in block}
@@ -242,6 +243,15 @@ class Cutting:
             count = bins() if self.n_bins == "auto" else int(self.n_bins)
             cuts = quantile_cuts(values, count, weight)
         return cuts if self.digits is None else short_cuts(values, cuts, int(self.digits))
+
+
+def _values(
+    columns: Sequence[Column], frame: pd.DataFrame, numbers: FloatArray | None
+) -> FloatArray:
+    """The values of columns; ``numbers`` are those of columns of 0 and 1, where all are."""
+    if numbers is not None:
+        return np.array(numbers, order="C")  # nobody else's to change
+    return column_values(columns, frame) if columns else np.empty((len(frame), 0))
 
 
 def _bins_for(frame: pd.DataFrame, y: Any, counted: npt.NDArray[np.bool_]) -> int:

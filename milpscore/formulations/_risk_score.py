@@ -203,7 +203,7 @@ def gentle_scale(program: Program) -> float:
         return 0.0
     design, (lower, upper) = statement.design, statement.ranges
     reach = np.maximum(np.abs(lower), np.abs(upper))
-    widths = np.ptp(design.merged.X[:, reach > 0], axis=0)
+    widths = design.widths[reach > 0]
     narrowest = float(widths[widths > 0].min(initial=math.inf))
     if not math.isfinite(narrowest):
         return 0.0  # no points move any score
@@ -287,7 +287,7 @@ def _scale(
 ) -> float | ScaleRange:
     """The fixed scale, or the scales a card may have."""
     if isinstance(given, str) and given == "auto":
-        widths = np.ptp(design.merged.X, axis=0)[np.array(ranges.reach) > 0]
+        widths = design.widths[np.array(ranges.reach) > 0]
         narrowest = float(widths[widths > 0].min(initial=math.inf))
         span = float(totals[1].max(initial=0.0) - totals[0].min(initial=0.0))
         if not math.isfinite(narrowest) or span <= 0:

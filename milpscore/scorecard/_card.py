@@ -256,13 +256,14 @@ class Scorecard:
 
     @property
     def intercept(self) -> Fraction:
-        """b of the card as it was fitted: -T, less the base points, times the divisor."""
-        return self.divisor * (sum(self.base_points.values()) - self.fitted_rule.threshold)
+        """b of the points as they are: -T of the fit, plus the base points."""
+        return sum(self.base_points.values()) - self.fitted_rule.threshold
 
     @property
     def card(self) -> Card:
         """The bare integer card, as it was fitted."""
-        return Card(self.divisor * np.array(self.points, dtype=np.int64), self.intercept)
+        w = np.array(self.points, dtype=np.int64)
+        return Card(self.divisor * w, self.divisor * self.intercept)
 
     @property
     def terms(self) -> int:

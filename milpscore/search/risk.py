@@ -398,8 +398,11 @@ class _Finish:
         loss = self._loss(groups, (totals + offset + b) / self.score.scale)
         return loss + self.statement.penalty(w)
 
-    def answer(self, w: IntArray, refits: int, rounded: int) -> FastRisk:
-        """The card of these points; where limits on errors bind, with the intercept they leave."""
+    def answer(self, w: IntArray, refits: int, rounded: int) -> tuple[FastRisk, bool]:
+        """The card of these points, and whether it is allowed.
+
+        Where limits on errors bind, with the intercept they leave.
+        """
         scale = self.score.scale
         w = w if scale else self._reduced(w)
         groups, totals, offset = self._totals(w)
@@ -418,12 +421,14 @@ class _Finish:
         if self.statement.scales is not None:
             statement, card = self.statement, Card(w, b, Fraction(scale))
         loss = self._loss(groups, (totals + (offset + float(b))) / scale)
-        objective = loss + statement.penalty(w)
-        if statement.violations(card):
+        objective, allowed = loss + statement.penalty(w), not statement.violations(card)
+        if not allowed:
             card = statement.with_best_intercept(w)
             figures = evaluate(statement, card)
-            loss, objective = figures.loss, figures.objective
-        return FastRisk(card, scale, statement, loss, objective, min(least, loss), refits, rounded)
+            loss, objective, allowed = figures.loss, figures.objective, figures.feasible
+        least = min(least, loss)
+        found = FastRisk(card, scale, statement, loss, objective, least, refits, rounded)
+        return found, allowed
 
     def _totals(self, w: IntArray) -> tuple[Groups, FloatArray, float]:
         """The groups of the columns used, their centred totals, and what centring took off."""
@@ -696,15 +701,14 @@ class _Search:
     def best(self) -> FastRisk:
         """The best card found that meets every requirement, or the empty one if that is better."""
         for w in self._candidates():
-            answer = self._answer(w)
-            if answer.statement.violations(answer.card):
+            answer, allowed = self._answer(w)
+            if not allowed:
                 continue
             if answer.objective < self.constant:
                 return answer
             # a whole intercept can cost a card more than its points save
-            nothing = self._answer(self._nothing)
-            better = nothing.objective <= answer.objective
-            return nothing if better and not self.statement.violations(nothing.card) else answer
+            nothing, allowed = self._answer(self._nothing)
+            return nothing if allowed and nothing.objective <= answer.objective else answer
         raise FormulationError(
             "no card within the ranges, sets and limits was found: loosen one of them, or solve "
             "the exact program, which proves whether there is one"
@@ -719,18 +723,18 @@ class _Search:
         objective, card = min(freed, key=itemgetter(0), default=(math.inf, held.card))
         return card if objective < held.objective - _BETTER else held.card
 
-    def _answer(self, w: IntArray) -> FastRisk:
-        """The card of these points."""
+    def _answer(self, w: IntArray) -> tuple[FastRisk, bool]:
+        """The card of these points, and whether it is allowed."""
         return self.finish.answer(w, self.beam.refits, len(self.done))
 
     def _descended(self, w: IntArray, clock: Clock) -> FastRisk:
         """The card of these points, changed at its own scale while that helps."""
-        found = self._answer(w)
+        found, _ = self._answer(w)
         for _ in range(_TURNS):
             card = coordinate_descent(
                 found.statement, found.card, max_work=_DESCENT_WORK, time_limit=clock
             )
-            after = self._answer(card.coefficients)
+            after, _ = self._answer(card.coefficients)
             if after.objective >= found.objective - _BETTER:
                 break
             found = after
