@@ -22,7 +22,7 @@ from milpscore.solvers import solve
 from milpscore_check import check, proved
 from milpscore_check.__main__ import main
 from milpscore_check.cards import Cards
-from milpscore_check.proof import prove
+from milpscore_check.proof import CELLS, prove
 from milpscore_check.table import Refused, number
 from tests.certificate_cases import X, Y, certificate_of
 
@@ -79,6 +79,25 @@ def test_leaves_prove_the_optimum_and_nothing_above_it(kind: str, seed: int) -> 
         assert "single card" in str(error)  # noqa: PT017
     else:
         assert not proves(statement, evidence, above)
+
+
+@pytest.mark.parametrize("kind", [hinge, facets_hinge])
+def test_cells_of_two_valued_columns_prove_hinges_too(kind: Any) -> None:
+    """Where a hinge is far below its best: a leaf for all choices of columns, not one a card."""
+    rng = np.random.default_rng(4)
+    X = (rng.random((80, 7)) < 0.4).astype(float)
+    y = X @ [2.0, -2.0, 1.0, 0.0, 1.0, -1.0, 0.0] + rng.logistic(size=80) > 0.3
+    program = kind(X, y.astype(int), max_terms=2, coef_min=-2, coef_max=2)
+    optimum = solve(program, progress=False).objective
+    evidence = grow_tree(program.statement, 0.6 * optimum, 30, 10**7)
+    assert CELLS in evidence["tree"]
+    assert proves(program.statement, evidence, 0.6 * optimum)
+    for goal in (optimum - 1e-8, optimum + 1e-8):
+        forged = {**evidence, "tree": [CELLS]}
+        assert not proves(program.statement, forged, goal)
+    assert proves(
+        program.statement, grow_tree(program.statement, optimum - 1e-8, 30, 10**7), optimum - 1e-8
+    )
 
 
 @pytest.mark.parametrize("kind", ["hinge", "facets_hinge", "fused_lasso"])

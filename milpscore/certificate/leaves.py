@@ -427,8 +427,8 @@ def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]
 
     statement, X = space.statement, space.statement.design.merged.X
     two_valued = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all()
-    logistic = getattr(statement.loss, "name", "") == "logistic"
-    if not (logistic and two_valued and space.terms < space.p):
+    known = isinstance(statement.loss, Hinge) or statement.loss.name == "logistic"
+    if not (known and two_valued and space.terms < space.p):
         return None
     cards = Cards(plain_cards(statement), space.p)
     try:
