@@ -28,6 +28,7 @@ from fuzz.meaning import (
 )
 from milpscore import constraints
 from milpscore.certificate import Certificate, certify, verify_certificate
+from milpscore.core.card import Card
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import MilpscoreError
 from milpscore.core.result import Claim, Result, Termination, TracePoint
@@ -36,6 +37,7 @@ from milpscore.pools import pareto, pool
 from milpscore.solvers import solve
 from milpscore.solvers.tree import risk, zero_one
 from milpscore.solvers.tree.arrays import Arrays
+from milpscore.solvers.tree.priced import Limits
 from milpscore.solvers.tree.relaxation import OUT, Node
 from milpscore.solvers.tree.supports import Enumeration
 
@@ -202,9 +204,13 @@ def _hold_supports(statement: Any, truth: Truth, counts: Counts) -> None:
     """No card below a cutoff is outside the supports that are left, or below their bounds."""
     arrays = Arrays(statement)
     ranked = np.sort(truth.objectives[np.isfinite(truth.objectives)])
+    if not len(ranked):
+        return
+    best = Card(np.array(truth.points[int(np.argmin(truth.objectives))]), Fraction(0))
     for share in (0.0, 0.03, 0.1, 0.4):
-        supports = Enumeration(arrays, Node.root(arrays))
-        if not (supports.applies and len(ranked)):
+        # limits on errors are priced at what bounds the best card
+        supports = Enumeration(arrays, Node.root(arrays), limits=Limits(arrays), known=best)
+        if not supports.applies:
             return
         counts.answers["enumerated"] += 1
         cutoff = float(ranked[int(share * (len(ranked) - 1))]) * (1 + 1e-7) + 1e-11
@@ -223,11 +229,12 @@ def _hold_counts(case: Case, statement: Any) -> None:
     """What the cells of every support lose, counted row by row."""
     arrays = Arrays(statement)
     supports = Enumeration(arrays, Node.root(arrays))
-    if not (supports.applies and supports.size >= 3):
+    if not (supports.applies and supports.size - len(supports.needed) >= 3):
         return
     with mock.patch("milpscore.solvers.tree.supports.bound_supports"):
         supports.advance(math.inf, math.inf)
-    if len(supports.found) != math.comb(len(supports.classes), supports.size):
+    every = math.comb(len(supports.classes), supports.size)
+    if len(supports.found) > every or (len(supports.found) < every and not statement.constraints):
         raise Wrong("a support lost", f"{len(supports.found)} of {len(supports.classes)} columns")
     for bound, each in supports.found:
         cells: dict[tuple[float, ...], list[float]] = {}

@@ -92,6 +92,7 @@ class Enumeration:
         self.visited = self.counted = self.fitted = 0
         self.found: list[tuple[float, tuple[int, ...]]] = []
         self.done = self.applies = False
+        self.prices: FloatArray | None = None
         kind = _KINDS.get(type(arrays.loss))
         if kind is None:
             return
@@ -100,7 +101,6 @@ class Enumeration:
         self.negative = arrays.share - self.positive
         if not (self._find_classes() and self._count_rows()):
             return
-        self.prices: FloatArray | None = None
         if limits and known is not None and kind == counts.LOGISTIC:
             self._price(limits, np.flatnonzero(known.coefficients))
         self.size = min(arrays.terms, len(self.classes))
