@@ -23,7 +23,7 @@ from milpscore.penalties import L0, L1
 from milpscore.solvers.tree import zero_one
 from milpscore.solvers.tree.answer import Answer, Limits
 from milpscore.solvers.tree.orders import IN, OPEN, OUT, SignedSupports, clip
-from milpscore.solvers.tree.patterns import Patterns
+from milpscore.solvers.tree.patterns import Counted, Patterns, Supports
 from milpscore.solvers.tree.walk import FINISHED, FOUND, Walk
 
 ROUNDING = 1e-9
@@ -244,8 +244,12 @@ def test_optimum_without_a_local_search(group: int, monkeypatch: pytest.MonkeyPa
 def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the start, from or up to a change of supports; with weights on a grid or none."""
     monkeypatch.setattr(zero_one.Descent, "run", lambda *_: None)
-    monkeypatch.setattr(zero_one, "_LOOKS", 1)
-    seen = 0
+    monkeypatch.setattr(zero_one, "_TRIAL", 0.0)
+    seen, begun = 0, []
+    again = zero_one._Search._begin_again
+    monkeypatch.setattr(
+        zero_one._Search, "_begin_again", lambda s, new: (begun.append(type(new)), again(s, new))
+    )
     for seed in range(5000 + 40 * group, 5040 + 40 * group):
         rng = np.random.default_rng(seed)
         rule = Rule(lambda w, b: (int(w.sum()) - int(b)) % 2 == 0)
@@ -253,11 +257,77 @@ def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.Monkey
         problem = random_problem(seed, **limited)
         monkeypatch.setattr(zero_one, "_FEW_VISITS", 1e9 if seed % 4 == 0 else -1.0)
         monkeypatch.setattr(zero_one, "_MANY_OPEN", 0)
-        monkeypatch.setattr(zero_one, "_WEAK", float(seed % 4 == 1))
+        monkeypatch.setattr(zero_one, "_MOST_VISITS", math.inf if seed % 4 == 1 else -1.0)
         answer = search_zero_one(problem, most_open=1 + seed % 30)
         check(problem, answer, optimum(problem))
         seen += answer.supports
     assert seen > 30
+    assert {Supports, SignedSupports} == set(begun)
+
+
+def two_valued(seed: int) -> Problem:
+    """A problem on columns of two values, some equal, mirrored or without a choice."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(4, 60)), int(rng.integers(3, 7))
+    X = rng.choice([-1, 2], (n, p)) if seed % 3 else (rng.random((n, p)) < 0.3).astype(np.int64)
+    X[0], X[1] = X.min(axis=0), X.max(axis=0)
+    if seed % 4 == 0:
+        X[:, 1] = X[:, 2] if seed % 8 else X.max() + X.min() - X[:, 2]
+    forced = np.arange(p) == (p - 1 if seed % 5 == 0 else -1)
+    return Problem(
+        X,
+        np.where(X @ rng.normal(size=p) + rng.logistic(size=n) > 0.3, 1, -1),
+        np.where(forced, 1, -1),
+        np.ones(p, np.int64),
+        sample_weight=[None, 2.0 * rng.integers(1, 4, n), weights(rng, n)][seed % 3],
+        max_terms=int(rng.integers(3, p + 1)),
+        l0_penalty=[0.0, 0.01][seed % 2],
+        l1_penalty=[0.0, 0.003][seed // 2 % 2],
+    )
+
+
+def supports_of(problem: Problem, limit: float, parts: bool) -> dict[tuple[int, ...], float]:
+    """The supports below a limit, with their bounds; or those of the parts of a shared search."""
+    supports, other = (Supports(Patterns(problem.statement)) for _ in range(2))
+    found = []
+    while supports.floor < math.inf:
+        if parts and supports.size:
+            while (part := supports.part(1)) is not None:
+                found += other.bounded(part, limit)
+        else:
+            found += supports.more(limit)
+        supports.commit()
+    assert len({columns for _, columns, _ in found}) == len(found)
+    return {tuple(sorted(columns)): bound for bound, columns, _ in found}
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_supports_are_counted_as_they_are_sorted(
+    group: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By bits and pattern by pattern the same supports have the same bound, below any card's."""
+    counted = closed = 0
+    for seed in range(30 * group, 30 * group + 30):
+        problem = two_valued(seed)
+        limit = math.inf if seed % 2 else optimum(problem) + 0.03
+        found, parted = (supports_of(problem, limit, parts) for parts in (False, True))
+        with monkeypatch.context() as patch:
+            patch.setattr(Counted, "applies", lambda *_: False)
+            expected = supports_of(problem, limit, False)
+        assert found == parted
+        assert found == pytest.approx(expected, abs=1e-12)
+        patterns = Patterns(problem.statement)
+        counted += Counted(patterns, Supports(patterns).forced).applies(3)
+        closed += len(found) < len(supports_of(problem, math.inf, False))
+        for card in itertools.product(*(problem.choices(j) for j in range(problem.X.shape[1]))):
+            w = np.array(card)
+            used = tuple(np.flatnonzero(w).tolist())
+            if used in found:
+                totals = problem.X @ w
+                least = min(problem.objective(w, int(t)) for t in {*totals, totals.max() + 1})
+                assert found[used] <= least + 1e-12
+    assert counted > 10
+    assert closed > 2
 
 
 @pytest.mark.parametrize("group", range(4))
@@ -273,7 +343,7 @@ def test_signed_supports_lose_no_card_of_a_pool(
         found = []
         for few in (4e9, -1.0):
             monkeypatch.setattr(zero_one, "_FEW_VISITS", few)
-            monkeypatch.setattr(zero_one, "_WEAK", 0.0)
+            monkeypatch.setattr(zero_one, "_MOST_VISITS", -1.0)
             answer = zero_one.search_all(problem.statement, cutoff=best + 0.06)
             cards = {(*card.coefficients.tolist(), float(card.threshold)) for card in answer.cards}
             assert len(cards) == len(answer.cards)

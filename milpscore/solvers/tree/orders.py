@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.solvers.session import add_rows, highs_of, limit_run, set_option
-from milpscore.solvers.tree.patterns import Bounded, Patterns
+from milpscore.solvers.tree.patterns import VISITS_NS, Bounded, Patterns
 
 OUT, OPEN, IN = 0, 1, 2
 
@@ -51,6 +51,9 @@ _GAINED = 2e-3
 _ROWS_EACH = 6
 """Pairs a row that the program keeps; beyond it those without weight go."""
 
+_NS_ENTRY, _NS_PAIR = 2.0, 20.0
+"""Nanoseconds an entry of the program in a simplex step, and a pair in a search: no clock."""
+
 _OPTIONS: dict[str, Any] = {
     "solver": "simplex",
     "simplex_strategy": 1,
@@ -71,7 +74,7 @@ class SignedSupports:
         self, patterns: Patterns, remaining: Callable[[], float] = lambda: math.inf
     ) -> None:
         self.patterns = p = patterns
-        self.seen = self.nodes = self.visits = 0
+        self.seen = self.nodes = 0
         self.columns = p.candidates
         self.spare = min(p.terms - len(p.forced), len(p.candidates))
         self.fixed = p.least + p.forced_penalty
@@ -89,6 +92,11 @@ class SignedSupports:
         if self.spare >= 0:
             self._next = [(self.fixed, self.root, 0)]
             self.commit()
+
+    @property
+    def visits(self) -> float:
+        """The work of the programs so far, in pattern visits."""
+        return VISITS_NS * self.pairs.work
 
     def more(self, limit: float) -> Bounded:
         """Supports whose bound is below ``limit``; :meth:`commit` then moves the floor."""
@@ -243,6 +251,7 @@ class Pairs:
         self.a = self.b = np.zeros(0, np.int64)
         self.shares = np.zeros(0, np.int64)
         self.finished = True
+        self.work = self.width = 0.0  # nanoseconds so far, a guess; literals of a pair
         n, m = len(rows), self.columns
         # sum of all literals, and of each column's two
         both = sp.hstack([sp.csc_array((m, n)), sp.kron(sp.eye_array(m), np.ones((1, 2)))])
@@ -280,6 +289,8 @@ class Pairs:
         limit_run(self.highs, self.remaining(), None, mip=False)
         self.highs.run()
         self.finished = self.highs.getModelStatus() != highspy.HighsModelStatus.kIterationLimit
+        steps = self.highs.getInfo().simplex_iteration_count
+        self.work += _NS_ENTRY * steps * (n + len(self.a) * (2 + self.width))
         solution = self.highs.getSolution()
         values = np.array(solution.col_value)
         self.solution = values[:n], values[n:].reshape(-1, 2)
@@ -301,6 +312,7 @@ class Pairs:
         active = np.flatnonzero(most > 1e-9)
         active = active[np.argsort(-most[active], kind="stable")]
         a, b = np.empty((2, len(z)), np.int64)
+        self.work += _NS_PAIR * self.positive * (len(z) - self.positive)
         found = violated(self.codes, self.forced, self.positive, z, u, active, _VIOLATED, a, b)
         if not found:
             return False
@@ -309,6 +321,7 @@ class Pairs:
         n, at, one = len(z), np.arange(len(a)), np.ones(len(a))
         rows = [sp.csr_array((one, (at, which)), shape=(len(a), n)) for which in (a, b)]
         literals = np.stack([change > 0, change < 0], axis=2).reshape(len(a), -1)
+        self.width = float(literals.sum()) / len(a)
         cover = sp.csr_array(sp.hstack([rows[0] + rows[1], sp.csr_array(literals.astype(float))]))
         add_rows(self.highs, cover, np.ones(len(a)), np.full(len(a), np.inf))
         self.a, self.b = np.append(self.a, a), np.append(self.b, b)

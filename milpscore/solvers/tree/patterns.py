@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,15 @@ from milpscore.core.errors import OptionError
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.core.statement import Statement
 from milpscore.solvers.tree.answer import choices_of
+from milpscore.solvers.tree.choices import Choices, prepare_choices
+from milpscore.solvers.tree.counts import (
+    ZERO_ONE,
+    Known,
+    Lanes,
+    Layout,
+    Losses,
+    write_errors,
+)
 
 _EXACT = 1 << 53
 _UNITS = 1 << 44
@@ -264,6 +275,9 @@ def _whole_units(weight: FloatArray, total: float) -> tuple[IntArray, float]:
 VISITS = 30_000_000
 """Pattern visits between two looks at the clock."""
 
+_LOOK = 2e8
+"""Pattern visits that tell of those to come: bounds on prefixes close much or little."""
+
 _CHUNK = 20_000
 """Supports written in one go."""
 
@@ -272,6 +286,19 @@ _FLAGS_EACH = 12
 """Indicators of the values of columns that have more each cost more than they save."""
 
 _TABLE = 1 << 20
+
+_MOST_PAIRS, _COPIES, _FEW_COPIES = 1 << 26, 8, 100_000
+"""Supports are counted by bits where tables of pairs of columns by cells are no larger, and rows
+are so many copies of one weight at most: so many each, and some more."""
+
+_MORE = 5
+"""Columns that are chosen in one task, where supports are counted."""
+
+VISITS_NS = 0.33
+"""Pattern visits of a nanosecond."""
+
+_MARGIN = 1e-9
+"""Of a limit: what sums of penalties may be wrong by."""
 
 Bounded = list[tuple[float, tuple[int, ...], tuple[int, ...]]]
 """Supports: (bound, columns, signs of their weights, where these are decided)."""
@@ -294,8 +321,8 @@ class Supports:
 
     def __init__(self, patterns: Patterns) -> None:
         self.patterns = p = patterns
-        self.seen = self.nodes = self.visits = 0
-        self.size = 0
+        self.seen = self.nodes = self.size = 0
+        self.visits = self.passed = 0.0
         self.spare = min(p.terms - len(p.forced), len(p.candidates))
         self.fixed = p.least + p.forced_penalty
         self.cheapest = np.cumsum(np.sort(p.penalty[p.candidates]))
@@ -304,7 +331,17 @@ class Supports:
         self.forced = Prefix((), np.zeros(len(p.net), dtype=np.int64), 1, 0.0)
         for j in p.forced.tolist():
             self.forced = self._refined(self.forced, (), p.codes[j], int(p.cards[j]), 0.0)
+        self.counted = Counted(p, self.forced)
+        count = len(self.columns.cards)
+        self.worst = sum(
+            math.comb(count, size) * self.counted.visits(size)
+            if self.counted.applies(size)
+            else float(math.comb(count, size - 1) * self._each)
+            for size in range(1, self.spare + 1)
+        )
+        self.limit = math.inf
         self._tasks: Iterator[tuple[Prefix, int, int]] = iter(())
+        self._slices: Iterator[tuple[Bounded, float]] = iter(())
         self.floor = self._floor() if self.spare >= 0 else math.inf
 
     def _lay_out_columns(self) -> None:
@@ -337,10 +374,8 @@ class Supports:
 
     @property
     def effort(self) -> float:
-        """Pattern visits that all of them would take."""
-        count = len(self.columns.cards)
-        prefixes = sum(math.comb(count, size - 1) for size in range(1, self.spare + 1))
-        return float(prefixes * len(self.columns.net) * (1 + count // 8))
+        """Pattern visits that all of them would take, going by those so far; 0 of too few."""
+        return 0.0 if self.visits < _LOOK else self.visits * self.worst / self.passed
 
     def _refined(
         self, prefix: Prefix, chosen: tuple[int, ...], codes: Any, cards: int, charge: float
@@ -360,39 +395,40 @@ class Supports:
             self._finished = True
             return self._smallest()
         found: Bounded = []
-        visits = 0
+        visits, self.limit = 0.0, limit
         while visits <= VISITS and len(found) <= _CHUNK:
-            task = next(self._tasks, None)
-            if task is None:
+            piece = next(self._slices, None)
+            if piece is None:
                 self._finished = True
                 break
-            more, visited = self._below(*task, limit - self.fixed)
-            found += more
-            visits += visited
+            found += piece[0]
+            visits += piece[1]
         self.visits += visits
         return found
 
-    def part(self, visits: int) -> Part | None:
+    def part(self, visits: float) -> Part | None:
         """Tasks of so many visits, for :meth:`bounded` elsewhere; None once all are out."""
         tasks: list[tuple[tuple[int, ...], int, int]] = []
         while visits > 0 and (task := next(self._tasks, None)) is not None:
             prefix, first, end = task
             tasks.append((prefix.chosen, first, end))
-            visits -= max(1, end - first) * self._each
+            visits -= self._expected(prefix.chosen, first, end)
         self._finished = not tasks
         return (self.size, tasks) if tasks else None
 
     def bounded(self, part: Part, limit: float) -> Bounded:
         """The supports of a part whose bound is below ``limit``."""
-        self.size, tasks = part
+        (self.size, tasks), self.limit = part, limit
+        counts = self.counted.applies(self.size)
         found: Bounded = []
         prefix = self.forced
         for chosen, first, end in tasks:
             if chosen != prefix.chosen:
-                prefix = self.forced
-                for at in chosen:
+                prefix = self.forced._replace(chosen=chosen if counts else ())
+                for at in () if counts else chosen:
                     prefix = self._longer(prefix, at)
-            found += self._below(prefix, first, end, limit - self.fixed)[0]
+            for some, _ in self._below(prefix, first, end):
+                found += some
         return found
 
     def commit(self) -> None:
@@ -403,6 +439,7 @@ class Supports:
         self.size += 1
         self.floor = self._floor() if self.size <= self.spare else math.inf
         self._tasks = self._all_tasks()
+        self._slices = (piece for task in self._tasks for piece in self._below(*task))
 
     def _smallest(self) -> Bounded:
         """The support of the forced columns; without any, the card of no points is its only one."""
@@ -416,10 +453,21 @@ class Supports:
         return [(self.fixed + lost * p.unit, tuple(p.forced.tolist()), ())]
 
     def _all_tasks(self) -> Iterator[tuple[Prefix, int, int]]:
-        """(prefix, first, end) as :func:`write_supports` takes them, for this size."""
+        """(prefix, first, end) as :func:`write_supports` takes them, for this size.
+
+        Where supports are counted, further columns may follow the one from first..end-1, if any,
+        and columns have numbers of their own.
+        """
         count = len(self.columns.cards)
-        if self.size == 1:
+        counts = self.counted.applies(self.size)
+        if self.size == 1 or (counts and self.size == 3):
             yield self.forced, -1, 0
+            return
+        if counts:
+            more = min(self.size, _MORE)
+            for chosen in itertools.combinations(range(count), self.size - more):
+                for first in range(chosen[-1] + 1 if chosen else 0, count - more + 1):
+                    yield self.forced._replace(chosen=chosen), first, first + 1
             return
         step = max(1, min(VISITS // self._each, _CHUNK // count))
         for prefix in self._prefixes(self.size - 2, self.forced):
@@ -444,9 +492,27 @@ class Supports:
         codes, cards = columns.codes[at], int(columns.cards[at])
         return self._refined(prefix, (*prefix.chosen, at), codes, cards, charge)
 
-    def _below(self, prefix: Prefix, first: int, end: int, limit: float) -> tuple[Bounded, int]:
+    def _expected(self, chosen: tuple[int, ...], first: int, end: int) -> float:
+        """Pattern visits that a task takes at most."""
+        if not self.counted.applies(self.size):
+            return float(max(1, end - first) * self._each)
+        base = len(chosen) + (first >= 0)
+        every = math.comb(len(self.columns.cards) - end, self.size - base)
+        return every * self.counted.visits(self.size)
+
+    def _below(self, prefix: Prefix, first: int, end: int) -> Iterator[tuple[Bounded, float]]:
         """The supports of a task whose bound is below the limit, and the pattern visits it took."""
-        p, count = self.patterns, len(self.columns.cards)
+        expected = self._expected(prefix.chosen, first, end)
+        if self.counted.applies(self.size):
+            base = prefix.chosen if first < 0 else (*prefix.chosen, first)
+            passed = self.passed
+            for piece in self.counted.below(base, self.size, self):
+                self.passed = passed + self.counted.share * expected
+                yield piece
+            self.passed = passed + expected
+            self.seen += math.comb(len(self.columns.cards) - end, self.size - len(base))
+            return
+        p, count, limit = self.patterns, len(self.columns.cards), self.limit - self.fixed
         present = np.zeros(count, dtype=np.bool_)
         present[list(prefix.chosen)] = True
         room = (end - first) * count
@@ -455,12 +521,117 @@ class Supports:
             *prefix[1:], present, first, end, self.columns, self.scratch, offer
         )
         self.seen += seen
+        self.passed += expected
         head = (*p.forced.tolist(), *p.candidates[list(prefix.chosen)].tolist())
         tails = p.candidates[offer.out[:written, int(self.size == 1) :]].tolist()
-        return [
-            (self.fixed + bound, (*head, *tail), ())
-            for bound, tail in zip(offer.bounds[:written].tolist(), tails, strict=True)
-        ], visits
+        yield (
+            [
+                (self.fixed + bound, (*head, *tail), ())
+                for bound, tail in zip(offer.bounds[:written].tolist(), tails, strict=True)
+            ],
+            visits,
+        )
+
+
+class Counted(Choices):
+    """Supports of three and more candidates of two values, their rows counted as bits."""
+
+    ns_word, ns_cell = 0.6, 5.0
+    lanes = 1
+
+    def __init__(self, patterns: Patterns, forced: Prefix) -> None:
+        super().__init__()
+        self.patterns, self.groups = patterns, forced.groups
+        p = patterns
+        self.columns = np.minimum(p.codes[p.candidates], 1).astype(np.uint8)
+        copies = np.abs(p.net.astype(np.int64))
+        whole = max(1, int(np.gcd.reduce(copies)))
+        few = int(copies.sum()) <= whole * (_COPIES * len(copies) + _FEW_COPIES)
+        two = bool((p.cards[p.candidates] == 2).all())
+        self._fitting = few and two and len(p.candidates) >= 3
+        if not self._fitting:
+            return
+        self.rows = np.repeat(np.arange(len(copies)), copies // whole)
+        self.is_positive = p.net[self.rows] > 0
+        self.losses = Losses(ZERO_ONE, 1.0, 1.0, *[np.zeros(0)] * 3)
+        ends = [(points.max(), points.min()) for points in (p.points[j] for j in p.candidates)]
+        self.ways = (np.array(ends, float) * (1, -1) > 0).astype(float)
+        self.group, self.unit = forced.labels, whole * p.unit
+        self.charge = p.penalty[p.candidates] / self.unit
+        self._limit, self._found = math.inf, [(np.zeros((0, 0), np.int64), np.zeros(0))]
+        prepare_counting()
+        # those that part most come first: what is left to later ones closes early
+        order = np.argsort(-self.parting((), np.arange(len(self.columns)))[2], kind="stable")
+        self.columns, self.charge = self.columns[order], self.charge[order]
+        self.names, self.ways = p.candidates[order], self.ways[order]
+
+    def _cells(self, size: int) -> int:
+        """Cells of both classes that the columns of a support but three may make."""
+        return min(2 * self.groups << (size - 3), len(self.rows))
+
+    def applies(self, size: int) -> bool:
+        """Whether supports of so many candidates are counted here."""
+        if not self._fitting or size < 3:
+            return False
+        return len(self.columns) ** 2 * self._cells(size) <= _MOST_PAIRS
+
+    def visits(self, size: int) -> float:
+        """What one support of this size takes at most, in pattern visits."""
+        cells = self._cells(size)
+        words = len(self.rows) / 64 + cells
+        return VISITS_NS * (self.ns_word * words + self.ns_cell * cells)
+
+    @property
+    def limit(self) -> float:
+        """Copies that the cells of a support may lose, for it to matter."""
+        return self._limit + _MARGIN * max(1.0, abs(self._limit))
+
+    def writer(self, layout: Layout, known: Known, charge: FloatArray) -> Callable[..., int]:
+        """Many third columns at once."""
+        both = np.ascontiguousarray(known.pairs.transpose(0, 2, 1)).astype(np.int32)
+        own = np.ascontiguousarray(np.diagonal(both, axis1=0, axis2=2))
+        lanes = Lanes(np.ascontiguousarray(layout.bits.T), both, own, known.parted.T.copy())
+        return partial(write_errors, layout, known, lanes, self.losses, charge)
+
+    def take(self, choices: IntArray, lost: FloatArray) -> Iterator[None]:
+        """Keep supports for :meth:`below`."""
+        self._found.append((choices, lost.copy()))
+        yield
+
+    def below(
+        self, base: tuple[int, ...], size: int, supports: Supports
+    ) -> Iterator[tuple[Bounded, float]]:
+        """In slices, supports of a base and later columns below the limit, and pattern visits."""
+        p, self._found = self.patterns, []
+        columns = np.arange(base[-1] + 1 if base else 0, len(self.columns))
+        self._limit = (supports.limit - supports.fixed) / self.unit
+        work, self.share = self.work, 0.0
+        for _ in self.visit(base, columns, size - len(base), 0.0, 1.0):
+            found: Bounded = []
+            for choices, lost in self._found:
+                bounds, names = lost * self.unit + supports.fixed, np.sort(self.names[choices])
+                twin = p.twin[names]
+                alone = (twin >= 0) & (twin[:, :, None] != names[:, None, :]).all(axis=2)
+                kept = (bounds < supports.limit) & ~alone.any(axis=1)
+                forced = p.forced.tolist()
+                found += [
+                    (bound, (*forced, *each), ())
+                    for bound, each in zip(bounds[kept].tolist(), names[kept].tolist(), strict=True)
+                ]
+            self._found = []
+            yield found, VISITS_NS * (self.work - work)
+            self._limit, work = (supports.limit - supports.fixed) / self.unit, self.work
+
+
+def prepare_counting() -> None:
+    """Have the kernels ready."""
+    prepare_choices()
+    whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
+    bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.uint32)
+    layout, losses = Layout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
+    known, wide = Known(pairs, real, table), np.zeros((1, 1), int)
+    lanes = Lanes(bits, pairs.astype(np.int32), pairs[0].astype(np.int32), table)
+    prepare(write_errors, layout, known, lanes, losses, real, 0.0, 0, whole, wide, real)
 
 
 class Columns(NamedTuple):

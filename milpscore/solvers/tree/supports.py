@@ -22,17 +22,8 @@ from milpscore.core.jit import prepare
 from milpscore.losses import LOSSES
 from milpscore.solvers.tree import counts
 from milpscore.solvers.tree.arrays import Arrays
-from milpscore.solvers.tree.counts import (
-    Known,
-    Layout,
-    Losses,
-    bound_supports,
-    gains,
-    know_pairs,
-    lay,
-    pack,
-    write_triples,
-)
+from milpscore.solvers.tree.choices import Choices, prepare_choices
+from milpscore.solvers.tree.counts import Layout, Losses, bound_supports
 from milpscore.solvers.tree.priced import Limits
 from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node
 
@@ -49,12 +40,6 @@ _MOST_FOUND = 50_000
 _PLACE = 128
 """Supports kept, and the bytes that one takes beside its columns."""
 
-_ROOM = 1 << 15
-"""Triples written in one go."""
-
-_SLICE = 100_000
-"""Triples counted between two looks at the work."""
-
 _MOST_COPIES = 8
 """Rows are counted in units of weight; so many a row, in the mean, are the most."""
 
@@ -66,14 +51,12 @@ _TRIFLE = 1e-3
 """Charges that are a smaller share of the cutoff are left out, and smaller supports with them."""
 
 
-class Enumeration:
+class Enumeration(Choices):
     """The supports of at most ``size`` columns, in slices of work, as far as they may matter.
 
     ``found`` are those no bound closes, with their bounds; all others are at or above ``cutoff``,
-    or ``floor`` where more were found than are kept. ``work`` is a deterministic guess of the
-    nanoseconds spent, ``share`` of all supports those visited so far. Where a card is known,
-    ``limits`` on errors are priced: a card within them loses no more than it loses and pays, less
-    what is granted.
+    or ``floor`` where more were found than are kept. Where a card is known, ``limits`` on errors
+    are priced: a card within them loses no more than it loses and pays, less what is granted.
     """
 
     def __init__(
@@ -87,9 +70,9 @@ class Enumeration:
         self.arrays, self.root = arrays, root
         one = sys.getsizeof(tuple(range(arrays.terms))) + _PLACE
         self.most_found = int(min(_MOST_FOUND, max(2.0, memory / one)))
-        self.work, self.cutoff, self.floor = 0.0, math.inf, math.inf
-        self.share = 0.0
-        self.visited = self.counted = self.fitted = 0
+        super().__init__()
+        self.cutoff = self.floor = math.inf
+        self.fitted = 0
         self.found: list[tuple[float, tuple[int, ...]]] = []
         self.done = self.applies = False
         self.prices: FloatArray | None = None
@@ -174,6 +157,7 @@ class Enumeration:
             return False
         rows = np.repeat(np.arange(self.arrays.n), copies)
         self.rows, self.is_positive = rows, self.positive[rows] > 0.0
+        self.group = np.zeros(self.arrays.n, np.int64)
         tables: list[FloatArray] = [np.zeros(0)] * 3
         if self.kind == counts.LOGISTIC:
             p, n = int(self.is_positive.sum()), int((~self.is_positive).sum())
@@ -249,7 +233,7 @@ class Enumeration:
         return node
 
     @property
-    def _limit(self) -> float:
+    def limit(self) -> float:
         """What the cells of a support may lose at most, for it to matter."""
         most = min(self.cutoff, self.floor)
         return most - self.sure + _MARGIN * (most + abs(self.sure)) + 1e-13
@@ -269,101 +253,28 @@ class Enumeration:
                     np.array(self.needed, np.int64), (len(some), len(self.needed))
                 )
                 some = np.concatenate([needed, some], axis=1)
-                yield from self._take(some, np.full(len(some), -math.inf))
+                yield from self.take(some, np.full(len(some), -math.inf))
             elif more > 2:
-                yield from self._visit(self.needed, others, more, 0.0, 1.0)
+                yield from self.visit(self.needed, others, more, 0.0, 1.0)
 
-    def _visit(
+    def visit(
         self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
     ) -> Iterator[None]:
-        """Supports of a base and ``more`` of these columns; the share of all rises to ``end``."""
-        if len(columns) < more or not self._allowed((*base, *columns.tolist())):
-            return
-        layout = self._lay_out(base, columns)
-        gain = np.empty(len(columns))
-        lost = gains(layout, self.losses, self.ways[columns], gain) + float(
-            self.charge[list(base)].sum()
-        )
-        gain -= self.charge[columns]
-        order = np.argsort(-gain, kind="stable")
-        ranked = gain[order]
-        # the best company for each column: of those that part most
-        best = np.cumsum(ranked)
-        with_it = np.where(np.arange(len(ranked)) < more, best[more - 1], best[more - 2] + ranked)
-        kept = lost - with_it < self._limit
-        order, ranked = order[kept], ranked[kept]
-        if len(order) < more:
-            yield
-            return
-        columns = columns[order]
-        if more == 3:
-            yield from self._triples(base, columns, layout._replace(bits=layout.bits[order]))
-            return
-        m = len(columns)
-        for i in range(m - more + 1):
-            if lost - ranked[i : i + more].sum() >= self._limit:
-                break
-            after = end - (end - begin) * math.comb(m - i - 1, more) / math.comb(m, more)
-            head = (*base, int(columns[i]))
-            yield from self._visit(head, columns[i + 1 :], more - 1, self.share, after)
-            self.share = after
+        """Supports of a base and ``more`` of these columns, where rules leave any."""
+        if len(columns) >= more and self._allowed((*base, *columns.tolist())):
+            yield from super().visit(base, columns, more, begin, end)
 
-    def _lay_out(self, base: tuple[int, ...], columns: IntArray) -> Layout:
-        """These columns' rows by the cells of a base."""
-        rows, n = self.rows, len(self.rows)
-        key = np.zeros(self.arrays.n, np.int64)
-        for c in base:
-            key = 2 * key + self.columns[c]
-        cell = key[rows] * 2 + ~self.is_positive
-        sizes = np.bincount(cell, minlength=2 << len(base)).reshape(-1, 2)
-        impure = np.flatnonzero(sizes.min(axis=1) > 0)
-        impure = impure[np.argsort(-sizes[impure].min(axis=1), kind="stable")]
-        size = sizes[impure].ravel()
-        words = -(-size // 64)
-        words += (words > counts.LANES // 2) * (-words % counts.LANES)
-        segments = np.concatenate([[0], np.cumsum(words)])
-        laid = np.full(64 * int(segments[-1]), -1, np.int64)
-        place = np.full(sizes.size, -1)
-        place[(2 * impure[:, None] + (0, 1)).ravel()] = 64 * segments[:-1]
-        lay(rows, cell, place, laid)
-        bits = np.empty((len(columns), int(segments[-1])), np.uint64)
-        pack(self.columns[columns], laid, bits)
-        self.work += 3e4 + 20.0 * n + 0.5 * len(columns) * len(laid)
-        return Layout(bits, segments, size.astype(np.uint64))
-
-    def _triples(self, base: tuple[int, ...], columns: IntArray, layout: Layout) -> Iterator[None]:
+    def triples(self, base: tuple[int, ...], columns: IntArray, layout: Layout) -> Iterator[None]:
         """Supports of a base and three of these columns."""
-        m, words, cells = len(columns), layout.bits.shape[1], len(layout.size)
-        if m * m * cells > _MOST_PAIRS:
+        if len(columns) ** 2 * len(layout.size) > _MOST_PAIRS:
             self.floor = -math.inf  # nothing is said of the supports that were not visited
             return
-        known = Known(np.empty((m, m, cells), np.uint32), np.empty(m), np.empty((m, m)))
-        know_pairs(layout, self.losses, self.ways[columns], known)
-        self.work += 2e4 + m * m * (0.2 * words + 6.0 * cells)
-        out, bounds = np.empty((_ROOM + m, 3), np.int64), np.empty(_ROOM + m)
-        state, charge = np.array([0, 1, 0, 0]), self.charge[columns]
-        paid = float(self.charge[list(base)].sum())
-        while state[0] < m:
-            before = state.copy()
-            limit = self._limit - paid
-            most = int(before[3]) + _SLICE
-            found = write_triples(
-                layout, known, self.losses, charge, limit, most, state, out, bounds
-            )
-            looked, counted = (state - before)[2:].tolist()
-            self.visited += looked
-            self.counted += counted
-            self.work += 2.0 * looked + counted * (1.5 * words + 15.0 * cells)
-            if m < 3:
-                break
-            head = np.broadcast_to(np.array(base, np.int64), (found, len(base)))
-            supports = np.concatenate([head, columns[out[:found]]], axis=1)
-            yield from self._take(supports, bounds[:found] + paid + self.sure)
+        yield from super().triples(base, columns, layout)
 
-    def _take(self, supports: IntArray, bounds: FloatArray) -> Iterator[None]:
+    def take(self, supports: IntArray, lost: FloatArray) -> Iterator[None]:
         """Keep the supports that the loss of real weights leaves below the cutoff."""
-        bounds = bounds[: len(supports)]
-        bounds = bounds - _MARGIN * (np.abs(bounds) + abs(self.sure))
+        bounds = lost + self.sure
+        bounds -= _MARGIN * (np.abs(bounds) + abs(self.sure))
         for first in range(0, len(supports), 1000):
             some, each = supports[first : first + 1000], bounds[first : first + 1000].copy()
             charge = self.charge[some].sum(axis=1)
@@ -412,13 +323,7 @@ _KINDS = {
 
 def prepare_kernels() -> None:
     """Have the kernels ready: making and loading them counts for no clock."""
-    whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
-    bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.uint32)
-    layout, losses = Layout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
-    known, columns, wide = Known(pairs, real, table), bits.astype(np.uint8), np.zeros((1, 1), int)
-    prepare(lay, whole, whole, whole, whole)
-    prepare(pack, columns, whole, bits)
-    prepare(gains, layout, losses, table, real)
-    prepare(know_pairs, layout, losses, table, known)
-    prepare(write_triples, layout, known, losses, real, 0.0, 0, whole, wide, real)
+    prepare_choices()
+    real, table = np.zeros(1), np.zeros((1, 1))
+    columns, wide = np.zeros((1, 1), np.uint8), np.zeros((1, 1), int)
     prepare(bound_supports, columns, real, real, 0, wide, table, 0.0, 0.0, real)

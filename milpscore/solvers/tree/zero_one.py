@@ -33,14 +33,15 @@ Piece = tuple[Item, Place]
 _WALK = 30_000_000
 """Curve entries between two looks at the clock."""
 
-_FEW_VISITS, _MOST_VISITS = 4e9, 1e11
-"""All supports of so little work are looked at; of so much, where pairs of rows say little."""
+_FEW_VISITS, _MOST_VISITS, _HOPELESS = 4e9, 1e11, 1e3
+"""All supports of so little work are looked at; of so much, where pairs of rows say little; of so
+many times the few at worst, none."""
 
 _MANY_OPEN = 3000
 """Supports that their cells leave: more are searched with their signs."""
 
-_LOOKS, _WEAK = 2, 0.25
-"""Pairs whose bound after so many programs is below this share of the best card say little."""
+_TRIAL = 0.3
+"""Of the work that looking at all supports would take, what pairs get before they are judged."""
 
 _DESCENTS = frozenset((2, 8, 32, 128, 512))
 """Programs over pairs after which a descent begins at the last one's solution."""
@@ -245,7 +246,7 @@ class _Search:
         self.most_open = max(1, limits.most_of(item, *item))
         self.cards = Cards(patterns)
         cells = Supports(patterns)
-        self.effort = cells.effort
+        self.effort = cells.worst
         self.supports: Supports | SignedSupports = cells
         self.open: Bounded = []
         self.active: tuple[float, Walk | None] = (math.inf, None)
@@ -253,6 +254,7 @@ class _Search:
         self.proved = -math.inf
         self.shown = 0.0
         self.settled = False  # which kind of supports is searched
+        self.steps: list[tuple[float, float]] = []  # work and floor of supports with signs
         self.jobs, self.client = 1, None
         self.crew: Crew | None = None
         self.prices: list[float] = []
@@ -299,7 +301,7 @@ class _Search:
             self._report()
             if self.patterns.limits:
                 self._price_limits(random_state)
-            if self.effort > _FEW_VISITS and self._unfinished:
+            if self.effort > _HOPELESS * _FEW_VISITS and self._unfinished:
                 self._take_signed()
             problem = self.patterns.statement, self.prices
             with crew(_problem, problem, self.jobs, self.client) as self.crew:
@@ -404,19 +406,26 @@ class _Search:
         """Take supports with signs in place of all supports where these are too many, or say less.
 
         Pairs of rows say much where few columns part them: not for many columns alike in kind.
+        What they have closed of late tells what the rest would take.
         """
         supports = self.supports
         if self.settled:
             return
         if isinstance(supports, Supports):
+            self.effort = supports.effort
             self.settled = len(self.open) > _MANY_OPEN
-            if self.settled:
+            if self.settled or self.effort > _FEW_VISITS:
                 self._take_signed()
-        elif supports.nodes >= _LOOKS:
+            return
+        work, floor = supports.visits, supports.floor
+        self.steps.append((work, floor))
+        if not _TRIAL * self.effort < work or self.effort > _MOST_VISITS:
+            return
+        before = max((s for s in self.steps if s[0] <= work / 2), default=(0.0, supports.fixed))
+        if self._limit - floor > self.effort * (floor - before[1]) / (work - before[0]):
             self.settled = True
-            if self.effort <= _MOST_VISITS and supports.floor < _WEAK * self._limit < math.inf:
-                self.walked += supports.nodes
-                self._begin_again(Supports(self.bounds))
+            self.walked += supports.nodes
+            self._begin_again(Supports(self.bounds))
 
     def _descend_from_pairs(self) -> None:
         """Now and then, a descent from the literals that settle most pairs."""
