@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from experiments.runner import RunStore, finish_runs
 from milpscore.cli.app import app
+from milpscore.core import cluster
 from milpscore.core.errors import MissingDependencyError
 from milpscore.study import StudyError, engines, read_study, run_study
 
@@ -111,7 +112,7 @@ def test_dask_that_is_absent_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @needs_dask
 def test_no_scheduler_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     with pytest.raises(StudyError, match=r"there is no Dask scheduler at 'tcp://127\.0\.0\.1:1'"):
         run_study(written(tmp_path, MANY), tmp_path / "out.sqlite", dask="tcp://127.0.0.1:1")
 

@@ -14,11 +14,15 @@ from uuid import uuid4
 import numpy as np
 import pytest
 from study_cases import dask_cluster, needs_dask
+from typer.testing import CliRunner
 
+from milpscore.cli.app import app
 from milpscore.constraints import Constraint, MaxFPR
+from milpscore.core import cluster
 from milpscore.core.errors import NotApplicableError, OptionError, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, TracePoint
+from milpscore.estimators import SlimClassifier
 from milpscore.formulations import risk_score, slim
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
@@ -116,7 +120,7 @@ def test_a_solver_that_cannot_use_a_cluster_says_so() -> None:
 
 def test_supports_with_signs_are_shared_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zero_one, "_FEW_VISITS", 0.0)
-    monkeypatch.setattr(zero_one, "_WEAK", 0.0)
+    monkeypatch.setattr(zero_one, "_MOST_VISITS", -1.0)
     program, here = counted(columns=6), Here(3)
     alone = solve(program, "tree", time_limit=600)
     same(solve(program, "tree", client=here, time_limit=600), alone)
@@ -141,10 +145,11 @@ def test_little_memory_gives_the_same_answer(
 
 
 def test_amounts_of_memory_are_read_or_refused() -> None:
-    assert [Options(memory_limit=m).memory for m in (5, "2GB", "1.5 kB", None)] == [
+    assert [Options(memory_limit=m).memory for m in (5, "2GB", "1.5 kB", "4G", None)] == [
         5,
         2e9,
         1.5e3,
+        4e9,
         None,
     ]
     for wrong in (-1, "2", "much", 1.5, True):
@@ -196,6 +201,15 @@ def test_a_cluster_gives_the_same_also_with_a_worker_killed_midway(
         same(result, alone)
         assert all(point.dual_bound <= alone.objective for point in seen)
 
+        # by the address as well, and by every door
+        same(solve(hard(), "tree", client=address, time_limit=600), alone)
+        rows = [[0, 1], [1, 1], [1, 0], [0, 0]]
+        assert SlimClassifier(client=address).fit(rows, [0, 1, 1, 0]).score(rows, [0, 1, 1, 0]) == 1
+        table = tmp_path / "table.csv"
+        table.write_text("a,b,y\n0,1,0\n1,1,1\n1,0,1\n0,0,0\n")
+        given = ["fit", str(table), "--target", "y", "--dask", address, "--memory-limit", "1G"]
+        assert CliRunner().invoke(app, given).exit_code == 0
+
         def stop(point: TracePoint) -> None:
             if point.nodes >= 100:
                 raise KeyboardInterrupt
@@ -204,6 +218,21 @@ def test_a_cluster_gives_the_same_also_with_a_worker_killed_midway(
         assert cut.termination is Termination.INTERRUPTED
         assert cut.card is not None
         assert 0 < cut.dual_bound <= alone.objective <= cut.objective
+
+
+@needs_dask
+def test_no_scheduler_and_two_kinds_of_workers_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
+    with pytest.raises(SolverError, match=r"there is no Dask scheduler at 'tcp://127\.0\.0\.1:1'"):
+        solve(hard(), "tree", client="tcp://127.0.0.1:1", time_limit=600)
+    table = tmp_path / "table.csv"
+    table.write_text("a,y\n0,0\n1,1\n")
+    given = ["fit", str(table), "--target", "y", "--dask", "tcp://127.0.0.1:1", "--threads", "2"]
+    done = CliRunner().invoke(app, given)
+    assert done.exit_code == 2
+    assert "--threads and --dask" in done.stderr
 
 
 @needs_dask

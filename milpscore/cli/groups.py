@@ -493,15 +493,31 @@ class SolveOptions:
         min=1,
         default=Options.threads,
     )
+    dask: str | None = option(
+        SOLVE,
+        "Let the workers of this Dask scheduler search the tree together, say tcp://host:8786.",
+        metavar="ADDRESS",
+    )
+    memory_limit: str | None = option(
+        SOLVE,
+        "What the tree search may keep open nodes in, say 4GB; by default half of what is free.",
+        metavar="BYTES",
+        default=Options.memory_limit,
+    )
     seed: int = SEED
 
     def __post_init__(self) -> None:
         require_solver(self.solver)
+        if self.dask is not None and self.threads != 1:
+            raise OptionError("--threads and --dask: the workers of the scheduler search, keep one")
 
     @property
     def options(self) -> dict[str, Any]:
         """What has no argument of its own."""
-        return {"mip_gap": self.mip_gap, "node_limit": self.node_limit, "threads": self.threads}
+        return {
+            "mip_gap": self.mip_gap, "node_limit": self.node_limit, "threads": self.threads,
+            "client": self.dask, "memory_limit": self.memory_limit,
+        }  # fmt: skip
 
 
 QUIET = option(OUTPUT, "No progress and no warnings.", "--quiet", "-q", default=False)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 PerColumn: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Intercept = Literal["zero", "integer", "real"]
 
-_SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads")
+_SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads", "client", "memory_limit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +116,11 @@ class CardClassifier(Decided, OnDesign):
         Exact programs only: branch-and-bound nodes.
     threads : int
         Processes of the tree search; threads of HiGHS, whose runs are then not reproducible.
+    client : str, distributed.Client or None
+        Exact programs only: a Dask cluster, by its scheduler's address, whose workers search the
+        tree together. (A client itself works as well, but is not to be cloned or pickled.)
+    memory_limit : int or str or None
+        Exact programs only: what the tree search may keep open nodes in, such as "2GB".
     random_state : int, RandomState instance or None
         Seed of the solver and of the rounding.
     verbose : bool
@@ -420,6 +425,8 @@ class _Exact(_Solved):
     use_start: bool = True
     mip_gap: float = Options.mip_gap
     node_limit: int | None = Options.node_limit
+    client: Any = Options.client
+    memory_limit: int | str | None = Options.memory_limit
     heuristic: bool = False
     polish: bool = False
 
@@ -441,7 +448,7 @@ class SlimClassifier(_Exact, CardClassifier):
 threshold_gap, constraints, class_weight :
         As in :func:`milpscore.formulations.slim`.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, random_state, verbose :
+threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
 
     Examples
@@ -475,7 +482,7 @@ class HingeClassifier(_Exact, CardClassifier):
 intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.hinge`.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, random_state, verbose :
+threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -506,7 +513,7 @@ class RiskScoreClassifier(_Exact, CardClassifier):
 intercept, intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.risk_score`.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, random_state, verbose :
+threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
 
     Attributes
@@ -583,7 +590,7 @@ class FacetsHingeClassifier(_Exact, CardClassifier):
 constraints, class_weight :
         As in :func:`milpscore.formulations.facets_hinge`.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, random_state, verbose :
+threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -610,7 +617,7 @@ class FusedLassoClassifier(_Exact, CardClassifier):
 constraints, class_weight :
         As in :func:`milpscore.formulations.fused_lasso`.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, random_state, verbose :
+threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too; ``binner="auto"``
         stands for ``Binner(encoding="onehot")``.
     """
@@ -688,7 +695,7 @@ class FormulationClassifier(_Exact, CardClassifier):
     arguments : mapping
         The builder's own.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, random_state, verbose :
+threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 

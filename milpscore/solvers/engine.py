@@ -414,7 +414,8 @@ def _loaded(
 ) -> tuple[str, Task, Outcome | None]:
     """The solver's name, its task, and an outcome where the time is too short to begin."""
     of, clock = program_of(program), options.clock
-    name = "tree" if solver == "auto" and _tree_takes(program) else solver
+    spreads = options.client is not None
+    name = "tree" if solver == "auto" and _tree_takes(program, spreads) else solver
     session = None
     outcome = None if clock else Outcome(Termination.TIME_LIMIT)
     loads = name == "auto" or SOLVERS[name].loads
@@ -437,8 +438,11 @@ def _loaded(
     return SOLVERS.name_of(name), Task(of, options, session=session), outcome
 
 
-def _tree_takes(program: Program | Session) -> bool:
-    """Whether the tree search is the solver of choice: nothing added by hand, its bounds hold."""
+def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
+    """Whether the tree search is the solver of choice: nothing added by hand, its bounds hold.
+
+    It alone ``spreads`` over a cluster.
+    """
     of = program_of(program)
     statement = of.statement
     fitting = isinstance(statement.loss, RiskLoss)
@@ -449,6 +453,7 @@ def _tree_takes(program: Program | Session) -> bool:
         limit, columns = statement.max_terms, statement.shape[1]
         many = len(statement.design.merged.y) > _FEW_ROWS
         fitting = columns <= _TREE_TERMS and many if limit is None else limit <= _TREE_TERMS
+        fitting = fitting or spreads
     return program.kind == "exact" and fitting and not of.added_by_user()
 
 

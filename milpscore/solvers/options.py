@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HOME = "milpscore.solvers."
 
-_BYTES = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT]?)B")
+_BYTES = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT])B?|B)")
 """An amount of memory in words."""
 
 SOLVERS: Registry[type[Solver]] = Registry(
@@ -121,8 +121,9 @@ class Options(_Checked):
     threads : int
         Processes of the tree search, with the same answer whatever their number; threads of HiGHS,
         whose parallel runs are not reproducible.
-    client : distributed.Client or None
-        A Dask cluster whose workers search the tree together, in place of ``threads``.
+    client : distributed.Client or str or None
+        A Dask cluster whose workers search the tree together, in place of ``threads``: a client, or
+        the address of a scheduler.
     memory_limit : int or str or None
         Bytes that the tree search may keep open nodes in, or "2GB"; None is half of what is free
         at the start. Beyond it the search goes depth first, and its bound still holds.
@@ -147,14 +148,16 @@ class Options(_Checked):
     )
     threads: int = _option(1, lambda n: is_whole(n, 1), "a whole number >= 1")
     client: Any = _option(  # noqa: RUF009 as the others, but that anything may be one
-        None, lambda c: c is None or hasattr(c, "submit"), "a Dask client or None"
+        None,
+        lambda c: c is None or isinstance(c, str) or hasattr(c, "submit"),
+        "a Dask client, the address of a scheduler, or None",
     )
     memory_limit: int | str | None = _option(
         None,
         lambda m: (
             m is None or (bool(_BYTES.fullmatch(m)) if isinstance(m, str) else is_whole(m, 0))
         ),
-        'bytes, "500MB", "2GB" or None',
+        'bytes, "500MB", "2G" or None',
     )
     random_state: int = _option(
         0, lambda n: is_whole(n, 0) and n < 2**31, "a whole number in [0, 2^31)"

@@ -12,18 +12,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from milpscore.core.errors import MissingDependencyError
+from milpscore.core.cluster import connected, distributed_package
 from milpscore.study.store import Answer, StudyError
 
 Work: TypeAlias = "Callable[[Any], Mapping[str, Any]]"
-
-CONNECT_SECONDS = 10
-"""How long to wait for a Dask scheduler, and then for a first worker."""
 
 _PER_THREAD = 8
 """Solves sent ahead of each worker thread: enough to keep it busy while answers travel."""
@@ -116,7 +112,7 @@ def _of_dask(address: str, work: Work, items: Sequence[Any]) -> Iterator[Answer]
     The work travels once, as the result of a task that all solves share: should every worker that
     holds it die, the scheduler makes it again. A solve that killed several workers is an error.
     """
-    distributed = _distributed()
+    distributed = distributed_package()
     with _client(address) as client:
         name = f"milpscore-{secrets.token_hex(4)}"
         shared = _share(client, work, name)
@@ -145,38 +141,11 @@ def _of_dask(address: str, work: Work, items: Sequence[Any]) -> Iterator[Answer]
 @contextmanager
 def _client(address: str) -> Iterator[Any]:
     """A connection to a scheduler that has a worker."""
-    distributed = _distributed()
-    try:
-        # asked first: a client that fails on a malformed address waits 20 s when it is collected
-        import_module("distributed.comm").resolve_address(address)
-        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise StudyError(
-            f"there is no Dask scheduler at {address!r} ({error}): start one with 'dask scheduler' "
-            "and pass the address it prints"
-        ) from error
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        except TimeoutError as error:
-            raise StudyError(
-                f"the scheduler at {address} has no workers: start some with 'dask worker "
-                f"{address}'"
-            ) from error
+    with connected(address, StudyError) as client:
         try:
             yield client
         except OSError as error:
             raise _gone(address, error) from error
-
-
-def _distributed() -> Any:
-    """The package, which is untyped and optional."""
-    try:
-        return import_module("distributed")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "--dask needs Dask: pip install 'milpscore[distributed]', here and on the workers"
-        ) from error
 
 
 def _share(client: Any, work: Work, name: str) -> Any:

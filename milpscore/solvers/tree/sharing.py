@@ -13,10 +13,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from milpscore.core.cluster import connected
 from milpscore.core.errors import SolverError
 
 AHEAD = 3
@@ -129,11 +130,12 @@ def crew(
     if jobs == 1 and client is None:
         yield None
         return
-    found = Crew(make, problem, jobs, client)
-    try:
+    with ExitStack() as stack:
+        if isinstance(client, str):
+            client = stack.enter_context(connected(client, SolverError))
+        found = Crew(make, problem, jobs, client)
+        stack.callback(found.close)
         yield found
-    finally:
-        found.close()
 
 
 _here = threading.local()
