@@ -553,7 +553,7 @@ class Counted(Choices):
             return
         self.rows = np.repeat(np.arange(len(copies)), copies // whole)
         self.is_positive = p.net[self.rows] > 0
-        self.losses = Losses(ZERO_ONE, 1.0, 1.0, *[np.zeros(0)] * 3)
+        self.losses = Losses(ZERO_ONE, 1.0, 1.0, np.zeros(0), np.zeros(0), np.zeros(0))
         ends = [(points.max(), points.min()) for points in (p.points[j] for j in p.candidates)]
         self.ways = (np.array(ends, float) * (1, -1) > 0).astype(float)
         self.group, self.unit = forced.labels, whole * p.unit

@@ -132,8 +132,8 @@ class Enumeration(Choices):
             self.charge[c] = a.l0 + max(0.0, min(costs, default=0.0))
         # which way a bit may move the score, where the loss only falls or only rises with it
         either = self.kind not in (counts.LOGISTIC, counts.SQUARED_HINGE)
-        self.ways = np.stack([self.ends[1] > 0.0, self.ends[0] < 0.0], axis=1) | either
-        self.ways = self.ways.astype(np.float64)
+        ways = np.stack([self.ends[1] > 0.0, self.ends[0] < 0.0], axis=1) | either
+        self.ways = ways.astype(np.float64)
         far = a.reach + max(abs(a.b_lower), abs(a.b_upper)) * a.unit
         self.reach = abs(a.offset) + 2.0 * s_hi * far
         return True
@@ -164,7 +164,7 @@ class Enumeration(Choices):
             alike = abs(units[0] - units[1]) <= _WHOLE * units[0]
             tables = [_x_log_x(units[0], p), _x_log_x(units[1], n)]
             tables.append(_x_log_x(units[0], p + n) if alike else np.zeros(0))
-        self.losses = Losses(self.kind, units[0], units[1], *tables)
+        self.losses = Losses(self.kind, units[0], units[1], tables[0], tables[1], tables[2])
         # what every card loses, beside its cells; less what limits grant
         self.sure = float(self.positive.sum()) if self.kind == counts.POISSON else 0.0
         return True
@@ -204,8 +204,9 @@ class Enumeration(Choices):
     def _allowed(self, inside: Iterable[int]) -> bool:
         """Whether rules leave a card with points on these classes of columns, or some of them."""
         status = np.full(self.arrays.p, OUT, np.int8)
-        for columns in (self.constant, *(self.classes[c] for c in inside)):
-            status[columns] = OPEN
+        status[self.constant] = OPEN
+        for c in inside:
+            status[self.classes[c]] = OPEN
         return self.arrays.may_be_allowed(status)
 
     def advance(self, cutoff: float, work: float) -> bool:
