@@ -531,6 +531,8 @@ def test_export_writes_every_formulation(
     assert done.exit_code == 0
     assert model.stat().st_size > 500
     assert ("tangents of the loss" in done.stderr) == (formulation == "risk-score")
+    if suffix == "mps":
+        return  # as the other format
     relaxed = run("export", data, "--target", "ill", *given, model, "--relaxed")
     assert "(0 of them integer)" in relaxed.stdout
     exact = run("export", data, "--target", "ill", *given, model, "--exact")

@@ -30,10 +30,9 @@ QUICK = [
     OneStandardErrorCV(SparseRoundingClassifier(), grid={"max_terms": (1, 2)}, cv=2),
 ]
 LONG = [
-    SlimClassifier(node_limit=50),
-    RiskScoreClassifier(node_limit=50),
-    FacetsHingeClassifier(),
-    FusedLassoClassifier(),
+    RiskScoreClassifier(node_limit=3),
+    FacetsHingeClassifier(node_limit=10),
+    FusedLassoClassifier(node_limit=10),
     OneStandardErrorCV(RiskScoreClassifier(heuristic=True), grid={"max_terms": (1, 2)}, cv=2),
 ]
 
