@@ -88,9 +88,9 @@ KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
     **{form: _case(form, "solve") for form in ENGINES},
     "free_scale": _case("free_scale", "solve"),
     "cells": _case("cells", "cells"),
-    "limits": _case("limits", "solve"),
+    "limits": _case("limits", "limits"),
     "shared": lambda rng, counts: _any(
-        rng, counts, "shared", ["slim", "slim", "cells", "limits", "free_scale"]
+        rng, counts, "shared", ["slim", "limits", "limits", "cells", "free_scale"]
     ),
     "relax": lambda rng, counts: _any(rng, counts, "relax", [*ENGINES, "free_scale"]),
     "pool": lambda rng, counts: _any(

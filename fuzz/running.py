@@ -37,7 +37,7 @@ from milpscore.pools import pareto, pool
 from milpscore.solvers import solve
 from milpscore.solvers.tree import risk, zero_one
 from milpscore.solvers.tree.arrays import Arrays
-from milpscore.solvers.tree.priced import Limits
+from milpscore.solvers.tree.priced import Limits, card_bounds
 from milpscore.solvers.tree.relaxation import OUT, Node
 from milpscore.solvers.tree.supports import Enumeration
 
@@ -255,6 +255,21 @@ def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
         _solve(case, program, truth, counts)
 
 
+def _limits(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
+    """Bounds on each card over all slopes within the limits on errors, and a search."""
+    if case.free_scale and len(truth.points):
+        arrays = Arrays(program.statement)
+        root = Node.root(arrays)
+        found = card_bounds(arrays, Limits(arrays), truth.points, (root.s_lo, root.s_hi))
+        counts.answers["cards bounded"] += len(found)
+        for w, low, value in zip(truth.points, found.tolist(), truth.objectives, strict=True):
+            if low > value - penalty(case, w.tolist()) + EXACT * max(1.0, value):
+                raise Wrong("a card bounded too high", f"{w}: {low!r}, loses {value!r}")
+    if case.form == "risk_score":
+        _hold_supports(program.statement, truth, counts)
+    _solve(case, program, truth, counts)
+
+
 class Here:
     """A client that does what it is told at once, as if it had so many workers."""
 
@@ -278,7 +293,10 @@ class Here:
 
 
 def _shared(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
-    """The tree in small parts, as several workers search it; 0-1 losses mostly with signs."""
+    """The tree in small parts, as several workers search it; 0-1 losses mostly with signs.
+
+    No descent finds a 0-1 card, behind which a wrong bound would hide.
+    """
     signed = case.form == "slim" and len(case.y) % 4 > 0
     every: dict[str, Any] = {"_FEW_VISITS": -1.0, "_WEAK": 0.0} if signed else {}
     here = Here(1 + len(case.y) % 3)
@@ -453,6 +471,7 @@ def _freer_statements(
 TASKS: dict[str, Callable[[Case, Any, Truth, Counts], None]] = {
     "solve": _solve,
     "cells": _cells,
+    "limits": _limits,
     "shared": _shared,
     "relax": _relax,
     "pool": _pool,

@@ -122,6 +122,7 @@ def _drop_column(case: Case, j: int) -> Case:
 
 _ASKED = {
     "cells": "print(solve(program.exact(), 'tree'))",
+    "limits": "print(solve(program.exact(), {engine!r}, **{options!r}))",
     "shared": "print(solve(program.exact(), 'tree', threads=2))",
     "solve": "print(solve(program.exact(), {engine!r}, **{options!r}))",
     "relax": "print(solve(program.relaxed()).dual_bound)",
