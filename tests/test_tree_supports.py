@@ -110,24 +110,69 @@ def test_no_card_below_the_cutoff_is_lost(seed: int, rules: list[Any]) -> None:
     every = [] if statement is None else sorted(cards(statement), key=lambda each: each[0])
     if rules and not every:  # one term where two are asked for
         return
-    arrays = Arrays(statement)
     for share in (0.0, 0.1, 0.5):
-        # at the optimum itself, and above some of the cards
-        cutoff = every[int(share * (len(every) - 1))][0] * (1.0 + 1e-9) + 1e-12
-        known = statement.with_best_intercept(every[0][1])
-        enumeration = Enumeration(arrays, Node.root(arrays), limits=Limits(arrays), known=known)
-        assert enumeration.applies == (enumeration.size > 0)
-        if not enumeration.applies:  # no two-valued column is left
-            continue
-        assert enumeration.advance(cutoff, math.inf)
-        boxes = [(bound, enumeration.node(bound, each)) for bound, each in enumeration.found]
-        for objective, w in every:
-            if objective >= cutoff:
-                break
-            assert enumeration.bound <= objective
-            holding = [bound for bound, box in boxes if not w[box.status == OUT].any()]
-            assert holding, (objective, w)
-            assert min(holding) <= objective
+        enumeration = enumerated(statement, every, share)
+        assert enumeration.applies == (enumeration.size > 0)  # else no two-valued column is left
+
+
+def enumerated(statement: Any, every: list[tuple[float, np.ndarray]], share: float) -> Enumeration:
+    """The supports at a cutoff, at the optimum itself or above some of the cards; none is lost."""
+    arrays = Arrays(statement)
+    cutoff = every[int(share * (len(every) - 1))][0] * (1.0 + 1e-9) + 1e-12
+    known = statement.with_best_intercept(every[0][1])
+    enumeration = Enumeration(arrays, Node.root(arrays), limits=Limits(arrays), known=known)
+    if not enumeration.applies:
+        return enumeration
+    assert enumeration.advance(cutoff, math.inf)
+    boxes = [(bound, enumeration.node(bound, each)) for bound, each in enumeration.found]
+    for objective, w in every:
+        if objective >= cutoff:
+            break
+        assert enumeration.bound <= objective
+        holding = [bound for bound, box in boxes if not w[box.status == OUT].any()]
+        assert holding, (objective, w)
+        assert min(holding) <= objective
+    return enumeration
+
+
+@pytest.mark.parametrize("label", [-1, 1])
+@pytest.mark.parametrize("seed", range(4))
+def test_priced_cells_lose_no_more_than_any_function_of_them_within_a_limit(
+    seed: int, label: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all ways to answer the cells that keep to the limit, the best one is not below the bound.
+
+    A limit on errors of one class; rows of both classes weigh alike or balanced.
+    """
+    monkeypatch.setattr(supports, "prepare_kernels", lambda: None)
+    monkeypatch.setattr(supports, "bound_supports", lambda *given: None)
+    rng = np.random.default_rng(seed)
+    X = (rng.random((150, 6)) < rng.uniform(0.2, 0.6, size=6)).astype(float)
+    y = np.where(X @ [2.0, 1.0, -2.0, 1.0, -1.0, 0.0] + 2.0 * rng.logistic(size=150) > 0.5, 1, -1)
+    rule = MaxFPR(0.05) if label < 0 else MinTPR(0.95)
+    given = {"max_terms": 3 + seed % 2, "class_weight": "balanced" if seed > 1 else None}
+    program = risk_score(X, (y > 0).astype(int), l0_penalty=0.0, constraints=[rule], **given)
+    arrays = Arrays(program.statement)
+    known = program.statement.with_best_intercept(np.array([1, 1, -1, 0, 0, 0]))
+    enumeration = Enumeration(arrays, Node.root(arrays), limits=Limits(arrays), known=known)
+    assert enumeration.prices is not None
+    assert enumeration.advance(math.inf, math.inf)
+    assert len(enumeration.found) == math.comb(6, 3 + seed % 2)
+    share = np.where(y > 0, 0.5 / (y > 0).sum(), 0.5 / (y < 0).sum()) if seed > 1 else 1.0 / 150
+    above = 0
+    for bound, each in enumeration.found:
+        columns = [int(enumeration.classes[c][0]) for c in each]
+        _, cell = np.unique(X[:, columns], axis=0, return_inverse=True)
+        p, n = (np.bincount(cell.ravel(), share * (y == side)) for side in (1, -1))
+        wrong = [np.bincount(cell.ravel(), (y == side) * (y == label)) for side in (-1, 1)]
+        free = np.array([least("logistic", *pair) for pair in zip(p, n, strict=True)])
+        zero = (p + n) * math.log(2.0)
+        answers = np.array(list(itertools.product((True, False), repeat=len(p))))
+        held = np.where(answers, *wrong).sum(axis=1) <= 0.05 * (y == label).sum() + 1e-9
+        lost = np.where(answers, np.where(p >= n, free, zero), np.where(p <= n, free, zero))
+        assert bound <= lost.sum(axis=1)[held].min()
+        above += bound > free.sum()
+    assert above > 0
 
 
 @pytest.mark.parametrize("seed", range(0, 48, 3))
