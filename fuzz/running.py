@@ -251,7 +251,10 @@ def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     if case.form == "risk_score":
         _hold_counts(case, program.statement)
         _hold_supports(program.statement, truth, counts)
-    with mock.patch.multiple(risk, _FIRST=0.0, _TURN=1, _NODE=1e9):
+    with (
+        mock.patch.multiple(risk, _FIRST=0.0, _TURN=1, _NODE=1e9),
+        mock.patch.object(zero_one.Descent, "run"),
+    ):
         _solve(case, program, truth, counts)
 
 
@@ -298,7 +301,7 @@ def _shared(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     No descent finds a 0-1 card, behind which a wrong bound would hide.
     """
     signed = case.form == "slim" and len(case.y) % 4 > 0
-    every: dict[str, Any] = {"_FEW_VISITS": -1.0, "_WEAK": 0.0} if signed else {}
+    every: dict[str, Any] = {"_FEW_VISITS": -1.0, "_TRIAL": math.inf} if signed else {}
     here = Here(1 + len(case.y) % 3)
     with (
         mock.patch.multiple(zero_one, _ALONE=0.0, _ENTRIES_EACH=300, _VISITS_EACH=100, **every),
