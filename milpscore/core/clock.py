@@ -63,7 +63,7 @@ class Clock(float):
     @property
     def is_up(self) -> bool:
         """Whether no time is left."""
-        return self.left <= 0.0
+        return self.seconds >= self
 
     def part(self, share: float) -> Clock:
         """A clock that starts now, for at most this share of the whole and what is left of it."""

@@ -282,6 +282,11 @@ def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -
     )
 
 
+def count_distinct(X: FloatArray) -> int:
+    """The number of distinct rows of finite numbers."""
+    return len(_distinct_rows(X)[0])
+
+
 def _distinct_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
     """Distinct rows in lexicographic order, and the distinct row of each row."""
     if not X.size:

@@ -370,19 +370,18 @@ class Statement:
 
     def violations(self, card: Card) -> tuple[str, ...]:
         """Sentences naming each requirement of the statement that the card breaks."""
-        names = self.design.names
-        w = card.coefficients
+        columns, w = self.design.columns, card.coefficients
         broken = []
-        if len(w) != len(names):
-            return (f"the card has {len(w)} coefficients, the design {len(names)} columns",)
+        if len(w) != len(columns):
+            return (f"the card has {len(w)} coefficients, the design {len(columns)} columns",)
         outside: list[int] = np.flatnonzero((w < self.coef_min) | (w > self.coef_max)).tolist()
         for j in outside:
             broken.append(
-                f"{names[j]}: {w[j]} lies outside [{self.coef_min[j]}, {self.coef_max[j]}]"
+                f"{columns[j].name}: {w[j]} lies outside [{self.coef_min[j]}, {self.coef_max[j]}]"
             )
         for j, values in self.coef_sets.items():
             if int(w[j]) not in values:
-                broken.append(f"{names[j]}: {w[j]} is not one of {list(values)}")
+                broken.append(f"{columns[j].name}: {w[j]} is not one of {list(values)}")
         if self.max_terms is not None and card.nonzeros > self.max_terms:
             broken.append(f"{card.nonzeros} terms where at most {self.max_terms} are allowed")
         if not self.intercept.allows(card.intercept):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.design import FloatArray, IntArray, unmasked
+from milpscore.core.design import FloatArray, IntArray, count_distinct, unmasked
 from milpscore.core.errors import DataError, SizeError, listing, near_matches
 
 RawKind = Literal["numeric", "boolean", "text", "category"]
@@ -39,6 +39,11 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?"
 )
 
+
+_DATES = frozenset({"date", "datetime", "datetime64"})
+
+_WHOLE = 2.0**53
+"""Floats hold all smaller whole numbers."""
 
 _BLANK = "milpscore.blank_names"
 
@@ -194,17 +199,23 @@ def not_surely_numbers(frame: pd.DataFrame) -> list[Any]:
 
 
 def zero_one_names(frame: pd.DataFrame) -> tuple[frozenset[str], FloatArray | None]:
-    """The columns of numbers that hold 0 and 1, both, and nothing else; all values if all do."""
+    """The columns of numbers that hold 0 and 1, both, and nothing else; all values as floats.
+
+    Not where some are missing, or no numbers that floats tell apart.
+    """
     kept = [j for j, dtype in enumerate(frame.dtypes) if _holds_numbers(dtype)]
     numbers = frame if len(kept) == frame.shape[1] else frame.iloc[:, kept]
     values = numbers.to_numpy(dtype=np.float64)
     if not values.size:
         return frozenset(), None
+    exact = len(kept) == frame.shape[1] and bool((np.abs(values) < _WHOLE).all())
     ones = values == 1.0
     count = ones.sum(axis=0)
     fits = (ones | (values == 0.0)).all(axis=0) & (count > 0) & (count < len(values))
-    found = frozenset(str(frame.columns[kept[j]]) for j in np.flatnonzero(fits))
-    return found, values if len(found) == frame.shape[1] else None
+    names = numbers.columns.tolist()
+    return frozenset(
+        str(names[j]) for j in np.flatnonzero(fits).tolist()
+    ), values if exact else None
 
 
 def to_numbers(series: pd.Series[Any]) -> FloatArray:
@@ -228,6 +239,13 @@ def to_numbers(series: pd.Series[Any]) -> FloatArray:
             " Replace them by finite numbers or mark them as missing."
         )
     return values
+
+
+def known_rows(series: pd.Series[Any]) -> npt.NDArray[np.bool_]:
+    """Which values are there, shape (n,)."""
+    if _holds_numbers(series.dtype):  # to ask pandas takes longer
+        return np.asarray(~np.isnan(series.to_numpy(dtype=np.float64)))
+    return series.notna().to_numpy()
 
 
 def category_text(value: Any) -> str:
@@ -260,9 +278,11 @@ def categories_of(series: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[s
 
 def why_useless(series: pd.Series[Any], rows: Callable[[], int]) -> str:
     """Why a feature is of no use to a card, of a table that counts its distinct rows; or empty."""
-    if pd.api.types.infer_dtype(series, skipna=True) in {"date", "datetime", "datetime64"}:
+    plain = _holds_numbers(series.dtype)
+    if not plain and pd.api.types.infer_dtype(series, skipna=True) in _DATES:
         return "dates"
-    kind, known = raw_kind(series), series.dropna()
+    there = known_rows(series)
+    kind, known = raw_kind(series), series if there.all() else series[there]
     if known.empty:
         return "no value"
     if kind != "numeric":
@@ -295,15 +315,17 @@ def why_useless(series: pd.Series[Any], rows: Callable[[], int]) -> str:
     return why
 
 
-def distinct_rows(frame: pd.DataFrame, enough: float = math.inf) -> int:
+def distinct_rows(table: pd.DataFrame | FloatArray, enough: float = math.inf) -> int:
     """Rows that differ: as many whether a row is repeated or weighs more; or at least enough."""
+    if 4 * enough < len(table) and (found := distinct_rows(table[: int(4 * enough)])) >= enough:
+        return found
+    if isinstance(table, np.ndarray):
+        return count_distinct(table)
     try:
-        if 4 * enough < len(frame) and (found := distinct_rows(frame[: int(4 * enough)])) >= enough:
-            return found
-        return len(frame) - int(frame.duplicated().sum())
+        return len(table) - int(table.duplicated().sum())
     except TypeError:
-        for name in frame.columns:
-            categories_of(frame[name])  # says which column holds what is no value
+        for name in table.columns:
+            categories_of(table[name])  # says which column holds what is no value
         raise
 
 

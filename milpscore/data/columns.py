@@ -60,7 +60,10 @@ def bin_columns(feature: str, cuts: Sequence[float]) -> list[Column]:
 
 def step_columns(feature: str, cuts: Sequence[float]) -> list[Column]:
     """One column a cut, 1 from the cut on."""
-    return [_named(Column("", feature, "step", lower=float(cut))) for cut in cuts]
+    return [
+        Column(f"{feature} >= {category_text(float(cut))}", feature, "step", lower=float(cut))
+        for cut in cuts
+    ]
 
 
 def raw_columns(frame: pd.DataFrame) -> list[Column]:

@@ -19,6 +19,7 @@ from milpscore.data.checking import (
     as_frame,
     blank_names,
     distinct_rows,
+    known_rows,
     missing_counts,
     odd_text,
     raw_kind,
@@ -118,10 +119,11 @@ class Cutting:
         counted = weight > 0
         if not counted.all():
             frame, weight = frame.loc[counted], weight[counted]
-        rows = cache(lambda: distinct_rows(frame))  # few tables need it
-        bins = cache(lambda: _bins_for(frame, y, counted))
         cumulative = self.encoding == "cumulative"
         plain, numbers = zero_one_names(frame) if cumulative else (frozenset[str](), None)
+        table = frame if numbers is None else numbers
+        rows = cache(lambda: distinct_rows(table))  # few tables need it
+        bins = cache(lambda: _bins_for(table, y, counted))
         columns: list[Column] = []
         blocks: list[tuple[int, ...]] = []
         remarks = blank_names(frame)
@@ -130,11 +132,11 @@ class Cutting:
             if name in plain and name not in cuts:
                 columns.append(numeric_column(name))
                 continue
-            drops = self.useless == "drop" and name not in cuts
-            if drops and (why := why_useless(frame[name], rows)):
+            series, drops = frame[name], self.useless == "drop" and name not in cuts
+            if drops and (why := why_useless(series, rows)):
                 left_out[name] = why
                 continue
-            made, remark = self._columns_of(frame[name], cuts.get(name), weight, bins)
+            made, remark = self._columns_of(series, cuts.get(name), weight, bins)
             if remark:
                 remarks.append(remark)
             block = tuple(
@@ -144,7 +146,7 @@ class Cutting:
                 blocks.append(block)
             columns.extend(made)
         refuse_equal_names(columns)
-        values = _values(columns, frame, None if cuts else numbers)
+        values = _values(columns, frame, None if cuts or len(plain) < frame.shape[1] else numbers)
         unlike = False
         if self.useless == "drop" and columns:
             fixed = {j for block in blocks for j in block}
@@ -209,7 +211,7 @@ class Cutting:
         """Columns of one feature, and what should be said about it."""
         name = str(series.name)
         remark = odd_text(series)
-        known = series.notna().to_numpy()
+        known = known_rows(series)
         if raw_kind(series) != "numeric":
             columns = category_columns(series)
         else:
@@ -254,7 +256,7 @@ def _values(
     return column_values(columns, frame) if columns else np.empty((len(frame), 0))
 
 
-def _bins_for(frame: pd.DataFrame, y: Any, counted: npt.NDArray[np.bool_]) -> int:
+def _bins_for(table: pd.DataFrame | FloatArray, y: Any, counted: npt.NDArray[np.bool_]) -> int:
     """Bins by the distinct rows of the rarer of two labels; else by half of all distinct rows."""
     enough = _BINS[-2][0]
     rarer: float | None = None
@@ -262,9 +264,9 @@ def _bins_for(frame: pd.DataFrame, y: Any, counted: npt.NDArray[np.bool_]) -> in
     if labels is not None and len(labels) == len(counted):
         codes, found = pd.factorize(labels[counted])
         if len(found) == 2:
-            rarer = min(distinct_rows(frame.loc[codes == k], enough) for k in (0, 1))
+            rarer = min(distinct_rows(table[codes == k], enough) for k in (0, 1))
     if rarer is None:
-        rarer = distinct_rows(frame, 2 * enough) / 2
+        rarer = distinct_rows(table, 2 * enough) / 2
     return next(bins for below, bins in _BINS if rarer < below)
 
 

@@ -533,7 +533,7 @@ class SupportRules:
 
     def demanded(self) -> Support:
         """Columns without which no card meets the constraints."""
-        p = self.statement.design.shape[1]
+        p = self.statement.design.shape[1] if self.statement.constraints else 0
         return tuple(j for j in range(p) if not self._fine((), (j,)))
 
     def first(self, keyed: Iterator[tuple[int, Support]], most: int) -> dict[int, Support]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, TypeAlias
 
@@ -280,8 +280,9 @@ class AllowedPoints:
     def of(cls, statement: Statement, scale: float, least: float = 0.0) -> AllowedPoints:
         """The points a statement allows."""
         ends = zip(*(bound.tolist() for bound in statement.ranges), strict=True)
+        listed = cache(_points)
         lists = [
-            _points(low, high, statement.coef_sets.get(j)) for j, (low, high) in enumerate(ends)
+            listed(low, high, statement.coef_sets.get(j)) for j, (low, high) in enumerate(ends)
         ]
         counts = np.array([len(points) for points in lists], dtype=np.int64)
         values = np.full((len(lists), int(counts.max(initial=1))), np.inf)
@@ -620,18 +621,19 @@ class _Search:
         movable = np.flatnonzero(w) if self.statement.constraints else self.movable
         improve(self.rows, index, state, movable, self.size, first, last)
         found = self._keep(index, state)
-        support = tuple(np.flatnonzero(found).tolist())
+        support = tuple(j for j, points in enumerate(found) if points)
         if support not in self.beam.known:
             self.beam.support(support)
         return found
 
-    def _ranked(self) -> list[Known]:
+    def _ranked(self, below: float = math.inf) -> list[Known]:
         """Supports by their real weights' loss and the least their points can cost."""
-        return sorted(self.beam.known.values(), key=attrgetter("lost", "floor", "key"))
+        known = (each for each in self.beam.known.values() if each.floor < below)
+        return sorted(known, key=attrgetter("lost", "floor", "key"))
 
     def _round(self, most: int) -> None:
         """Search the points of the most promising supports not searched yet."""
-        for known in self._ranked():
+        for known in self._ranked(self.least):
             # no points of a support whose floor is not below the best can be better
             if known.floor >= self.least or known.key in self.done or not known.key:
                 continue
@@ -717,8 +719,8 @@ class _Search:
     def steeper(self, held: FastRisk) -> Card:
         """The best card found whatever its scale, if it is steeper than the one held, else that."""
         end = BELOW * self.score.steepest
-        ranked = sorted((held_at, w) for w, held_at in self.found.items())
-        bound = [w for _, w in ranked if w in self.states and self.states[w][1] >= end]
+        bound = [w for w, state in self.states.items() if state[1] >= end]
+        bound.sort(key=lambda w: (self.found[w], w))
         freed = [self.finish.freed(np.array(w, dtype=np.int64)) for w in bound[:_MENDED]]
         objective, card = min(freed, key=itemgetter(0), default=(math.inf, held.card))
         return card if objective < held.objective - _BETTER else held.card
