@@ -201,10 +201,12 @@ class Relaxation:
         """The node as prices of limits on errors bound it best, one limit after the other.
 
         The bound is concave in them, and rises with a price while more is wrong than is allowed.
+        Where never more is wrong, the limit has none: nodes at a price take longer.
         """
         best, share = node, self.arrays.share
         for limit, cost in enumerate(self.limits.cost):
             low, high, most = 0.0, math.inf, float(cost.max(initial=0.0))
+            without = best
             price = float(share[cost > 0.0].mean()) / most if most else 0.0
             for _ in range(_PRICED if most else 0):
                 if clock.is_up or best.bound >= cutoff:
@@ -223,6 +225,7 @@ class Relaxation:
                     high = price
                 ends = high < math.inf, low > 0.0
                 price = math.sqrt(low * high) if all(ends) else price * (0.5 if ends[0] else 2.0)
+            best = best if low > 0.0 else without
         return best
 
     def fit(self, node: Node) -> None:
