@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from milpscore.estimators import SlimClassifier
 from milpscore.formulations import risk_score, slim
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
-from milpscore.solvers.tree import risk, sharing, zero_one
+from milpscore.solvers.tree import patterns, risk, sharing, zero_one
 
 
 def hard() -> Program:
@@ -125,6 +126,36 @@ def test_supports_with_signs_are_shared_as_well(monkeypatch: pytest.MonkeyPatch)
     alone = solve(program, "tree", time_limit=600)
     same(solve(program, "tree", client=here, time_limit=600), alone)
     assert here.parts > 3
+
+
+def test_supports_begun_here_and_sent_out_are_all_supports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever a search begins to be shared, in the middle of a task too."""
+    rng = np.random.default_rng(0)
+    X, y = (rng.random((60, 9)) < 0.5).astype(float), rng.choice([0, 1], 60)
+    program = slim(X, y, coef_min=-1, coef_max=1, max_terms=6, l0_penalty=0.0)
+    layout = patterns.Patterns(program.statement)
+    monkeypatch.setattr(patterns, "VISITS", 0)
+
+    def found(alone: int) -> list[tuple[int, ...]]:
+        supports, worker = patterns.Supports(layout), patterns.Supports(layout)
+        seen: patterns.Bounded = []
+        steps = 0
+        while not math.isinf(supports.floor):
+            if steps < alone or supports.size == 0:
+                seen += supports.more(math.inf)
+                steps += 1
+                supports.commit()
+            elif supports.begun:
+                seen += supports.rest(math.inf)
+            elif (part := supports.part(1e5)) is not None:
+                seen += worker.bounded(part, math.inf)
+            else:
+                supports.commit()
+        return sorted(columns for _, columns, _ in seen)
+
+    every = found(10**9)
+    assert len(every) == len(set(every)) == sum(math.comb(9, k) for k in range(1, 7))
+    assert all(found(alone) == every for alone in range(36, 46))
 
 
 @pytest.mark.parametrize("limit", [0, "10kB"])

@@ -341,7 +341,8 @@ class Supports:
         )
         self.limit = math.inf
         self._tasks: Iterator[tuple[Prefix, int, int]] = iter(())
-        self._slices: Iterator[tuple[Bounded, float]] = iter(())
+        self._task: Iterator[tuple[Bounded, float]] = iter(())  # of one task, begun or through
+        self.begun = False
         self.floor = self._floor() if self.spare >= 0 else math.inf
 
     def _lay_out_columns(self) -> None:
@@ -397,13 +398,24 @@ class Supports:
         found: Bounded = []
         visits, self.limit = 0.0, limit
         while visits <= VISITS and len(found) <= _CHUNK:
-            piece = next(self._slices, None)
-            if piece is None:
+            piece = next(self._task, None)
+            if piece is not None:
+                found += piece[0]
+                visits += piece[1]
+            elif (task := next(self._tasks, None)) is not None:
+                self._task = self._below(*task)
+            else:
                 self._finished = True
                 break
-            found += piece[0]
-            visits += piece[1]
         self.visits += visits
+        self.begun = not self._finished
+        return found
+
+    def rest(self, limit: float) -> Bounded:
+        """Go on with the task that :meth:`more` has begun: :meth:`part` takes whole ones."""
+        tasks, self._tasks = self._tasks, iter(())
+        found = self.more(limit)
+        self._tasks, self._finished = tasks, False
         return found
 
     def part(self, visits: float) -> Part | None:
@@ -439,7 +451,6 @@ class Supports:
         self.size += 1
         self.floor = self._floor() if self.size <= self.spare else math.inf
         self._tasks = self._all_tasks()
-        self._slices = (piece for task in self._tasks for piece in self._below(*task))
 
     def _smallest(self) -> Bounded:
         """The support of the forced columns; without any, the card of no points is its only one."""

@@ -476,6 +476,10 @@ class _Search:
         if cells is not None and cells.size == 0:
             self._step()
             return
+        if cells is not None and cells.begun:
+            self.open += cells.rest(self._limit)
+            heapq.heapify(self.open)
+            return
         if (walk := self.active[1]) is not None:
             self.paused += [(self.item, place) for place in walk.places()]
             self.walked += walk.nodes
