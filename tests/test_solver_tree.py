@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from designs import design
 
 from milpscore.constraints import AtMost, Exclude, Include, MaxFPR, Sign
 from milpscore.core.card import Card
@@ -201,6 +205,32 @@ def test_slim_by_the_tree_is_slim_by_highs(seed: int, arguments: dict[str, Any])
     assert highs.claim is Claim.OPTIMAL
     assert tree.objective == pytest.approx(highs.objective, abs=1e-9)
     assert tree.bound_source == "evidence"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_slim_on_a_grid_too_fine_for_highs(seed: int) -> None:
+    """Decimals are compared exactly: the bound is over all cards, whatever HiGHS tells apart."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 16))
+    X = np.column_stack([rng.normal(0, 500, n).round(4), rng.integers(-9, 9, n) / 10_000])
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    y[:2] = 1, -1
+    bounds = None if seed % 3 else sorted(rng.normal(0, 300, 2).tolist())
+    made = slim(design(X, y), coef_min=-2, coef_max=2, l0_penalty=0.01, intercept_bounds=bounds)
+    rule = made.statement.intercept
+    assert rule.kind == "real"
+    least = math.inf
+    for w in itertools.product(range(-2, 3), repeat=2):
+        totals = [sum(Fraction(repr(v)) * c for v, c in zip(x, w, strict=True)) for x in X.tolist()]
+        cuts = {-rule.lower, -rule.upper, *(t + d for t in totals for d in (0, Fraction(1, 10**6)))}
+        for cut in cuts:
+            if rule.allows(-cut):
+                wrong = sum((t >= cut) != (label > 0) for t, label in zip(totals, y, strict=True))
+                least = min(least, wrong / n + 0.01 * np.count_nonzero(w))
+    result = solve(made, "tree", time_limit=60)
+    assert (result.claim, result.caveat) == (Claim.OPTIMAL, "")
+    assert result.objective == pytest.approx(least, abs=1e-12)
+    assert rule.allows(result.card.intercept)
 
 
 def test_slim_off_the_grid_is_refused() -> None:

@@ -390,7 +390,7 @@ def certify(
         },
         versions=_versions(),
         evidence={"kind": "none", "reason": "none was asked for"},
-        caveat=result.caveat,
+        caveat=program.statement.caveat,
     )
     from milpscore.solvers.engine import progress_line
 

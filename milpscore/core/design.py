@@ -18,28 +18,33 @@ from milpscore.core.errors import DataError
 MAX_GRID_POINTS = 10**9
 """A grid finer than this across the data's range cannot be told from no grid at all."""
 
+_FINEST = 10**12
+
 _EXACT_DIGITS = 15
 """Every decimal of up to 15 digits is the shortest text of the double nearest to it."""
 
 _SAMPLE = 64
 
 
-def common_step(values: npt.ArrayLike) -> Fraction | None:
-    """Greatest common divisor of all values, each read as the decimal it prints as."""
+def common_step(values: npt.ArrayLike, most: int = MAX_GRID_POINTS) -> Fraction | None:
+    """Greatest common divisor of all values, each read as the decimal it prints as.
+
+    None where the largest one is more than ``most`` times that.
+    """
     given = np.asarray(values, dtype=np.float64)
     if ((given == 0.0) | (given == 1.0)).all():
         return Fraction(1)
     array = np.abs(given).ravel()
     largest = Fraction(repr(float(array.max())))
     # The step of a part is at least the step of the whole: measured data are refused at once.
-    if _fraction_step(array[:_SAMPLE], largest) is None:
+    if _fraction_step(array[:_SAMPLE], largest, most) is None:
         return None
     scaled = _scaled(array)
     if scaled is None:
-        return _fraction_step(np.unique(array), largest)
+        return _fraction_step(np.unique(array), largest, most)
     numbers, decimals = scaled
     step = Fraction(int(np.gcd.reduce(numbers)), 10**decimals)
-    return step if largest / step <= MAX_GRID_POINTS else None
+    return step if largest / step <= most else None
 
 
 def _scaled(array: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], int] | None:
@@ -58,12 +63,12 @@ def _scaled(array: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], int]
     return None
 
 
-def _fraction_step(array: npt.NDArray[np.float64], largest: Fraction) -> Fraction | None:
+def _fraction_step(array: npt.NDArray[np.float64], largest: Fraction, most: int) -> Fraction | None:
     """Step of non-negative values one by one, given up as soon as it is too fine; 0 if all are."""
     step = Fraction(0)
     for value in array.tolist():
         step = _gcd(step, Fraction(repr(value)))
-        if step and largest / step > MAX_GRID_POINTS:
+        if step and largest / step > most:
             return None
     return step
 
@@ -213,6 +218,11 @@ class Design:
     def step(self) -> Fraction | None:
         """Greatest common divisor of all values, read as decimals; None where there is no grid."""
         return common_step(self.X)
+
+    @cached_property
+    def fine_step(self) -> Fraction | None:
+        """The same of totals that are only compared: as fine as floats tell them apart."""
+        return self.step or common_step(self.X, _FINEST)
 
     @cached_property
     def merged(self) -> MergedRows:

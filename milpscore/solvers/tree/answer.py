@@ -170,15 +170,16 @@ class Tree(Solver):
     """
 
     spreads = True
+    caveats = False
 
     def refuse(self, task: Task) -> None:
         """Refuse by name what the tree cannot see or hold: other losses, a changed model."""
         program = task.program
         statement = program.statement
-        if isinstance(statement.loss, ZeroOne) and statement.intercept.kind != "grid":
+        if isinstance(statement.loss, ZeroOne) and statement.design.fine_step is None:
             raise NotApplicableError(
-                "the tree search counts totals on the data's grid, and these columns have none: "
-                "bin them, round decimals, or use solver='highs'"
+                "the tree search compares totals on a grid, however fine, and these columns have "
+                "none: bin them, round decimals, or use solver='highs'"
             )
         if not isinstance(statement.loss, RiskLoss | ZeroOne):
             raise NotApplicableError(
@@ -210,8 +211,9 @@ class Tree(Solver):
             answer.termination,
             card=answer.card,
             dual_bound=answer.bound,
-            # leaves that rest on limits on errors are beyond a certificate's checker
-            bound_source="solver" if limited else "evidence",
+            # leaves that rest on limits on errors are beyond a certificate's checker, which off the
+            # grid counts the model's cards alone
+            bound_source="solver" if limited or statement.caveat else "evidence",
             nodes=answer.nodes,
             seconds=answer.seconds,
             trace=answer.trace,

@@ -68,7 +68,7 @@ class Patterns:
         self.l0, self.l1 = weights.get("l0_penalty", 0.0), weights.get("l1_penalty", 0.0)
         self.constrained = bool(statement.constraints)
         self.thrifty = not (self.constrained or every_card)
-        step = statement.intercept.step
+        step = statement.intercept.step or statement.design.fine_step
         assert step is not None
         self.step = step
         rows = statement.design.merged
@@ -96,7 +96,11 @@ class Patterns:
 
     def card(self, w: IntArray, threshold: int) -> Card:
         """Weights and a threshold in steps of the grid as a card."""
-        return Card(w, -threshold * self.step)
+        rule = self.statement.intercept
+        if rule.step is not None:
+            return Card(w, -threshold * self.step)
+        # anywhere above the total before: clear of both
+        return Card(w, rule.nearest((Fraction(1, 2) - threshold) * self.step))
 
     def allowed(self, w: IntArray, threshold: int) -> bool:
         """Whether a card of the search meets the constraints as well."""
@@ -138,7 +142,8 @@ class Patterns:
         """The range of thresholds; refuse totals that do not fit into whole numbers."""
         rule = self.statement.intercept
         self.t_low = math.ceil(-rule.upper / self.step)
-        self.t_high = math.floor(-rule.lower / self.step)
+        cut = math.floor if rule.step is not None else math.ceil  # those below a real T
+        self.t_high = cut(-rule.lower / self.step)
         largest = sum(
             int(np.abs(column).max()) * int(np.abs(values).max())
             for column, values in zip(self.rows.T, self.choices, strict=True)
