@@ -19,6 +19,8 @@ from milpscore.solvers.tree.relaxation import IN, OUT, Node, Relaxation
 _BEAM = 3
 _CANDIDATES = 8
 _MOVES = 60
+_AT_ONCE = 1e6
+"""Totals of moves that are priced between two looks at the clock."""
 _MOST_TRIED = 100_000
 _MOST_MENDED = 500
 _DESCENTS = 8
@@ -206,9 +208,11 @@ class Cards:
             return  # a feature that cannot be 0 is missing
         if self.best.objective <= node.primal - a.l0 * node.sure < math.inf:
             return
+        if self.end.is_up and self.best.objective < math.inf:
+            return
         walk = _Walk(a, support)
         at = walk.rescaled(node.w) if a.scaled else _nearest(a, support, node.w)
-        at, b, s = walk.run(at, node.b)
+        at, b, s = walk.run(at, node.b, self.end)
         self.work += walk.work
         w = np.zeros(a.p, np.int64)
         w[support] = a.points[support, at].astype(np.int64)
@@ -241,19 +245,28 @@ class _Walk:
         values, _, _ = self.evaluate(near, 0.0)
         return np.asarray(near[int(np.argmin(values))])
 
-    def run(self, at: IntArray, b: float) -> tuple[IntArray, float, float]:
-        """(positions of the choices, intercept, slope) no move improves."""
+    def run(self, at: IntArray, b: float, clock: Clock) -> tuple[IntArray, float, float]:
+        """(positions of the choices, intercept, slope) no move improves, or none in time."""
         hi = self.arrays.hi[self.support]
         b, s = b if self.arrays.scaled else self.arrays.snap(b), 1.0
         value = math.inf
         for _ in range(_MOVES):
             near = at + self.moves
-            near = near[((near >= 0) & (near <= hi)).all(axis=1)]
-            values, intercepts, slopes = self.evaluate(near, b)
-            k = int(np.argmin(values))
-            if not values[k] < value:
+            near, before = near[((near >= 0) & (near <= hi)).all(axis=1)], value
+            size = max(int(_AT_ONCE / len(self.X)), 1)
+            for part in (near[k : k + size] for k in range(0, len(near), size)):
+                values, intercepts, slopes = self.evaluate(part, b)
+                k = int(np.argmin(values))
+                if values[k] < value:
+                    at, value = part[k], float(values[k])
+                    line = float(intercepts[k]), float(slopes[k])
+                if clock.is_up:
+                    break
+            if not value < before:
                 break
-            at, b, s, value = near[k], float(intercepts[k]), float(slopes[k]), float(values[k])
+            b, s = line
+            if clock.is_up:
+                break
         return at, b, s
 
     def evaluate(self, at: IntArray, b: float) -> tuple[FloatArray, FloatArray, FloatArray]:
