@@ -14,7 +14,10 @@ from milpscore import fitting
 from milpscore.core.clock import Clock
 from milpscore.core.jit import making
 from milpscore.data import make_design
+from milpscore.formulations import risk_score
+from milpscore.solvers import solve
 from milpscore.solvers.options import Options
+from milpscore.solvers.tree.arrays import Arrays
 
 
 @pytest.fixture
@@ -90,3 +93,20 @@ def test_fast_card_and_start_of_a_fit_leave_the_most_of_its_limit_to_the_proof(m
     spent = next(reads)
     fitting.fit_card(make_design(X, y), max_terms=5, heuristic=True, time_limit=100)
     assert next(reads) - spent > 25  # without a limit the fast card alone takes longer
+
+
+def test_a_tree_looks_at_the_clock_while_it_moves_points_beside_many_rows(hand, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 5)).round(2)
+    y = (X @ [2, -1.5, 1, 1, -0.5] + rng.logistic(size=30_000) > 0).astype(int)
+    solve(risk_score(X[:50], y[:50], max_terms=1), "tree")  # kernels are loaded by another clock
+    lines, began = Arrays.lines, hand.at
+
+    def slow(self, totals, *given, **options):
+        hand.at += totals.size / 1e6  # a second for a million of totals
+        return lines(self, totals, *given, **options)
+
+    monkeypatch.setattr(Arrays, "lines", slow)
+    result = solve(risk_score(X, y, max_terms=5), "tree", time_limit=2)
+    assert result.card.nonzeros
+    assert hand.at - began <= 2 + 1

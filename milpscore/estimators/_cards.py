@@ -137,7 +137,8 @@ class CardClassifier(Decided, OnDesign):
     classes_ : ndarray of shape (2,)
         The labels in order; the second is the positive one.
     coef_ : ndarray of int64, shape (1, p)
-        Points, in the order of ``get_feature_names_out()``.
+        Points of the scorecard, in the order of ``get_feature_names_out()``: those of the result,
+        but for a common divisor that only the range of scales kept in.
     intercept_ : ndarray of shape (1,)
         -T. ``decision_function`` is half a step of the data's grid above
         ``coef_ @ x + intercept_``, because a tie is positive.
