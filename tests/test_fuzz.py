@@ -73,6 +73,12 @@ FOUND = {
         "outer_approximation", coef_min=-3, coef_max=7, max_terms=1, l0_penalty=0.2,
         loss="poisson", scale=[1.0, 30.0], intercept="zero",
     ),
+    "a crash where a norm has tangents and a loss that overflows has none": found(
+        "risk_score", [[-1_999_999, 1, 0], [1_000_001, 1, 1], [-1_999_999, 1, 0]], (1, -1, 1),
+        "outer_approximation", coef_min=-3, coef_max=1, coef_sets={"x0": [1, 2, 3]}, max_terms=3,
+        loss="poisson", scale=2.0, penalty="eye", lam=0.01, expert=[1.0, 0.0, 0.4],
+        intercept="zero", options={"node_limit": 1},
+    ),
     "nothing left said below a card, beside totals of 2e6 and no empty card": found(
         "risk_score", [[0, 1], [2e6, 0]], (1, -1), "outer_approximation", coef_min=0, coef_max=1,
         loss="logistic", scale=[1.0, 30.0],

@@ -350,9 +350,9 @@ class _Search:
                 added += 1
                 queue.append(point)
                 self._consider_if_better(point)
-                tangent = next(c.tangent for c in reversed(self.master.cuts) if c.curve == 0)
-                own = points @ tangent.gradient + tangent.constant + penalty
-                rated = np.maximum(rated, own)
+                for tangent in [c.tangent for c in self.master.cuts if c.curve == 0][-1:]:
+                    own = points @ tangent.gradient + tangent.constant + penalty
+                    rated = np.maximum(rated, own)
 
     # -- incumbent, bound, ranges ----------------------------------------------------------------
 
