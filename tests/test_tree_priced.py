@@ -163,3 +163,15 @@ def test_the_search_ends_at_the_best_card_within_the_limits(block: int) -> None:
             assert answer.objective <= best + 1e-6
             assert answer.card is not None
             assert not statement.violations(answer.card)
+
+
+@pytest.mark.parametrize(("share", "priced"), [(0.0, True), (0.9, False)])
+def test_a_limit_that_costs_nothing_has_no_price(share: float, priced: bool) -> None:
+    """At a price, however small, nodes take longer and their lines say less of the slopes."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (60, 3)).astype(float)
+    y = np.where(X @ [1.0, -1.0, 0.5] + rng.normal(size=60) > 0.4, 1, -1)
+    arrays = Arrays(risk_score(X, (y > 0).astype(int), constraints=[MaxFPR(share)]).statement)
+    relaxation, root = Relaxation(arrays), Node.root(arrays)
+    assert relaxation.solve(root, 1.0)
+    assert (relaxation.priced(root, 1.0, Clock()).prices is not None) == priced
