@@ -14,17 +14,21 @@ import pytest
 from designs import design
 from tree_cases import Rule, with_sets
 
+from milpscore.constraints import AtLeast, EitherOr, Exactly, Implies, MaxFeatures
 from milpscore.core.card import Card
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import InterceptRule, Statement
+from milpscore.formulations import slim
 from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
+from milpscore.solvers import solve
 from milpscore.solvers.tree import zero_one
 from milpscore.solvers.tree.answer import Answer, Limits
 from milpscore.solvers.tree.orders import IN, OPEN, OUT, SignedSupports, clip
 from milpscore.solvers.tree.patterns import Counted, Patterns, Supports
 from milpscore.solvers.tree.walk import FINISHED, FOUND, Walk
+from milpscore.verify import evaluate
 
 ROUNDING = 1e-9
 """Weights on no grid are rounded down, bounds with them."""
@@ -407,6 +411,33 @@ def test_pairs_of_rows_bound_every_card_of_a_node(group: int) -> None:
                 state[c, side] = IN if (state[c] == OUT).all() else OUT
     assert raised > 5
     assert closed > 0
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [AtLeast(2, ["x0", "x1", "x2"]), EitherOr("x3", "x4", both=True), Exactly(1, ["x0", "x3"]),
+     Implies("x1", "x4"), MaxFeatures(2)],
+    ids=str,
+)  # fmt: skip
+def test_supports_with_signs_keep_to_rules(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What rules ask for is decided first, nodes without it are dropped, the best card stays."""
+    rng = np.random.default_rng(3)
+    X = (rng.random((60, 5)) < 0.4).astype(float)
+    y = X @ [0.0, 2.0, -1.0, 1.0, -2.0] + rng.logistic(size=60) > 0.3
+    program = slim(X, y.astype(int), max_terms=3, coef_min=-2, coef_max=2, constraints=[rule])
+    statement = program.statement
+    points = (np.array(w) for w in itertools.product(range(-2, 3), repeat=5))
+    cards = [
+        statement.with_best_intercept(w)
+        for w in points
+        if np.count_nonzero(w) <= 3 and statement.allows(w[None, :])[0]
+    ]
+    best = min(evaluate(statement, card).objective for card in cards)
+    monkeypatch.setattr(zero_one, "_FEW_VISITS", -1.0)
+    monkeypatch.setattr(zero_one, "_MOST_VISITS", -1.0)
+    result = solve(program, "tree", progress=False)
+    assert str(result.claim) == "optimal"
+    assert result.objective == pytest.approx(best, abs=1e-12)
 
 
 @pytest.mark.parametrize("group", range(3))

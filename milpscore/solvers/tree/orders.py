@@ -24,7 +24,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.constraints.parts import Used
+from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.solvers.session import add_rows, highs_of, limit_run, set_option
 from milpscore.solvers.tree.patterns import VISITS_NS, Bounded, Patterns
@@ -85,6 +86,7 @@ class SignedSupports:
         signs = [(p.points[j].max() > 0, p.points[j].min() < 0) for j in self.columns.tolist()]
         self.root = np.array(signs, np.int8).reshape(-1, 2) * np.int8(OPEN)
         self._forced = bool(len(p.forced))
+        self.asked = self._find_asked()
         self._order = 0
         self._heap: list[tuple[float, int, States, int]] = []
         self._next: list[tuple[float, States, int]] = []
@@ -92,6 +94,34 @@ class SignedSupports:
         if self.spare >= 0:
             self._next = [(self.fixed, self.root, 0)]
             self.commit()
+
+    def _find_asked(self) -> BoolArray:
+        """Candidates of which a rule asks for some: without them no bound knows of the rule."""
+        rules = self.patterns.statement.constraints
+        groups = [
+            {j for group in part.groups for j in group}
+            for each in rules
+            for part in getattr(each, "parts", ())  # a rule of somebody's own has none
+            if isinstance(part, Used)
+        ]
+        every = set(self.columns.tolist())
+        asked = [
+            group
+            for group in groups
+            if not all(each.allows_support((), group & every) for each in rules)
+        ]
+        return np.isin(self.columns, [*set().union(*asked)])
+
+    def _may_be_used(self, state: States) -> bool:
+        """Whether the rules leave a card with points on what is in, and on nothing that is out."""
+        rules = self.patterns.statement.constraints
+        if not rules:
+            return True
+        inside = (state == IN).any(axis=1)
+        included = {*self.patterns.forced.tolist(), *self.columns[inside].tolist()}
+        left = {*included, *self.columns[(state == OPEN).any(axis=1)].tolist()}
+        excluded = set(range(len(self.patterns.points))) - left
+        return all(each.allows_support(included, excluded) for each in rules)
 
     @property
     def visits(self) -> float:
@@ -155,7 +185,8 @@ class SignedSupports:
         self, bound: float, state: States, solved: FloatArray, limit: float
     ) -> list[tuple[float, States, int]]:
         """The node's parts: without a literal, with it and others, and with it as the last one."""
-        solved = np.where(state == OPEN, solved, -1.0)
+        # what rules ask for is decided first
+        solved = np.where(state == OPEN, solved + self.asked[:, None], -1.0)
         c, side = divmod(int(np.argmax(solved)), 2)
         inside, outside = state.copy(), state.copy()
         inside[c] = OUT
@@ -168,7 +199,7 @@ class SignedSupports:
                 parts.append((max(bound, value), left, _ROOT_ROUNDS + 1))
         last = np.where(inside == IN, np.int8(IN), np.int8(OUT))
         value = max(bound, self.exact(last))
-        if value < limit and self._is_needed(last):
+        if value < limit and self._is_needed(last) and self._may_be_used(last):
             parts.append((value, last, 0))
         return parts
 
@@ -202,7 +233,7 @@ class SignedSupports:
         inside = (state == IN).any(axis=1)
         free = np.flatnonzero(open_.any(axis=1))
         most = min(self.spare - int(inside.sum()), len(free))
-        if most < 1:
+        if most < 1 or not self._may_be_used(state):
             return math.inf, state
         total, gain = self.pairs.weigh(state, parts=True)
         best = np.where(open_, gain, -1).max(axis=1)[free]
