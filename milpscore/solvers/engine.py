@@ -274,7 +274,9 @@ def solve(
         constraints were added to a smooth loss's model by hand; the support tree for many rows
         with few integers, and HiGHS for the rest. For conic programs "ecos", "clarabel" or
         "proximal"; "auto" takes ECOS where it is installed, and asks Clarabel as well where that
-        fails. Or a name of your own (``SOLVERS.register``). ``Result.solver`` says which ran.
+        fails. Solvers of others by Pyomo: "cbc", "glpk", "scip", "gurobi", "cplex", "xpress" or
+        "pyomo:NAME". Or a name of your own (``SOLVERS.register``). ``Result.solver`` says which
+        ran.
     warm_start : Card or Result, optional
         A card to start from; every auxiliary variable is computed from it.
     progress : bool, optional
@@ -551,7 +553,8 @@ def _another(task: Task, solver: str) -> str:
     """The engine to ask beside this one: one that searches otherwise, where there is one."""
     if solver == "outer_approximation" and _tree_takes(task.program):
         return "tree"
-    return "highs" if solver == "support_tree" else solver
+    own = solver in ("highs", "tree", "outer_approximation")
+    return solver if own else "highs"
 
 
 def program_of(program: Program | Session) -> Program:

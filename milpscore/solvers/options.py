@@ -20,7 +20,29 @@ _HOME = "milpscore.solvers."
 _BYTES = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT])B?|B)")
 """An amount of memory in words."""
 
-SOLVERS: Registry[type[Solver]] = Registry(
+OUTSIDE = ("cbc", "glpk", "gurobi", "cplex", "xpress", "scip")
+"""Solvers of others that are known by a name of their own; ``pyomo:NAME`` is any other."""
+
+
+class _Solvers(Registry["type[Solver]"]):
+    """Solvers by name, those of Pyomo's factory by "pyomo:" and their name there."""
+
+    def name_of(self, name: str) -> str:
+        """As any registry's; "pyomo:cbc" is "cbc", and what only Pyomo knows keeps its name."""
+        prefix, found, plugin = name.partition(":")
+        if not found or prefix.lower() != "pyomo":
+            return super().name_of(name)
+        return plugin if plugin in OUTSIDE else f"pyomo:{plugin}"
+
+    def __getitem__(self, name: str) -> type[Solver]:
+        if (key := self.name_of(name)).startswith("pyomo:"):
+            from milpscore.solvers._pyomo import through_pyomo
+
+            return through_pyomo(key.removeprefix("pyomo:"))
+        return super().__getitem__(key)
+
+
+SOLVERS: Registry[type[Solver]] = _Solvers(
     "solver",
     {
         "highs": _HOME + "session:Highs",
@@ -30,6 +52,7 @@ SOLVERS: Registry[type[Solver]] = Registry(
         "ecos": _HOME + "_conic:Ecos",
         "clarabel": _HOME + "_conic:Clarabel",
         "proximal": _HOME + "_conic:Proximal",
+        **{name: f"{_HOME}_pyomo:{name.capitalize()}" for name in OUTSIDE},
     },
 )
 """Solvers by name, subclasses of :class:`milpscore.solvers.engine.Solver`."""
@@ -42,7 +65,7 @@ def require_solver(name: str) -> None:
     try:
         SOLVERS.name_of(name)
     except OptionError as error:
-        raise OptionError(f"{error}, auto") from None
+        raise OptionError(f"{error}, auto, pyomo:NAME of any solver that Pyomo reaches") from None
 
 
 def require(fine: bool, name: str, value: Any, wanted: str) -> None:
