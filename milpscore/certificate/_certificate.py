@@ -398,8 +398,8 @@ def certify(
     with progress_line("certificate", progress, Clock.of(seconds)) as line:
         limits = (seconds, max_bytes, line.phase)
         found = _evidence(program, result, bound, evidence, limits)
-    held = {"bound_source": "evidence"} if found["kind"] == "leaves" else {}
-    whole = replace(made, evidence=found, **held).sealed()
+    told = "evidence" if found["kind"] == "leaves" else made.bound_source
+    whole = replace(made, evidence=found, bound_source=told).sealed()
     size = len(whole.to_text().encode())
     if size > max_bytes:
         reason = f"the evidence would make a file of {size / 1e6:.1f} MB"
