@@ -33,7 +33,7 @@ Piece = tuple[Item, Place]
 _WALK = 30_000_000
 """Curve entries between two looks at the clock."""
 
-_FEW_VISITS, _MOST_VISITS, _HOPELESS = 4e9, 1e11, 1e3
+_FEW_VISITS, _MOST_VISITS, _HOPELESS = 8e9, 1e11, 1e3
 """All supports of so little work are looked at; of so much, where pairs of rows say little; of so
 many times the few at worst, none."""
 
