@@ -79,6 +79,16 @@ FOUND = {
         loss="poisson", scale=2.0, penalty="eye", lam=0.01, expert=[1.0, 0.0, 0.4],
         intercept="zero", options={"node_limit": 1},
     ),
+    "a card left open whose best intercept lies hundreds of units away": found(
+        "risk_score", [[-600, 1], [-300, -1], [600, -1], [600, 0], [-300, -1], [-600, 1]],
+        (1, -1, 1, 1, 1, -1), "tree", weight=(0.1, 0.1, 0.0, 2.0, 2.0, 1.0), coef_min=-9,
+        coef_max=1, l0_penalty=1e-5, loss="poisson", scale=1.0, penalty="l1", lam=1e-4,
+        intercept="real", rules=(("Include", {"columns": ["x1"]}),),
+    ),
+    "a bound of 1e-7 beside totals of 1e6, where nobody need be believed": found(
+        "facets_hinge", [[1e6], [-1e6], [1e6]], (1, -1, 1), coef_min=-185, coef_max=514, lam=1e-12,
+        margin=0.7,
+    ),
     "nothing left said below a card, beside totals of 2e6 and no empty card": found(
         "risk_score", [[0, 1], [2e6, 0]], (1, -1), "outer_approximation", coef_min=0, coef_max=1,
         loss="logistic", scale=[1.0, 30.0],

@@ -109,6 +109,8 @@ def _of_card(
     if not doubt:
         bound, doubt = _trusted_bound(program, outcome, common["solver"], figures.objective)
     bound = min(max(bound - getattr(task.session, "blur", 0.0), 0.0), figures.objective)
+    if common["bound_source"] == "solver" and figures.objective <= CLAIM_TOLERANCE:
+        bound = 0.0  # no loss is negative: so good a card needs no solver's word
     if doubt:
         common = {**common, "bound_source": "trivial"}
     return Result(

@@ -397,6 +397,10 @@ class Tree:
         real = a.b_step is None and node.b_lo < node.b_hi
         b = best_intercept(a, w, node.b) if real else node.b_lo
         bound = a.objective(w, b) - (a.intercept_slack(w, b) if real else 0.0)
+        if real and bound < self.cutoff and not self.limited:
+            # where exponentials are huge, Newton's steps are too short for them
+            b = float(a.statement.with_best_intercept(w).intercept)
+            bound = max(bound, a.objective(w, b) - a.intercept_slack(w, b))
         self.take(node, self.cards.card(w, b), bound)
 
     def _finish_few(self, node: Node) -> bool:
