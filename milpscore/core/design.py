@@ -18,7 +18,7 @@ from milpscore.core.errors import DataError
 MAX_GRID_POINTS = 10**9
 """A grid finer than this across the data's range cannot be told from no grid at all."""
 
-_FINEST = 10**12
+_FINEST = 10**11
 
 _EXACT_DIGITS = 15
 """Every decimal of up to 15 digits is the shortest text of the double nearest to it."""
