@@ -97,7 +97,9 @@ def start_card(
     rough: dict[tuple[int, int], Card | None] = {}
     models = _models_within(statement, "auto", "auto", 12, max_work / 4, clock)
     for step in steps:
-        found = models and _best_rounded(tighter[step], models, 1, 0.0, clock)
+        # late, only the statement itself is looked at
+        wanted = models if step == steps[-1] or not clock.is_up else None
+        found = wanted and _best_rounded(tighter[step], wanted, 1, 0.0, clock)
         rough[step] = found.card if found else None
     best: Card | None = None
     held: dict[int, Card | None] = {}
