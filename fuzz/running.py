@@ -121,7 +121,10 @@ def check(case: Case, counts: Counts) -> None:
 def hold(
     case: Case, result: Result, truth: Truth, caveat: str, told: Sequence[TracePoint] = ()
 ) -> None:
-    """Every sentence of a result against the truth, and what was ``told`` while it was made."""
+    """Every sentence of a result against the truth, and what was ``told`` while it was made.
+
+    Under a ``caveat`` of the program the truth is of the cards it names, and others may be better.
+    """
     best, bound = truth.best, result.dual_bound
     said = f"{result.claim} of {result.solver}, objective {result.objective!r}, bound {bound!r}; "
     said += f"enumeration: {best!r} ({truth.card})"
@@ -175,11 +178,11 @@ def _solve(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     counts.answers[str(result.claim)] += 1
     # what HiGHS itself says is doubted only at the end
     ours = result.solver in ("tree", "outer_approximation") and "HiGHS drops" not in result.message
-    hold(case, result, truth, result.caveat, told if ours else ())
+    hold(case, result, truth, program.statement.caveat, told if ours else ())
     closed = result.claim is Claim.OPTIMAL or math.isinf(truth.best)
     late = result.termination is Termination.TIME_LIMIT  # the machine's business, no claim's
     counts.answers["late"] += late
-    if tame(case) and not (closed or late or result.caveat or loose(case, result)):
+    if tame(case) and not (closed or late or program.statement.caveat or loose(case, result)):
         raise Wrong("left open", f"{result.claim}: {result.message}; {truth.best!r}, {truth.card}")
 
 
@@ -371,10 +374,10 @@ def _front(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
         )
         limit = min(k, case.get("max_terms", k) if case.get("max_terms") is not None else k)
         smaller = replace(case, arguments={**case.arguments, "max_terms": limit})
-        hold(smaller, result, part, result.caveat)
+        hold(smaller, result, part, program.statement.caveat)
         late = result.termination is Termination.TIME_LIMIT
         closed = result.claim is Claim.OPTIMAL or math.isinf(part.best)
-        if tame(case) and not (closed or late or result.caveat or loose(case, result)):
+        if tame(case) and not (closed or late or program.statement.caveat or loose(case, result)):
             raise Wrong("left open", f"{k} terms, {result.claim}: {result.message}; {part.card}")
 
 
@@ -386,7 +389,7 @@ def _certificate(case: Case, program: Any, truth: Truth, counts: Counts) -> None
     result = solve(program, case.engine, **case.options)
     if result.card is None or result.claim is not Claim.OPTIMAL:
         return
-    hold(case, result, truth, result.caveat)
+    hold(case, result, truth, program.statement.caveat)
     made = certify(program, result)
     design = program.statement.design
 
