@@ -27,7 +27,7 @@ from milpscore.estimators import SlimClassifier
 from milpscore.formulations import risk_score, slim
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
-from milpscore.solvers.tree import patterns, risk, sharing, zero_one
+from milpscore.solvers.tree import patterns, risk, sharing, subsets, zero_one
 
 
 def hard() -> Program:
@@ -137,8 +137,8 @@ def test_supports_begun_here_and_sent_out_are_all_supports(monkeypatch: pytest.M
     monkeypatch.setattr(patterns, "VISITS", 0)
 
     def found(alone: int) -> list[tuple[int, ...]]:
-        supports, worker = patterns.Supports(layout), patterns.Supports(layout)
-        seen: patterns.Bounded = []
+        supports, worker = subsets.Supports(layout), subsets.Supports(layout)
+        seen: subsets.Bounded = []
         steps = 0
         while not math.isinf(supports.floor):
             if steps < alone or supports.size == 0:

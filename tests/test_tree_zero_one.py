@@ -26,7 +26,8 @@ from milpscore.solvers import solve
 from milpscore.solvers.tree import zero_one
 from milpscore.solvers.tree.answer import Answer, Limits
 from milpscore.solvers.tree.orders import IN, OPEN, OUT, SignedSupports, clip
-from milpscore.solvers.tree.patterns import Counted, Patterns, Supports
+from milpscore.solvers.tree.patterns import Patterns
+from milpscore.solvers.tree.subsets import Counted, Supports
 from milpscore.solvers.tree.walk import FINISHED, FOUND, Walk
 from milpscore.verify import evaluate
 

@@ -28,7 +28,8 @@ from milpscore.constraints.parts import Used
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.solvers.session import add_rows, highs_of, limit_run, set_option
-from milpscore.solvers.tree.patterns import VISITS_NS, Bounded, Patterns
+from milpscore.solvers.tree.patterns import Patterns
+from milpscore.solvers.tree.subsets import VISITS_NS, Bounded
 
 OUT, OPEN, IN = 0, 1, 2
 

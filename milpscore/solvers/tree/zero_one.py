@@ -19,8 +19,9 @@ from milpscore.core.statement import Statement
 from milpscore.search.zero_one import least_by_curves, least_errors
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.tree.answer import Answer, Clock, Limits, check_cutoff
-from milpscore.solvers.tree.patterns import Bounded, Part, Patterns, Supports, prepare_enumeration
+from milpscore.solvers.tree.patterns import Patterns
 from milpscore.solvers.tree.sharing import AHEAD, Crew, crew
+from milpscore.solvers.tree.subsets import Bounded, Part, Supports, prepare_enumeration
 from milpscore.solvers.tree.walk import FINISHED, FOUND, PAUSED, Place, Walk, prepare_walk
 
 if TYPE_CHECKING:
