@@ -134,7 +134,7 @@ def test_supports_begun_here_and_sent_out_are_all_supports(monkeypatch: pytest.M
     X, y = (rng.random((60, 9)) < 0.5).astype(float), rng.choice([0, 1], 60)
     program = slim(X, y, coef_min=-1, coef_max=1, max_terms=6, l0_penalty=0.0)
     layout = patterns.Patterns(program.statement)
-    monkeypatch.setattr(patterns, "VISITS", 0)
+    monkeypatch.setattr(subsets, "VISITS", 0)
 
     def found(alone: int) -> list[tuple[int, ...]]:
         supports, worker = subsets.Supports(layout), subsets.Supports(layout)
