@@ -20,7 +20,7 @@ from milpscore.formulations import FORMULATIONS
 
 SHARE = {
     "files": 1, "prox": 3, "front": 5, "pool": 6, "certificate": 6, "free_scale": 6, "cells": 8,
-    "limits": 8, "shared": 8,
+    "limits": 6, "shared": 4,
 }  # fmt: skip
 """Turns of a kind that are always tried, 10 where none are named; ``make fuzz`` tries as many as
 there is time for."""
