@@ -7,16 +7,15 @@ import math
 import os
 import signal
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pytest
 from study_cases import dask_cluster, needs_dask
 from typer.testing import CliRunner
 
+from fuzz.running import Here
 from milpscore.cli.app import app
 from milpscore.constraints import Constraint, MaxFPR
 from milpscore.core import cluster
@@ -66,26 +65,6 @@ def same(result: Result, alone: Result) -> None:
     assert str(result.claim) == str(alone.claim) == "optimal"
     assert result.card == alone.card
     assert result.objective == alone.objective
-
-
-class Here:
-    """A client that does what it is told at once, as if it had so many workers."""
-
-    def __init__(self, workers: int) -> None:
-        self.workers, self.parts = workers, 0
-
-    def nthreads(self) -> dict[str, int]:
-        return {"here": self.workers}
-
-    def submit(self, work: Any, *given: Any, pure: bool) -> Any:
-        done: Any = Future()
-        done.key = uuid4().hex
-        self.parts += 1
-        done.set_result(work(*(g.result() if isinstance(g, Future) else g for g in given)))
-        return done
-
-    def cancel(self, futures: list[Any], force: bool) -> None:
-        """Nothing runs."""
 
 
 @pytest.mark.parametrize("workers", [1, 3, 40])
