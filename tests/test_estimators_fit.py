@@ -53,7 +53,9 @@ EXACT = {"slim", "hinge", "facets_hinge", "fused_lasso", "risk_score"}
 SHARED = {
     "binner", "solver", "threshold_by", "time_limit", "threads", "random_state", "verbose"
 }  # fmt: skip
-ONLY_EXACT = {"use_start", "mip_gap", "node_limit", "heuristic", "polish"}
+ONLY_EXACT = {
+    "use_start", "mip_gap", "node_limit", "heuristic", "polish", "client", "memory_limit",
+}  # fmt: skip
 ONLY_RELAXED = {"n_draws"}
 
 each = pytest.mark.parametrize("estimator", ALL, ids=lambda e: e.formulation)

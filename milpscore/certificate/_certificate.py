@@ -386,7 +386,8 @@ def certify(
             "random_state": result.random_state,
             "termination": str(result.termination),
             "nodes": result.nodes,
-            "options": dict(result.options),
+            # JSON knows no infinite limit
+            "options": {n: None if v == math.inf else v for n, v in result.options.items()},
         },
         versions=_versions(),
         evidence={"kind": "none", "reason": "none was asked for"},

@@ -354,7 +354,8 @@ def _models_within(
     """The models of a path; None for too little work or time, one class, or points all given."""
     rows = statement.design.merged
     # half of the work for the path: on a part of the rows where that does not reach for all
-    most_rows = int(max_work / (2 * n_lams * max(rows.X.shape[1], 1) * _WORK_PER_CELL))
+    cells = max_work / (2 * n_lams * _WORK_PER_CELL)
+    most_rows = int(min(cells / max(rows.X.shape[1], 1), len(rows.y)))
     two_classes = len(np.unique(rows.y)) == 2
     enough = most_rows >= min(len(rows.y), _FEWEST_ROWS) and not clock.is_up
     lower, upper = statement.ranges
