@@ -105,6 +105,21 @@ FOUND = {
         "slim", [[0, 1], [0, 1], [1, 0], [1, 0], [1, 1], [1, 1]], (1, -1, 1, -1, 1, -1), "tree",
         task="shared", coef_min=-1, coef_max=1, l0_penalty=0.0,
     ),
+    "a start that misled HiGHS's second run as well, beside entries of 2e4": found(
+        "sparse_rounding",
+        [
+            [-20000, 3, -0.411147249705161],
+            [20000, 2, -0.66661877452149],
+            [20000, 1, -0.165472019472026],
+        ],
+        (1, -1, 1), weights="ternary", max_terms=1,
+    ),
+    "entries of 1e-7 that HiGHS's tolerances hide": found(
+        "sparse_rounding",
+        [[-1e-07, 1.8e-09], [-1e-07, 1.8e-09], [0, 9e-10], [1e-07, 1.8e-09], [-1e-07, 1.8e-09]],
+        (1, -1, 1, 1, 1), weight=(1.1,) * 5, weights="binary", max_terms=1, margin=0.5,
+        intercept="integer",
+    ),
     "a threshold gap of 1e4 beside totals of 1, 20 digits apart": found(
         "slim", [[-999_999_999, 1.560796265984652]], (1,), coef_min=-1, coef_max=3,
         rules=(("Exclude", {"columns": ["x0"]}),),

@@ -87,7 +87,7 @@ def test_a_doubted_bound_is_taken_out_of_the_trace_as_well() -> None:
     """Once a bound of 1 in the trace beside a result that said 0 and a card of 0.99989."""
     X = np.array([[0.0], [9e-10], [0.0], [0.0], [9e-10]])
     program = hinge(
-        X, [1, 0, 0, 0, 1], sample_weight=[0.3, 2.5, 1.1, 0.3, 0.7], coef_min=-54, coef_max=645,
+        X, [1, 0, 0, 0, 1], sample_weight=[0.3, 2.5, 1.1, 0.3, 0.7], coef_min=-54, coef_max=6450,
         intercept="zero",
     )  # fmt: skip
     result = solve(program, "highs")

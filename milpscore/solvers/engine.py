@@ -6,7 +6,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -522,12 +522,15 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
         options, time_limit=Clock(seconds), presolve=not options.presolve,
         random_state=(options.random_state + 1) % 2**31,
     )  # fmt: skip
-    what: Program | Session = task.loaded if SOLVERS[other].loads else program
-    second, _ = _run(what, other, again, result.card, progress, None)
+    loads = SOLVERS[other].loads
+    # without a start, which would lead HiGHS the same way again
+    with task.loaded.tolerant() if loads else nullcontext(program) as what:
+        second, _ = _run(what, other, again, None, progress, None)
     result = replace(result, solve_seconds=result.solve_seconds + second.solve_seconds)
     allowed = CLAIM_TOLERANCE * max(1.0, abs(result.objective))
     if second.verified and second.objective < result.objective - allowed:
-        return replace(second, dual_bound=0.0, claim=Claim.FEASIBLE).with_remark(
+        unproved = replace(second, dual_bound=0.0, bound_source="trivial", claim=Claim.FEASIBLE)
+        return unproved.with_remark(
             f"{result.solver} called a card of {result.objective:.9g} optimal, {other} found this "
             "one: neither bound is used"
         )
