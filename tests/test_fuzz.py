@@ -114,6 +114,11 @@ FOUND = {
         ],
         (1, -1, 1), weights="ternary", max_terms=1,
     ),
+    "totals of 6e8 beside a margin of 2.5": found(
+        "facets_hinge", [[1e6], [-1e6], [2e6], [1e6], [-1e6], [2e6]], (1, -1, 1, -1, 1, 1),
+        weight=(1.0, 0.1, 2.0, 1.0, 1.0, 1.0), coef_min=-300, coef_max=100, lam=0.03, gamma=1.0,
+        margin=2.5, intercept="real", rules=(("Include", {"columns": ["x0"]}),),
+    ),
     "entries of 1e-7 that HiGHS's tolerances hide": found(
         "sparse_rounding",
         [[-1e-07, 1.8e-09], [-1e-07, 1.8e-09], [0, 9e-10], [1e-07, 1.8e-09], [-1e-07, 1.8e-09]],
