@@ -105,6 +105,32 @@ def test_what_nothing_meets_is_called_infeasible(name: str) -> None:
     result = solve(program, name, second_opinion=False)
     assert result.claim is Claim.NONE
     assert result.termination is Termination.INFEASIBLE
+    assert f"{name}'s word alone" in result.message
+
+
+@pytest.mark.parametrize("told", ["noSolution", "other", "error"])
+def test_no_answer_is_no_proof_that_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    from pyomo.opt import SolverResults
+
+    results = SolverResults()
+    results.solver.termination_condition = pyo.TerminationCondition[told]
+    monkeypatch.setattr(pyo, "SolverFactory", _Factory(_Broken(results)))
+    result = solve(slim(noisy(12), **BOX), "pyomo:appsi_cbc")
+    assert result.termination is Termination.ERROR
+    assert result.claim is Claim.FEASIBLE
+    assert result.dual_bound == 0.0
+
+
+def test_a_program_beyond_a_licence_says_so() -> None:
+    program = slim(noisy(2500, values=tuple(range(1000))), **BOX)
+    try:
+        SOLVERS["gurobi"]()
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+    with pytest.raises(SolverError, match=r"gurobi failed.*licen"):
+        solve(program, "gurobi")
 
 
 def test_an_option_it_does_not_have_is_refused() -> None:
@@ -145,10 +171,10 @@ def test_a_solver_that_is_absent_says_how_to_install_it(monkeypatch: pytest.Monk
 
 
 class _Broken:
-    """A plugin that fails, or is stopped."""
+    """A plugin that fails, is stopped, or gives this answer."""
 
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
 
     def available(self, exception_flag: bool = True) -> bool:
         return True
@@ -157,7 +183,9 @@ class _Broken:
         return (1,)
 
     def solve(self, model: Any, **given: Any) -> Any:
-        raise self.error
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
 
 
 @pytest.mark.parametrize("stopped", [False, True])

@@ -24,7 +24,6 @@ _ENDS = pyo.TerminationCondition
 _TERMINATION = {
     _ENDS.optimal: Termination.COMPLETED,
     _ENDS.infeasible: Termination.INFEASIBLE,
-    _ENDS.noSolution: Termination.INFEASIBLE,
     _ENDS.infeasibleOrUnbounded: Termination.INFEASIBLE,  # finite ranges: never unbounded
     _ENDS.unbounded: Termination.UNBOUNDED,
     _ENDS.maxTimeLimit: Termination.TIME_LIMIT,
@@ -125,12 +124,13 @@ class PyomoSolver(Solver):
             results = self.solver.solve(
                 model, tee=options.verbose, load_solutions=False, options=told, **given
             )
-            outcome = self._read(results, task)
         except KeyboardInterrupt:
             outcome = Outcome(Termination.INTERRUPTED)
-        except (ValueError, RuntimeError, AttributeError, OSError) as error:  # as plugins fail
+        except Exception as error:  # each plugin has errors of its own, licences among them
             text = " ".join(str(error).split())[:300]
             raise SolverError(f"{self.name} failed, called by {self.plugin}: {text}") from error
+        else:
+            outcome = self._read(results, task)
         outcome.seconds, outcome.start_taken = progress.seconds, start
         return outcome
 
@@ -162,6 +162,8 @@ class PyomoSolver(Solver):
         session, model = task.loaded, task.program.model
         condition, bound = results.solver.termination_condition, results.problem.lower_bound
         outcome = Outcome(_TERMINATION.get(condition, Termination.ERROR), status=str(condition))
+        if outcome.termination is Termination.INFEASIBLE:
+            outcome.remarks = (f"that is {self.name}'s word alone",)
         if len(results.solution):
             model.solutions.load_from(results)
             values = session.vector()
