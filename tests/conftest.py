@@ -21,6 +21,41 @@ def ctrl_c_is_heard() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+_RAN, _ABSENT = "outside program ran", "outside program absent"
+
+
+@pytest.fixture
+def outside(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Let a solver of others in by its name, or skip what needs it; the last lines name them."""
+    from milpscore.core.errors import MissingDependencyError
+    from milpscore.solvers import SOLVERS
+
+    def let_in(name: str) -> str:
+        told = request.node.user_properties
+        try:
+            told.append((_RAN, f"{name} {SOLVERS[name]().version()}"))
+        except MissingDependencyError as error:
+            told.append((_ABSENT, name))
+            pytest.skip(str(error))
+        return name
+
+    return let_in
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name the programs of others that the tests ran, and those that were not there."""
+    told: dict[str, set[str]] = {_RAN: set(), _ABSENT: set()}
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            for kind, name in getattr(report, "user_properties", ()):
+                # one that is there may be of no use without a licence
+                told[_ABSENT if outcome == "skipped" else kind].add(name)
+    told[_ABSENT] -= told[_RAN]
+    for kind, names in told.items():
+        if names:
+            terminalreporter.write_line(f"{kind}: {', '.join(sorted(names))}")
+
+
 @pytest.fixture(scope="session")
 def uci() -> Callable[[str], tuple[Any, Any]]:
     """Give a reader of UCI sets: name -> (X DataFrame, y array of 0/1), skipping absent ones."""

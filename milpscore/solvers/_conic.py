@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -22,14 +25,19 @@ from milpscore.core.conic import (
     load_values,
 )
 from milpscore.core.design import FloatArray
-from milpscore.core.errors import MissingDependencyError, NotApplicableError, OptionError
+from milpscore.core.errors import (
+    MissingDependencyError,
+    NotApplicableError,
+    OptionError,
+    SolverError,
+)
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import InterceptRule
 from milpscore.losses import Hinge
 from milpscore.proximal import ProximalResult, fit_proximal
 from milpscore.proximal.problem import Smooth
 from milpscore.solvers.engine import Outcome, Solver, Task
-from milpscore.solvers.options import SOLVERS, ConicOptions
+from milpscore.solvers.options import OUTSIDE_CONES, SOLVERS, ConicOptions
 from milpscore.verify import Evaluation
 from milpscore.verify.cards import (
     added_violations,
@@ -441,6 +449,195 @@ class Clarabel(ConeSolver):
         status, seconds = str(answer.status), float(answer.solve_time)
         ended = status, self.TERMINATIONS.get(status, Termination.ERROR)
         return _outcome(ended, answer.x, answer.z, status not in self.NO_POINT, seconds=seconds)
+
+
+class Words(NamedTuple):
+    """What a solver of CVXPY's calls each of our options; () where it has none, or none known."""
+
+    tol: tuple[str, ...] = ()
+    max_iter: tuple[str, ...] = ()
+    time_limit: tuple[str, ...] = ()
+
+
+class CvxpySolver(ConeSolver):
+    """Other people's conic solvers: whatever CVXPY has installed, asked for the standard form.
+
+    ``plugin`` is its name there, ``package`` what pip calls it; ``nest`` is the option of CVXPY
+    that holds all others.
+    """
+
+    clock = False
+    name: ClassVar[str]
+    plugin: ClassVar[str]
+    package: ClassVar[str]
+    words: ClassVar[Words] = Words()
+    nest: ClassVar[str] = ""
+
+    TERMINATIONS: ClassVar[dict[str, Termination]] = {
+        "optimal": Termination.COMPLETED,
+        "optimal_inaccurate": Termination.INACCURATE,
+        "infeasible": Termination.INFEASIBLE,
+        "unbounded": Termination.UNBOUNDED,
+        "infeasible_inaccurate": Termination.INACCURATE,
+        "unbounded_inaccurate": Termination.INACCURATE,
+        "infeasible_or_unbounded": Termination.INACCURATE,
+        "user_limit": Termination.ITERATION_LIMIT,
+    }
+
+    def __init__(self) -> None:
+        import cvxpy as cp
+        from cvxpy.reductions.solvers.defines import CONIC_SOLVERS
+
+        if self.plugin not in CONIC_SOLVERS:
+            known = ", ".join(sorted(name.lower() for name in CONIC_SOLVERS))
+            raise OptionError(
+                f"CVXPY knows no conic solver {self.plugin.lower()!r}; it knows {known}"
+            )
+        if self.plugin not in cp.installed_solvers():
+            named = self.name in OUTSIDE_CONES
+            how = f"pip install {self.package}" if named else "see CVXPY's page on its solvers"
+            raise MissingDependencyError(f"{self.name} is not installed: {how}")
+
+    def version(self) -> str:
+        """The installed version."""
+        try:
+            return version(self.package)
+        except PackageNotFoundError:
+            return "unknown"
+
+    def refuse(self, task: Task) -> None:
+        """Refuse options that the solver is not told."""
+        for name in ("tol", "max_iter"):
+            if not getattr(self.words, name) and getattr(task.options, name) != getattr(
+                ConicOptions, name
+            ):
+                raise NotApplicableError(f"{self.name} is not told {name} by us: leave it out")
+
+    def run(self, form: ConeForm, options: ConicOptions) -> Outcome:
+        """Solve a standard form, which is one more problem of CVXPY's."""
+        import cvxpy as cp
+
+        x = cp.Variable(len(form.c))
+        cones = _cones(form, x)
+        problem = cp.Problem(cp.Minimize(form.c @ x), [cone for _, cone in cones])
+        told = self._translated(options)
+        try:
+            problem.get_problem_data(self.plugin, solver_opts=dict(told))
+        except cp.error.SolverError as error:
+            raise NotApplicableError(
+                f"{self.name} does not take the cones of this program: use 'clarabel' or 'scs'"
+            ) from error
+        began = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                # what CVXPY says of an inaccurate answer is in its status
+                warnings.simplefilter("ignore", UserWarning)
+                problem.solve(solver=self.plugin, verbose=options.verbose, **told)
+        except cp.error.SolverError as error:
+            text = " ".join(str(error).split())[:300]
+            return Outcome(Termination.ERROR, text, seconds=time.perf_counter() - began)
+        except Exception as error:  # each solver has errors of its own, licences among them
+            text = " ".join(str(error).split())[:300]
+            raise SolverError(f"{self.name} failed, called by CVXPY: {text}") from error
+        seconds, status = time.perf_counter() - began, str(problem.status)
+        ended = self.TERMINATIONS.get(status, Termination.ERROR)
+        if status == "user_limit" and seconds >= options.time_limit:
+            ended = Termination.TIME_LIMIT
+        if x.value is None:
+            return Outcome(ended, status, seconds=seconds)
+        z = np.zeros(len(form.b))  # a solver without duals leaves the bound to the data
+        for rows, cone in cones:
+            duals = [each.value for each in cone.dual_variables]
+            if all(each is not None for each in duals):
+                z[rows] = np.concatenate([np.ravel(each) for each in duals])
+        return _outcome((status, ended), x.value, z, True, seconds=seconds)
+
+    def _translated(self, options: ConicOptions) -> dict[str, Any]:
+        """The options in the solver's words."""
+        asked = {"tol": options.tol, "max_iter": options.max_iter}
+        if math.isfinite(options.time_limit):
+            asked["time_limit"] = options.clock.left
+        told = {
+            key: value
+            for name, value in asked.items()
+            if value is not None
+            for key in getattr(self.words, name)
+        }
+        return {self.nest: told} if self.nest else told
+
+
+def _cones(form: ConeForm, x: Any) -> list[tuple[Any, Any]]:
+    """The rows of b - A x in each cone, in the order of its duals, and CVXPY's constraint."""
+    import cvxpy as cp
+
+    slack, at, order = form.b - form.A @ x, form.zero, np.arange(len(form.b))
+    found: list[tuple[Any, Any]] = []
+    if form.zero:
+        found.append((order[:at], cp.Zero(form.A[:at] @ x - form.b[:at])))
+    if form.nonneg:
+        rows = order[at : at + form.nonneg]
+        found.append((rows, cp.NonNeg(slack[at : at + form.nonneg])))
+        at += form.nonneg
+    for size in form.soc:
+        found.append((order[at : at + size], cp.SOC(slack[at], slack[at + 1 : at + size])))
+        at += size
+    if form.exp:
+        parts = [order[at + k :: 3] for k in range(3)]
+        cone = cp.ExpCone(*(slack[at + k :: 3] for k in range(3)))
+        found.append((np.concatenate(parts), cone))
+    return found
+
+
+class Scs(CvxpySolver):
+    """SCS: first-order steps."""
+
+    clock = True
+    name, plugin, package = "scs", "SCS", "scs"
+    words = Words(("eps_abs", "eps_rel"), ("max_iters",), ("time_limit_secs",))
+
+
+class Mosek(CvxpySolver):
+    """MOSEK."""
+
+    clock = True
+    name, plugin, package, nest = "mosek", "MOSEK", "Mosek", "mosek_params"
+    words = Words(
+        tuple(f"MSK_DPAR_INTPNT_CO_TOL_{what}" for what in ("PFEAS", "DFEAS", "REL_GAP", "MU_RED")),
+        ("MSK_IPAR_INTPNT_MAX_ITERATIONS",),
+        ("MSK_DPAR_OPTIMIZER_MAX_TIME",),
+    )
+
+
+class Copt(CvxpySolver):
+    """COPT."""
+
+    clock = True
+    name, plugin, package = "copt", "COPT", "coptpy"
+    words = Words(("FeasTol", "DualTol", "RelGap"), ("BarIterLimit",), ("TimeLimit",))
+
+
+class Cvxopt(CvxpySolver):
+    """CVXOPT, which has no exponential cones."""
+
+    name, plugin, package = "cvxopt", "CVXOPT", "cvxopt"
+    words = Words(("abstol", "reltol", "feastol"), ("max_iters",))
+
+
+class Qoco(CvxpySolver):
+    """QOCO, which has no exponential cones."""
+
+    name, plugin, package = "qoco", "QOCO", "qoco"
+    words = Words(("abstol", "reltol"), ("max_iters",))
+
+
+@cache
+def through_cvxpy(plugin: str) -> type[CvxpySolver]:
+    """Any conic solver of CVXPY's by its name there, which is told no option of ours."""
+    return type(
+        f"Cvxpy_{plugin}",
+        (CvxpySolver,),
+        {"name": f"cvxpy:{plugin}", "plugin": plugin.upper(), "package": plugin},
+    )
 
 
 class Proximal(Solver):

@@ -275,8 +275,8 @@ def solve(
         with few integers, and HiGHS for the rest. For conic programs "ecos", "clarabel" or
         "proximal"; "auto" takes ECOS where it is installed, and asks Clarabel as well where that
         fails. Solvers of others by Pyomo: "cbc", "glpk", "scip", "gurobi", "cplex", "xpress" or
-        "pyomo:NAME". Or a name of your own (``SOLVERS.register``). ``Result.solver`` says which
-        ran.
+        "pyomo:NAME"; by CVXPY: "scs", "mosek", "copt", "cvxopt", "qoco" or "cvxpy:NAME". Or a name
+        of your own (``SOLVERS.register``). ``Result.solver`` says which ran.
     warm_start : Card or Result, optional
         A card to start from; every auxiliary variable is computed from it.
     progress : bool, optional

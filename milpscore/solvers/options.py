@@ -23,23 +23,34 @@ _BYTES = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT])B?|B)")
 OUTSIDE = ("cbc", "glpk", "gurobi", "cplex", "xpress", "scip")
 """Solvers of others that are known by a name of their own; ``pyomo:NAME`` is any other."""
 
+OUTSIDE_CONES = ("scs", "mosek", "copt", "cvxopt", "qoco")
+"""The same for cones; ``cvxpy:NAME`` is any other."""
+
+_PREFIXES = {"pyomo": OUTSIDE, "cvxpy": OUTSIDE_CONES}
+
 
 class _Solvers(Registry["type[Solver]"]):
-    """Solvers by name, those of Pyomo's factory by "pyomo:" and their name there."""
+    """Solvers by name; those of Pyomo's factory or CVXPY's by "pyomo:", "cvxpy:" and their name."""
 
     def name_of(self, name: str) -> str:
         """As any registry's; "pyomo:cbc" is "cbc", and what only Pyomo knows keeps its name."""
         prefix, found, plugin = name.partition(":")
-        if not found or prefix.lower() != "pyomo":
+        if not found or (prefix := prefix.lower()) not in _PREFIXES:
             return super().name_of(name)
-        return plugin if plugin in OUTSIDE else f"pyomo:{plugin}"
+        plugin = plugin.lower() if prefix == "cvxpy" else plugin
+        return plugin if plugin in _PREFIXES[prefix] else f"{prefix}:{plugin}"
 
     def __getitem__(self, name: str) -> type[Solver]:
-        if (key := self.name_of(name)).startswith("pyomo:"):
+        prefix, _, plugin = self.name_of(name).partition(":")
+        if plugin and prefix == "pyomo":
             from milpscore.solvers._pyomo import through_pyomo
 
-            return through_pyomo(key.removeprefix("pyomo:"))
-        return super().__getitem__(key)
+            return through_pyomo(plugin)
+        if plugin:
+            from milpscore.solvers._conic import through_cvxpy
+
+            return through_cvxpy(plugin)
+        return super().__getitem__(prefix)
 
 
 SOLVERS: Registry[type[Solver]] = _Solvers(
@@ -53,6 +64,7 @@ SOLVERS: Registry[type[Solver]] = _Solvers(
         "clarabel": _HOME + "_conic:Clarabel",
         "proximal": _HOME + "_conic:Proximal",
         **{name: f"{_HOME}_pyomo:{name.capitalize()}" for name in OUTSIDE},
+        **{name: f"{_HOME}_conic:{name.capitalize()}" for name in OUTSIDE_CONES},
     },
 )
 """Solvers by name, subclasses of :class:`milpscore.solvers.engine.Solver`."""
@@ -65,7 +77,7 @@ def require_solver(name: str) -> None:
     try:
         SOLVERS.name_of(name)
     except OptionError as error:
-        raise OptionError(f"{error}, auto, pyomo:NAME of any solver that Pyomo reaches") from None
+        raise OptionError(f"{error}, auto, pyomo:NAME or cvxpy:NAME of any other") from None
 
 
 def require(fine: bool, name: str, value: Any, wanted: str) -> None:
