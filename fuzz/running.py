@@ -37,8 +37,10 @@ from milpscore.pools import pareto, pool
 from milpscore.solvers import solve
 from milpscore.solvers.tree import risk, zero_one
 from milpscore.solvers.tree.arrays import Arrays
+from milpscore.solvers.tree.patterns import Patterns
 from milpscore.solvers.tree.priced import Limits, card_bounds
 from milpscore.solvers.tree.relaxation import OUT, Node
+from milpscore.solvers.tree.subsets import Supports
 from milpscore.solvers.tree.supports import Enumeration
 
 CLAIM = 1e-6
@@ -231,24 +233,57 @@ def _hold_supports(statement: Any, truth: Truth, counts: Counts) -> None:
 
 
 def _hold_counts(case: Case, statement: Any) -> None:
-    """What the cells of every support lose, counted row by row."""
+    """What the cells of every support lose, counted row by row; also with what its terms cost."""
     arrays = Arrays(statement)
-    supports = Enumeration(arrays, Node.root(arrays))
-    if not (supports.applies and supports.size - len(supports.needed) >= 3):
+    for charged in (False, True):
+        supports = Enumeration(arrays, Node.root(arrays))
+        if not (supports.applies and supports.size - len(supports.needed) >= 3):
+            return
+        charge = supports.charge.copy() if charged else np.zeros(len(supports.classes))
+        cutoff = 500.0 * float(charge.max()) if charged else math.inf  # so low that terms count
+        with mock.patch("milpscore.solvers.tree.supports.bound_supports"):
+            supports.advance(cutoff, math.inf)
+        every = math.comb(len(supports.classes), supports.size)
+        few = len(supports.found) < every and not statement.constraints
+        if not charged and (len(supports.found) > every or few):
+            raise Wrong("a support lost", f"{len(supports.found)} of {every}")
+        for bound, each in supports.found:
+            cells: dict[tuple[float, ...], list[float]] = {}
+            for x, y, share in zip(case.X, case.y, case.weight, strict=True):
+                key = tuple(x[supports.classes[c][0]] for c in each)
+                cells.setdefault(key, [0.0, 0.0])[y > 0] += share / math.fsum(case.weight)
+            lost = math.fsum(LEAST[case.loss](n, p) for n, p in cells.values())
+            lost += float(charge[list(each)].sum())
+            if math.isfinite(bound) and abs(bound - lost) > EXACT * max(1.0, lost):
+                raise Wrong("cells counted otherwise", f"{each}: {bound!r}, own {lost!r}")
+
+
+def _hold_errors(case: Case, statement: Any, truth: Truth, counts: Counts) -> None:
+    """No 0-1 card is outside the supports, or below their bounds, whatever errors are priced at."""
+    best: dict[tuple[int, ...], float] = {}  # of every support
+    for w, value in zip(truth.points, truth.objectives.tolist(), strict=True):
+        key = tuple(np.flatnonzero(w).tolist())
+        best[key] = min(best.get(key, math.inf), value)
+    ranked = sorted(value for value in best.values() if math.isfinite(value))
+    if statement.caveat or not ranked:
         return
-    with mock.patch("milpscore.solvers.tree.supports.bound_supports"):
-        supports.advance(math.inf, math.inf)
-    every = math.comb(len(supports.classes), supports.size)
-    if len(supports.found) > every or (len(supports.found) < every and not statement.constraints):
-        raise Wrong("a support lost", f"{len(supports.found)} of {len(supports.classes)} columns")
-    for bound, each in supports.found:
-        cells: dict[tuple[float, ...], list[float]] = {}
-        for x, y, share in zip(case.X, case.y, case.weight, strict=True):
-            key = tuple(x[supports.classes[c][0]] for c in each)
-            cells.setdefault(key, [0.0, 0.0])[y > 0] += share / math.fsum(case.weight)
-        lost = math.fsum(LEAST[case.loss](n, p) for n, p in cells.values())
-        if abs(bound - lost) > EXACT:
-            raise Wrong("cells counted otherwise", f"{each}: {bound!r}, own {lost!r}")
+    total, most = math.fsum(case.weight), [float(max(cost)) for cost, _ in limits(case)]
+    dear = [[share * total / cost for cost in most] for share in (0.05, 0.6)] if most else []
+    for prices, every in ([], True), ([], False), *((each, True) for each in dear):
+        patterns = Patterns(statement, every_card=every, prices=prices)
+        for limit in {ranked[len(ranked) // 8] + 1e-6, ranked[len(ranked) // 2] + 1e-6}:
+            supports = Supports(patterns)
+            held: dict[tuple[int, ...], float] = {} if len(patterns.forced) else {(): 0.0}
+            while supports.floor < limit:
+                held |= {tuple(sorted(each)): bound for bound, each, _ in supports.more(limit)}
+                supports.commit()
+            counts.answers["supports of errors"] += len(held)
+            for key, value in best.items() if every else ():
+                if value < limit and not held.get(key, math.inf) <= value + EXACT:
+                    said = f"{key} at {value!r} of {limit!r}: {held.get(key)}, prices {prices}"
+                    raise Wrong("a support lost", said)
+            if not min(held.values(), default=math.inf) <= ranked[0] + EXACT:
+                raise Wrong("bound above the optimum", f"{min(held.values())!r} for all supports")
 
 
 def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
@@ -256,6 +291,8 @@ def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     if case.form == "risk_score":
         _hold_counts(case, program.statement)
         _hold_supports(program.statement, truth, counts)
+    else:
+        _hold_errors(case, program.statement, truth, counts)
     with (
         mock.patch.multiple(risk, _FIRST=0.0, _TURN=1, _NODE=1e9),
         mock.patch.object(zero_one.Descent, "run"),
@@ -275,6 +312,8 @@ def _limits(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
                 raise Wrong("a card bounded too high", f"{w}: {low!r}, loses {value!r}")
     if case.form == "risk_score":
         _hold_supports(program.statement, truth, counts)
+    else:
+        _hold_errors(case, program.statement, truth, counts)
     _solve(case, program, truth, counts)
 
 

@@ -93,6 +93,14 @@ def test_a_limit_on_nodes_holds_for_all_workers_together() -> None:
     assert 0 < result.dual_bound < result.objective
 
 
+def test_an_answer_comes_with_what_was_kept_of_its_own_part() -> None:
+    crew = sharing.Crew(lambda problem: problem, 10, 1, Here(2))
+    for part in range(4):
+        crew.send(("kept of", part), lambda problem, part: problem + part, part)
+    assert [crew.take(60) for _ in range(4)] == [(10 + k, ("kept of", k)) for k in range(4)]
+    assert not crew.out
+
+
 def test_a_solver_that_cannot_use_a_cluster_says_so() -> None:
     with pytest.raises(NotApplicableError, match="highs searches in this process"):
         solve(slim([[0], [1], [1]], [0, 1, 0], max_terms=1), "highs", client=Here(2))
