@@ -114,6 +114,25 @@ FOUND = {
         ],
         (1, -1, 1), weights="ternary", max_terms=1,
     ),
+    "a false optimum of HiGHS at a tolerance of 1e-7, with nobody else asked": found(
+        "sparse_rounding",
+        [
+            [-20000, 3, -0.411147249705161],
+            [20000, 2, -0.66661877452149],
+            [20000, 1, -0.165472019472026],
+        ],
+        (1, -1, 1), weights="ternary", max_terms=1,
+        rules=(("Monotone", {"features": "x0", "direction": "decreasing"}),),
+        options={"random_state": 21, "second_opinion": False},
+    ),
+    "columns that presolve fixed for reduced costs of 2.5e-8": found(
+        "convex_rounding",
+        [[1, 2e-05, -1e-05, 1, 1], [1, -1e-05, 2e-05, 0, 0], [0, 1e-05, -1e-05, 0, 0],
+         [1, 2e-05, -1e-05, 1, 1]],
+        (1, -1, -1, -1), weights="ternary", margin=100.0, intercept="real",
+        intercept_bounds=[-1, 3], rules=(("MaxFeatures", {"k": 2}),),
+        options={"node_limit": 0, "second_opinion": False},
+    ),
     "totals of 6e8 beside a margin of 2.5": found(
         "facets_hinge", [[1e6], [-1e6], [2e6], [1e6], [-1e6], [2e6]], (1, -1, 1, -1, 1, 1),
         weight=(1.0, 0.1, 2.0, 1.0, 1.0, 1.0), coef_min=-300, coef_max=100, lam=0.03, gamma=1.0,

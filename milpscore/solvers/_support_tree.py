@@ -25,6 +25,7 @@ from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.finish import absolute_gap
 from milpscore.solvers.options import Options
 from milpscore.solvers.session import (
+    LP_TOLERANCE,
     Session,
     SessionSolver,
     add_rows,
@@ -307,7 +308,7 @@ class _LazyLP:
         # order[i]: the session's row that is row i of this HiGHS
         self.order = np.empty(0, dtype=np.int64)
         self.highs = session.copy(relaxed=True)
-        configure(self.highs, options, 0.0)
+        configure(self.highs, options, 0.0, LP_TOLERANCE)
         self.highs.deleteRows(len(self.present), np.arange(len(self.present), dtype=np.int32))
 
     def basis(self) -> Any:

@@ -524,7 +524,7 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     )  # fmt: skip
     loads = SOLVERS[other].loads
     # without a start, which would lead HiGHS the same way again
-    with task.loaded.stricter() if loads else nullcontext(program) as what:
+    with task.loaded.otherwise() if loads else nullcontext(program) as what:
         second, _ = _run(what, other, again, None, progress, None)
     result = replace(result, solve_seconds=result.solve_seconds + second.solve_seconds)
     allowed = CLAIM_TOLERANCE * max(1.0, abs(result.objective))

@@ -41,10 +41,13 @@ MAX_INTEGER = 1e9
 FREE_TOLERANCE = 1e-9
 """A reduced cost below this counts as 0 for a column without finite bounds."""
 
-MIP_TOLERANCE, OTHER_TOLERANCE = 1e-7, 1e-9
-"""HiGHS prunes so far below its incumbent: at its default of 1e-6 an optimum proved to the last
-digit misses the claim. At the first of these HiGHS 1.15.1 can miss a card three hundredths better
-beside entries of 2e4 (ten columns, four rows), so whoever asks again asks at the other one."""
+MIP_TOLERANCE, OTHER_TOLERANCE, LP_TOLERANCE = 1e-9, 1e-7, 1e-6
+"""HiGHS prunes so far below its incumbent, and its presolve fixes columns whose reduced costs lie
+within a tenth: at its default of 1e-6 an optimum proved to the last digit misses the claim, and
+entries of 1e-5 beside a margin of 100 do not count. At 1e-7 HiGHS 1.15.1 can miss a card three
+hundredths better beside entries of 2e4 (ten columns, four rows); below rounding errors, beside
+terms of 1e8, the first may be too strict: whoever asks again asks at the other one. Bounds of
+linear programs are recomputed, so that they may be as coarse as HiGHS likes."""
 
 LEAST_COST = 2.0**-9
 """HiGHS's dual tolerance is 1e-7, whatever the costs: much smaller ones than this are scaled up."""
@@ -142,7 +145,7 @@ class Session:
         self.load_seconds = time.perf_counter() - started
 
     @contextmanager
-    def stricter(self) -> Iterator[Session]:
+    def otherwise(self) -> Iterator[Session]:
         """For as long as this lasts, runs are at the other tolerance."""
         self.tolerance = OTHER_TOLERANCE
         try:
@@ -392,8 +395,8 @@ class Session:
         """
         highs = self.highs
         highs.clearSolver()  # a second run is to know nothing of the first one
-        given = self.without_loops(options), absolute_gap * self.scale, self.tolerance
-        configure(highs, *given)
+        tolerance = self.tolerance if self._is_mip else LP_TOLERANCE
+        configure(highs, self.without_loops(options), absolute_gap * self.scale, tolerance)
         # the log callbacks that carry bounds and nodes fire only with output on
         set_option(highs, "output_flag", True)
         set_option(highs, "log_file", options.log_file or "")
@@ -659,6 +662,7 @@ def configure(
     set_option(highs, "mip_rel_gap", float(options.mip_gap))
     set_option(highs, "mip_abs_gap", absolute_gap)
     set_option(highs, "mip_feasibility_tolerance", tolerance)
+    set_option(highs, "dual_feasibility_tolerance", 0.1 * tolerance)
     # after a root restart HiGHS 1.15.1 can call a card optimal that is not (integer equality rows)
     set_option(highs, "mip_allow_restart", False)
     set_option(highs, "threads", int(options.threads))

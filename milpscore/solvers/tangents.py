@@ -286,7 +286,7 @@ class Master:
             (session.col_lower / unit, session.col_upper / unit),
             (np.append(session.row_lower, -np.inf), np.append(session.row_upper, np.inf)),
         )
-        configure(highs, self.options, 0.1 * TOLERANCE)
+        configure(highs, self.options, 0.1 * TOLERANCE, 0.1 * TOLERANCE)
         if self.options.log_file is not None or self.options.verbose:
             set_option(highs, "output_flag", True)
             set_option(highs, "log_file", self.options.log_file or "")
