@@ -22,6 +22,9 @@ from _common import SEED, Report, arguments, in_child  # noqa: E402
 N = 1_000_000
 BLOCKS, BINS = 1000, 50
 TV_LAMS = (0.1, 1.0, 10.0)
+METHODS = ("linearizedtautstring", "hybridtautstring", "classictautstring", "condat", "dp")
+QUICK = 30_000
+"""Entries on which a method shows whether it is quadratic."""
 
 
 def least(call: Callable[[], object], runs: int) -> float:
@@ -38,7 +41,14 @@ def least(call: Callable[[], object], runs: int) -> float:
 def signals(n: int) -> dict[str, Any]:
     """What total variation is asked to smooth; Condat's method is quadratic on the ramp."""
     rng = np.random.default_rng(SEED)
-    return {"noise": rng.normal(size=n), "ramp": np.linspace(0.0, 1e-3 * n, n)}
+    noise = rng.normal(size=n)
+    return {
+        "noise": noise,
+        "steps": np.repeat(3 * rng.normal(size=n // 1000), 1000) + 0.3 * noise,
+        "random walk": 0.1 * np.cumsum(rng.normal(size=n)),
+        "waves": 5 * np.sin(np.arange(n) / 500) + 0.1 * noise,
+        "ramp": np.linspace(0.0, 1e-3 * n, n),
+    }
 
 
 def elementwise(runs: int) -> dict[str, Any]:
@@ -68,15 +78,18 @@ def sequential(runs: int) -> dict[str, Any]:
     """Nanoseconds per element of total variation, binarsity, OWL and EYE; prox_tv's beside."""
     from milpscore.penalties import EYE, OWL, Binarsity, WeightedTV
 
-    rows = []
+    rng = np.random.default_rng(SEED)
+    rows, weights = [], rng.random(N - 1) + 0.5
     for label, y in signals(N).items():
         for lam in TV_LAMS:
-            out, penalty = np.empty(N), WeightedTV(lam)
-            ours = least(lambda p=penalty, v=y, o=out: p.prox(v, 1.0, out=o), runs)  # type: ignore[misc]
-            theirs = _prox_tv(y, lam, runs)
-            row = {"signal": label, "lam": lam, "ours": 1e9 * ours / N}
-            rows.append({**row, "prox_tv": None if theirs is None else 1e9 * theirs / N})
-    rng = np.random.default_rng(SEED)
+            for w in (None, weights):
+                penalty = WeightedTV(lam, weights=w)
+                ours = least(lambda p=penalty, v=y: p.prox(v, 1.0), runs)  # type: ignore[misc]
+                theirs = _prox_tv(y, lam, w, runs)
+                row = {"signal": label, "lam": lam, "weights": "one" if w is None else "drawn"}
+                row |= {"ours": 1e9 * ours / N}
+                row |= {"prox_tv": None if theirs is None else 1e9 * theirs / N}
+                rows.append({**row, "prox_tv / ours": None if theirs is None else theirs / ours})
     size = BLOCKS * BINS
     y = rng.normal(size=size)
     others = {
@@ -94,13 +107,22 @@ def sequential(runs: int) -> dict[str, Any]:
     return {"rows": rows, "single": single}
 
 
-def _prox_tv(y: Any, lam: float, runs: int) -> float | None:
-    """Seconds of prox_tv's taut string, None where it is not installed."""
+def _prox_tv(y: Any, lam: float, weights: Any, runs: int) -> float | None:
+    """Seconds of prox_tv's quickest method for the signal, None where it is not installed."""
     try:
         import prox_tv
     except ImportError:
         return None
-    return least(lambda: prox_tv.tv1_1d(y, lam, method="classictautstring"), runs)
+    if weights is not None:
+        return least(lambda: prox_tv.tv1w_1d(y, lam * weights), runs)
+    seconds = []
+    for method in METHODS:
+        started = time.perf_counter()
+        prox_tv.tv1_1d(y[:QUICK], lam, method=method)
+        # some are quadratic on a ramp
+        if time.perf_counter() - started < 1e-6 * QUICK:
+            seconds.append(least(lambda m=method: prox_tv.tv1_1d(y, lam, method=m), runs))  # type: ignore[misc]
+    return min(seconds)
 
 
 def main() -> None:
@@ -134,12 +156,12 @@ def main() -> None:
 
 def judge(report: Report, answer: dict[str, Any]) -> None:
     """The targets of the sequential kernels."""
-    ramp = max(row["ours"] for row in answer["rows"] if row["signal"] == "ramp")
-    report.target("TV on a ramp", "<= 60 ns", f"{ramp:.1f} ns", ramp <= 60)
-    noise = [row for row in answer["rows"] if row["signal"] == "noise" and row["prox_tv"]]
-    if noise:
-        ratio = max(row["ours"] / row["prox_tv"] for row in noise)
-        report.target("TV on noise beside prox_tv", "<= 1.2x", f"{ratio:.2f}x", ratio <= 1.2)
+    worst = max(row["ours"] for row in answer["rows"])
+    report.target("TV on every signal", "<= 30 ns", f"{worst:.1f} ns", worst <= 30)
+    beside = [row["prox_tv / ours"] for row in answer["rows"] if row["prox_tv"]]
+    if beside:
+        least_ratio = min(beside)
+        report.target("prox_tv's best / TV", ">= 1", f"{least_ratio:.2f}", least_ratio >= 1)
     bins = answer["single"]["binarsity 1000 x 50"]
     report.target("binarsity 1000 x 50", "<= 30 ns", f"{bins:.1f} ns", bins <= 30)
 

@@ -174,6 +174,10 @@ LONG = {
     "falling parabola": lambda rng, n: -(np.linspace(-3, 3, n) ** 2),
     "steps": lambda rng, n: np.repeat(rng.normal(size=n // 50 + 1), 50)[:n],
     "walk": lambda rng, n: np.cumsum(rng.normal(size=n)),
+    # here the taut string takes over midway
+    "noise, then waves": lambda rng, n: np.append(
+        rng.normal(size=500), 5 * np.sin(np.arange(n - 500) / 300)
+    ),
     "zigzag": lambda rng, n: np.arange(n) % 2 * 1.0,
     "offset": lambda rng, n: 1e6 + rng.normal(size=n),
 }

@@ -311,26 +311,27 @@ def _tv_prox(y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1
     """
     from milpscore.penalties import kernels
 
-    width, scale = _held(y, width, scale)
+    largest = max(float(y.max(initial=0.0)), -float(y.min(initial=0.0)))
+    width, scale = _held(y, width, scale, largest)
+    near = ROUNDING * (largest + scale * float(width.max(initial=0.0)))
     # one memory layout, so that one compiled form serves
     solid = out if out.flags.c_contiguous else np.empty(y.size)
     y, width = np.ascontiguousarray(y), np.array(width, order="C")
-    kernels.taut_string(y, width, float(scale), solid, np.empty((4, y.size)))
+    kernels.total_variation(y, width, float(scale), near, solid, np.empty((4, y.size)))
     if solid is not out:
         out[:] = solid
     return out
 
 
-def _held(y: FloatArray, width: FloatArray, scale: float) -> tuple[FloatArray, float]:
+def _held(
+    y: FloatArray, width: FloatArray, scale: float, largest: float
+) -> tuple[FloatArray, float]:
     """The widths held to a value beyond which none of them binds.
 
     The dual variable, cumsum(y - x), never leaves the range of cumsum(y - mean(y)): where the
     string touches one side of the tube it is bent, so it lies beyond the chord between its last
     and next touches of the other side.
     """
-    if y.size == 0:
-        return width, scale
-    largest = max(float(y.max()), -float(y.min()))
     if scale * float(width.max(initial=0.0)) <= _WIDE * max(largest, 1e-300):
         return width, scale
     path = np.cumsum(y - y.mean())
