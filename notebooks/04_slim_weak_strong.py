@@ -11,10 +11,11 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer
 
 import milpscore
-from experiments.strength.slim import STRENGTHS, slim_program, slim_strength
+from experiments.strength.slim import slim_strength
 from milpscore.certificate import certify, verify_certificate
 from milpscore.data import Binner
 from milpscore.formulations import slim
+from milpscore.formulations.strength import STRENGTHS, slim_program
 from milpscore.plots import bounds_over_time
 
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)

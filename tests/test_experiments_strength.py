@@ -14,10 +14,11 @@ import pandas as pd
 import pytest
 
 from experiments.strength.comparison import SlimStrength
-from experiments.strength.slim import STRENGTHS, slim_program, slim_strength
+from experiments.strength.slim import slim_strength
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.data import make_design
+from milpscore.formulations.strength import STRENGTHS, slim_program
 from milpscore.solvers import solve
 from milpscore.verify import check
 

@@ -94,6 +94,19 @@ def test_a_time_limit_leaves_the_best_card_and_a_bound(name: str) -> None:
     assert 0.0 <= result.dual_bound <= result.objective
 
 
+def test_nodes_are_counted_and_limited(name: str) -> None:
+    program = slim(hard(60, 6), **BOX)
+    if name == "glpk":
+        assert solve(program, name, second_opinion=False).nodes > 1
+        return
+    result = solve(program, name, node_limit=1, second_opinion=False)
+    assert result.termination in (Termination.NODE_LIMIT, Termination.COMPLETED)
+    assert result.nodes <= 1
+    assert result.verified
+    assert not result.refused
+    assert 0.0 < result.dual_bound <= result.objective
+
+
 def test_what_nothing_meets_is_called_infeasible(name: str) -> None:
     program = slim(noisy(12), **BOX)
     program.model.never = pyo.Constraint(

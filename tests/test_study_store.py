@@ -227,7 +227,7 @@ def test_a_later_layout_and_damage_are_told(tmp_path: Path) -> None:
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(DataError, match="has layout 99, this milpscore reads layout 2"):
+    with pytest.raises(DataError, match="has layout 99, this milpscore reads layout 3"):
         RunStore(file, "slow", {})
     page = 4096
     for start in range(page, len(whole), page):

@@ -13,10 +13,11 @@ from sklearn.model_selection import train_test_split
 
 from experiments.runner import Finding, Result, Results
 from experiments.sets import OfSets, read_set
-from experiments.strength.slim import STRENGTHS, slim_strength
+from experiments.strength.slim import slim_strength
 from milpscore import plots
 from milpscore.core.design import Design
 from milpscore.data import make_design
+from milpscore.formulations.strength import STRENGTHS
 from milpscore.study import bound_curves, performance_profile, seconds_to_gap
 
 SWITCHED = {"on": (True, True), "off": (False, False)}

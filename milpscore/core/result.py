@@ -138,6 +138,9 @@ class Result:
         ``primal_objective`` and ``dual_objective`` of the solver's own point, before polishing.
     second_opinion : SecondOpinion or None
         Where one was asked for.
+    refused : str
+        What the re-check refused of the solver's own claims: its card, its bound, or that there is
+        no card; empty where nothing was. Part of ``message``.
     """
 
     formulation: str
@@ -169,6 +172,7 @@ class Result:
     options: Mapping[str, Any] = field(default_factory=dict)
     residuals: Mapping[str, float] = field(default_factory=dict)
     second_opinion: SecondOpinion | None = None
+    refused: str = ""
 
     def __post_init__(self) -> None:
         """Take what the trace says of the bound back to what is still said of it."""

@@ -10,6 +10,7 @@ from ._comparison import (
     coefficients as coefficients,
     comparison_figure as comparison_figure,
     performance_profile as performance_profile,
+    race_figure as race_figure,
     study_figure as study_figure,
 )
 from ._penalties import (

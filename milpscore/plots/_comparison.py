@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from milpscore.plots.drawing import (
     Results,
     axes,
     bound_steps,
+    colour_of,
     finish,
     legend_of_lines,
     name_rows,
@@ -130,7 +132,7 @@ def bounds_over_time(results: Comparison | Results | Result, ax: Axes | None = N
 def _colours(known: Results) -> dict[str, str]:
     """A colour for each formulation, in their order."""
     names = dict.fromkeys(name for name, _ in known)
-    return {name: PALETTE[k % len(PALETTE)] for k, name in enumerate(names)}
+    return {name: colour_of(k) for k, name in enumerate(names)}
 
 
 def _draw_result(ax: Axes, kind: str, result: Result, colour: str) -> bool:
@@ -368,7 +370,7 @@ def performance_profile(profile: DataFrame, ax: Axes | None = None) -> Axes:
     for k, name in enumerate(shares.columns):
         ax.step(
             [*shares.index, end], [*shares[name], shares[name].iloc[-1]], where="post",
-            color=PALETTE[k % len(PALETTE)], linestyle=_STYLES[k // len(PALETTE) % len(_STYLES)],
+            color=colour_of(k), linestyle=_STYLES[k // len(PALETTE) % len(_STYLES)],
             linewidth=1.8, label=spaced(str(name)),
         )  # fmt: skip
     ax.set_xscale("log", base=2 if ratios else 10)
@@ -411,7 +413,7 @@ def bound_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     for ax, data in zip(panels, sets, strict=False):
         part = curves.curves[curves.curves["set"] == data]
         for k, name in enumerate(formulations):
-            _draw_curves(ax, part[part["formulation"] == name], PALETTE[k % len(PALETTE)])
+            _draw_curves(ax, part[part["formulation"] == name], colour_of(k))
         ax.set_xscale("log")
         ax.set_xlim(first, curves.horizon)
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
@@ -424,6 +426,37 @@ def bound_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     for ax in panels[: len(sets) : across]:
         ax.set_ylabel("objective")
     _legend_of_curves(figure, formulations)
+    return figure
+
+
+def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figure:
+    """Performance profiles of a race, one a formulation, above its bounds over time.
+
+    Parameters
+    ----------
+    profiles : mapping from formulation to DataFrame
+        Of :func:`milpscore.study.performance_profile`; one without any proof is left out.
+    curves : BoundCurves
+        Of :meth:`milpscore.study.Race.curves`.
+
+    Returns
+    -------
+    Figure
+    """
+    import matplotlib.pyplot as plt
+
+    shown = {name: each for name, each in profiles.items() if (each.to_numpy() > 0).any()}
+    down = -(-curves.curves["set"].nunique() // _ACROSS)
+    above, below = 3.4 * bool(shown), _SIZE[1] * down + 0.6
+    wide = max(_SIZE[0] * min(_ACROSS, curves.curves["set"].nunique()), 6.2 * len(shown))
+    figure = plt.figure(figsize=(wide, above + below), layout="constrained")
+    if not shown:
+        return bound_curves(curves, figure)
+    parts: Any = figure.subfigures(2, 1, height_ratios=[above, below])
+    panels = np.ravel(parts[0].subplots(1, len(shown)))
+    for ax, (name, profile) in zip(panels, shown.items(), strict=True):
+        performance_profile(profile, ax).set_title(f"{spaced(name)}: time to a proof", loc="left")
+    bound_curves(curves, parts[1])
     return figure
 
 
@@ -442,7 +475,7 @@ def _legend_of_curves(figure: Figure, formulations: list[str]) -> None:
     from matplotlib.lines import Line2D
 
     entries = [
-        Line2D([], [], color=PALETTE[k % len(PALETTE)], linewidth=4, label=spaced(name))
+        Line2D([], [], color=colour_of(k), linewidth=4, label=spaced(name))
         for k, name in enumerate(formulations)
     ]
     entries += legend_of_lines()

@@ -22,6 +22,7 @@ Results = Mapping[Key, Result]
 # styles repeat what the colours say.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
+
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small"}
 LEGEND_ABOVE: dict[str, Any] = LEGEND | {
     "loc": "lower left", "bbox_to_anchor": (0.0, 0.995), "borderaxespad": 0.2, "borderpad": 0.0,
@@ -30,6 +31,15 @@ LEGEND_ABOVE: dict[str, Any] = LEGEND | {
 """Above the axes, where whatever is drawn may lie anywhere inside."""
 
 _NULL = "0.86"
+
+
+def colour_of(place: int) -> str:
+    """The colour of one of several: the palette, then the same darker, and again."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    turn, k = divmod(place, len(PALETTE))
+    red, green, blue = (0.5**turn * part for part in to_rgb(PALETTE[k]))
+    return to_hex((red, green, blue))
 
 
 def results_of(given: Comparison | Results | Result) -> Results:

@@ -33,6 +33,9 @@ _TERMINATION = {
 }
 
 
+_CPLEX_NODE_LIMIT = (105, 106)
+"""With a feasible point, and without one."""
+
 Word: TypeAlias = tuple[str, Callable[[Any], Any]]
 _NONE: Word = ("", str)
 
@@ -68,6 +71,9 @@ class PyomoSolver(Solver):
     install: ClassVar[str]
     duals: ClassVar[bool] = True
     always: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.seeded = bool(cls.words.random_state[0])
 
     def __init__(self) -> None:
         known = set(pyo.SolverFactory)
@@ -161,10 +167,14 @@ class PyomoSolver(Solver):
         """What came of a run, by column of the session."""
         session, model = task.loaded, task.program.model
         condition, bound = results.solver.termination_condition, results.problem.lower_bound
-        outcome = Outcome(_TERMINATION.get(condition, Termination.ERROR), status=str(condition))
+        outcome = Outcome(self._ended(condition), status=str(condition), nodes=self._nodes(results))
+        limited = task.options.node_limit is not None
+        if limited and outcome.termination is Termination.ITERATION_LIMIT:
+            outcome.termination = Termination.NODE_LIMIT  # plugins call it so
         if outcome.termination is Termination.INFEASIBLE:
             outcome.remarks = (f"that is {self.name}'s word alone",)
         if len(results.solution):
+            results.solver.status = pyo.SolverStatus.ok  # any other is refused, or warned of
             model.solutions.load_from(results)
             values = session.vector()
             outcome.values = None if np.isnan(values).any() else values
@@ -178,6 +188,15 @@ class PyomoSolver(Solver):
             outcome.row_dual = np.where(ends * row_dual > 0.0, 0.0, row_dual)
             outcome.col_dual = session.cost - session.matrix.T @ outcome.row_dual
         return outcome
+
+    def _ended(self, condition: Any) -> Termination:
+        """Why the run ended."""
+        return _TERMINATION.get(condition, Termination.ERROR)
+
+    def _nodes(self, results: Any) -> int:
+        """How many nodes were searched, as its plugin or its own model counts; 0 if nobody does."""
+        told = results.solver.statistics.branch_and_bound.number_of_bounded_subproblems
+        return int(told) if isinstance(told, int | str) else 0
 
 
 class Cbc(PyomoSolver):
@@ -221,6 +240,9 @@ class Gurobi(PyomoSolver):
         presolve=("Presolve", int),
     )
 
+    def _nodes(self, results: Any) -> int:
+        return int(self.solver._solver_model.NodeCount)
+
 
 class Cplex(PyomoSolver):
     """CPLEX."""
@@ -236,6 +258,14 @@ class Cplex(PyomoSolver):
         node_limit=("mip_limits_nodes", int),
         presolve=("preprocessing_presolve", int),
     )
+
+    def _nodes(self, results: Any) -> int:
+        return int(self.solver._solver_model.solution.progress.get_num_nodes_processed())
+
+    def _ended(self, condition: Any) -> Termination:
+        """Why the run ended; the plugin takes a node limit for an error."""
+        limited = self.solver._solver_model.solution.get_status() in _CPLEX_NODE_LIMIT
+        return Termination.NODE_LIMIT if limited else super()._ended(condition)
 
 
 class Xpress(PyomoSolver):
@@ -256,6 +286,9 @@ class Xpress(PyomoSolver):
         presolve=("presolve", int),
     )
 
+    def _nodes(self, results: Any) -> int:
+        return int(self.solver._solver_model.attributes.nodes)
+
 
 class Scip(PyomoSolver):
     """SCIP by PySCIPOpt."""
@@ -270,6 +303,9 @@ class Scip(PyomoSolver):
         node_limit=("limits/nodes", int),
         presolve=("presolving/maxrounds", int),
     )
+
+    def _nodes(self, results: Any) -> int:
+        return int(self.solver._solver_model.getNNodes())
 
 
 @cache

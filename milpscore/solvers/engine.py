@@ -181,6 +181,8 @@ class Solver(ABC):
         Searches on the workers of ``Options.client`` where there is one.
     caveats : bool
         Bounds the model, with the statement's caveat; else all cards.
+    seeded : bool
+        Takes a seed.
 
     Examples
     --------
@@ -197,6 +199,7 @@ class Solver(ABC):
     checks = False
     spreads = False
     caveats = True
+    seeded = True
 
     def version(self) -> str:
         """The solver's version; MissingDependencyError where it is not installed."""

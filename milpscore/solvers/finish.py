@@ -97,17 +97,22 @@ def _of_card(
 ) -> Result:
     """The best verified card; ``own`` is the solver's, ``told`` what it says this costs."""
     program = task.program
-    doubt = getattr(task.session, "doubt", "") or _misjudged(task, outcome, own, told)
+    doubt = getattr(task.session, "doubt", "")
+    wrong = "" if doubt else _misjudged(task, outcome, own, told)
     best, refused = _best_verified(program, own, start)
+    own_refused = [text for text in refused if text.startswith("the solver was refused")]
     if best is None:
+        common = {**common, "refused": "; ".join(own_refused)}
         return _without_card(task, common, own, [*refused, *outcome.remarks])
     (origin, card, figures), message = best, ""
-    solver_refused = any(text.startswith("the solver was refused") for text in refused)
-    if own is not None and origin != "solver" and not solver_refused:
+    if own is not None and origin != "solver" and not own_refused:
         message = f"the {origin} is better than the solver's card"
     bound = 0.0
-    if not doubt:
-        bound, doubt = _trusted_bound(program, outcome, common["solver"], figures.objective)
+    if not doubt and not wrong:
+        bound, wrong = _trusted_bound(program, outcome, common["solver"], figures.objective)
+    if outcome.termination is not Termination.ERROR:  # else it claims nothing
+        common = {**common, "refused": "; ".join(filter(None, [*own_refused, wrong]))}
+    doubt = doubt or wrong
     bound = min(max(bound - getattr(task.session, "blur", 0.0), 0.0), figures.objective)
     if common["bound_source"] == "solver" and figures.objective <= CLAIM_TOLERANCE:
         bound = 0.0  # no loss is negative: so good a card needs no solver's word

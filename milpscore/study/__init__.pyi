@@ -1,3 +1,4 @@
+from ._race import Race as Race, race_study as race_study
 from ._report import StudyReport as StudyReport, read_study as read_study
 from ._spec import Study as Study, load_study as load_study
 from .profiles import (

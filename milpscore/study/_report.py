@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from msgspec import Struct, field, to_builtins
 
 from milpscore.core.errors import DataError, MissingDependencyError, NotApplicableError, OptionError
 from milpscore.core.reading import parsed, rows as read
+from milpscore.core.result import TracePoint
 from milpscore.study.store import FIGURES, Figures, Status, head_of, is_new, opened
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class _Solve(Figures):
     model: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     fold: int | None = None
+    trace: list[tuple[float, float | None, float | None, int]] = field(default_factory=list)
 
 
 class _Versions(Struct):
@@ -55,7 +58,8 @@ class _Versions(Struct):
 _SHOWN = ("number", "key", "status", "seed", "error", "seconds", "finished")
 _FIRST = ("number", "key", "status", "seed", "data", "model", "fold")
 _LAST = ("error", "seconds", "milpscore", "finished")
-_TEXTS = ("bound_source", "claim", "verified", "termination", "solver", "message")
+_TEXTS = ("bound_source", "claim", "verified", "termination", "solver", "message",
+          "refused", "caveat")  # fmt: skip
 _COUNTS = ("seed", "fold", "terms", "nodes", "train_errors", "test_errors", "train_rows",
            "test_rows")  # fmt: skip
 
@@ -155,6 +159,25 @@ class StudyReport:
             raise NotApplicableError(f"{self.path.name} has no certificate under the key {key!r}")
         content: dict[str, Any] = parsed(text, dict[str, Any], str(self.path))
         return content
+
+    def traces(self) -> dict[str, tuple[TracePoint, ...]]:
+        """How the searches of a race went, by the keys of their rows."""
+        query = "SELECT key, result FROM solves WHERE number >= 0 AND status = 'done'"
+        what = str(self.path)
+        with opened(self.path) as connection:
+            kept = read(connection, query, tuple[str, str], what)
+        return {
+            key: tuple(
+                TracePoint(
+                    at,
+                    math.inf if objective is None else objective,
+                    -math.inf if bound is None else bound,
+                    nodes,
+                )
+                for at, objective, bound, nodes in parsed(text, _Solve, what).trace
+            )
+            for key, text in kept
+        }
 
     def export(self, out: str | os.PathLike[str], format: str = "csv") -> Path:
         """Write the table to a file.

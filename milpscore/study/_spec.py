@@ -24,6 +24,9 @@ AtLeast0 = Annotated[int, Meta(ge=0)]
 AtLeast1 = Annotated[int, Meta(ge=1)]
 AtLeast2 = Annotated[int, Meta(ge=2)]
 
+RACE = "race"
+"""The kind of a model whose solver is watched rather than its card."""
+
 # A ValueError of a struct's __post_init__ comes out of msgspec with its place in the file.
 
 
@@ -199,6 +202,8 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
     certificates: bool = False
 
     def __post_init__(self) -> None:
+        if self.folds.number and any(model.kind == RACE for model in self.models):
+            raise OptionError("a race solves on all rows: leave out folds")
         if len(set(self.seeds)) < len(self.seeds):
             raise OptionError(f"seeds must be distinct, got {list(self.seeds)}")
         for what in ("data", "models"):
@@ -260,13 +265,18 @@ def load_study(path: str | os.PathLike[str]) -> Study:
         content = settings_of(path)
     except FileNotFoundError as error:
         raise DataError(f"there is no file {str(path)!r}: check its name") from error
-    _refuse_not_finite(content, path.name)
+    return study_of(content, path.name, path.parent)
+
+
+def study_of(content: Any, what: str, folder: Path = Path()) -> Study:
+    """The study of a file's content, its data located; errors as :func:`load_study`."""
+    _refuse_not_finite(content, what)
     try:
         study = msgspec.convert(content, Study)
     except msgspec.ValidationError as error:
-        raise OptionError(f"{path.name}{_in_words(str(error), content)}") from error
+        raise OptionError(f"{what}{_in_words(str(error), content)}") from error
     data = tuple(
-        spec.located(path.parent, f"{path.name}, data {place}")
+        spec.located(folder, f"{what}, data {place}")
         for place, spec in enumerate(study.data, start=1)
     )
     return msgspec.structs.replace(study, data=data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -134,6 +135,15 @@ def _shares(
     counts = [np.searchsorted(column, places, side="right") for column in ordered.T]
     shares = np.stack(counts, axis=1) / len(values)
     return pd.DataFrame(shares, index=pd.Index(places, name=axis), columns=names)
+
+
+def shifted_geometric_mean(values: Any, shift: float) -> float:
+    """exp(mean(log(v + shift))) - shift of positive numbers, missing ones left out."""
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if not len(known):
+        return math.nan
+    return float(shift * np.expm1(np.log1p(known / shift).mean()))
 
 
 # --- bounds over time -----------------------------------------------------------------------------

@@ -29,7 +29,7 @@ Status: TypeAlias = Literal["done", "failed"]
 APPLICATION_ID = 0x6D707363
 """The letters "mpsc": tells a file of results from any other SQLite database."""
 
-LAYOUT = 2
+LAYOUT = 3
 """Raised whenever another milpscore would misread a file."""
 
 
@@ -59,6 +59,10 @@ class Figures(Struct):
     termination: str | None = None
     solver: str | None = None
     message: str | None = None
+    lp_bound: float | None = None
+    root_bound: float | None = None
+    refused: str | None = None
+    caveat: str | None = None
 
 
 FIGURES = Figures.__struct_fields__

@@ -7,7 +7,8 @@ name of         kinds, the first of which is the default
 ==============  =========================================================================
 a formulation   ``card``: as its estimator and ``milpscore fit`` do; ``exact`` and
                 ``relaxed``: that program alone; ``randomised`` and ``nearest``: its LP,
-                rounded; ``heuristic``: no solver runs
+                rounded; ``heuristic``: no solver runs; ``race``: the exact program, rows
+                and columns in an order of the seed's, no start, one solver's word
 a penalty       ``proximal``: as its estimator does; where there is a conic program also
                 ``relaxed``: that program; ``exact``: over whole numbers
 a classifier    ``estimator``: scikit-learn's way, from raw rows, binned inside;
@@ -24,7 +25,7 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -52,18 +53,20 @@ from milpscore.data.binning import Fold, Split, binned_design, folds_of, stratif
 from milpscore.data.checking import as_frame
 from milpscore.data.columns import expert_vector
 from milpscore.fitting import fit_card, with_few_terms
+from milpscore.formulations.strength import slim_program
 from milpscore.losses.registry import EXACT_ONLY
 from milpscore.search import start_card
 from milpscore.search.starts import work_within
-from milpscore.study._spec import DataSpec, FoldSpec, Limits, ModelSpec, Study, Task, unlike
-from milpscore.study.store import FIGURES
+from milpscore.study._race import measured
+from milpscore.study._spec import RACE, DataSpec, FoldSpec, Limits, ModelSpec, Study, Task, unlike
+from milpscore.study.store import FIGURES, key_of
 
 if TYPE_CHECKING:
     from milpscore.core.conic import ConicProgram
     from milpscore.core.design import Design
     from milpscore.core.program import Program
 
-CARD_KINDS = ("card", "exact", "relaxed", "randomised", "nearest", "heuristic")
+CARD_KINDS = ("card", "exact", "relaxed", "randomised", "nearest", "heuristic", RACE)
 CONIC_KINDS = ("relaxed", "exact")
 ESTIMATOR_KINDS = ("estimator", "cross_validated")
 
@@ -71,7 +74,7 @@ _OF_DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 _OF_LIMITS = ("time_limit", "node_limit", "threads", "random_state", "binner", "class_weight")
 _NO_MODEL = ("box", "sparse_hull")
 _SOLVER_OPTIONS = {
-    "card": ("solver", "n_draws", "mip_gap"),
+    "card": ("solver", "n_draws", "mip_gap", "strength"),
     "proximal": ("loss", "tol", "max_iter", "algorithm"),
     "conic": ("solver",),
     "estimator": ("search",),
@@ -165,12 +168,15 @@ def checked_names(
         asked = [arguments[key]] if key in arguments else grid.get(key, [])
         choices = _choices(key, made.family == "conic") if asked else []
         for value in asked:
-            if str(value).replace("-", "_") not in choices:
+            plain = str(value).replace("-", "_")
+            if plain not in choices and not (key == "solver" and _of_others(str(value), choices)):
                 raise OptionError(f"{key}: {unlike(value, choices)}")
     try:
         with_constraints(arguments)
     except (FormulationError, TypeError) as error:
         raise OptionError(f"arguments, constraints: {error}") from error
+    if "strength" in {*arguments, *grid} and (made.name, kind) != ("slim", RACE):
+        raise OptionError("strength goes with slim of kind = 'race' only: leave it out")
     if kind != "cross_validated" and "search" in arguments:
         raise OptionError("search goes with kind = 'cross_validated' only: leave it out")
     first = _called(name)[0].kinds[0]
@@ -185,6 +191,13 @@ def _choices(key: str, conic: bool) -> list[str]:
         return [name for name in smooth if losses.smooth_loss(name).task == "classification"]
     known = solvers.SOLVERS
     return ["auto", *(name for name in known if known[name].conic == conic)]
+
+
+def _of_others(solver: str, choices: list[str]) -> bool:
+    """Whether a solver is pyomo:NAME or cvxpy:NAME, for programs that such solvers take."""
+    prefix, colon, _ = solver.partition(":")
+    of_cones = {"pyomo": False, "cvxpy": True}.get(prefix)
+    return bool(colon) and of_cones is not None and of_cones == ("clarabel" in choices)
 
 
 def with_constraints(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -264,9 +277,19 @@ def _card(
             heuristic=kind == "heuristic", **within, **arguments,
         )  # fmt: skip
         return Fit(result, program)
-    program = made.make(design, **arguments)
-    if kind == "exact":
+    if "strength" in options:
+        program = slim_program(design, options.pop("strength"), **arguments)
+    else:
+        program = made.make(design, **arguments)
+    if kind in ("exact", RACE):
         program = program if program.kind == "exact" else program.exact()
+    if kind == RACE:
+        within["random_state"] = seed if solvers.SOLVERS[solver].seeded else 0
+        result = solvers.solve(
+            program, solver, second_opinion=False, progress=False, **within, **options
+        )
+        return Fit(result, program)
+    if kind == "exact":
         start = start_card(program, max_work=work_within(limits.time_limit))
         result = solvers.solve(
             program, solver, warm_start=start, progress=False, **within, **options
@@ -389,6 +412,21 @@ class DataSet:
             missing=spec.missing, useless="keep", unseen="error",
         )  # fmt: skip
 
+    def permuted(self, seed: int) -> DataSet:
+        """The same rows and columns in another order; in their own for the seed 0."""
+        if seed == 0:
+            return self
+        table, rng = as_frame(self.X), np.random.default_rng(seed)
+        rows, columns = (rng.permutation(size) for size in table.shape)
+        weight, expert = self.sample_weight, self.expert
+        return replace(
+            self,
+            X=table.iloc[rows, columns].reset_index(drop=True),
+            y=np.asarray(self.y)[rows],
+            sample_weight=None if weight is None else np.asarray(weight)[rows],
+            expert=None if expert is None else np.asarray(expert)[columns],
+        )
+
     def design(self) -> Design:
         """The design of all rows."""
         return binned_design(
@@ -495,27 +533,28 @@ class StudyWork:
 
     study: Study
     sets: Mapping[str, DataSet]
-    _parts: OrderedDict[tuple[str, int | None], Part] = field(default_factory=OrderedDict)
+    _parts: OrderedDict[tuple[str, int | None, int], Part] = field(default_factory=OrderedDict)
+    _lp_bounds: dict[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """What travels to another process: no folds, they are made there."""
-        return {**vars(self), "_parts": OrderedDict()}
+        return {**vars(self), "_parts": OrderedDict(), "_lp_bounds": {}}
 
     def __call__(self, task: Task) -> dict[str, Any]:
         """Do a task: ``result`` (figures), ``card`` and ``certificate`` as JSON holds them."""
-        data, part = self.sets[task.data], self._part(task)
         model = next(each for each in self.study.models if each.name == task.model)
+        data, part = self.sets[task.data], self._part(task, model.kind == RACE)
         if model.kind in ESTIMATOR_KINDS:
             found = self._by_estimator(model, task, data, part)
         else:
             found = self._by_design(model, task, data, part)
         return {**found, "result": plain({**task.place, **found["result"]})}
 
-    def _part(self, task: Task) -> Part:
-        """The rows of the task."""
-        place = (task.data, task.fold)
+    def _part(self, task: Task, raced: bool) -> Part:
+        """The rows of the task, in the order it asks for."""
+        place = (task.data, task.fold, task.seed if raced else 0)
         if place not in self._parts:
-            part = self.sets[task.data].part(self.study.folds, task.fold)
+            part = self.sets[task.data].permuted(place[2]).part(self.study.folds, task.fold)
             while len(self._parts) >= _KEPT:
                 self._parts.popitem(last=False)
             self._parts[place] = part
@@ -526,6 +565,9 @@ class StudyWork:
         fit = fit_model(model, task, part.train, self.study.limits, data.expert)
         result, card, certificate = fit.result, None, fit.result.summary()
         figures = _figures(result)
+        if model.kind == RACE:
+            figures |= measured(fit.program, result, self.study.limits)
+            figures["lp_bound"] = self._lp_bound(model, task, fit)
         if result.coefficients.size:
             figures |= _judged(result, part)
         if result.card is not None:
@@ -537,6 +579,16 @@ class StudyWork:
             if self.study.certificates:
                 certificate = _evidence(fit, data)
         return {"result": figures, "card": card, "certificate": plain(certificate)}
+
+    def _lp_bound(self, model: ModelSpec, task: Task, fit: Fit) -> float:
+        """The bound of a raced program's LP, the same whatever its solver and its order."""
+        stated = {k: v for k, v in (model.arguments | task.parameters).items() if k != "solver"}
+        key = key_of({"data": task.data, "estimator": model.estimator, "arguments": stated})
+        if key not in self._lp_bounds:
+            relaxed: Any = fit.program.relaxed()  # type: ignore[union-attr]  # a card's program
+            found = solvers.solve(relaxed, time_limit=self.study.limits.time_limit, progress=False)
+            self._lp_bounds[key] = found.dual_bound
+        return self._lp_bounds[key]
 
     def _by_estimator(
         self, model: ModelSpec, task: Task, data: DataSet, part: Part
