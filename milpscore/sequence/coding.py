@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, compress, pairwise
+from itertools import chain, compress, pairwise, repeat
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -209,32 +209,38 @@ def observe(patterns: Iterable[Pattern], tokens: Tokens) -> tuple[Occurrences, O
         return tokens.features, Occurrences([PLAIN], inner, np.zeros(len(inner), dtype=np.int64))
     if not tokens.n_positions:
         return _merged((), inner), _merged((), inner)
-    found = [(pattern.kind, _expand(pattern, tokens)) for pattern in patterns]
+    answers: dict[Reference, Column] = {}
+    found = [(pattern.kind, _expand(pattern, tokens, answers)) for pattern in patterns]
     return (
-        _merged((seen for kind, seen in found if kind in "u*"), everywhere),
-        _merged((seen for kind, seen in found if kind in "b*"), inner),
+        _merged([seen for kind, seen in found if kind in "u*"], everywhere),
+        _merged([seen for kind, seen in found if kind in "b*"], inner),
     )
 
 
-def _expand(pattern: Pattern, tokens: Tokens) -> Column:
-    """The observation of one pattern at each position."""
-    seen = Column([""], np.zeros(tokens.n_positions, dtype=np.int64))
-    for part in pattern.parts:
-        if isinstance(part, str):
-            seen = Column([text + part for text in seen.values], seen.codes)
-            continue
-        seen = _joined(seen, _answers(part, tokens))
-    return seen
+def _expand(pattern: Pattern, tokens: Tokens, answers: dict[Reference, Column]) -> Column:
+    """The observation of one pattern at each position; some values may be equal.
 
+    ``answers`` keeps what references give for the patterns to come.
+    """
+    import pandas as pd
 
-def _joined(left: Column, right: Column) -> Column:
-    """The texts of two columns side by side."""
-    width = len(right.values)
-
-    def text_of(pair: int) -> str:
-        return left.values[pair // width] + right.values[pair % width]
-
-    return _renumbered(text_of, left.codes * width + right.codes)
+    codes, first = np.zeros(tokens.n_positions, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for reference in pattern.references:
+        if reference not in answers:
+            answers[reference] = _answers(reference, tokens)
+        seen = answers[reference]
+        codes = pd.factorize(codes * len(seen.values) + seen.codes)[0]
+    if pattern.references:  # where each code stands first
+        first = np.zeros(codes.max() + 1, dtype=np.int64)
+        first[codes[::-1]] = np.arange(len(codes))[::-1]
+    pieces = [
+        repeat(part)
+        if isinstance(part, str)
+        else map(answers[part].values.__getitem__, answers[part].codes[first].tolist())
+        for part in pattern.parts
+    ]
+    texts = ["".join(row) for _, *row in zip(first, *pieces, strict=False)]
+    return Column(texts, codes)
 
 
 def _answers(reference: Reference, tokens: Tokens) -> Column:
@@ -251,27 +257,17 @@ def _answers(reference: Reference, tokens: Tokens) -> Column:
     codes[inside] = column.codes[source[inside]]
     texts = [reference.answer(token) for token in column.values]
     texts += [reference.beyond(f"_B{side}{rows}") for side in "-+" for rows in range(1, reach + 1)]
-    return _renumbered(texts.__getitem__, codes)
+    return Column(texts, codes)
 
 
-def _renumbered(text_of: Callable[[int], str], codes: IntArray) -> Column:
-    """Texts for the codes that occur, equal ones under one number, by first appearance."""
-    import pandas as pd
-
-    compact, distinct = pd.factorize(codes)
+def _merged(columns: Sequence[Column], at: IntArray) -> Occurrences:
+    """Observations of several patterns, position by position; equal names are one observation."""
     table: dict[str, int] = {}
-    numbers = [table.setdefault(text_of(code), len(table)) for code in distinct.tolist()]
-    return Column(list(table), np.array(numbers, dtype=np.int64)[compact])
-
-
-def _merged(columns: Iterable[Column], at: IntArray) -> Occurrences:
-    """Observations of several patterns at some positions; equal names are one observation."""
-    table: dict[str, int] = {}
-    codes = [np.zeros(0, dtype=np.int64)]
-    for column in columns:
+    codes = np.empty((len(at), len(columns)), dtype=np.int64)
+    for k, column in enumerate(columns):
         numbers = [table.setdefault(name, len(table)) for name in column.values]
-        codes.append(np.array(numbers, dtype=np.int64)[column.codes[at]])
-    return Occurrences(list(table), np.tile(at, len(codes) - 1), np.concatenate(codes))
+        codes[:, k] = np.array(numbers, dtype=np.int64)[column.codes[at]]
+    return Occurrences(list(table), np.repeat(at, len(columns)), codes.reshape(-1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,10 +297,12 @@ class Vocabulary:
 
         An observation made twice at a position counts once: the features are indicators.
         """
-        lookup = np.array([self.numbers.get(name, -1) for name in seen.names], dtype=np.int64)
-        ids = lookup[seen.codes] if len(lookup) else seen.codes
-        known = ids >= 0
-        positions, ids = _distinct(seen.positions[known], ids[known], max(len(self), 1))
+        positions, ids = seen.positions, seen.codes
+        if tuple(seen.names) != self.names:
+            lookup = np.array([self.numbers.get(name, -1) for name in seen.names], dtype=np.int64)
+            ids = lookup[ids] if len(lookup) else ids
+            positions, ids = positions[ids >= 0], ids[ids >= 0]
+        positions, ids = _distinct(positions, ids, max(len(self), 1))
         return pointer(np.bincount(positions, minlength=n_positions)), ids.astype(np.int32)
 
     def kept(self, mask: Any) -> Vocabulary:
@@ -313,8 +311,12 @@ class Vocabulary:
 
 
 def _distinct(positions: IntArray, ids: IntArray, size: int) -> tuple[IntArray, IntArray]:
-    """Distinct pairs in order."""
-    pairs = np.unique(positions * size + ids)
+    """Distinct pairs in order, which those of patterns that share no name are from the start."""
+    pairs = positions * size + ids
+    if (pairs[1:] > pairs[:-1]).all():
+        return positions, ids
+    pairs.sort()  # NumPy's unique hashes whole numbers, at ten times the cost
+    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])]
     return pairs // max(size, 1), pairs % max(size, 1)
 
 
@@ -351,14 +353,15 @@ class Coding:
                 "patterns look at columns, but the positions are mappings of named features, which "
                 "are observations already: drop patterns, or give tuples of columns"
             )
-        unigrams, bigrams = (Vocabulary.learn(seen, min_count) for seen in observe(used, tokens))
+        observed = observe(used, tokens)
+        unigrams, bigrams = (Vocabulary.learn(seen, min_count) for seen in observed)
         if not len(unigrams) + len(bigrams):
             raise DataError(
                 f"no observation is made at {min_count} positions or more: lower min_count, or "
                 "write other patterns"
             )
         coding = cls(n_columns, used, unigrams, bigrams, tuple(sorted(set(labels))))
-        return coding, coding.data(tokens, labels)
+        return coding, coding._numbered(observed, tokens, labels)
 
     @property
     def plain(self) -> str | None:
@@ -384,11 +387,17 @@ class Coding:
                 f"the model was trained on {_shape(self.n_columns)}, these sequences have "
                 f"{_shape(found)}: give positions as in training"
             )
-        return self.data(tokens, None if y is None else check_labels(y, tokens.offsets, name))
+        labels = None if y is None else check_labels(y, tokens.offsets, name)
+        return self._numbered(observe(self.patterns, tokens), tokens, labels)
 
-    def data(self, tokens: Tokens, labels: list[str] | None) -> SequenceData:
+    def _numbered(
+        self,
+        observed: tuple[Occurrences, Occurrences],
+        tokens: Tokens,
+        labels: list[str] | None,
+    ) -> SequenceData:
         """Checked sequences in numbers."""
-        unigrams, bigrams = observe(self.patterns, tokens)
+        unigrams, bigrams = observed
         unigram_ptr, unigram_ids = self.unigrams.encode(unigrams, tokens.n_positions)
         bigram_ptr, bigram_ids = self.bigrams.encode(bigrams, tokens.n_positions)
         numbers = {label: number for number, label in enumerate(self.labels)}
