@@ -110,6 +110,8 @@ def check(case: Case, counts: Counts) -> None:
         truth = truth_of(case, program)
         TASKS[case.task](case, program, truth, counts)
     except MilpscoreError as error:
+        if "please report this" in str(error):
+            raise Wrong("an error to be reported", str(error)) from error
         counts.answers[f"refused ({type(error).__name__})"] += 1
     except (Wrong, ValueError):
         raise

@@ -125,6 +125,10 @@ FOUND = {
         rules=(("Monotone", {"features": "x0", "direction": "decreasing"}),),
         options={"random_state": 21, "second_opinion": False},
     ),
+    "a pool of totals in steps of 9e-10": found(
+        "slim", [[9e-10], [0], [9e-10]], (1, -1, 1), task="pool", coef_min=-1, coef_max=1,
+        l0_penalty=0.01, options={"epsilon": 40.0},
+    ),
     "columns that presolve fixed for reduced costs of 2.5e-8": found(
         "convex_rounding",
         [[1, 2e-05, -1e-05, 1, 1], [1, -1e-05, 2e-05, 0, 0], [0, 1e-05, -1e-05, 0, 0],

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
@@ -80,21 +81,27 @@ def losses_of(statement: Statement, cards: Sequence[Card]) -> FloatArray:
     # where each card has a scale of its own, its score is taken in units of that
     scales = np.array([float(card.scale or 1) for card in cards])
     for part, scores in scores_in_parts(statement, points / scales[:, None], intercepts / scales):
-        found[part] = share @ _row_losses(statement.loss, scores, rows.y)
+        found[part] = share @ _row_losses(statement.loss, scores, rows.y, statement.design.step)
     return found
 
 
-def _row_losses(loss: Any, scores: FloatArray, y: IntArray) -> FloatArray:
+def _row_losses(loss: Any, scores: FloatArray, y: IntArray, step: Fraction | None) -> FloatArray:
     """Losses of the merged rows, shape (m, V)."""
     if isinstance(loss, ZeroOne):
-        return np.asarray(is_positive(scores) != (y > 0)[:, None], dtype=np.float64)
+        return np.asarray(is_positive(scores, step) != (y > 0)[:, None], dtype=np.float64)
     z = scores if isinstance(loss.scale, ScaleRange) else scores / loss.fixed
     return np.asarray(loss.base.value(z, np.broadcast_to(loss.answers(y)[:, None], z.shape)))
 
 
-def is_positive(scores: FloatArray) -> BoolArray:
+def is_positive(scores: FloatArray, step: Fraction | None) -> BoolArray:
     """Which scores answer positive: a tie does, and sums round."""
-    return np.asarray(scores >= -1e-9 * (1.0 + np.abs(scores).max(initial=0.0)))
+    return np.asarray(scores >= -_rounding(scores, step))
+
+
+def _rounding(scores: FloatArray, step: Fraction | None) -> float:
+    """What sums may be wrong by; far less than the data's step."""
+    near = 1e-9 * float(1.0 + np.abs(scores).max(initial=0.0))
+    return near if step is None else min(near, 1e-3 * float(step))
 
 
 def groups_of(
@@ -108,8 +115,8 @@ def groups_of(
     scored: dict[bytes, int] = {}
     decisions, same = np.empty(len(points), np.int64), np.empty(len(points), np.int64)
     for part, scores in scores_in_parts(statement, points, intercepts):
-        nothing = 1e-9 * (1.0 + np.abs(scores).max(initial=0.0))
-        positive = np.packbits(is_positive(scores), axis=0)
+        nothing = _rounding(scores, statement.design.step)
+        positive = np.packbits(is_positive(scores, statement.design.step), axis=0)
         whole = np.rint(scores / (2 * nothing)).astype(np.int64)
         at = range(*part.indices(len(points)))
         for k, i in enumerate(at):
@@ -190,7 +197,7 @@ def _allowed(statement: Statement, cards: Sequence[Card]) -> BoolArray:
     limits = [each for each in statement.constraints if each.limits_answers]
     if limits:
         for part, scores in scores_in_parts(statement, points, intercepts):
-            positive = is_positive(scores)
+            positive = is_positive(scores, statement.design.step)
             fine[part] &= np.logical_and.reduce([each.allows_answers(positive) for each in limits])
     return fine
 
