@@ -360,7 +360,7 @@ def certify(
     made = Certificate(
         fingerprint=design.fingerprint,
         data={
-            "rows": design.shape[0],
+            "rows": int(design.rows.sum()),
             "columns": plain_columns(design.columns),
             "blocks": [list(block) for block in design.blocks],
             "classes": [plain_label(label) for label in design.classes],

@@ -183,10 +183,11 @@ def _data(certificate: Certificate, design: Design) -> Part:
         if labels != list(certificate.data["classes"]):
             said = certificate.data["classes"]
             return Part("data", "refuted", f"their labels are {labels}, not {said}")
-        rows, columns = design.shape
+        rows, columns = int(design.rows.sum()), design.shape[1]
         return Part("data", "proved", f"{rows} rows x {columns} columns have the fingerprint")
     recorded = certificate.data.get("rows")
-    more = "" if recorded == design.shape[0] else f" ({design.shape[0]} rows, not {recorded})"
+    rows = int(design.rows.sum())
+    more = "" if recorded == rows else f" ({rows} rows, not {recorded})"
     return Part("data", "refuted", f"the data are not those of the fingerprint{more}")
 
 

@@ -87,7 +87,7 @@ def fit_command(
         "Save card, statement, bound and the evidence for it, for 'milpscore verify'."
     ),
 ) -> None:
-    """Learn a card from a CSV file, and certify it.
+    """Learn a card from a table, and certify it.
 
     Numeric columns are cut at rounded numbers, text becomes one column a
     value; what is of no use to a card is left out, and named. Ctrl-C stops
@@ -101,7 +101,7 @@ def fit_command(
         DecisionBy.of(threshold_by)
     require_folder(out, certificate)
     table = data.table(card.name)
-    words.check(table[0])
+    words.check(names := data.names(table))
     clock = Clock.of(solving.time_limit)  # reading stands apart
     with noting_interrupts() as interrupted:
         design = data.design(table=table)
@@ -115,7 +115,7 @@ def fit_command(
         made = certified_card(
             design, result, title, statement=program.statement, threshold_by=threshold_by
         )
-        made = words.on(made, table[0])
+        made = words.on(made, names)
     # Printed before it is saved: a full disk must not cost the answer.
     if output.json:
         print_json(_as_report(design, result, made, seconds))
@@ -170,7 +170,7 @@ def _as_report(
     design: Design, result: Result, card: Scorecard | None, seconds: float
 ) -> dict[str, Any]:
     """The object of ``--json``: everything known about a solve, by the names of tables."""
-    counted = int((design.weight > 0).sum())
+    counted = int(design.rows[design.weight > 0].sum())
     errors = None if card is None else card.certificate["errors"]
     shown = ("coefficients", "intercept", "threshold", "terms", "bins")
     timed = ("build_seconds", "load_seconds", "solve_seconds")

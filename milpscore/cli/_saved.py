@@ -164,7 +164,7 @@ def verify_command(
 
     made = Certificate.from_json(certificate)
     known = {**made.data, **written.reading}
-    X, y, weights = _data(known, data, target, missing=made.data.get("missing", "error"))
+    X, y, weights = _data(known, data, target, made, missing=made.data.get("missing", "error"))
     found = verify_certificate(made, X, y, time_limit=time_limit, **weights)
     if json:
         print_json({"proved": found.proved, "parts": [vars(part) for part in found.parts]})
@@ -233,6 +233,7 @@ def report_command(
         {**known, **written.reading},
         data,
         target,
+        given,
         missing="bin" if foreseen else "error",
         weights_column=weights_column,
         class_weight=class_weight,
@@ -277,13 +278,18 @@ def _data(
     known: Mapping[str, Any],
     data: Path,
     target: str | None,
+    given: Scorecard | Certificate,
     *,
     missing: Any,
     weights_column: str | None = None,
     class_weight: str | None = None,
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Features, labels and weights, read as for the certificate where no option says otherwise."""
-    from milpscore.data import read_table
+    """Features, labels and weights, read as for the certificate where no option says otherwise.
+
+    Of a table too large for memory, the design of its distinct rows in the columns given.
+    """
+    from milpscore.data import read_patterns, read_table
+    from milpscore.data.sources import at_size
 
     column = target or known.get("target")
     if not isinstance(column, str):
@@ -292,6 +298,14 @@ def _data(
         )
     weights = weights_column or known.get("weights_column")
     read = {name: known[name] for name in _READ if name in known}
+    factors = class_weight or known.get("class_weight")
+    if at_size(data):
+        blocks = known.get("blocks", getattr(given, "blocks", ()))
+        read = {name: value for name, value in read.items() if name not in ("drop", "features")}
+        design = read_patterns(
+            data, column, weights=weights, class_weight=factors, columns=given.columns,
+            blocks=blocks, **{"positive": known["classes"][1], **read},
+        )  # fmt: skip
+        return design, None, {}
     X, y, *rest = read_table(data, column, missing=missing, weights=weights, **read)
-    given = {"class_weight": class_weight or known.get("class_weight")}
-    return X, y, {**given, "sample_weight": rest[0] if rest else None}
+    return X, y, {"class_weight": factors, "sample_weight": rest[0] if rest else None}

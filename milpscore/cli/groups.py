@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    cast,
+    get_type_hints,
+)
 
 import typer
 
@@ -148,7 +157,11 @@ class WordOptions:
 
 # ---------------------------------------------------------------- the table
 
-DATA_FILE = argument("DATA.csv", "CSV file with a header line; commas, semicolons or tabs; UTF-8.")
+DATA_FILE = argument(
+    "DATA",
+    "CSV file with a header line (commas, semicolons or tabs; UTF-8), or Parquet: a file, a folder "
+    "or a pattern such as 'year/*.parquet'. Of any size: large tables are read in passes.",
+)
 WEIGHTS_COLUMN = option(
     DATA, "Column with the weights of the rows; it is then no feature.", metavar="COL"
 )
@@ -235,11 +248,28 @@ class TableOptions(FileOptions):
         require_columns(self.data, *used, encoding=self.csv_encoding or "utf-8")
 
     def read(self, **default: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
-        """X of shape (n, q), y, how it is cut or None, and what make_design takes beside."""
-        from milpscore.data import read_table, read_thresholds
+        """X of shape (n, q), y, how it is cut or None, and what make_design takes beside.
+
+        Of a table too large for memory, the design of its distinct rows, and nothing beside.
+        """
+        from milpscore.data import read_patterns, read_table, read_thresholds
+        from milpscore.data.sources import at_size
 
         cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
         cutting = self.cutting(cuts, **default)
+        if at_size(self.data):
+            design = read_patterns(
+                self.data,
+                self.target,
+                positive=self.positive,
+                weights=self.weights_column,
+                class_weight=self.class_weight,
+                drop=self.left_out,
+                features=names_of(self.features) or None,
+                binner=cutting,
+                **cast("dict[str, Any]", self.reading),
+            )
+            return design, None, None, {}
         X, y, *rest = read_table(
             self.data,
             self.target,
@@ -288,8 +318,17 @@ class TableOptions(FileOptions):
         from milpscore.data import make_design
 
         X, y, cutting, given = self.table(formulation) if table is None else table
+        if y is None:
+            return cast("Design", X)
         found: Design = (make_design if cutting is None else cutting.design)(X, y, **given)
         return found
+
+    @staticmethod
+    def names(table: Any) -> list[str]:
+        """The names of the features of a table that was read."""
+        if table[1] is None:
+            return list(dict.fromkeys(column.feature for column in table[0].columns))
+        return list(map(str, table[0].columns))
 
     @property
     def left_out(self) -> list[str]:

@@ -134,12 +134,15 @@ def path_command(
     its relative duality gap.
     """
     from milpscore import proximal
+    from milpscore.data.binning import refuse_folds
 
     shape = None if grid is None else _grid_shape(grid, gamma, lams)
     chosen = _loss_key(loss)
     weights = None if lams is None else _numbers(lams)
     require_drawable(plot)
     design = data.design()
+    if cv:
+        refuse_folds(design)
     tell_warnings(design, output.quiet)
     given = {"gamma": gamma, "expert": expert_features, **settings_of(settings, _BY_OPTION)}
     binned = data.bins is not None or data.thresholds is not None
@@ -322,7 +325,7 @@ def _report(
         "null": int(frame["null"].sum()),
         "integral": int(frame["integral"].sum()),
         "worst_gap": float(frame["gap"].max()),
-        "n_rows": int((design.weight > 0).sum()),
+        "n_rows": int(design.rows[design.weight > 0].sum()),
         "n_columns": design.shape[1],
         "classes": list(design.classes),
         "design_columns": list(design.names),

@@ -601,7 +601,7 @@ class MaxErrors(Constraint):
         if self.share is not None:
             return (_limited(design, rows, as_fraction(self.share), self.sentence),)
         assert self.count is not None
-        cost = rows.astype(np.int64)
+        cost = np.where(rows, design.rows, 0)
         return (Wrong(cost, self.count, self.sentence, 1.0, ""),)
 
 

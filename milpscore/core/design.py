@@ -188,6 +188,9 @@ class Design:
         The ordered bins of each binned feature, as column indices; empty where nothing was binned.
     classes : (negative label, positive label)
         The two labels as the user wrote them.
+    counts : ndarray of shape (n,) or None
+        How many rows of the table each row stands for, where equal ones were merged while it was
+        read (:func:`milpscore.data.read_patterns`); None: one each.
     """
 
     X: FloatArray
@@ -197,6 +200,7 @@ class Design:
     blocks: tuple[tuple[int, ...], ...] = ()
     classes: tuple[Any, Any] = (0, 1)
     warnings: tuple[str, ...] = field(default=())
+    counts: IntArray | None = None
 
     def __repr__(self) -> str:
         """Shape, blocks and labels; the values stay out."""
@@ -213,6 +217,17 @@ class Design:
     def names(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """How many rows of the table each row stands for, shape (n,)."""
+        return np.ones(len(self.y), dtype=np.int64) if self.counts is None else self.counts
+
+    @property
+    def equal_rows(self) -> bool:
+        """Whether all rows of the table that count weigh the same."""
+        counted = self.weight > 0
+        return bool(np.ptp(self.weight[counted] / self.rows[counted]) == 0)
 
     @cached_property
     def step(self) -> Fraction | None:
@@ -238,9 +253,14 @@ class Design:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the values, classes, weights and column names: names the data of a card."""
-        digest = hashlib.sha256()
-        for array in (self.X, self.y, self.weight):
+        """SHA-256 over the distinct rows in order, their numbers and weights, and column names.
+
+        It names the data of a card, the same in whatever order and parts they were read; so of
+        weights, which may be added up in several ways, only seven digits count.
+        """
+        digest, merged = hashlib.sha256(), self.merged
+        counts = merged.sums(self.rows).astype(np.int64)
+        for array in (merged.X, merged.y, counts, merged.weight.astype(np.float32)):
             digest.update(np.ascontiguousarray(array).tobytes())
         digest.update("\x00".join(self.names).encode())
         return digest.hexdigest()
@@ -276,9 +296,7 @@ def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -
     present = np.bincount(key) > 0
     keys = np.flatnonzero(present)
     inverse_kept = (np.cumsum(present) - 1)[key]
-    merged_weight: FloatArray = np.bincount(
-        inverse_kept, weights=weight[kept], minlength=len(keys)
-    ).astype(np.float64)
+    merged_weight = _sums(inverse_kept, weight[kept], len(keys))
     inverse = np.full(len(y), -1, dtype=np.int64)
     inverse[kept] = inverse_kept
     # keys are sorted, so the two classes of one x are neighbours: negative first, then positive.
@@ -290,6 +308,20 @@ def merge_rows(X: FloatArray, y: Sequence[int] | IntArray, weight: FloatArray) -
         inverse=inverse,
         conflicts=np.stack([same_x + 1, same_x], axis=1).astype(np.int64),
     )
+
+
+def _sums(group: IntArray, weight: FloatArray, count: int) -> FloatArray:
+    """The sum of each group's weights, rounded once: the same in whatever order they come."""
+    summed: FloatArray = np.bincount(group, weights=weight, minlength=count).astype(np.float64)
+    if (np.floor(weight) == weight).all() and summed.max(initial=0.0) < _PACKED:
+        return summed  # no sum of whole numbers is rounded
+    order = np.lexsort((weight, group))
+    ordered, ends = weight[order], np.cumsum(np.bincount(group, minlength=count))
+    starts = np.append(0, ends[:-1])
+    summed = ordered[starts] * (ends - starts)  # of equal weights
+    for k in np.flatnonzero(ordered[starts] != ordered[ends - 1]).tolist():
+        summed[k] = math.fsum(ordered[starts[k] : ends[k]])
+    return summed
 
 
 def count_distinct(X: FloatArray) -> int:

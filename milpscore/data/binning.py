@@ -309,6 +309,7 @@ def stratified_splits(design: Design, cv: Any, random_state: int) -> list[Split]
     """Training and test rows of each fold; rows of weight 0 are in none."""
     if cv is None or cv == 0:
         return []
+    refuse_folds(design)
     rows = np.flatnonzero(design.weight > 0)
     y = design.y[rows]
     if not hasattr(cv, "split"):
@@ -322,6 +323,15 @@ def stratified_splits(design: Design, cv: Any, random_state: int) -> list[Split]
 
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
     return [(rows[train], rows[test]) for train, test in cv.split(rows[:, None], y)]
+
+
+def refuse_folds(design: Design) -> None:
+    """Refuse to split a table whose equal rows were merged while it was read."""
+    if design.counts is not None:
+        raise DataError(
+            "a cross-validation splits rows, and the equal rows of this table were merged while it"
+            " was read: leave cv out, or hold some files or rows out before reading"
+        )
 
 
 def folds_of(

@@ -58,7 +58,7 @@ def as_frame(
     """Any table of shape (n, p) as a DataFrame with names that are text, unique and stripped."""
     if X is None:
         raise DataError("X is None; pass a table with one row per sample and one column a feature.")
-    frame = X if isinstance(X, pd.DataFrame) else _from_array(X, feature_names)
+    frame = X if isinstance(X, pd.DataFrame) else _from_other(X, feature_names)
     if isinstance(frame.columns, pd.MultiIndex):
         raise DataError(
             "the columns of X have names on several levels; flatten them first, for example"
@@ -97,6 +97,20 @@ def blank_names(frame: pd.DataFrame) -> list[str]:
         ' of the card is run, rename them in the table, or give their names as "column" among the'
         " card's words."
     ]
+
+
+def _from_other(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:
+    """A table of another library, or an array."""
+    from milpscore.data.sources import frame_of, is_table
+
+    return frame_of(X) if is_table(X) else _from_array(X, feature_names)
+
+
+def clean_names(names: Sequence[str]) -> list[str]:
+    """Names without blanks at either end, each there and once."""
+    stripped = [name.strip() for name in names]
+    _positions(stripped, None)
+    return stripped
 
 
 def _from_array(X: Any, feature_names: Sequence[str] | None) -> pd.DataFrame:
@@ -335,8 +349,8 @@ def _is_identifier(name: str) -> bool:
     return re.split(r"[\W_]+", words.lower().strip(" _"))[-1] in _IDENTIFIERS
 
 
-def odd_text(series: pd.Series[Any]) -> str | None:
-    """Say what looks wrong with a text column, if anything does."""
+def odd_text(series: pd.Series[Any], rows: int | None = None) -> str | None:
+    """Say what looks wrong with a text column of so many rows, if anything does."""
     if raw_kind(series) != "text":
         return None
     codes, texts = categories_of(series)
@@ -363,9 +377,10 @@ def odd_text(series: pd.Series[Any]) -> str | None:
             f"column {series.name!r} is text, though most of its values are numbers{comma}; not so"
             f" {listing(odd)}. If these mark missing values, leave those cells empty."
         )
-    if len(codes) >= 20 and 2 * len(texts) > len(codes):
+    rows = len(codes) if rows is None else rows
+    if rows >= 20 and 2 * len(texts) > rows:
         return (
-            f"column {series.name!r} is text with {len(texts)} categories in {len(codes)} rows;"
+            f"column {series.name!r} is text with {len(texts)} categories in {rows} rows;"
             " if it is an identifier, drop it."
         )
     return None
@@ -429,7 +444,7 @@ def validated_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
 
     frame = as_frame(X, min_rows=1 if reset else 0)
     named: Any = X if hasattr(X, "shape") else frame.to_numpy()
-    if isinstance(X, pd.DataFrame):
+    if hasattr(X, "columns"):
         named = frame  # its names are clean
     validate_data(estimator, named, reset=reset, skip_check_array=True)
     if reset:

@@ -55,9 +55,22 @@ _CHOICES = {
 _AUTO = ("n_bins", "auto")
 _BINS = ((120, 3), (200, 5), (math.inf, 10))
 """Rows of the rarer class below which so many bins a feature do as well on other rows as more."""
+ENOUGH = _BINS[-2][0]
+"""Rows of the rarer class beyond which more of them change nothing."""
 
 _SHOWN = 8
 """Columns left out that are named."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """Columns feature by feature, their blocks, remarks, what was left out and why, given cuts."""
+
+    columns: list[Column]
+    blocks: list[tuple[int, ...]]
+    remarks: list[str]
+    left_out: dict[str, str]
+    cuts: Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -111,10 +124,9 @@ class Cutting:
 
     def learned(self, frame: pd.DataFrame, sample_weight: Any = None, y: Any = None) -> Learned:
         """The columns of a table whose names are clean; of labels the number alone counts."""
-        self._check_parameters()
+        self.check()
         if self.missing == "error":
             refuse_missing(missing_counts(frame))
-        cuts = self._checked_thresholds(frame)
         weight = row_weights(sample_weight, len(frame))
         counted = weight > 0
         if not counted.all():
@@ -123,35 +135,66 @@ class Cutting:
         plain, numbers = zero_one_names(frame) if cumulative else (frozenset[str](), None)
         table = frame if numbers is None else numbers
         rows = cache(lambda: distinct_rows(table))  # few tables need it
-        bins = cache(lambda: _bins_for(table, y, counted))
-        columns: list[Column] = []
-        blocks: list[tuple[int, ...]] = []
-        remarks = blank_names(frame)
-        left_out: dict[str, str] = {}
-        for name in frame.columns:
-            if name in plain and name not in cuts:
-                columns.append(numeric_column(name))
+        bins = cache(lambda: bins_for(_rarer(table, y, counted)))
+        made = self.columns_of(frame, lambda name: weight, plain, rows, bins, len(frame))
+        made.remarks[:0] = blank_names(frame)
+        uncut = len(plain) == frame.shape[1] and not self.thresholds
+        values = _values(made.columns, frame, numbers if uncut else None)
+        return self.without_repeated(made, values, len(frame), bool(counted.all()))
+
+    def columns_of(
+        self,
+        table: Any,
+        weights: Callable[[str], FloatArray],
+        plain: Collection[str],
+        rows: Callable[[], int],
+        bins: Callable[[], int],
+        count: int,
+    ) -> Made:
+        """The columns of each feature by its own values: those of all rows, or each value once.
+
+        ``table`` maps names to the values and ``weights`` to their weights; ``plain`` are columns
+        of 0 and 1, ``rows`` counts distinct rows and ``count`` all; ``bins`` is how many to make.
+        """
+        cuts, cumulative = self._checked_thresholds(table), self.encoding == "cumulative"
+        made = Made([], [], [], {}, cuts)
+        for name in table:
+            if cumulative and name in plain and name not in cuts:
+                made.columns.append(numeric_column(name))
                 continue
-            series, drops = frame[name], self.useless == "drop" and name not in cuts
+            series, drops = table[name], self.useless == "drop" and name not in cuts
             if drops and (why := why_useless(series, rows)):
-                left_out[name] = why
+                made.left_out[name] = why
                 continue
-            made, remark = self._columns_of(series, cuts.get(name), weight, bins)
+            found, remark = self._columns_of(series, cuts.get(name), weights(name), bins, count)
             if remark:
-                remarks.append(remark)
+                made.remarks.append(remark)
             block = tuple(
-                len(columns) + k for k, c in enumerate(made) if c.kind in {"interval", "category"}
+                len(made.columns) + k
+                for k, c in enumerate(found)
+                if c.kind in {"interval", "category"}
             )
             if block and self.encoding == "onehot":
-                blocks.append(block)
-            columns.extend(made)
-        refuse_equal_names(columns)
-        values = _values(columns, frame, None if cuts or len(plain) < frame.shape[1] else numbers)
+                made.blocks.append(block)
+            made.columns.extend(found)
+        refuse_equal_names(made.columns)
+        return made
+
+    def without_repeated(
+        self, made: Made, values: FloatArray, count: int, complete: bool = True
+    ) -> Learned:
+        """What was made of ``count`` rows, less the columns whose values repeat others.
+
+        ``complete``: these are the values of all rows.
+        """
+        columns, blocks, left_out = made.columns, made.blocks, made.left_out
         unlike = False
         if self.useless == "drop" and columns:
             fixed = {j for block in blocks for j in block}
             # a card that knows no column for missing values refuses them
-            fixed |= {j for j, c in enumerate(columns) if c.feature in cuts or c.kind == "missing"}
+            fixed |= {
+                j for j, c in enumerate(columns) if c.feature in made.cuts or c.kind == "missing"
+            }
             unlike = not fixed
             if repeated := _repeated(values, columns, fixed):
                 left_out |= _named(columns, repeated)
@@ -161,16 +204,17 @@ class Cutting:
         said += f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
         if not columns:
             raise DataError(
-                f"every feature has one value only (n_samples={len(frame)}) or is of no use to a"
+                f"every feature has one value only (n_samples={count}) or is of no use to a"
                 f" card: {said}, so there is nothing to cut; use more rows, other features, or"
                 ' useless="keep" (--raw).'
             )
         if left_out:
-            remarks.insert(0, f"left out, of no use to a card: {said}.")
-        every = values if counted.all() else None
-        return Learned(tuple(columns), tuple(blocks), tuple(remarks), unlike, every)
+            made.remarks.insert(0, f"left out, of no use to a card: {said}.")
+        every = values if complete else None
+        return Learned(tuple(columns), tuple(blocks), tuple(made.remarks), unlike, every)
 
-    def _check_parameters(self) -> None:
+    def check(self) -> None:
+        """Refuse parameters outside their ranges."""
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise OptionError(f"{name}={getattr(self, name)!r}; use one of {allowed}.")
@@ -186,15 +230,15 @@ class Cutting:
             if not ((whole and value >= least) or named):
                 raise OptionError(f"{name}={value!r}; use a whole number {words}.")
 
-    def _checked_thresholds(self, frame: pd.DataFrame) -> dict[str, list[float]]:
+    def _checked_thresholds(self, table: Any) -> dict[str, list[float]]:
         cuts = check_thresholds(self.thresholds or {})
         for feature in cuts:
-            if feature not in frame.columns:
+            if feature not in table:
                 raise DataError(
                     f"thresholds name {feature!r}, which is not a column;"
-                    f" {near_matches(feature, frame.columns)}"
+                    f" {near_matches(feature, list(table))}"
                 )
-            if raw_kind(frame[feature]) != "numeric":
+            if raw_kind(table[feature]) != "numeric":
                 raise DataError(
                     f"thresholds name {feature!r}, which is not numeric; its categories become"
                     " columns without thresholds."
@@ -207,10 +251,11 @@ class Cutting:
         given: list[float] | None,
         weight: FloatArray,
         bins: Callable[[], int],
+        count: int,
     ) -> tuple[list[Column], str | None]:
         """Columns of one feature, and what should be said about it."""
         name = str(series.name)
-        remark = odd_text(series)
+        remark = odd_text(series, count)
         known = known_rows(series)
         if raw_kind(series) != "numeric":
             columns = category_columns(series)
@@ -256,18 +301,19 @@ def _values(
     return column_values(columns, frame) if columns else np.empty((len(frame), 0))
 
 
-def _bins_for(table: pd.DataFrame | FloatArray, y: Any, counted: npt.NDArray[np.bool_]) -> int:
-    """Bins by the distinct rows of the rarer of two labels; else by half of all distinct rows."""
-    enough = _BINS[-2][0]
-    rarer: float | None = None
+def bins_for(rarer: float) -> int:
+    """Bins a feature by the distinct rows of the rarer label; past ``ENOUGH`` they stay."""
+    return next(bins for below, bins in _BINS if rarer < below)
+
+
+def _rarer(table: pd.DataFrame | FloatArray, y: Any, counted: npt.NDArray[np.bool_]) -> float:
+    """The distinct rows of the rarer of two labels; else half of all distinct rows."""
     labels = None if y is None else np.asarray(unmasked(y)).ravel()
     if labels is not None and len(labels) == len(counted):
         codes, found = pd.factorize(labels[counted])
         if len(found) == 2:
-            rarer = min(distinct_rows(table[codes == k], enough) for k in (0, 1))
-    if rarer is None:
-        rarer = distinct_rows(table, 2 * enough) / 2
-    return next(bins for below, bins in _BINS if rarer < below)
+            return min(distinct_rows(table[codes == k], ENOUGH) for k in (0, 1))
+    return distinct_rows(table, 2 * ENOUGH) / 2
 
 
 def _repeated(

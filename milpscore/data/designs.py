@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,9 @@ from milpscore.data.checking import (
     with_names,
 )
 from milpscore.data.columns import column_values, numeric_column, raw_columns, refuse_equal_names
+from milpscore.data.sources import frame_of, is_file, is_table
 
-Source = str | PathLike[str] | pd.DataFrame
+Source: TypeAlias = Any
 Missing = Literal["error", "bin"]
 
 PACKED = frozenset({".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"})
@@ -44,9 +45,11 @@ def read_frame(source: Source, *, decimal: str = ".", encoding: str = "utf-8") -
 
     Parameters
     ----------
-    source : path of a CSV file, or DataFrame
-        A file has one header line and commas, semicolons or tabs between its fields. Empty fields
-        are missing values, as are the usual marks (``NA``, ``nan``, ``null``).
+    source : path, DataFrame, or table of Arrow, Polars, DuckDB or Dask
+        Parquet is a file, a folder, or several files named with ``*``; these and tables of other
+        libraries need ``milpscore[scale]``. A CSV file has one header line and commas, semicolons
+        or tabs between its fields. Empty fields are missing values, as are the usual marks
+        (``NA``, ``nan``, ``null``).
     decimal : {".", ","}
         What stands before the decimals in a file.
     encoding : str
@@ -67,17 +70,19 @@ def read_frame(source: Source, *, decimal: str = ".", encoding: str = "utf-8") -
     """
     if decimal not in {".", ","}:
         raise OptionError(f"decimal={decimal!r} is unknown; use '.' or ','")
-    codec = _codec(encoding)
+    _codec(encoding)
+    if is_file(source) or is_table(source):
+        return as_frame(frame_of(source))
     if isinstance(source, pd.DataFrame):
         return as_frame(source)
     try:
-        given: dict[str, Any] = {"encoding": codec, "sep": _separator(source, codec)}
-        line: dict[str, Any] = {"header": None, "nrows": 1, "dtype": str, **given}
-        names = pd.read_csv(source, keep_default_na=False, **line)
+        codec, sep, names = header_of(source, encoding)
         with warnings.catch_warnings():
             # pandas drops surplus fields with a warning, or takes the first ones as row names.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(source, index_col=False, low_memory=False, decimal=decimal, **given)
+            frame = pd.read_csv(
+                source, index_col=False, low_memory=False, decimal=decimal, encoding=codec, sep=sep
+            )
     except pd.errors.ParserWarning as error:
         raise DataError(
             f"{str(source)!r} has lines with more fields than the header has names;"
@@ -103,7 +108,16 @@ def read_frame(source: Source, *, decimal: str = ".", encoding: str = "utf-8") -
             f"{str(source)!r} has a header and no rows below it: give a table with rows"
         )
     # pandas would turn a second "a" into "a.1" and no name into "Unnamed: 0".
-    return as_frame(with_names(frame, names.iloc[0].tolist()))
+    return as_frame(with_names(frame, names))
+
+
+def header_of(source: Any, encoding: str) -> tuple[str, str, list[str]]:
+    """The codec of a CSV file, what parts its fields, and its names as they are written."""
+    codec = _codec(encoding)
+    separator = _separator(source, codec)
+    line: dict[str, Any] = {"header": None, "nrows": 1, "dtype": str, "encoding": codec}
+    names = pd.read_csv(source, keep_default_na=False, sep=separator, **line)
+    return codec, separator, names.iloc[0].tolist()
 
 
 def _codec(encoding: str) -> str:
@@ -140,8 +154,8 @@ def read_table(
 
     Parameters
     ----------
-    source : path of a CSV file, or DataFrame
-        As for :func:`read_frame`.
+    source : path, DataFrame, or table of another library
+        As for :func:`read_frame`. :func:`read_patterns` reads what is too large for memory.
     target : str
         Name of the column with the labels: two distinct ones, or more with ``positive``.
     positive : label, optional
@@ -178,36 +192,49 @@ def read_table(
     if missing not in {"error", "bin"}:
         raise OptionError(f"missing={missing!r} is unknown; use 'error' or 'bin'.")
     frame = read_frame(source, decimal=decimal, encoding=encoding)
-    # The frame's names were stripped, so the given ones are too.
-    taken = [str(name).strip() for name in (target, weights) if name is not None]
-    left_out = list(dict.fromkeys(str(name).strip() for name in drop))
-    wanted = None if features is None else [str(name).strip() for name in features]
-    for name in [*taken, *left_out, *(wanted or ())]:
-        if name not in frame.columns:
-            raise DataError(f"there is no column {name!r}; {near_matches(name, frame.columns)}")
-    if len(set(taken)) < len(taken):
-        raise DataError(f"column {target!r} cannot hold both the labels and the weights.")
-    for name in [*left_out, *(wanted or ())]:
-        if name in taken or (name in left_out and name in (wanted or ())):
-            raise DataError(f"column {name!r} is named for two uses: keep one")
+    taken, named = uses(list(frame.columns), target, weights, drop, features)
     y, weight = frame[taken[0]], frame[taken[-1]]
     _refuse_lines(source, y, y.isna(), "missing label(s)", encoding)
     if weights is not None:
         numbers = pd.to_numeric(weight, errors="coerce")
         bad = ~(numbers >= 0) | np.isinf(numbers)
         _refuse_lines(source, weight, bad, "value(s) that can be no weight", encoding)
-    y = _one_against_rest(y, positive)
+    y = one_against_rest(y, positive)
     encode_labels(y, positive)
-    X = frame.drop(columns=[*taken, *left_out]) if wanted is None else frame[wanted]
-    if X.shape[1] == 0:
-        raise DataError(f"no column is left for features beside {listing([*taken, *left_out])}")
-    X = as_frame(X)
+    X = as_frame(frame[named])
     if missing == "error":
         refuse_missing(missing_counts(X))
     return (X, y) if weights is None else (X, y, weight)
 
 
-def _one_against_rest(y: pd.Series[Any], positive: Any) -> pd.Series[Any]:
+def uses(
+    names: Sequence[str],
+    target: str,
+    weights: str | None,
+    drop: Sequence[str],
+    features: Sequence[str] | None,
+) -> tuple[list[str], list[str]]:
+    """Labels' and weights' columns, and the features, of a table with clean names."""
+    # the table's names were stripped, so the given ones are too
+    taken = [str(name).strip() for name in (target, weights) if name is not None]
+    left_out = list(dict.fromkeys(str(name).strip() for name in drop))
+    wanted = None if features is None else [str(name).strip() for name in features]
+    for name in [*taken, *left_out, *(wanted or ())]:
+        if name not in names:
+            raise DataError(f"there is no column {name!r}; {near_matches(name, names)}")
+    if len(set(taken)) < len(taken):
+        raise DataError(f"column {target!r} cannot hold both the labels and the weights.")
+    for name in [*left_out, *(wanted or ())]:
+        if name in taken or (name in left_out and name in (wanted or ())):
+            raise DataError(f"column {name!r} is named for two uses: keep one")
+    if wanted is None:
+        wanted = [name for name in names if name not in taken and name not in left_out]
+    if not wanted:
+        raise DataError(f"no column is left for features beside {listing([*taken, *left_out])}")
+    return taken, wanted
+
+
+def one_against_rest(y: pd.Series[Any], positive: Any) -> pd.Series[Any]:
     """Labels of three and more classes as the positive one and the rest; two stay as they are."""
     texts = {str(label): label for label in y.unique().tolist()}
     shown = listing(texts, 8)
@@ -236,7 +263,8 @@ def _refuse_lines(
     rows = np.flatnonzero(bad.to_numpy())
     if not rows.size:
         return
-    unnumbered = isinstance(source, pd.DataFrame) or Path(source).suffix in PACKED
+    unnumbered = not isinstance(source, str | PathLike) or is_file(source)
+    unnumbered = unnumbered or Path(source).suffix in PACKED
     where = "row" if unnumbered else "line of the file"
     places = (rows + 1).tolist() if unnumbered else _file_lines(source, rows, encoding)
     more = f" and {len(places) - 5} more" if len(places) > 5 else ""

@@ -67,7 +67,7 @@ class _Shown:
         """The calibration table of the training rows."""
         design, card = self.statement.design, self.card
         return scorecard.calibration_table(
-            card, card.score_design(design.X), design.y > 0, sample_weight=design.weight
+            card, card.score_design(design.X), design.y > 0, design.weight, counts=design.rows
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -377,24 +377,25 @@ def _data_part(subject: Subject) -> dict[str, Any]:
     """What is odd about the data in the card's columns, over the rows of positive weight."""
     design, counted = subject.design, subject.counted
     merged, weight = design.merged, design.weight
-    rows, hits = int(counted.sum()), int((subject.positive & counted).sum())
+    own, every = design.rows[counted], int(design.rows.sum())
+    rows, hits = int(own.sum()), int(own[subject.positive[counted]].sum())
     pairs = merged.conflicts
-    conflicting = int(np.isin(merged.inverse[counted], pairs).sum())
+    conflicting = int(own[np.isin(merged.inverse[counted], pairs)].sum())
     whole = math.fsum(weight)
     lost = math.fsum(merged.weight[pairs].min(axis=1)) if len(pairs) else 0.0
     least, share = f"{lost / whole:.2%}", f"{math.fsum(weight[subject.positive]) / whole:.1%}"
     if subject.weighted:
         share += " of the weight"
     else:
-        least = f"{round(lost / weight[counted][0])} ({least})"
+        least = f"{round(lost * rows / whole)} ({least})"
     constant = np.flatnonzero(np.ptp(design.X[counted], axis=0) == 0).tolist()
     missing = "cannot be told from a design"
     if subject.missing is not None:
         missing = _names([f"{name} ({count})" for name, count in subject.missing.items()])
-    weightless = len(weight) - rows
+    weightless = every - rows
     negative, positive = class_names(subject.card)
     found = {
-        "Rows": f"{len(weight)}" + f", {weightless} of weight 0" * bool(weightless),
+        "Rows": f"{every}" + f", {weightless} of weight 0" * bool(weightless),
         "Columns": design.shape[1],
         f"Class {positive}": f"{hits} ({share})",
         f"Class {negative}": rows - hits,

@@ -70,7 +70,7 @@ def cuts_of(subject: Subject) -> Cuts:
     totals, hit = subject.totals[counted], subject.positive[counted]
     weight = subject.design.weight[counted]
     distinct, where = np.unique(totals, return_inverse=True)
-    below = _below(where, len(distinct), hit)
+    below = _below(where, len(distinct), hit, subject.design.rows[counted])
     mass = _below(where, len(distinct), hit, weight)
     own = int(np.searchsorted(distinct, float(subject.card.rule.cut)))
     kept = np.arange(len(distinct) + 1)
@@ -98,10 +98,9 @@ def _below(
     where: npt.NDArray[np.intp],
     count: int,
     hit: npt.NDArray[np.bool_],
-    weight: FloatArray | None = None,
+    amount: FloatArray | IntArray,
 ) -> FloatArray:
     """Positives and negatives below each distinct total and below none, shape (2, count + 1)."""
-    amount = np.ones(len(where)) if weight is None else weight
     rows = [np.bincount(where, weights=amount * side, minlength=count) for side in (hit, ~hit)]
     return np.concatenate([np.zeros((2, 1)), np.cumsum(rows, axis=1)], axis=1)
 
@@ -115,7 +114,7 @@ def roc_of(subject: Subject, random_state: int = 0, draws: int = DRAWS) -> Roc:
     random = np.random.default_rng(random_state)
     counted = subject.counted
     totals, weight = subject.totals[counted], subject.design.weight[counted]
-    hit = subject.positive[counted]
+    hit, own = subject.positive[counted], subject.design.rows[counted]
     distinct, where = np.unique(-totals, return_inverse=True)  # the highest total comes first
     count = len(distinct)
     masses = [np.bincount(where, weights=weight * side, minlength=count) for side in (~hit, hit)]
@@ -127,7 +126,7 @@ def roc_of(subject: Subject, random_state: int = 0, draws: int = DRAWS) -> Roc:
         part = slice(first, min(first + step, draws))
         size = part.stop - part.start
         drawn = [
-            _rates(_resampled(where[side], weight[side], count, size, random))
+            _rates(_resampled(where[side], weight[side], own[side], count, size, random))
             for side in (~hit, hit)
         ]
         areas[part] = _area(*drawn)
@@ -141,13 +140,18 @@ def roc_of(subject: Subject, random_state: int = 0, draws: int = DRAWS) -> Roc:
 def _resampled(
     where: npt.NDArray[np.intp],
     weight: FloatArray,
+    own: IntArray,
     count: int,
     size: int,
     random: np.random.Generator,
 ) -> FloatArray:
-    """Weight of some rows at each total in ``size`` bootstrap samples, shape (size, count)."""
-    pairs = np.stack([where.astype(np.float64), weight])
-    groups, rows = np.unique(pairs, axis=1, return_counts=True)
+    """Weight of some rows at each total in ``size`` bootstrap samples, shape (size, count).
+
+    ``own``: how many rows each stands for, of ``weight`` together.
+    """
+    pairs = np.stack([where.astype(np.float64), weight / own])
+    groups, place = np.unique(pairs, axis=1, return_inverse=True)
+    rows = np.bincount(place.ravel(), weights=own)
     drawn = random.multinomial(int(rows.sum()), rows / rows.sum(), size=size) * groups[1]
     place = groups[0].astype(np.intp)
     starts = np.flatnonzero(np.r_[True, np.diff(place) > 0])
@@ -173,6 +177,7 @@ def histogram_of(subject: Subject, most: int = 40) -> Histogram:
     """Rows of each class at each total, or in bins of equal width where totals are many."""
     counted = subject.counted
     totals, hit = subject.totals[counted], subject.positive[counted]
+    own = subject.design.rows[counted]
     distinct = np.unique(totals)
     gaps = np.diff(distinct)
     width = float(gaps.min()) if gaps.size else 1.0
@@ -187,7 +192,10 @@ def histogram_of(subject: Subject, most: int = 40) -> Histogram:
     count = max(int(np.floor((distinct[-1] - first) / width + 1e-9)) + 1, 1)
     place = np.clip(np.floor((totals - first) / width + 1e-9).astype(np.intp), 0, count - 1)
     left = first + width * np.arange(count)
-    rows = [np.bincount(place[side], minlength=count).astype(np.int64) for side in (~hit, hit)]
+    rows = [
+        np.bincount(place[side], weights=own[side], minlength=count).astype(np.int64)
+        for side in (~hit, hit)
+    ]
     return Histogram(left, left + width, *rows)
 
 
@@ -200,5 +208,6 @@ def calibration_of(subject: Subject) -> DataFrame:
         subject.totals,
         subject.positive,
         subject.design.weight,
-        min_rows=1 if few else max(5, len(counted) // 20),
+        min_rows=1 if few else max(5, int(subject.design.rows[subject.counted].sum()) // 20),
+        counts=subject.design.rows,
     )

@@ -139,15 +139,16 @@ def _proved(subject: Subject, bound: float) -> tuple[list[str], bool]:
         formulation = printable(str(record.get("formulation", ""))).replace("_", "-")
         kind = f"that the program {formulation!r} allowed (its limits are not in the card's file)"
     if _counts_errors(subject):
-        weight, penalty = subject.design.weight, float(record["penalty"])
-        if said := errors_proved(kind, allowed, bound, penalty, weight):
+        design, penalty = subject.design, float(record["penalty"])
+        if said := errors_proved(kind, allowed, bound, penalty, design.weight, design.rows):
             return [said[0] + here, *said[1:]], True
     return [objective_proved(kind, {**record, "allowed": allowed}, bound) + here], False
 
 
 def _this_card(subject: Subject) -> str:
     """The card's own errors, counted on the data."""
-    wrong, counted = int(subject.wrong.sum()), int(subject.counted.sum())
+    rows = subject.design.rows
+    wrong, counted = int(rows[subject.wrong].sum()), int(rows[subject.counted].sum())
     said = f"This card makes {wrong} error{'' if wrong == 1 else 's'} in {counted} rows"
     if subject.weighted:
         weight = subject.design.weight

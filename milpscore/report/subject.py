@@ -87,8 +87,7 @@ class Subject:
     @property
     def weighted(self) -> bool:
         """Whether the counted rows differ in weight."""
-        weight = self.design.weight[self.counted]
-        return bool(np.ptp(weight) > 0)
+        return not self.design.equal_rows
 
 
 def subject_of(

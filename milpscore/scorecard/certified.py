@@ -83,9 +83,9 @@ def certified_card(
     certificate = {
         **result.summary(),
         "terms": card.terms,
-        "errors": int(wrong[counted].sum()),
-        "n_rows": int(counted.sum()),
-        "equal_rows": bool(np.ptp(design.weight[counted]) == 0),
+        "errors": int(design.rows[wrong & counted].sum()),
+        "n_rows": int(design.rows[counted].sum()),
+        "equal_rows": design.equal_rows,
     }
     loss: Any = None
     if statement is not None:
@@ -232,7 +232,9 @@ def risk_scale(card: Scorecard, design: Design, loss: Any) -> RiskScale | None:
         scale = replace(scale, edges=tuple(map(Fraction, possible[1:])), whole=True)
     else:
         scale = replace(scale, edges=_edges(card, scale, totals))
-    return _observed(scale, totals, design.y[counted] > 0, design.weight[counted])
+    return _observed(
+        scale, totals, design.y[counted] > 0, design.weight[counted], design.rows[counted]
+    )
 
 
 def _unit(card: Scorecard) -> Fraction | None:
@@ -300,11 +302,15 @@ def _even_edges(card: Scorecard, low: float, high: float) -> tuple[Fraction, ...
 
 
 def _observed(
-    scale: RiskScale, totals: FloatArray, positive: npt.NDArray[np.bool_], weight: FloatArray
+    scale: RiskScale,
+    totals: FloatArray,
+    positive: npt.NDArray[np.bool_],
+    weight: FloatArray,
+    count: IntArray,
 ) -> RiskScale:
     """The scale with the rows and the weighted share of positives of each group."""
     where, groups = scale.group(totals), len(scale.edges) + 1
-    rows = np.bincount(where, minlength=groups)
+    rows = np.bincount(where, weights=count, minlength=groups).astype(np.int64)
     mass = np.bincount(where, weights=weight, minlength=groups)
     hits = np.bincount(where, weights=weight * positive, minlength=groups)
     shares = [float(h / m) if m > 0 else None for h, m in zip(hits, mass, strict=True)]

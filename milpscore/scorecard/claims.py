@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from milpscore.core.design import FloatArray, common_step
+from milpscore.core.design import FloatArray, IntArray, common_step
 from milpscore.core.result import CLAIM_TOLERANCE, relative_gap
 from milpscore.scorecard.rendering import finite, number, printable, rounded_down, signed
 
@@ -94,7 +94,8 @@ def proved_of_all(certificate: Mapping[str, Any], bound: float, kind: str = "") 
     kind = kind or kind_of_cards(allowed)
     rows, penalty = certificate.get("n_rows"), finite(certificate.get("penalty"))
     if allowed and allowed.get("counts_errors") and certificate.get("equal_rows") and rows:
-        said = errors_proved(kind, allowed, bound, penalty or 0.0, np.ones(int(rows)))
+        count = np.array([rows])
+        said = errors_proved(kind, allowed, bound, penalty or 0.0, count.astype(float), count)
         if said:
             return said
     return [objective_proved(kind, certificate, bound)]
@@ -154,7 +155,12 @@ def objective_proved(kind: str, certificate: Mapping[str, Any], bound: float) ->
 
 
 def errors_proved(
-    kind: str, allowed: Mapping[str, Any] | None, bound: float, penalty: float, weight: FloatArray
+    kind: str,
+    allowed: Mapping[str, Any] | None,
+    bound: float,
+    penalty: float,
+    weight: FloatArray,
+    count: IntArray,
 ) -> list[str]:
     """How many errors no card goes below; empty where the bound leaves none at all.
 
@@ -163,8 +169,8 @@ def errors_proved(
     penalty than this one at least the bound minus this one's.
     """
     most = None if allowed is None else allowed.get("most_penalty")
-    like = least_errors(bound - penalty, weight)
-    every = None if most is None else least_errors(bound - float(most), weight)
+    like = least_errors(bound - penalty, weight, count)
+    every = None if most is None else least_errors(bound - float(most), weight, count)
     proved = []
     if every is not None and every.amount > 0:
         proved.append(f"No card {kind} {every.refusal}")
@@ -190,12 +196,21 @@ class Least:
         return f"misclassifies fewer than {figure} of {self.rows}"
 
 
-def least_errors(share: float, weight: FloatArray, slack: float = CLAIM_TOLERANCE) -> Least:
-    """The errors that a card must make whose mean 0-1 loss is at least ``share``."""
+def least_errors(
+    share: float,
+    weight: FloatArray,
+    count: IntArray | None = None,
+    slack: float = CLAIM_TOLERANCE,
+) -> Least:
+    """The errors that a card must make whose mean 0-1 loss is at least ``share``.
+
+    Of rows, or with ``count`` of groups of so many rows, by the weight of each.
+    """
+    number = (np.ones(len(weight)) if count is None else count)[weight > 0]
     counted = weight[weight > 0]
-    alike = bool(np.ptp(counted) == 0)
-    total = float(len(counted)) if alike else math.fsum(counted)
-    rows = len(counted) if alike else None
+    alike = bool(np.ptp(counted / number) == 0)
+    total = float(number.sum()) if alike else math.fsum(counted)
+    rows = int(number.sum()) if alike else None
     needed = (share - slack) * total
     unit = Fraction(1) if alike else common_step(counted[:, None])
     if needed <= 0:

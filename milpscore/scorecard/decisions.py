@@ -81,7 +81,7 @@ def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
     made = replace(card, threshold=chosen, fitted_threshold=card.threshold)
     right = made.rule.positive(totals) == positive
     told = {
-        "errors": int((~right).sum()),
+        "errors": int(design.rows[counted][~right].sum()),
         "decision": {
             "by": by.words,
             "sensitivity": float(weight[positive & right].sum() / weight[positive].sum()),

@@ -196,6 +196,7 @@ def calibration_table(
     sample_weight: Any = None,
     *,
     min_rows: int = 1,
+    counts: Any = None,
 ) -> pd.DataFrame:
     """The stated risk and the observed share of each total.
 
@@ -211,6 +212,8 @@ def calibration_table(
     min_rows : int
         Neighbouring totals are put together until a line has so many rows; ``total`` and ``risk``
         then are weighted means.
+    counts : array of int, shape (n,), optional
+        How many rows each one stands for (``Design.rows``); by default itself.
 
     Returns
     -------
@@ -232,26 +235,28 @@ def calibration_table(
         )
     weight = row_weights(sample_weight, len(values))
     kept = weight > 0
-    values, hit, weight = values[kept], hit[kept], weight[kept]
+    count = np.ones(len(values)) if counts is None else np.asarray(counts, dtype=np.float64)
+    values, hit, weight, count = values[kept], hit[kept], weight[kept], count[kept]
     risk = np.full(len(values), np.nan) if card.risk is None else card.risks(values)
-    line = _lines(values, min_rows)
+    line = _lines(values, count, min_rows)
 
     def added(amount: FloatArray) -> FloatArray:
         return np.bincount(line, weights=amount).astype(np.float64)
 
     mass = added(weight)
     share = added(weight * hit) / mass
-    lower, upper = wilson(share, mass**2 / added(weight**2))
-    rows = np.bincount(line)
+    lower, upper = wilson(share, mass**2 / added(weight**2 / count))
+    rows = added(count).astype(np.int64)
+    single = np.bincount(line) == 1
     return pd.DataFrame(
         {
-            "total": np.where(rows == 1, added(values), added(weight * values) / mass),
+            "total": np.where(single, added(values), added(weight * values) / mass),
             "risk": added(weight * risk) / mass,
             "observed": share,
             "lower": lower,
             "upper": upper,
             "rows": rows,
-            "positives": np.bincount(line[hit], minlength=len(rows)),
+            "positives": added(count * hit).astype(np.int64),
             "weight": mass,
         },
         columns=list(COLUMNS),
@@ -266,13 +271,14 @@ def wilson(share: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]
     return np.clip(centre - half, 0.0, share), np.clip(centre + half, share, 1.0)
 
 
-def _lines(totals: FloatArray, min_rows: int) -> npt.NDArray[np.intp]:
+def _lines(totals: FloatArray, count: FloatArray, min_rows: int) -> npt.NDArray[np.intp]:
     """The line of each row: equal totals together, sparse ones with their neighbours."""
-    distinct, where, counts = np.unique(totals, return_inverse=True, return_counts=True)
+    distinct, where = np.unique(totals, return_inverse=True)
+    counts = np.bincount(where, weights=count)
     line = np.zeros(len(distinct), dtype=np.intp)
     current, held = 0, 0
-    for k, count in enumerate(counts.tolist()):
-        line[k], held = current, held + count
+    for k, own in enumerate(counts.tolist()):
+        line[k], held = current, held + own
         if held >= min_rows:
             current, held = current + 1, 0
     if held and current:  # too few rows are left over at the end: they join the line before

@@ -29,7 +29,8 @@ Candidate = tuple[str, Card, Evaluation]
 def absolute_gap(statement: Statement) -> float:
     """An absolute gap below half the smallest step of the objective, and within the claim."""
     design = statement.design
-    steps = [design.weight[design.weight > 0].min() / design.weight.sum()]
+    counted = design.weight > 0
+    steps = [(design.weight[counted] / design.rows[counted]).min() / design.weight.sum()]
     steps += [step for p in statement.penalties if (step := getattr(p, "step", p.lam)) > 0]
     return float(min(0.49 * min(steps), 0.5 * CLAIM_TOLERANCE))
 

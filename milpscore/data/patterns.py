@@ -1,0 +1,637 @@
+"""A table of any size as a Design of weighted patterns, read in streaming passes.
+
+A card on binned columns depends on the data through the distinct (codes, label) pairs and their
+weights alone. So a first pass looks at types, ends and missing values, a second counts each
+feature's values to place the cuts, and a third turns rows into codes and counts equal ones.
+Counts are whole numbers and add up to the rows, in whatever order and parts these come.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milpscore.core.design import Column, Design, FloatArray, merge_rows
+from milpscore.core.errors import DataError, SizeError, listing
+from milpscore.data.checking import check_size, class_weights, encode_labels, refuse_missing
+from milpscore.data.columns import column_values
+from milpscore.data.cutting import ENOUGH, Cutting, Learned, bins_for
+from milpscore.data.designs import doubts, one_against_rest, uses
+from milpscore.data.sources import Ask, Rows, Value, literal, opened, quoted
+
+MAX_PATTERNS = 1_000_000
+"""Distinct rows beyond which no design is made."""
+
+MAX_CATEGORIES = 10_000
+"""Categories of one feature beyond which it makes no columns."""
+
+EXACT_VALUES = 100_000
+"""Values of a feature up to which each is counted; beyond it, those within a 2000th of another."""
+
+_EXACT_ROWS = 200_000
+_STEPS = 2000
+_LOOK = 2 * MAX_PATTERNS
+_MANY_LABELS = 1000
+_WORD = 2**62
+_CODED = 16
+
+_TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+"""What pandas reads as truth values, in columns of nothing else."""
+
+_NUMBERS = (
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
+    "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL",
+)  # fmt: skip
+
+
+def read_patterns(
+    source: Any,
+    target: str,
+    *,
+    positive: Any = None,
+    weights: str | None = None,
+    class_weight: Any = None,
+    drop: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    binner: Any = "auto",
+    columns: Sequence[Column] | None = None,
+    blocks: Sequence[Sequence[int]] = (),
+    memory_limit: int | str | None = None,
+    progress: bool | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+) -> Design:
+    """Read a table of any size as a design of its distinct rows, with their counts.
+
+    What every engine and report does with the design is what it would do with the table, whose
+    rows the counts stand for. Cuts at quantiles are exact for a feature of up to 100,000 values
+    (or a table of 200,000 rows); beyond, a cut has the share of rows below it that it is to have
+    but for those rows whose values lie within 0.05 % of it. ``thresholds`` are always exact.
+
+    Parameters
+    ----------
+    source : path, DataFrame, or table of Arrow, Polars, DuckDB or Dask
+        As for :func:`read_table`, of any size. Text is parsed once, and kept packed in a temporary
+        folder meanwhile.
+    target, positive, weights, drop, features, decimal, encoding
+        As for :func:`read_table`. Weights are added up to 18 decimals.
+    class_weight
+        As for :func:`make_design`.
+    binner : Binner, "auto" or None
+        How columns are cut: "auto" as ``Binner()`` does it, None leaves numbers as they are. It is
+        not fitted.
+    columns : sequence of Column, optional
+        The columns to make, where they are known: the table is then read once.
+    blocks : sequence of sequences of int
+        Their blocks.
+    memory_limit : int or str, optional
+        What reading may take of the memory, by default 2GB; beyond it rows are spilt to a temporary
+        folder. A relation of DuckDB keeps to the limit of its own connection; a part of a Dask
+        DataFrame takes as much on its worker.
+    progress : bool, optional
+        Show a line of progress; by default in a terminal. Ctrl-C stops the reading.
+
+    Returns
+    -------
+    Design
+        Sorted distinct rows; ``counts`` are the rows of the table behind each.
+
+    Raises
+    ------
+    DataError
+        The table cannot be read, or not be used as given; the message names file or column.
+    SizeError
+        There are too many distinct rows, or one feature has too many categories.
+    MissingDependencyError
+        DuckDB is not installed.
+    """
+    with opened(
+        source, memory_limit=memory_limit, progress=progress, once=columns is not None,
+        decimal=decimal, encoding=encoding,
+    ) as rows:  # fmt: skip
+        taken, named = uses(list(rows.types), target, weights, drop, features)
+        if columns is not None:
+            named = list(dict.fromkeys(column.feature for column in columns))
+            uses(list(rows.types), target, weights, (), named)
+        scan = _Scan(rows, named, taken[0], taken[1] if weights is not None else None, positive)
+        if columns is not None:
+            learned = Learned(tuple(columns), tuple(map(tuple, blocks)), (), True, None)
+            return scan.design(learned, class_weight)
+        return scan.cut(_cutting(binner), class_weight)
+
+
+def _cutting(binner: Any) -> Cutting:
+    """How columns are cut, checked."""
+    from milpscore.data.binning import Binner, binner_of
+
+    if not isinstance(binner, Cutting):
+        binner = Cutting(**(binner_of(binner) or Binner.raw()).get_params(deep=False))
+    cutting: Cutting = binner
+    cutting.check()
+    return cutting
+
+
+@dataclass
+class _Seen:
+    """What the first pass tells of a feature."""
+
+    kind: str  # "number", "truth", "text", "date", or DuckDB's type where it is none of these
+    missing: int
+    least: Any
+    most: Any
+    distinct: int  # about
+
+
+@dataclass
+class _Labels:
+    """The class of each label as it is read, -1 or +1; and the two as a card says them."""
+
+    signs: dict[Any, int]
+    classes: tuple[Any, Any]
+
+
+@dataclass
+class _Scan:
+    """The passes over the rows of a table."""
+
+    rows: Rows
+    features: list[str]
+    target: str
+    weights: str | None
+    positive: Any
+    few: dict[str, list[float]] = field(default_factory=dict)
+    """Features whose values, where they are few, are codes as they stand."""
+
+    # ------------------------------------------------------------ the first pass
+
+    @cached_property
+    def seen(self) -> dict[str, _Seen]:
+        """Types, ends and missing values of each feature; bad labels and weights are refused."""
+        return self._look(self.features)
+
+    def _look(self, features: Sequence[str]) -> dict[str, _Seen]:
+        """What the first pass tells of some features, of labels and weights."""
+        label, weight = quoted(self.target), None if self.weights is None else self._weight
+        values = [
+            Value("count(*)"),
+            Value(f"count_if({self._null(self.target)})"),
+            Value(f"approx_count_distinct({label})", merged="max"),
+            Value("0" if weight is None else f"count_if(NOT coalesce({weight} >= 0, false))"),
+            Value("0" if weight is None else f"count_if(isinf({weight}))"),
+            Value("1" if weight is None else f"count_if({weight} > 0)"),
+        ]
+        for name in features:
+            given, number = quoted(name), self._kind(name) == "number"
+            read = self._number(name) if number else given
+            end = read if number else "NULL"
+            infinite = f"count_if(isinf({read}))" if number else "0"
+            values += [
+                Value(f"count_if({self._null(name)})"), Value(infinite),
+                Value(f"min({end})", "DOUBLE", "min"), Value(f"max({end})", "DOUBLE", "max"),
+                Value(f"approx_count_distinct({given})", merged="max"),
+            ]  # fmt: skip
+        (told,) = self.rows.ask(Ask("looking", values=values))
+        figures = told.iloc[0].tolist()
+        self.count = int(figures[0])
+        self._check(*map(int, figures[1:6]))
+        found = {}
+        for j, name in enumerate(features):
+            missing, infinite, least, most, distinct = figures[6 + 5 * j : 11 + 5 * j]
+            if infinite:
+                raise DataError(
+                    f"column {name!r} holds {int(infinite)} infinite value(s) (inf)."
+                    " Replace them by finite numbers or mark them as missing."
+                )
+            found[name] = _Seen(self._kind(name), int(missing), least, most, int(distinct))
+        return found
+
+    def _check(self, nameless: int, labels: int, bad: int, infinite: int, counted: int) -> None:
+        """Refuse an empty table, missing labels, many of them, and what is no weight."""
+        if not self.count:
+            raise DataError("the table has no rows: check the filter or the file it comes from.")
+        for column, wrong, what in (
+            (self.target, nameless, "missing label(s)"),
+            (self.weights, bad + infinite, "value(s) that can be no weight"),
+        ):
+            if wrong:
+                raise DataError(
+                    f"column {column!r} has {wrong} {what}: fill in, or drop these rows."
+                )
+        if not counted:
+            raise DataError(f"every weight in column {self.weights!r} is zero.")
+        if labels > _MANY_LABELS:
+            raise DataError(
+                f"column {self.target!r} has about {labels} distinct labels: a score needs two."
+            )
+
+    def _kind(self, name: str) -> str:
+        """What a column holds, by DuckDB's type."""
+        kind = self.rows.types[name].upper()
+        if kind.startswith(_NUMBERS) and not kind.endswith("]"):
+            return "number"
+        if kind.startswith(("DATE", "TIMESTAMP")) and not kind.endswith("]"):
+            return "date"
+        if kind.startswith(("VARCHAR", "ENUM", "UUID")) and not kind.endswith("]"):
+            return "text"
+        return "truth" if kind == "BOOLEAN" else kind
+
+    def _number(self, name: str) -> str:
+        """A column of numbers in SQL, NULL where it is missing."""
+        given = f"{quoted(name)}::DOUBLE"
+        exact = self.rows.types[name].upper().startswith(("FLOAT", "DOUBLE"))
+        return f"nullif({given} + 0, 'NaN'::DOUBLE)" if exact else given
+
+    def _null(self, name: str) -> str:
+        """Whether a value is missing."""
+        return f"{self._key(name)} IS NULL{self._and}"
+
+    def _key(self, name: str) -> str:
+        """A column in SQL as a key of groups."""
+        kind = self._kind(name)
+        if kind == "number":
+            return self._number(name)
+        return quoted(name) if kind in {"truth", "date"} else f"{quoted(name)}::VARCHAR"
+
+    @property
+    def _weight(self) -> str:
+        assert self.weights is not None
+        if self._kind(self.weights) != "number":
+            raise DataError(f"column {self.weights!r} holds no numbers, which weights have to be.")
+        return self._number(self.weights)
+
+    @property
+    def _and(self) -> str:
+        """Of rows with weight, where there are weights."""
+        return "" if self.weights is None else f" AND {self._weight} > 0"
+
+    @property
+    def _figures(self) -> list[Value]:
+        """The number of rows, and their weight."""
+        if self.weights is None:
+            return [Value("count(*)")]
+        return [
+            Value("count(*)"),
+            Value(f"sum({self._weight}::DECIMAL(38, 18))", "DECIMAL(38, 18)"),
+        ]
+
+    # ------------------------------------------------------------ labels
+
+    @cached_property
+    def labels(self) -> _Labels:
+        """The labels of the table."""
+        asked = Ask("counting labels", [self._key(self.target)], [Value("count(*)")])
+        (found,) = self.rows.ask(asked)
+        return self._labels(found["k0"], found["v0"])
+
+    def _labels(self, raw: pd.Series[Any], rows: pd.Series[Any]) -> _Labels:
+        """The class of each label, of labels and how many rows have them."""
+        if raw.isna().any():
+            self._check(int(rows[raw.isna()].sum()), 0, 0, 0, 1)
+        labels = _plain(raw).rename(self.target)
+        if len(labels) > 2 and self.positive is None:
+            each = zip(labels.tolist(), rows.tolist(), strict=True)
+            shown = listing((f"{label} ({n} rows)" for label, n in sorted(each, key=str)), 8)
+            raise DataError(
+                f"column {self.target!r} has {len(labels)} distinct labels, {shown}: a score needs"
+                " two. Name the one to score against all others with positive=LABEL, or give"
+                " another column."
+            )
+        chosen = self.positive(labels.tolist()) if callable(self.positive) else self.positive
+        signs, classes = encode_labels(one_against_rest(labels, chosen), chosen)
+        return _Labels(dict(zip(raw.tolist(), signs.tolist(), strict=True)), classes)
+
+    # ------------------------------------------------------------ the second pass
+
+    def cut(self, cutting: Cutting, class_weight: Any) -> Design:
+        """The design in the columns that a Cutting learns of the table."""
+        seen = self.seen
+        _ = self.labels
+        if cutting.missing == "error":
+            refuse_missing({name: each.missing for name, each in seen.items() if each.missing})
+        useless = self._useless(cutting)
+        told = self._values([name for name in self.features if name not in useless], cutting)
+        table = {name: series for name, (series, _) in told.items()}
+        plain = {
+            name
+            for name, series in table.items()
+            if seen[name].kind == "number" and not seen[name].missing
+            and np.array_equal(np.sort(series.to_numpy()), (0.0, 1.0))
+        }  # fmt: skip
+        self.few = {
+            name: sorted(series.dropna().tolist())
+            for name, series in table.items()
+            if seen[name].kind == "number" and len(series) <= _CODED
+        }
+        many = 2 * max((len(series) for series in table.values()), default=0) + 1
+        made = cutting.columns_of(
+            table, lambda name: told[name][1], plain, cache(lambda: self._distinct(many)),
+            cache(lambda: bins_for(self._rarer())), self.count,
+        )  # fmt: skip
+        useless |= made.left_out
+        made.left_out.clear()
+        made.left_out.update((name, useless[name]) for name in self.features if name in useless)
+        if not made.columns:
+            cutting.without_repeated(made, np.empty((0, 0)), self.count)  # says what there was
+        if self.count > _LOOK:
+            self._early(made.columns)
+        learned = Learned(tuple(made.columns), tuple(made.blocks), (), True, None)
+        return self.design(
+            learned, class_weight, lambda X: cutting.without_repeated(made, X, self.count)
+        )
+
+    def _useless(self, cutting: Cutting) -> dict[str, str]:
+        """Features that are of no use whatever their values, or have too many of them."""
+        found: dict[str, str] = {}
+        for name, each in self.seen.items():
+            drops = cutting.useless == "drop" and name not in (cutting.thresholds or {})
+            known = self.count - each.missing
+            most = 2 * each.distinct > known  # as many as rows, about
+            if each.kind not in {"number", "truth", "text", "date"}:
+                raise DataError(
+                    f"column {name!r} holds {each.kind} values, which are neither numbers nor"
+                    " text. Convert it, or drop it."
+                )
+            if each.kind == "date":
+                if not drops:
+                    raise DataError(
+                        f"column {name!r} holds dates: convert it into days since a fixed day, or"
+                        " drop it."
+                    )
+                found[name] = "dates"
+            elif each.kind == "text" and each.distinct > MAX_CATEGORIES:
+                if not (drops and most):
+                    raise SizeError(
+                        f"column {name!r} has about {each.distinct} categories, and each would"
+                        f" make a column (limit {MAX_CATEGORIES}): put them into groups, or drop"
+                        " it."
+                    )
+                found[name] = "text of its own in most rows"
+            elif drops and each.kind == "number" and self._numbers_rows(each, known):
+                found[name] = "identifier"
+        return found
+
+    def _numbers_rows(self, seen: _Seen, known: int) -> bool:
+        """Whether whole numbers were given out one by one, of a feature of many values."""
+        if seen.distinct <= EXACT_VALUES or known <= _EXACT_ROWS or 10 * seen.distinct < 9 * known:
+            return False
+        return bool(
+            float(seen.least).is_integer()
+            and float(seen.most).is_integer()
+            and seen.most - seen.least < 3 * known
+        )
+
+    def _values(
+        self, names: Sequence[str], cutting: Cutting
+    ) -> dict[str, tuple[pd.Series[Any], FloatArray]]:
+        """Of each feature its values and their weights; a missing one stands last."""
+        asks, rounded = [], set()
+        for name in names:
+            seen = self.seen[name]
+            if seen.kind == "number" and name in (cutting.thresholds or {}):
+                continue
+            read = self._key(name)
+            keys, values = [read], self._figures
+            few = seen.distinct <= EXACT_VALUES or self.count <= _EXACT_ROWS
+            if seen.kind == "number" and not few:
+                rounded.add(name)
+                keys = [_near(read)]
+                values = [*values, Value(f"min({read})", "DOUBLE", "min")]
+                values += [Value(f"max({read})", "DOUBLE", "max")]
+            where = f"{read} IS NOT NULL{self._and}"
+            asks.append((name, Ask(f"counting values of {name}", keys, values, where)))
+        answers = dict(zip([n for n, _ in asks], self.rows.ask(*(a for _, a in asks)), strict=True))
+        return {name: self._series(name, answers.get(name), name in rounded) for name in names}
+
+    def _series(
+        self, name: str, found: pd.DataFrame | None, rounded: bool
+    ) -> tuple[pd.Series[Any], FloatArray]:
+        """The values of a feature and their weights from the answer of the second pass."""
+        seen = self.seen[name]
+        if found is None:  # cuts are given: only that these are numbers matters
+            values: pd.Series[Any] = pd.Series([seen.least, seen.most], dtype=np.float64)
+            weight = np.ones(2)
+        elif rounded:
+            count, mass = found["v0"].to_numpy(float), self._mass(found)
+            least, most = found.iloc[:, -2].to_numpy(float), found.iloc[:, -1].to_numpy(float)
+            wide = least < most
+            values = pd.Series(np.concatenate([least, most[wide]]))
+            last = (mass / count)[wide]  # one row's worth at the upper end
+            weight = np.concatenate([mass, last])
+            weight[: len(mass)][wide] -= last
+        else:
+            values = _plain(found["k0"]) if seen.kind != "number" else found["k0"]
+            weight = self._mass(found)
+        if seen.missing:
+            known = values.dtype.kind in "fb" and seen.kind == "number"
+            gap = pd.Series([np.nan if known else None], dtype=values.dtype if known else object)
+            values = pd.concat([values.astype(gap.dtype), gap], ignore_index=True)
+            weight = np.append(weight, 1.0)
+        order = np.argsort(values.to_numpy(), kind="stable") if values.dtype.kind == "f" else None
+        if order is not None:
+            values, weight = values.iloc[order].reset_index(drop=True), weight[order]
+        return values.rename(name), weight
+
+    def _mass(self, found: pd.DataFrame) -> FloatArray:
+        """The weights of an answer's groups."""
+        column = "v0" if self.weights is None else "v1"
+        return np.array(found[column], dtype=np.float64)
+
+    def _distinct(self, enough: int, where: str = "") -> int:
+        """Distinct rows of the features, or at least so many."""
+        where = f"{where}{self._and}".removeprefix(" AND ")
+        keys = [self._key(name) for name in self.features]
+        for first in (4 * enough, None):
+            asked = Ask("looking for repeated rows", keys, (), where, enough, first)
+            (found,) = self.rows.ask(asked)
+            if len(found) >= enough or (first is not None and first >= self.count):
+                break
+        return len(found)
+
+    def _rarer(self) -> int:
+        """Distinct rows of the rarer class, or enough of them."""
+        classes: dict[int, list[str]] = {-1: [], 1: []}
+        for label, sign in self.labels.signs.items():
+            classes[sign].append(literal(label) if isinstance(label, str) else str(label))
+        return min(
+            self._distinct(ENOUGH, f"{self._key(self.target)} IN ({', '.join(group)})")
+            for group in classes.values()
+        )
+
+    # ------------------------------------------------------------ the last pass
+
+    def design(
+        self,
+        learned: Learned,
+        class_weight: Any,
+        relearn: Callable[[FloatArray], Learned] | None = None,
+    ) -> Design:
+        """The patterns of the columns, their classes and weights."""
+        reading = _Reading.of(learned.columns, self)
+        if relearn is None and self.weights is not None:
+            self._look(())
+        keys = [*reading.keys, self._key(self.target)]
+        where = self._and.removeprefix(" AND ")
+        (found,) = self.rows.ask(Ask("merging rows", keys, self._figures, where, MAX_PATTERNS + 1))
+        if len(found) > MAX_PATTERNS:
+            raise _too_many("more than", MAX_PATTERNS)
+        target = found[f"k{len(keys) - 1}"]
+        if relearn is None:
+            each = found["v0"].groupby(target, dropna=False).sum().reset_index()
+            labels = self._labels(each.iloc[:, 0], each["v0"])
+        else:
+            labels = self.labels
+        X = reading.values(found)
+        if relearn is not None:
+            learned = relearn(X)
+            assert learned.values is not None
+            X = learned.values
+        y = np.array([labels.signs[label] for label in target.tolist()], dtype=np.int64)
+        merged = merge_rows(X, y, self._mass(found))
+        count = merged.sums(found["v0"].to_numpy(np.int64)).astype(np.int64)
+        weight = class_weights(
+            class_weight, (merged.y > 0).astype(np.int64), merged.weight, labels.classes
+        )
+        remarks = () if learned.unlike else doubts(merged.X, learned.columns)
+        return Design(
+            merged.X, merged.y, weight, learned.columns, learned.blocks, labels.classes,
+            (*learned.remarks, *remarks), count,
+        )  # fmt: skip
+
+    def _early(self, columns: Sequence[Column]) -> None:
+        """Refuse a table whose first rows have too many patterns already."""
+        keys = [*_Reading.of(columns, self).keys, self._key(self.target)]
+        where = self._and.removeprefix(" AND ")
+        asked = Ask("looking for patterns", keys, (), where, MAX_PATTERNS + 1, _LOOK)
+        (found,) = self.rows.ask(asked)
+        if len(found) > MAX_PATTERNS:
+            raise _too_many(f"in its first {_LOOK:,} rows alone more than", MAX_PATTERNS)
+
+
+def _too_many(how: str, count: int) -> SizeError:
+    """What to do about a table whose rows do not merge."""
+    return SizeError(
+        f"the table has {how} {count:,} distinct rows in these columns, too many for an exact"
+        " answer: bin measured columns (--bins 3), name fewer features (--features), or give a"
+        " sample of the rows, whose card and bound then speak of the sample alone"
+    )
+
+
+def _near(read: str) -> str:
+    """A group of the numbers that differ by less than a 2000th, in their order."""
+    part = f"floor(ln(abs({read})) * {_STEPS})::INTEGER"
+    return (
+        f"CASE WHEN {read} = 0 THEN 0 WHEN {read} > 0 THEN 4000000 + {part}"
+        f" ELSE -4000000 - {part} END"
+    )
+
+
+def _plain(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Values as pandas would read them: whole numbers, truth values."""
+    if values.dtype.kind == "f" and (values % 1.0 == 0.0).all():
+        return values.astype(np.int64)
+    if values.dtype.kind in "biufM":
+        return values
+    texts = [None if pd.isna(value) else value for value in values.tolist()]
+    there = [text for text in texts if text is not None]
+    if there and all(isinstance(text, str) and text in _TRUTH for text in there):
+        texts = [None if text is None else _TRUTH[text] for text in texts]
+    made_of = pd.Series(texts, dtype=object)
+    return made_of.infer_objects() if all(isinstance(text, bool) for text in texts) else made_of
+
+
+@dataclass
+class _Part:
+    """How one feature is read: its SQL, the value behind each code, the places of its columns."""
+
+    text: str
+    size: int  # of its codes, 0 where the value itself is the key
+    values: pd.Series[Any] | None
+    columns: list[int]
+    key: int = 0
+    unit: int = 1
+
+
+@dataclass
+class _Reading:
+    """How rows become codes, many of them packed in one whole number, and codes columns."""
+
+    columns: Sequence[Column]
+    parts: dict[str, _Part]
+    keys: list[str]
+    numbers: frozenset[str]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], scan: _Scan) -> _Reading:
+        """The reading of some columns."""
+        places: dict[str, list[int]] = {}
+        for j, column in enumerate(columns):
+            places.setdefault(column.feature, []).append(j)
+        numbers = frozenset(name for name in places if scan._kind(name) == "number")
+        parts = {name: _part_of(name, own, columns, scan) for name, own in places.items()}
+        keys: list[str] = []
+        packed, unit = -1, _WORD
+        for part in parts.values():
+            if not part.size:
+                part.key = len(keys)
+                keys.append(part.text)
+                continue
+            if unit * part.size > _WORD:
+                packed, unit = len(keys), 1
+                keys.append("")
+            part.key, part.unit = packed, unit
+            unit *= part.size
+            term = f"{part.unit} * ({part.text})::BIGINT"
+            keys[packed] = f"{keys[packed]} + {term}" if keys[packed] else term
+        return cls(columns, parts, keys, numbers)
+
+    def values(self, found: pd.DataFrame) -> FloatArray:
+        """The columns of the patterns, shape (m, p)."""
+        check_size(len(found), len(self.columns), "the design")
+        X = np.empty((len(found), len(self.columns)))
+        for name, part in self.parts.items():
+            keys, own = found[f"k{part.key}"], [self.columns[j] for j in part.columns]
+            if part.values is not None:
+                values, codes = part.values, keys.to_numpy(np.int64) // part.unit % part.size
+            else:
+                codes, distinct = pd.factorize(keys)
+                raw = pd.Series(distinct)
+                values = raw.astype(np.float64) if name in self.numbers else _plain(raw)
+                codes = np.where(codes < 0, len(raw), codes)
+            absent = codes == len(values)
+            if absent.any():
+                if all(column.kind != "missing" for column in own):
+                    refuse_missing({name: int(found["v0"][absent].sum())})
+                gap = pd.Series([np.nan]) if name in self.numbers else pd.Series([None])
+                values = pd.concat([values.astype(gap.dtype), gap], ignore_index=True)
+            made = column_values(own, pd.DataFrame({name: values}), "error")
+            X[:, part.columns] = made[codes]
+        return X
+
+
+def _part_of(name: str, places: list[int], columns: Sequence[Column], scan: _Scan) -> _Part:
+    """The reading of one feature: by its cuts, or by its values."""
+    own = [columns[j] for j in places]
+    kinds = {column.kind for column in own}
+    if scan._kind(name) != "number":
+        if not kinds <= {"category", "missing"}:
+            raise DataError(f"column {name!r} holds no numbers, which its cuts are for.")
+        return _Part(scan._key(name), 0, None, places)
+    read = scan._number(name)
+    if "numeric" in kinds:
+        if name not in scan.few:
+            return _Part(read, 0, None, places)
+        below = scan.few[name] or [0.0]
+        cuts = below[1:]
+    else:
+        ends = {end for column in own for end in (column.lower, column.upper)}
+        cuts = sorted(end for end in ends if math.isfinite(end))
+        below = [np.nextafter(cuts[0], -np.inf), *cuts] if cuts else [0.0]
+    steps = " ".join(f"WHEN {read} < {cut!r}::DOUBLE THEN {k}" for k, cut in enumerate(cuts))
+    text = f"CASE WHEN {read} IS NULL THEN {len(cuts) + 1} {steps} ELSE {len(cuts)} END"
+    return _Part(text, len(cuts) + 2, pd.Series(below), places)

@@ -1,0 +1,443 @@
+"""Tables of any size and kind, asked in SQL: files, and tables of other libraries.
+
+DuckDB reads Parquet, CSV, Arrow, Polars, pandas and its own relations, within a limit of memory
+beyond which it spills to a folder that is gone at the end. A Dask DataFrame is asked part by part,
+each by DuckDB where the part lies; the answers to parts are put together to that of the whole.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+import pandas as pd
+
+from milpscore.core.errors import DataError, MissingDependencyError, OptionError, SizeError
+from milpscore.data.checking import as_frame, check_size, clean_names
+from milpscore_check.table import MISSING
+
+MEMORY_LIMIT = "2GB"
+"""What reading a table may take of the memory."""
+
+IN_MEMORY = 250_000_000
+"""Bytes of text beyond which a file is not read into memory as a whole."""
+
+_PACKED_BY = {".parquet": 5, ".pq": 5, ".gz": 5, ".zst": 5}
+"""About how many bytes of text a byte of such a file is."""
+
+_PARQUET = frozenset({".parquet", ".pq"})
+
+_OWN = 0.75
+"""Share of the limit that DuckDB is told: the rest is for the answers and for Python."""
+
+_TOGETHER = 16
+"""Answers to parts of a Dask DataFrame that are put together at a time."""
+
+Tell = Callable[[str, float], None]
+"""Called with what is done and how much of it, from 0 to 1; below 0: not known."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """One figure of a group: its SQL, its type, and what makes that of a whole of two parts'."""
+
+    text: str
+    kind: str = "BIGINT"
+    merged: str = "sum"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question to the rows of ``data``: figures of each group of equal keys."""
+
+    what: str
+    keys: Sequence[str] = ()
+    values: Sequence[Value] = ()
+    where: str = ""
+    most: int | None = None
+    first: int | None = None  # of so many rows only
+
+    def text(self, source: str) -> str:
+        """The question to all rows, or to a part of them."""
+        names = [f"{key} AS k{j}" for j, key in enumerate(self.keys)]
+        names += [f"({v.text})::{v.kind} AS v{j}" for j, v in enumerate(self.values)]
+        inner = f"FROM data{f' WHERE {self.where}' if self.where else ''}"
+        if self.first is not None:
+            inner = f"FROM (SELECT * {inner} LIMIT {self.first})"
+        return f"WITH data AS ({source}) SELECT {', '.join(names)} {inner}{self._ends}"
+
+    def whole(self) -> str:
+        """The answer to the whole from those to parts, the rows of ``parts``."""
+        names = [f"k{j}" for j in range(len(self.keys))]
+        names += [f"{v.merged}(v{j})::{v.kind} AS v{j}" for j, v in enumerate(self.values)]
+        return f"SELECT {', '.join(names)} FROM parts{self._ends}"
+
+    @property
+    def _ends(self) -> str:
+        grouped = f" GROUP BY {', '.join(f'k{j}' for j in range(len(self.keys)))}"
+        limit = "" if self.most is None else f" LIMIT {self.most}"
+        return f"{grouped if self.keys else ''}{limit}"
+
+
+class Rows(Protocol):
+    """Rows that can be asked; ``types`` are DuckDB's, by clean name."""
+
+    types: dict[str, str]
+
+    def ask(self, *asks: Ask) -> list[pd.DataFrame]:
+        """The answers, each with columns k0, k1, ..., v0, v1, ..."""
+
+    def frame(self) -> pd.DataFrame:
+        """All rows, in memory."""
+
+
+# ---------------------------------------------------------------- which tables
+
+_LIBRARIES = {"_duckdb", "dask", "duckdb", "polars", "pyarrow"}
+
+
+def is_table(source: Any) -> bool:
+    """Whether it is a table of Arrow, Polars, DuckDB or Dask."""
+    kind = type(source)
+    return kind.__module__.partition(".")[0] in _LIBRARIES and (
+        hasattr(kind, "columns") or hasattr(kind, "schema")
+    )
+
+
+def is_file(source: Any) -> bool:
+    """Whether it names Parquet: a file, a folder, or several with * or ?."""
+    if isinstance(source, pd.DataFrame) or not isinstance(source, str | Path):
+        return False
+    path = Path(source)
+    return path.suffix.lower() in _PARQUET or path.is_dir() or _is_pattern(path)
+
+
+def at_size(source: Any) -> bool:
+    """Whether a table is too large to be read into memory as a whole, or may be."""
+    if isinstance(source, str | Path):
+        files = _files(source) if is_file(source) else [Path(source)]
+        sizes = (f.stat().st_size * _PACKED_BY.get(f.suffix.lower(), 1) for f in files)
+        return sum(sizes) > IN_MEMORY
+    room = type(source).__module__
+    lazy = is_table(source) and (
+        room.startswith(("dask", "duckdb", "_duckdb", "pyarrow._dataset", "polars.lazy"))
+    )
+    return lazy or (hasattr(source, "shape") and source.shape[0] > MOST_ROWS)
+
+
+MOST_ROWS = 2_000_000
+"""Rows of a table in memory beyond which it is merged before columns are made."""
+
+
+def frame_of(source: Any) -> pd.DataFrame:
+    """A table of another library, or of Parquet, as a DataFrame; refused where it is too large."""
+    with opened(source) as rows:
+        (found,) = rows.ask(Ask("reading", values=[Value("count(*)")]))
+        check_size(int(found["v0"][0]), len(rows.types), "the table in memory")
+        return rows.frame()
+
+
+# ---------------------------------------------------------------- DuckDB
+
+
+def duckdb_package() -> Any:
+    """DuckDB, or an error that says how to install it."""
+    try:
+        import duckdb
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "Parquet, Arrow, Polars and tables of any size are read by DuckDB: pip install"
+            " 'milpscore[scale]'"
+        ) from error
+    return duckdb
+
+
+@contextmanager
+def opened(
+    source: Any,
+    *,
+    memory_limit: int | str | None = None,
+    progress: bool | None = False,
+    once: bool = True,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+) -> Iterator[Rows]:
+    """The rows of a table, to be asked ``once`` or more often (text is then parsed once)."""
+    package, limit = duckdb_package(), _bytes(memory_limit or MEMORY_LIMIT)
+    with TemporaryDirectory(prefix="milpscore-") as spill, _line(progress) as tell:
+        try:
+            if type(source).__module__.startswith("dask"):
+                yield _Parts(source, limit)
+                return
+            with package.connect(config=_settings(limit, spill)) as connection:
+                # it is told, and not printed
+                connection.execute("SET enable_progress_bar = true")
+                connection.execute("SET enable_progress_bar_print = false")
+                yield _Duck(connection, source, tell, (decimal, encoding), once)
+        except package.OutOfMemoryException as error:
+            raise SizeError(
+                f"reading takes more memory than {memory_limit or MEMORY_LIMIT}: raise"
+                f" memory_limit, or name fewer features ({_said(error)})"
+            ) from error
+        except package.Error as error:
+            raise DataError(f"the table cannot be read: {_said(error)}") from error
+
+
+def _settings(limit: float, spill: str) -> dict[str, Any]:
+    """How a connection is made; nothing is fetched from anywhere."""
+    return {
+        "memory_limit": f"{_OWN * limit / 2**20:.0f}MiB",
+        "temp_directory": spill,
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,
+    }
+
+
+def _bytes(limit: int | str) -> float:
+    """A limit such as 4GB in bytes."""
+    text = str(limit).strip().upper().removesuffix("B")
+    unit = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(text[-1:], 0.0)
+    try:
+        found = float(text[:-1]) * unit if unit else float(text)
+    except ValueError:
+        found = 0.0
+    if not 1e8 <= found <= 1e15:
+        raise OptionError(f"memory_limit={limit!r}: give at least 100MB, say '2GB'")
+    return found
+
+
+class _Duck:
+    """Rows that DuckDB reads."""
+
+    def __init__(
+        self, connection: Any, source: Any, tell: Tell, csv: tuple[str, str], once: bool
+    ) -> None:
+        self.connection, self.tell, self.relation = connection, tell, None
+        if type(source).__name__ == "RecordBatchReader":
+            raise DataError("a RecordBatchReader is read once: give its table, or a Dataset")
+        if type(source).__module__.startswith(("duckdb", "_duckdb")):
+            self.relation = source  # of somebody else's connection
+            described, reader = list(zip(source.columns, source.types, strict=True)), "source"
+        else:
+            reader = self._reader(source, *csv)
+            described = self._all(f"DESCRIBE SELECT * FROM {reader}")
+        # an index that pandas wrote is no column
+        described = [row for row in described if not _INDEX.fullmatch(str(row[0]))]
+        raw = [str(name) for name, *_ in described]
+        names = clean_names(raw)
+        self.types = {n: str(kind) for n, (_, kind, *_) in zip(names, described, strict=True)}
+        chosen = ", ".join(f"{quoted(a)} AS {quoted(b)}" for a, b in zip(raw, names, strict=True))
+        self.source = f"SELECT {chosen} FROM {reader}"
+        if reader.startswith("read_csv") and not once:
+            self._run("parsing", f"CREATE TABLE parsed AS {self.source}")
+            self.source = "SELECT * FROM parsed"
+
+    def _reader(self, source: Any, decimal: str, encoding: str) -> str:
+        """What the rows are called in SQL."""
+        if is_file(source):
+            files = _files(source)
+            return f"read_parquet([{', '.join(literal(str(file)) for file in files)}])"
+        if isinstance(source, str | Path):
+            return _csv(source, decimal, encoding)
+        table = source if is_table(source) else _arrow(as_frame(source))
+        self.connection.register("source", table)
+        return "source"
+
+    def ask(self, *asks: Ask) -> list[pd.DataFrame]:
+        """The answers, one after the other."""
+        return [self._run(ask.what, ask.text(self.source)) for ask in asks]
+
+    def frame(self) -> pd.DataFrame:
+        """All rows."""
+        return self._run("reading", self.source)
+
+    def _run(self, what: str, text: str) -> pd.DataFrame:
+        """Run a statement in a thread, so that Ctrl-C and the line of progress are heard."""
+        if self.relation is not None:
+            self.tell(what, -1.0)
+            found: pd.DataFrame = self.relation.query("source", text).to_arrow_table().to_pandas()
+            return found
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(self._asked, text)
+            try:
+                while wait([running], timeout=0.2).not_done:
+                    self.tell(what, self.connection.query_progress() / 100)
+            except BaseException:
+                self.connection.interrupt()
+                raise
+            return running.result()
+
+    def _asked(self, text: str) -> pd.DataFrame:
+        found = self.connection.sql(text)
+        return pd.DataFrame() if found is None else found.to_arrow_table().to_pandas()
+
+    def _all(self, text: str) -> list[Any]:
+        found: list[Any] = self.connection.execute(text).fetchall()
+        return found
+
+
+def _arrow(frame: pd.DataFrame) -> Any:
+    """A DataFrame for DuckDB, which reads some of its memory wrongly where rows stand in steps."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException as error:
+        raise DataError(
+            f"the table holds values of several types in a column ({_said(error)}): give each"
+            " column one type"
+        ) from error
+
+
+_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(sign in str(path) for sign in "*?[") and not path.exists()
+
+
+def _files(source: str | Path) -> list[Path]:
+    """The Parquet files of a name, a folder or a pattern, in order."""
+    path = Path(source)
+    if path.is_dir():
+        found = sorted(f for f in path.rglob("*") if f.suffix.lower() in _PARQUET)
+    elif _is_pattern(path):
+        found = sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor or "."))))
+    else:
+        found = [path]
+    if not found or not all(file.is_file() for file in found):
+        raise DataError(
+            f"cannot read {str(source)!r}: there is no file of Parquet. Check the path."
+        )
+    return found
+
+
+def _csv(source: str | Path, decimal: str, encoding: str) -> str:
+    """The call that reads a CSV file as pandas would."""
+    from milpscore.data.designs import header_of  # the same header and separator
+
+    codec, separator, names = header_of(source, encoding)
+    known = {"utf-8-sig": "utf-8", "iso8859-1": "latin-1", "utf-16": "utf-16"}
+    if codec not in known:
+        raise OptionError(
+            f"encoding={encoding!r}: a file of this size is read in UTF-8, latin-1 or UTF-16; "
+            "rewrite it, for example with iconv"
+        )
+    given = ", ".join(literal(name) for name in names)
+    return (
+        f"read_csv({literal(str(source))}, header=true, delim={literal(separator)},"
+        f" names=[{given}], decimal_separator={literal(decimal)}, quote='\"', escape='\"',"
+        f" encoding={literal(known[codec])}, auto_type_candidates=['DOUBLE', 'VARCHAR'],"
+        f" nullstr=[{', '.join(map(literal, sorted(MISSING)))}])"
+    )
+
+
+# ---------------------------------------------------------------- Dask
+
+
+class _Parts:
+    """The rows of a Dask DataFrame; a part lost with its worker is asked again by Dask."""
+
+    def __init__(self, frame: Any, limit: float) -> None:
+        self.dask: Any = import_module("dask")  # which has no types
+        self.limit = limit
+        raw = [str(name) for name in frame.columns]
+        names = clean_names(raw)
+        self.source = ", ".join(
+            f"{quoted(a)} AS {quoted(b)}" for a, b in zip(raw, names, strict=True)
+        )
+        self.source = f"SELECT {self.source} FROM source"
+        self.parts = frame.to_delayed()
+        (described,) = self.dask.compute(self.dask.delayed(_described)(self.parts[0]))
+        self.types = dict(zip(names, described, strict=True))
+
+    def ask(self, *asks: Ask) -> list[pd.DataFrame]:
+        """The answers: of each part, then sixteen by sixteen of several parts together."""
+        texts = [ask.text(self.source) for ask in asks]
+        wholes = [ask.whole() for ask in asks]
+        answer, join = self.dask.delayed(_answers), self.dask.delayed(_joined)
+        answers = [answer(part, texts, self.limit) for part in self.parts]
+        while len(answers) > 1:
+            answers = [
+                join(answers[k : k + _TOGETHER], wholes, self.limit)
+                for k in range(0, len(answers), _TOGETHER)
+            ]
+        return [table.to_pandas() for table in self.dask.compute(answers[0])[0]]
+
+    def frame(self) -> pd.DataFrame:
+        """All rows."""
+        found: pd.DataFrame = pd.concat(self.dask.compute(*self.parts), ignore_index=True)
+        return found
+
+
+def _described(part: pd.DataFrame) -> list[str]:
+    """DuckDB's types of a part."""
+    with duckdb_package().connect() as connection:
+        connection.register("source", _arrow(part))
+        return [row[1] for row in connection.execute("DESCRIBE SELECT * FROM source").fetchall()]
+
+
+def _answers(part: pd.DataFrame, texts: Sequence[str], limit: float) -> list[Any]:
+    """A worker's answers to its part, as Arrow tables."""
+    return _asked({"source": _arrow(part)}, texts, limit)
+
+
+def _joined(parts: Sequence[Sequence[Any]], texts: Sequence[str], limit: float) -> list[Any]:
+    """The answers of several parts put together."""
+    import pyarrow as pa
+
+    return [
+        _asked({"parts": pa.concat_tables(tables)}, [text], limit)[0]
+        for tables, text in zip(zip(*parts, strict=True), texts, strict=True)
+    ]
+
+
+def _asked(tables: dict[str, Any], texts: Sequence[str], limit: float) -> list[Any]:
+    with (
+        TemporaryDirectory(prefix="milpscore-") as spill,
+        duckdb_package().connect(config=_settings(limit, spill)) as connection,
+    ):
+        for name, table in tables.items():
+            connection.register(name, table)
+        return [connection.sql(text).to_arrow_table() for text in texts]
+
+
+# ---------------------------------------------------------------- what is said
+
+
+def _said(error: BaseException) -> str:
+    """What DuckDB says, in one line: what is wrong, and in which file, line or column."""
+    lines = str(error).partition("\n\n")[0].partition("Possible solutions")[0].splitlines()
+    return " ".join(" ".join(lines).split())[:400]
+
+
+@contextmanager
+def _line(wanted: bool | None) -> Iterator[Tell]:
+    """A live line on standard error, by default (None) where that is a terminal."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield lambda what, share: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading") as status:
+        yield lambda what, share: status.update(
+            f"reading: {what}{f' {share:.0%}' if share > 0 else ''}"
+        )

@@ -1,0 +1,271 @@
+"""Tables of any size as weighted patterns: one answer by every reader, in every order and part."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from milpscore.core.design import Design
+from milpscore.core.errors import DataError, MissingDependencyError, OptionError, SizeError
+from milpscore.data import Binner, make_design, patterns, read_patterns, read_table, sources
+from milpscore.data.cutting import Cutting
+
+SETS = ("bankruptcy", "haberman", "breastcancer", "mammo", "mushroom", "adult")
+
+
+def mixed(rows: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Numbers, text, truth values and gaps, with labels in words and weights."""
+    random = np.random.default_rng(seed)
+    age = random.integers(20, 90, rows).astype(float)
+    age[random.random(rows) < 0.05] = np.nan
+    frame = pd.DataFrame(
+        {
+            "age": age,
+            "dose": np.round(np.exp(random.normal(size=rows)), 3),
+            "sex": random.choice(["f", "m"], rows),
+            "ward": random.choice(np.array(["A", "B", "C", None], dtype=object), rows),
+            "smoker": random.random(rows) < 0.3,
+            "flag": random.integers(0, 2, rows),
+        }
+    )
+    risk = (frame["age"].fillna(50) > 55) + (frame["sex"] == "m") + random.random(rows)
+    return frame.assign(outcome=np.where(risk > 1.5, "ill", "well"))
+
+
+def written(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    """One table by every reader, some of them shuffled or in parts."""
+    shuffled = frame.sample(frac=1, random_state=1).reset_index(drop=True)
+    (folder / "parts").mkdir()
+    for k in range(3):
+        shuffled.iloc[k::3].to_parquet(folder / "parts" / f"part{k}.parquet", row_group_size=50)
+    frame.to_parquet(folder / "one.parquet")
+    frame.to_csv(folder / "one.csv", index=False)
+    arrow = pa.Table.from_pandas(shuffled)
+    return {
+        "csv": folder / "one.csv",
+        "parquet": folder / "one.parquet",
+        "folder": folder / "parts",
+        "glob": str(folder / "parts" / "*.parquet"),
+        "pandas": shuffled,
+        "polars": pl.from_arrow(arrow),
+        "lazy": pl.scan_parquet(folder / "one.parquet"),
+        "arrow": arrow,
+        "dataset": ds.dataset(folder / "parts"),
+        "relation": duckdb.connect().read_parquet(str(folder / "one.parquet")),
+        "dask": dd.from_pandas(shuffled, npartitions=3),
+    }
+
+
+def same(found: Design, expected: Design) -> None:
+    assert found.columns == expected.columns
+    assert found.blocks == expected.blocks
+    assert found.warnings == expected.warnings
+    assert [*map(str, found.classes)] == [*map(str, expected.classes)]
+    assert found.fingerprint == expected.fingerprint
+    assert found.rows.sum() == len(expected.y)
+
+
+@pytest.mark.parametrize("cuts", [{}, {"n_bins": 4, "encoding": "onehot", "useless": "keep"}])
+def test_every_reader_gives_the_design_of_the_table_in_memory(
+    tmp_path: Path, cuts: dict[str, Any]
+) -> None:
+    frame = mixed()
+    expected = Cutting(**cuts).design(frame.drop(columns="outcome"), frame["outcome"])
+    for name, source in written(frame, tmp_path).items():
+        if name == "dask" and cuts:
+            continue  # slow to start
+        found = read_patterns(source, "outcome", binner=Binner(**cuts))
+        same(found, expected)
+        assert len(found.y) == len(expected.merged.y)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", SETS)
+def test_the_six_sets_are_read_alike(
+    name: str, uci: Callable[[str], tuple[Any, Any]], tmp_path: Path
+) -> None:
+    X, y = uci(name)
+    frame = pd.concat([X, pd.Series(y, name="label")], axis=1)
+    expected = Cutting().design(X, y)
+    path = tmp_path / "table.parquet"
+    frame.sample(frac=1, random_state=0).to_parquet(path, row_group_size=100)
+    same(read_patterns(path, "label"), expected)
+    same(read_patterns(pl.from_pandas(frame), "label"), expected)
+
+
+def test_weights_classes_and_thresholds(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    frame = mixed().assign(w=random.integers(0, 4, 400))
+    frame.to_parquet(path := tmp_path / "t.parquet")
+    cuts = {"age": [40, 60.5]}
+    X, y, w = read_table(path, "outcome", weights="w")
+    expected = Cutting(thresholds=cuts).design(X, y, sample_weight=w, class_weight="balanced")
+    given = {"weights": "w", "class_weight": "balanced"}
+    found = read_patterns(path, "outcome", binner=Binner(thresholds=cuts), **given)
+    assert found.fingerprint == expected.fingerprint
+    assert found.rows.sum() == (w > 0).sum()
+    again = read_patterns(path, "outcome", columns=found.columns, blocks=found.blocks, **given)
+    assert again.fingerprint == found.fingerprint
+
+
+def test_fractional_weights_add_up_in_any_order() -> None:
+    frame = mixed().assign(w=np.random.default_rng(0).random(400))
+    first = read_patterns(frame, "outcome", weights="w", features=["sex", "flag"])
+    turned = read_patterns(frame[::-1], "outcome", weights="w", features=["sex", "flag"])
+    assert first.fingerprint == turned.fingerprint
+    X, y = frame[["sex", "flag"]], frame["outcome"]
+    given = [make_design(X[::k], y[::k], sample_weight=frame["w"][::k]) for k in (1, -1)]
+    assert given[0].fingerprint == given[1].fingerprint
+    assert first.weight.sum() == pytest.approx(frame["w"].sum(), rel=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_merging_knows_no_order_and_no_parts(data: st.DataObject) -> None:
+    rows = data.draw(st.integers(30, 60))
+    frame = mixed(rows, data.draw(st.integers(0, 99)))[["age", "sex", "outcome"]]
+    order = data.draw(st.permutations(range(rows)))
+    ends = sorted(data.draw(st.sets(st.integers(1, rows - 1), max_size=4)))
+    tables = [pa.Table.from_pandas(frame.iloc[order], preserve_index=False)]
+    cut = [tables[0].slice(a, b - a) for a, b in zip([0, *ends], [*ends, rows], strict=True)]
+    first = read_patterns(frame, "outcome", binner=Binner(3))
+    second = read_patterns(pa.concat_tables(cut), "outcome", binner=Binner(3))
+    assert first.fingerprint == second.fingerprint
+    assert (first.counts == second.counts).all()
+
+
+def test_cuts_of_many_values_are_near_and_the_same_in_any_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"x": np.exp(random.normal(size=5000)) - 1, "y": random.random(5000) < 0.4}
+    )
+    monkeypatch.setattr(patterns, "EXACT_VALUES", 100)
+    monkeypatch.setattr(patterns, "_EXACT_ROWS", 100)
+    found = read_patterns(frame, "y")
+    assert read_patterns(frame[::-1], "y").fingerprint == found.fingerprint
+    shares = [float((frame["x"] < column.lower).mean()) for column in found.columns]
+    assert shares == pytest.approx(np.arange(1, 10) / 10, abs=0.002)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_what_cannot_be_merged_is_refused_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "MAX_PATTERNS", 50)
+    monkeypatch.setattr(patterns, "_LOOK", 100)
+    with pytest.raises(SizeError, match="in its first 100 rows alone more than 50 distinct rows"):
+        read_patterns(mixed(), "outcome", binner=Binner(None, missing="bin"))
+    with pytest.raises(SizeError, match="bin measured columns"):
+        read_patterns(mixed(), "outcome", columns=Cutting(digits=9).design(
+            mixed()[["age", "dose"]], mixed()["outcome"]).columns)  # fmt: skip
+
+
+def test_many_categories_and_labels_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "MAX_CATEGORIES", 50)
+    frame = mixed().assign(code=[f"c{k % 150}" for k in range(400)])
+    with pytest.raises(SizeError, match=r"column 'code' has about 1.. categories"):
+        read_patterns(frame, "outcome")
+    named = mixed().assign(code=[f"c{k}" for k in range(400)])
+    assert "'code' (text of its own in most rows)" in read_patterns(named, "outcome").warnings[0]
+    frame.loc[399, "outcome"] = "dead"
+    with pytest.raises(DataError, match=r"'outcome' has 3 distinct labels, 'dead \(1 rows\)'"):
+        read_patterns(frame, "outcome")
+    with pytest.raises(DataError, match="column 'outcome' has 1 missing label"):
+        read_patterns(mixed().assign(outcome=[None, *mixed()["outcome"][1:]]), "outcome")
+
+
+def test_faults_of_files_name_file_line_or_column(tmp_path: Path) -> None:
+    path = tmp_path / "turns.csv"
+    lines = [f"{k % 7},{k % 2}" for k in range(25_000)]
+    path.write_text("\n".join(["a,y", *lines, "seven,1", ""]))
+    with pytest.raises(DataError, match=r'Line: 25002.*column "a".*"seven"'):
+        read_patterns(path, "y")
+    broken = tmp_path / "broken.parquet"
+    mixed().to_parquet(broken, compression="snappy")
+    text = bytearray(broken.read_bytes())
+    text[40:400] = b"\xff" * 360
+    broken.write_bytes(bytes(text))
+    with pytest.raises(DataError, match=r"broken\.parquet"):
+        read_patterns(broken, "outcome")
+    mixed().assign(age="old").to_parquet(tmp_path / "z.parquet")
+    mixed().to_parquet(tmp_path / "a.parquet")
+    broken.unlink()
+    with pytest.raises(DataError, match=r'z.parquet".*"age"'):
+        read_patterns(tmp_path, "outcome")
+    with pytest.raises(DataError, match="there is no file of Parquet"):
+        read_patterns(str(tmp_path / "*.pq"), "outcome")
+    with pytest.raises(DataError, match="infinite value"):
+        read_patterns(mixed().assign(dose=np.inf), "outcome")
+    with pytest.raises(DataError, match="'day' holds dates"):
+        read_patterns(
+            mixed().assign(day=pd.Timestamp("2026-01-01")), "outcome", binner=Binner(useless="keep")
+        )
+
+
+def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    mixed().to_csv(tmp_path / "t.csv", index=False)
+    read_patterns(tmp_path / "t.csv", "outcome")
+    with pytest.raises(DataError):
+        read_patterns(tmp_path / "t.csv", "nothing")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_without_duckdb_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(MissingDependencyError, match=r"milpscore\[scale\]"):
+        read_patterns(mixed(), "outcome")
+
+
+@pytest.mark.parametrize("limit", ["1MB", "much", -1])
+def test_a_limit_has_to_be_one(limit: Any) -> None:
+    with pytest.raises(OptionError, match="memory_limit"):
+        read_patterns(mixed(), "outcome", memory_limit=limit)
+
+
+@pytest.mark.slow
+def test_memory_stays_below_the_size_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "large.parquet"
+    duckdb.connect().execute(
+        "COPY (SELECT random() AS a, random() AS b, (random() * 50)::INTEGER AS c, "
+        "random() < 0.3 AS y FROM range(40_000_000)) TO '" + str(path) + "' (FORMAT parquet)"
+    )
+    code = f"""
+        import resource
+        import milpscore.data.patterns, duckdb, pyarrow
+        from milpscore.data import Binner, read_patterns
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + {path.stat().st_size - 1},) * 2)
+        found = read_patterns({str(path)!r}, "y", binner=Binner(5), memory_limit="300MB")
+        assert found.rows.sum() == 40_000_000, found
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+# ---------------------------------------------------------------- doors
+
+
+def test_read_table_takes_every_kind(tmp_path: Path) -> None:
+    frame = mixed()
+    X, y = frame.drop(columns="outcome"), frame["outcome"]
+    expected = Cutting().design(X, y).fingerprint
+    for source in written(frame, tmp_path).values():
+        assert Cutting().design(*read_table(source, "outcome")).fingerprint == expected
+    assert not sources.at_size(tmp_path / "one.csv")
+    assert not sources.at_size(tmp_path / "parts")
