@@ -145,7 +145,8 @@ def test_priced_cells_lose_no_more_than_any_function_of_them_within_a_limit(
     A limit on errors of one class; rows of both classes weigh alike or balanced.
     """
     monkeypatch.setattr(supports, "prepare_kernels", lambda: None)
-    monkeypatch.setattr(supports, "bound_supports", lambda *given: None)
+    monkeypatch.setattr(supports, "prepare_sided", lambda: None)
+    monkeypatch.setattr(supports, "bound_sided", lambda *given: 0)
     rng = np.random.default_rng(seed)
     X = (rng.random((150, 6)) < rng.uniform(0.2, 0.6, size=6)).astype(float)
     y = np.where(X @ [2.0, 1.0, -2.0, 1.0, -1.0, 0.0] + 2.0 * rng.logistic(size=150) > 0.5, 1, -1)

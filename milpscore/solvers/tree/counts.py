@@ -24,9 +24,18 @@ from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
+from milpscore.losses import LOSSES
 
 LOGISTIC, SQUARED, SQUARED_HINGE, POISSON, ZERO_ONE = range(5)
 """The losses whose least value in a cell is known."""
+
+KINDS = {
+    LOSSES["logistic"]: LOGISTIC,
+    LOSSES["squared"]: SQUARED,
+    LOSSES["squared_hinge"]: SQUARED_HINGE,
+    LOSSES["poisson"]: POISSON,
+}
+"""The smooth ones among them."""
 
 LANES = 8
 """Words that are counted at once, 512 bits."""

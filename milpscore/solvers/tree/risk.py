@@ -32,6 +32,7 @@ from milpscore.solvers.tree.cards import Best, Cards, best_intercept
 from milpscore.solvers.tree.priced import card_bounds
 from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node, Relaxation
 from milpscore.solvers.tree.sharing import AHEAD, PART, Crew, crew
+from milpscore.solvers.tree.sides import Sides
 from milpscore.solvers.tree.supports import Enumeration
 
 _ROUND_ALL = 200
@@ -78,6 +79,12 @@ _LOOK = 1e9
 
 _FAVOUR = 4.0
 """Supports whose end is in sight take so much more work than boxes that say little."""
+
+_MULTIPLES = np.linspace(0.2, 1.0, 17)
+"""Of weights whose largest is as large as points may be: these are rounded."""
+
+_LIMITED = 50.0
+"""And so much more where limits on errors are known to them alone."""
 
 _LITTLE = 0.85
 """Of the best card, as a bound."""
@@ -155,6 +162,8 @@ class Tree:
     def __init__(self, arrays: Arrays, limits: Limits, listeners: Sequence[Listener] = ()) -> None:
         self.arrays, self.limits, self.clock = arrays, limits, Clock(limits, listeners)
         self.relaxation = Relaxation(arrays)
+        self.sides = Sides(arrays, self.relaxation.limits)
+        self.looked: set[tuple[int, ...]] = set()
         self.root = Node.root(arrays)
         self.most_open = limits.most_of(self.root, *(getattr(self.root, n) for n in Node.__slots__))
         self.cards = Cards(arrays, self.relaxation, self.root)
@@ -228,17 +237,27 @@ class Tree:
         self.report()
         late = self.clock.remaining <= 0 or self.limits.nodes <= 0
         if late or self.consider(self.root):
-            self.keep([self.root if late else self._priced(self.root)])
+            self.keep([self.root])
         self.active = []
         self.report()
 
-    def _priced(self, node: Node) -> Node:
-        """The node with limits on errors at their prices."""
+    def _price_boxes(self) -> None:
+        """Have the open boxes pay for errors beyond the limits, where supports do not take over."""
+        if self.prices is not None or not self.sides.known:
+            return
         before = self.relaxation.solved
-        found = self.relaxation.priced(node, self.cutoff, self.clock.deadline.part(_PRICES))
+        root, clock = self.root.child(), self.clock.deadline.part(_PRICES)
+        found = self.relaxation.priced(root, self.cutoff, clock)
         self.nodes += self.relaxation.solved - before
+        self.prices = np.zeros(len(self.relaxation.limits))
+        if found.prices is None:
+            return
         self.prices = found.prices
-        return found
+        self._proved = max(self._proved, min(found.bound, self.cutoff))
+        if found.bound >= self.cutoff:
+            self.open, self.stack = [], []
+        for node in (*self.stack, *(each[2] for each in self.open)):
+            node.prices = found.prices
 
     def _take_turns(self) -> None:
         """Search boxes and supports in turns of equal work, until either is through.
@@ -248,22 +267,51 @@ class Tree:
         """
         each = self.each / (1 if self.crew is None else self.crew.jobs)
         before, due, turn = self.nodes, 0.0, max(_TURN, _FIRST / each)
+        if self.sides.known:
+            turn = 0.0
         while self.drain(turn):
-            if not math.isfinite(self.cutoff):
-                continue
             turn = _TURN
+            if not math.isfinite(self.cutoff):
+                self._price_boxes()
+                continue
             self.supports = supports = self.supports or Enumeration(
                 self.arrays, self.root, self.limits.memory, self.relaxation.limits,
                 self.cards.best.card,
             )  # fmt: skip
             favour = self._favour(supports)
             if not supports.applies or favour == 0.0:
+                self._price_boxes()
                 return
-            due += favour * each * (self.nodes - before)
+            due += favour * each * max(self.nodes - before, 1)
             before = self.nodes
             if supports.advance(self.cutoff, due):
                 self._replace(supports)
                 return
+            self._look_into(supports)
+
+    def _look_into(self, supports: Enumeration) -> None:
+        """Look for a card on the most promising support there is so far."""
+        if not (self.sides.known and supports.found):
+            return
+        bound, support = min(supports.found)
+        if bound < self.cutoff and support not in self.looked:
+            self.looked.add(support)
+            node = supports.node(bound, support)
+            if self.consider(node):
+                self._round_sided(node)
+
+    def _round_sided(self, node: Node) -> None:
+        """Look for a card within the limits on errors: multiples of a node's weights, rounded."""
+        a, columns = self.arrays, np.flatnonzero(node.status == OPEN)
+        multiples = node.w * (_MULTIPLES[:, None] if a.scaled else 1.0)
+        ends = a.points[np.arange(a.p), node.lo], a.points[np.arange(a.p), node.hi]
+        points = np.unique(np.clip(np.rint(multiples), *ends).astype(np.int64), axis=0)
+        points = points[a.statement.allows(points)]
+        if len(columns) and len(points):
+            bounds = card_bounds(a, self.relaxation.limits, points, (node.s_lo, node.s_hi))
+            best = int(np.argmin(bounds))
+            if bounds[best] < self.cutoff:
+                self.cards.take(a.statement.with_best_intercept(points[best]))
 
     def _replace(self, supports: Enumeration) -> None:
         """Put the supports that are left in the place of the open boxes."""
@@ -280,10 +328,12 @@ class Tree:
         """How much work supports take beside the boxes: none where there is no time for all."""
         limit = self.limits.time_limit * 1e9
         if supports.work < _LOOK:
-            return 1.0
+            return _LIMITED if self.sides.known else 1.0
         if supports.work > supports.share * limit * _HOPELESS:
             return 0.0
         in_sight = supports.work < supports.share * limit
+        if in_sight and self.sides.known:
+            return _LIMITED
         return _FAVOUR if in_sight and self.bound < _LITTLE * self.cutoff else 1.0
 
     def _admit(self) -> None:
@@ -362,6 +412,9 @@ class Tree:
         if not self.arrays.may_be_allowed(node.status):
             node.bound = math.inf
             return False
+        self.nodes += self.sides.applies_to(node)
+        if (told := self.sides.bound(node, self.cutoff)) is not None:
+            return told
         before = self.relaxation.solved
         stays = self.relaxation.solve(node, self.cutoff)
         self.nodes += self.relaxation.solved - before

@@ -9,6 +9,7 @@ loss of real weights on them, and what is below the cutoff still goes to the sea
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Iterable, Iterator
@@ -19,13 +20,13 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
-from milpscore.losses import LOSSES
 from milpscore.solvers.tree import counts
 from milpscore.solvers.tree.arrays import Arrays
 from milpscore.solvers.tree.choices import Choices, prepare_choices
 from milpscore.solvers.tree.counts import Layout, Losses, bound_supports
 from milpscore.solvers.tree.priced import Limits
 from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node
+from milpscore.solvers.tree.sides import MOST_CELLS, bound_sided, prepare_sided
 
 MOST_TERMS = 12
 """A support of more columns has too many cells for the loss of real weights on them."""
@@ -43,9 +44,15 @@ _PLACE = 128
 _MOST_COPIES = 8
 """Rows are counted in units of weight; so many a row, in the mean, are the most."""
 
+_LISTED = 20_000
+"""Supports of other columns, where limits on errors bound each at once."""
+
 _WHOLE = 1e-12
 _MARGIN = 1e-10
 """Of a cutoff: what the cells' sums and rounded weights may be wrong by."""
+
+_SAMPLE, _SHARES = 60, np.linspace(0.02, 0.98, 33)
+"""Supports that prices of limits are tried on, and the shares of their cells that change sides."""
 
 _TRIFLE = 1e-3
 """Charges that are a smaller share of the cutoff are left out, and smaller supports with them."""
@@ -73,19 +80,20 @@ class Enumeration(Choices):
         super().__init__()
         self.cutoff = self.floor = math.inf
         self.fitted = 0
+        self.constant: list[int] = []
         self.found: list[tuple[float, tuple[int, ...]]] = []
         self.done = self.applies = False
         self.prices: FloatArray | None = None
-        kind = _KINDS.get(type(arrays.loss))
+        kind = counts.KINDS.get(type(arrays.loss))
         if kind is None:
             return
         self.kind = kind
         self.positive = np.where(arrays.y > 0, arrays.share, 0.0)
         self.negative = arrays.share - self.positive
         if not (self._find_classes() and self._count_rows()):
+            if limits:
+                self._list_all()
             return
-        if limits and known is not None and kind == counts.LOGISTIC:
-            self._price(limits, np.flatnonzero(known.coefficients))
         self.size = min(arrays.terms, len(self.classes))
         every = np.arange(len(self.classes))
         # what ranges or rules ask for is in every support
@@ -96,15 +104,38 @@ class Enumeration(Choices):
         )
         self.applies = len(self.needed) <= self.size and 0 < self.size <= MOST_TERMS
         self.applies &= len(self.classes) <= _MOST_CLASSES
+        self.limits = limits if limits and self.applies else None
+        if self.limits is not None and known is not None and kind == counts.LOGISTIC:
+            self._price(self.limits, known)
         self._walk = self._all()
         if self.applies:
             prepare_kernels()
+            if self.limits is not None:
+                prepare_sided()
+
+    def _list_all(self) -> None:
+        """Take every support where they are few, and have few cells each: sides bound them."""
+        a, status = self.arrays, self.root.status
+        self.classes = [np.array([j]) for j in np.flatnonzero(status != OUT)]
+        self.size = min(a.terms, len(self.classes))
+        levels = sorted((a.levels[int(j)] for (j,) in self.classes), reverse=True)
+        sure = [c for c, (j,) in enumerate(self.classes) if status[j] == IN]
+        others = [c for c, (j,) in enumerate(self.classes) if status[j] == OPEN]
+        more = max(self.size - len(sure), 0)
+        number = math.comb(len(others), more)
+        self.applies = bool(self.classes) and number <= min(_LISTED, self.most_found)
+        self.applies &= math.prod(levels[: self.size]) <= MOST_CELLS
+        every = itertools.combinations(others, more) if self.applies else ()
+        self.found = [
+            (self.root.bound, (*sure, *some)) for some in every if self._allowed((*sure, *some))
+        ]
+        self._walk = iter(())
 
     def _find_classes(self) -> bool:
         """Columns by the two parts they make of the rows; False where one makes more."""
         a = self.arrays
         classes: dict[bytes, list[int]] = {}
-        self.constant: list[int] = []
+        self.constant = []
         for j in np.flatnonzero(self.root.status != OUT).tolist():
             if a.levels[j] > 2:
                 return False
@@ -169,10 +200,11 @@ class Enumeration(Choices):
         self.sure = float(self.positive.sum()) if self.kind == counts.POISSON else 0.0
         return True
 
-    def _price(self, limits: Limits, columns: IntArray) -> None:
-        """Have rows pay for errors what bounds the cells of a card's columns best.
+    def _price(self, limits: Limits, known: Card) -> None:
+        """Have rows pay for errors what bounds the cells of supports best, up to the known card.
 
-        By each unit of weight on the wrong side of 0, the least that any row of its class pays.
+        Of a sample of supports, the card's own among them. By each unit of weight on the wrong side
+        of 0, the least that any row of its class pays.
         """
         sides = self.positive, self.negative
         rates = np.array([
@@ -180,12 +212,16 @@ class Enumeration(Choices):
             for cost in limits.cost
         ])  # fmt: skip
         rates = np.where(np.isfinite(rates), rates, 0.0) * (1.0 - _WHOLE)
-        labels, _ = self.arrays.merge(columns, by_class=False)
-        p, n = (np.bincount(labels, w) for w in sides)
-        p, n = np.array([p, n])[:, (p > 0.0) & (n > 0.0)]
-        lost, zero = (p + n) * np.log(p + n) - p * np.log(p) - n * np.log(n), (p + n) * math.log(2)
+        own = [c for c, each in enumerate(self.classes) if known.coefficients[each].any()]
+        rng, count = np.random.default_rng(0), len(self.classes)
+        drawn = [rng.choice(count, self.size, replace=False) for _ in range(_SAMPLE)]
+        each = np.array([self._weigh(some) for some in (own, *drawn)])
+        p, n = np.where((each > 0.0).all(axis=1, keepdims=True), each, 0.0).transpose(1, 0, 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = (p + n) * np.log(p + n) - p * np.log(p) - n * np.log(n)
+        lost, zero = np.where(p > 0.0, lost, 0.0), (p + n) * math.log(2)
         above, below = np.where(p >= n, lost, zero), np.where(p <= n, lost, zero)
-        prices = np.zeros(len(limits))
+        most, prices = self.arrays.objective_of(known), np.zeros(len(limits))
         for k in [*range(len(limits))] * 2:
             prices[k] = 0.0
             paid = prices @ rates
@@ -193,13 +229,27 @@ class Enumeration(Choices):
             steep_up, steep_down = rates[k, 1] * n, rates[k, 0] * p
             with np.errstate(divide="ignore", invalid="ignore"):
                 kinks = (down - up) / (steep_up - steep_down)
-            tried = np.r_[0.0, kinks[np.isfinite(kinks) & (kinks > 0.0)]][:, None]
-            least = np.minimum(up + tried * steep_up, down + tried * steep_down).sum(axis=1)
-            prices[k] = tried[np.argmax(least - tried[:, 0] * limits.allowed[k]), 0]
+            kinks = kinks[np.isfinite(kinks) & (kinks > 0.0)]
+            tried = np.r_[0.0, np.quantile(kinks, _SHARES) if len(kinks) else kinks]
+            granted = tried * limits.allowed[k] + prices @ limits.allowed
+            bounds = [
+                np.minimum(up + price * steep_up, down + price * steep_down).sum(axis=1) - free
+                for price, free in zip(tried, granted, strict=True)
+            ]
+            values = np.minimum(bounds, most).mean(axis=1)
+            prices[k] = tried[np.argmax(values)]
         if prices.any():
             self.prices, self.sure = prices, -float(prices @ limits.allowed)
             pays = prices @ rates * (self.losses.weight_positive, self.losses.weight_negative)
             self.losses = self.losses._replace(paid_positive=pays[0], paid_negative=pays[1])
+
+    def _weigh(self, support: Any) -> FloatArray:
+        """Weights of the positive and of the negative rows in the cells of a support's classes."""
+        key = np.zeros(self.arrays.n, np.int64)
+        for c in support:
+            key = 2 * key + self.columns[c]
+        sides = self.positive, self.negative
+        return np.array([np.bincount(key, w, 1 << min(self.size, 12)) for w in sides])
 
     def _allowed(self, inside: Iterable[int]) -> bool:
         """Whether rules leave a card with points on these classes of columns, or some of them."""
@@ -281,15 +331,20 @@ class Enumeration(Choices):
             charge = self.charge[some].sum(axis=1)
             each -= charge
             most = min(self.cutoff, self.floor) - float(charge.min(initial=0.0))
-            bound_supports(
+            given: Any = (
                 self.columns, self.positive, self.negative, self.kind, some, self.ends,
                 self.reach, most, each,
             )  # fmt: skip
+            number, q = some.shape
+            if self.limits is None:
+                bound_supports(*given)
+                cells = number * min(self.arrays.n, 1 << q)
+            else:
+                given = *given, (self.limits.cost, self.limits.allowed)
+                cells = 8 * bound_sided(*given)
             each += charge
-            self.fitted += len(some)
-            q = some.shape[1]
-            cells = min(self.arrays.n, 1 << q)
-            self.work += len(some) * (1.2 * self.arrays.n * q + 3e4 + cells * (50 + 3 * q * q))
+            self.fitted += number
+            self.work += number * (1.2 * self.arrays.n * q + 3e4) + cells * (50 + 3 * q * q)
             for k in np.flatnonzero(each < min(self.cutoff, self.floor)).tolist():
                 if self._allowed(some[k].tolist()):
                     self.found.append((float(each[k]), tuple(some[k].tolist())))
@@ -312,14 +367,6 @@ def _x_log_x(unit: float, most: int) -> FloatArray:
     """x log x at 0, 1, ... most units."""
     x = unit * np.arange(most + 1)
     return np.asarray(x * np.log(np.where(x > 0.0, x, 1.0)))
-
-
-_KINDS = {
-    LOSSES["logistic"]: counts.LOGISTIC,
-    LOSSES["squared"]: counts.SQUARED,
-    LOSSES["squared_hinge"]: counts.SQUARED_HINGE,
-    LOSSES["poisson"]: counts.POISSON,
-}
 
 
 def prepare_kernels() -> None:
