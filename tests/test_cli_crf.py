@@ -87,6 +87,22 @@ def test_a_person_reads_a_summary(folder: Path, tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [f"The model was saved in {tmp_path / 'm'}."]
 
 
+def test_training_goes_on_from_a_model(folder: Path, tmp_path: Path) -> None:
+    done = run(
+        "train", folder / "train.txt", "--model", tmp_path / "m", "--warm-start", folder / "m.npz",
+        "--max-iterations", 0, "--dev", folder / "dev.txt", "--errors-every", 1, "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    about = json.loads(done.stdout)
+    assert about["objective"] == pytest.approx(SparseCRF.load(folder / "m.npz").objective_)
+    assert "dev" in done.stderr
+    assert about["dev_token_error"] == 0.0
+    assert "is not a CRF model" in error(
+        "train", folder / "train.txt", "--model", tmp_path / "m", "--warm-start",
+        folder / "train.txt",
+    )  # fmt: skip
+
+
 def test_tagging_keeps_the_columns_and_adds_the_label(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "tagged.txt"
     assert run("tag", folder / "m.npz", folder / "plain.txt", "--out", out).exit_code == 0

@@ -495,7 +495,7 @@ def test_dump_is_sorted_by_weight(fitted: SparseCRF) -> None:
 
 
 def test_verbose_prints_a_line_an_iteration(capsys: pytest.CaptureFixture[str]) -> None:
-    model = SparseCRF(max_iterations=4, verbose=True).fit(X, Y, X_NEW, Y_NEW)
+    model = SparseCRF(max_iterations=4, verbose=True, errors_every=1).fit(X, Y, X_NEW, Y_NEW)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(model.trace_)
     assert all("objective" in line and "active" in line and "dev" in line for line in lines)

@@ -94,6 +94,13 @@ def train_command(
     patience: int | None = option(
         SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1
     ),
+    errors_every: int = option(
+        SOLVE,
+        "Look at the errors each so many iterations; 0: at the end alone, with --patience at each.",
+        min=0,
+        default=0,
+    ),
+    warm_start: Path | None = file("Begin with the weights of this model.", SOLVE),
     seed: int = SEED,
     json: bool = JSON,
     quiet: bool = QUIET,
@@ -109,8 +116,10 @@ def train_command(
     require_folder(model)
     if patience is not None and dev is None:
         raise OptionError("--patience watches the errors on other sequences: add --dev FILE")
-    estimator = SparseCRF(
-        solver,
+    estimator = SparseCRF() if warm_start is None else SparseCRF.load(warm_start)
+    estimator.set_params(
+        solver=solver,
+        penalty=None,
         rho1=rho1,
         rho2=rho2,
         patterns=patterns,
@@ -119,7 +128,9 @@ def train_command(
         tol=tol,
         time_limit=time_limit,
         patience=patience,
+        errors_every=errors_every,
         random_state=seed,
+        warm_start=warm_start is not None,
         verbose=not quiet,
     )
     with noting_interrupts() as interrupted, _told_warnings(quiet):

@@ -55,10 +55,10 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         See :class:`TrainOptions`.
     patience : int or None
         Stop when the token errors on the development set were not below the fewest so far at so
-        many looks in a row, and keep the model of the fewest; needs ``errors_every`` of 1 or more.
+        many looks in a row, and keep the model of the fewest.
     errors_every : int
-        Look at the errors each so many iterations; 0 for the last one only. A look decodes both
-        sets.
+        Look at the errors each so many iterations; 0 for the last one only, or for each where there
+        is ``patience``. A look decodes both sets, and may take longer than an iteration.
     warm_start : bool
         Begin with the weights of the last ``fit`` where there was one; they are carried over by
         the names of observations and labels, so data and patterns may differ.
@@ -78,7 +78,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         "flat", "stalled" or "interrupted".
     n_iter_ : int
     seconds_ : float
-        Of training, errors and reading left out.
+        Of training; reading left out.
     trace_ : DataFrame
         One row per iteration: iteration, seconds, objective, active, distance, token_error,
         sequence_error, dev_token_error, dev_sequence_error.
@@ -106,7 +106,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
     tol: float = TOL
     time_limit: float | None = None
     patience: int | None = None
-    errors_every: int = 1
+    errors_every: int = 0
     random_state: Any = None
     warm_start: bool = False
     verbose: bool = False
@@ -145,8 +145,6 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
             raise DataError("a development set has sequences and labels: give both X_dev and y_dev")
         if self.patience is not None and X_dev is None:
             raise OptionError("patience watches the errors on a development set: give X_dev, y_dev")
-        if self.patience is not None and not self.errors_every:
-            raise OptionError("patience watches errors: set errors_every to 1 or more")
         coding, data = Coding.learn(X, y, self.patterns, self.min_count)
         start = None
         if self.warm_start and hasattr(self, "coding_"):
@@ -164,7 +162,7 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
             time_limit=self.time_limit,
             dev=None if X_dev is None else coding.encode(X_dev, y_dev, "y_dev"),
             keep_by_dev=self.patience is not None,
-            errors_every=self.errors_every,
+            errors_every=self.errors_every or int(self.patience is not None),
             callback=Watch(self.patience, self.verbose),
             random_state=self.random_state,
         )

@@ -27,7 +27,7 @@ TOL = 1e-4
 
 @dataclass(frozen=True)
 class TraceRow:
-    """One look at a training, errors and callbacks off its clock; a list makes a DataFrame.
+    """One look at a training; a list makes a DataFrame.
 
     ``active`` parameters are not zero, ``distance`` is `Objective.distance`; errors are shares of
     the training and of the development data decoded wrongly, nan where they were not looked at.
@@ -238,7 +238,6 @@ class Recorder:
     theta: FloatArray | None = None
     best: TraceRow | None = None
     _started: float = field(default_factory=time.perf_counter)
-    _paused: float = 0.0
 
     @cached_property
     def dev(self) -> Prepared | None:
@@ -247,30 +246,28 @@ class Recorder:
 
     @property
     def seconds(self) -> float:
-        """Seconds of training so far."""
-        return time.perf_counter() - self._started - self._paused
+        """Seconds of training so far, looks at errors included."""
+        return time.perf_counter() - self._started
 
     def note(
         self, iteration: int, theta: FloatArray, value: float, distance: float
     ) -> Termination | None:
         """Note an iterate with its objective and distance; say why to stop, None to go on."""
-        seconds, since = self.seconds, time.perf_counter()
         options, every = self.options, self.options.errors_every
         errors = self._errors(theta) if every and iteration % every == 0 else ()
         active = int(np.count_nonzero(theta))
-        row = TraceRow(iteration, seconds, value, active, distance, *errors)
+        row = TraceRow(iteration, self.seconds, value, active, distance, *errors)
         self.trace.append(row)
         if self.best is None or self._better(row, self.best):
             self.best, self.theta = row, theta
         asked = options.callback is not None and options.callback(row) is True
-        self._paused += time.perf_counter() - since
         if distance <= options.tol:
             return Termination.CONVERGED
         if asked:
             return Termination.STOPPED
         if iteration >= options.max_iterations:
             return Termination.ITERATION_LIMIT
-        if options.time_limit is not None and seconds >= options.time_limit:
+        if options.time_limit is not None and self.seconds >= options.time_limit:
             return Termination.TIME_LIMIT
         return None
 
