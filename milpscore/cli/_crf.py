@@ -37,7 +37,7 @@ from milpscore.cli.groups import (
 from milpscore.core.errors import DataError, OptionError
 
 if TYPE_CHECKING:
-    from milpscore.sequence import SparseCRF
+    from milpscore.sequence import SparseCRF, Tagger
 
 _TABS = {True: "\t", False: None}
 
@@ -243,19 +243,19 @@ def dump_command(
     Columns, parted by tabs: observation, label before (# where the feature
     looks at one label), label, weight.
     """
-    from milpscore.sequence import SparseCRF
+    from milpscore.sequence import Tagger
 
     require_folder(out)
-    estimator = SparseCRF.load(model)
+    estimator = Tagger.load(model)
     with _stream(out) as stream:
         stream.writelines(line + "\n" for line in estimator.dump(top))
 
 
-def _loaded(model: Path, data: Path, tab: bool) -> tuple[SparseCRF, Any, Any, Any]:
+def _loaded(model: Path, data: Path, tab: bool) -> tuple[Tagger, Any, Any, Any]:
     """A model; all rows of a file; their columns without a label; the labels, if there are any."""
-    from milpscore.sequence import SparseCRF, read_sequences
+    from milpscore.sequence import Tagger, read_sequences
 
-    estimator = SparseCRF.load(model)
+    estimator = Tagger.load(model)
     wanted = estimator.n_columns_
     if wanted is None:
         raise DataError(

@@ -8,6 +8,7 @@ from ._measures import (
     spans as spans,
     token_accuracy as token_accuracy,
 )
+from ._tagging import Tagger as Tagger
 from .generators import (
     make_chunking as make_chunking,
     make_letters_to_phonemes as make_letters_to_phonemes,

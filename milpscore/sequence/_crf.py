@@ -17,20 +17,19 @@ from sklearn.utils.validation import check_is_fitted
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.result import Termination
 from milpscore.metrics import integrity
-from milpscore.sequence._data import SequenceData
-from milpscore.sequence._files import load_model, save_model
+from milpscore.sequence._files import KEPT, ModelFile, save_model
 from milpscore.sequence._measures import token_accuracy
+from milpscore.sequence._tagging import Tagger
 from milpscore.sequence._whole_gradient import check_penalty
-from milpscore.sequence.coding import Coding, Weights, in_sequences
-from milpscore.sequence.inference import n_best, posterior_marginals, viterbi
+from milpscore.sequence.coding import Coding
 from milpscore.sequence.training import TOL, TRAINERS, TraceRow, TrainResult, train
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 
 @dataclass(eq=False, repr=False)
-class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no types
+class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no types
     """A linear-chain conditional random field with the elastic net.
 
     Minimises sum_i -log p(y_i | x_i) + rho1 |theta|_1 + rho2/2 |theta|_2^2: a sum over the
@@ -176,64 +175,6 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
             )
         return self
 
-    def predict(self, X: Any) -> list[list[str]]:
-        """The most probable labels of each sequence.
-
-        Parameters
-        ----------
-        X : list of sequences
-            As in ``fit``; observations that training never saw are left out.
-
-        Raises
-        ------
-        DataError
-            They are of another shape than in training.
-        """
-        data = self.encode(X)
-        return self.coding_.spell(viterbi(data, self.theta_), data.offsets)
-
-    def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
-        """The probability of every label at every position.
-
-        Parameters
-        ----------
-        X : list of sequences
-
-        Returns
-        -------
-        list of lists of dict
-            Label -> p(y_t = label | x).
-        """
-        data = self.encode(X)
-        labels = self.coding_.labels
-        rows = posterior_marginals(data, self.theta_).tolist()
-        flat = [dict(zip(labels, row, strict=True)) for row in rows]
-        return in_sequences(flat, data.offsets)
-
-    def predict_n_best(self, X: Any, k: int) -> list[list[tuple[list[str], float]]]:
-        """The k most probable labellings of each sequence, best first.
-
-        Parameters
-        ----------
-        X : list of sequences
-        k : int
-
-        Returns
-        -------
-        list of lists of (labels, probability)
-            Fewer than k where there are no more.
-
-        Raises
-        ------
-        OptionError
-            ``k`` is below 1.
-        """
-        labels = self._fitted().labels
-        return [
-            [([labels[code] for code in one.labels.tolist()], one.probability) for one in found]
-            for found in n_best(self.encode(X), self.theta_, k)
-        ]
-
     def score(self, X: Any, y: Any) -> float:
         """Share of positions with the right label.
 
@@ -243,22 +184,6 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         y : list of lists of str
         """
         return token_accuracy(y, self.predict(X))
-
-    def encode(self, X: Any, y: Any = None) -> SequenceData:
-        """Sequences in numbers, for the functions of :mod:`milpscore.sequence`.
-
-        Parameters
-        ----------
-        X : list of sequences
-        y : list of lists of str, optional
-        """
-        return self._fitted().encode(X, y)
-
-    @property
-    def weights_(self) -> Weights:
-        """The weights with their names."""
-        coding = self._fitted()
-        return Weights(self.theta_, coding.labels, coding.unigrams, coding.bigrams, coding.plain)
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:
@@ -296,32 +221,6 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         """Share of whole weights, zeros included."""
         return integrity(self.theta_)
 
-    @property
-    def n_columns_(self) -> int | None:
-        """Columns of a position; None for named features."""
-        return self._fitted().n_columns
-
-    def features(self, top: int | None = None) -> DataFrame:
-        """Active features by falling |weight|: observation, label_before, label, weight.
-
-        Parameters
-        ----------
-        top : int, optional
-            At most so many.
-        """
-        return self.weights_.table(top)
-
-    def dump(self, top: int | None = None) -> Iterator[str]:
-        """The same as lines, parted by tabs; a # stands for the label before of unigrams.
-
-        Parameters
-        ----------
-        top : int, optional
-            At most so many.
-        """
-        for x, before, y, weight in self.weights_.named(top):
-            yield f"{x}\t{'#' if before is None else before}\t{y}\t{weight!r}"
-
     def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
         """Write the model into one file, which :meth:`load` reads; no pickle in it.
 
@@ -340,15 +239,14 @@ class SparseCRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn carries no
         save_model(self, path, compact)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SparseCRF:
-        """Read a model written by :meth:`save`.
-
-        Raises
-        ------
-        DataError
-            The file cannot be read, is not a model or damaged, or a newer milpscore wrote it.
-        """
-        model: SparseCRF = load_model(cls, path)
+    def _of_file(cls, content: ModelFile) -> Self:
+        """The model of a file, ready to predict and to be fitted again."""
+        model = cls(**content.parameters())
+        model._take(content)
+        for name in KEPT:
+            setattr(model, f"{name}_", getattr(content.about, name))
+        model.trace_ = TraceRow.table(content.about.trace)
+        model.classes_ = np.array(content.weights.labels, dtype=object)
         return model
 
     def _keep(self, coding: Coding, result: TrainResult) -> None:

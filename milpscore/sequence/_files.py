@@ -6,10 +6,10 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Meta, Struct, to_builtins
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = tuple[str, ...]
 Sentences: TypeAlias = list[list[Row]]
+Model = TypeVar("Model")
 
 # str.split() would also cut at no-break spaces, which occur inside tokens.
 _FIELD = re.compile(r"[^ \t]+")
@@ -35,7 +36,7 @@ _SEPARATORS = (None, "\t")
 _FORMAT_VERSION = 1
 _KIND = "milpscore.sequence"
 _AGAIN = "give a file written by SparseCRF.save() or 'milpscore crf train'"
-_KEPT = ("objective", "status", "n_iter", "seconds", "best_iteration")
+KEPT = ("objective", "status", "n_iter", "seconds", "best_iteration")
 _ARRAYS = {
     **dict.fromkeys(("header", "unigrams", "bigrams"), "|u1"), "active": "<i8", "weights": "<f8",
 }  # fmt: skip
@@ -253,7 +254,7 @@ def save_model(model: SparseCRF, path: str | os.PathLike[str], compact: bool) ->
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in parameters.items()
         },
-        **{name: getattr(model, f"{name}_") for name in _KEPT},
+        **{name: getattr(model, f"{name}_") for name in KEPT},
         "trace": [{k: v for k, v in row.items() if not np.isnan(v)} for row in trace],
     }
     header = {
@@ -285,29 +286,35 @@ def save_model(model: SparseCRF, path: str | os.PathLike[str], compact: bool) ->
         beside.unlink(missing_ok=True)
 
 
-def load_model(kind: type[SparseCRF], path: str | os.PathLike[str]) -> SparseCRF:
-    """Read what `save_model` wrote; DataError where it cannot be read, or is damaged."""
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """A model's file, read and checked."""
+
+    about: _About
+    weights: Weights
+
+    def coding(self) -> Coding:
+        """How the model reads sequences."""
+        return Coding.from_json(to_builtins(self.about.coding), self.weights)
+
+    def parameters(self) -> dict[str, Any]:
+        """Those of the estimator that was trained."""
+        given = dict(self.about.parameters)
+        penalty = typed(given.get("penalty"), _Penalty | None, "its penalty")
+        return given | {"penalty": _penalty_from_json(penalty)}
+
+
+def read_model(path: str | os.PathLike[str], make: Callable[[ModelFile], Model]) -> Model:
+    """What ``make`` makes of a file `save_model` wrote; DataError where it is damaged."""
     what = repr(str(path))
     try:
         found, whole = _content(Path(path), f"{what} is not a CRF model, or")
-        weights, about = _weights(found, whole), found.about
-        parameters = dict(about.parameters)
-        parameters["penalty"] = _penalty_from_json(
-            typed(parameters.get("penalty"), _Penalty | None, "its penalty")
-        )
-        model = kind(**parameters)
-        model.coding_ = Coding.from_json(to_builtins(about.coding), weights)
+        return make(ModelFile(found.about, _weights(found, whole)))
     except OSError as error:
         raise DataError(f"cannot read {what}: {error.strerror}. Check the path.") from error
     except (TypeError, ValueError, OverflowError) as error:
         said = str(error) if isinstance(error, DataError) else f"{what} is damaged ({error})"
         raise DataError(f"{said}; {_AGAIN}") from error
-    for name in _KEPT:
-        setattr(model, f"{name}_", getattr(about, name))
-    model.trace_ = TraceRow.table(about.trace)
-    model.classes_ = np.array(weights.labels, dtype=object)
-    model.theta_ = weights.theta
-    return model
 
 
 def _content(path: Path, what: str) -> tuple[_Whole, int]:

@@ -158,13 +158,9 @@ def _place(at: int, offsets: IntArray) -> str:
 
 def _column(tokens: Sequence[str]) -> Column:
     """The distinct texts, and which of them stands at each position."""
-    import pandas as pd
-
-    # np.array would cut trailing NUL characters off texts
-    values = np.empty(len(tokens), dtype=object)
-    values[:] = tokens
-    codes, distinct = pd.factorize(values)
-    return Column([str(value) for value in distinct], codes.astype(np.int64))
+    table: dict[str, int] = {}
+    codes = [table.setdefault(str(token), len(table)) for token in tokens]
+    return Column(list(table), np.array(codes, dtype=np.int64))
 
 
 def _named_features(flat: Sequence[Mapping[str, Any]], offsets: IntArray) -> Occurrences:
@@ -222,17 +218,14 @@ def _expand(pattern: Pattern, tokens: Tokens, answers: dict[Reference, Column]) 
 
     ``answers`` keeps what references give for the patterns to come.
     """
-    import pandas as pd
+    from milpscore.sequence._kernels import first_seen
 
     codes, first = np.zeros(tokens.n_positions, dtype=np.int64), np.zeros(1, dtype=np.int64)
     for reference in pattern.references:
         if reference not in answers:
             answers[reference] = _answers(reference, tokens)
         seen = answers[reference]
-        codes = pd.factorize(codes * len(seen.values) + seen.codes)[0]
-    if pattern.references:  # where each code stands first
-        first = np.zeros(codes.max() + 1, dtype=np.int64)
-        first[codes[::-1]] = np.arange(len(codes))[::-1]
+        codes, first = first_seen(codes * len(seen.values) + seen.codes)
     pieces = [
         repeat(part)
         if isinstance(part, str)
