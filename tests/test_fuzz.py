@@ -129,6 +129,11 @@ FOUND = {
         "slim", [[9e-10], [0], [9e-10]], (1, -1, 1), task="pool", coef_min=-1, coef_max=1,
         l0_penalty=0.01, options={"epsilon": 40.0},
     ),
+    "no card said where HiGHS drops an entry and a slack's range counts on it": found(
+        "sparse_rounding", [[1.8e-09]] * 5 + [[-9e-10], [1.8e-09]], (1, -1, 1, 1, 1, -1, 1),
+        weights="binary", max_terms=1, intercept="zero",
+        rules=(("Include", {"columns": ["x0"]}),),
+    ),
     "columns that presolve fixed for reduced costs of 2.5e-8": found(
         "convex_rounding",
         [[1, 2e-05, -1e-05, 1, 1], [1, -1e-05, 2e-05, 0, 0], [0, 1e-05, -1e-05, 0, 0],

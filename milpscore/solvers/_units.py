@@ -39,11 +39,14 @@ class Units:
 
     ``lost`` holds the (row, column, entry) that HiGHS may drop although they count; ``blur`` is
     what entries within its tolerances move a row by at most, as a share of the row's end. ``wide``
-    is such an entry of a term too large for its arithmetic.
+    is such an entry of a term too large for its arithmetic. ``idle`` marks entries that it may drop
+    and that do not count, in the order of the matrix, and ``spare`` is what they move each row by.
     """
 
     column: FloatArray
     row: FloatArray
+    idle: BoolArray
+    spare: FloatArray
     lost: tuple[int, int, float] | None
     wide: tuple[int, int, float] | None
     blur: float
@@ -85,6 +88,8 @@ def units_of(
     most = np.floor(np.log2(_MOST_TERM / np.where(small, largest, 1.0)))
     row = np.where(small, 2.0 ** np.maximum(np.minimum(wanted, most), 0.0), 1.0)
     dropped = (terms > 0) & (sizes <= DROPPED * _of_rows(at, sizes, len(rhs)))
+    idle = ~heard & dropped
+    spare = np.asarray(np.bincount(at, terms * idle, len(rhs)), dtype=np.float64)
     unheard = np.bincount(at, weights=terms * ~heard, minlength=len(rhs))
     blur = float(np.divide(unheard, ends, out=np.zeros(len(rhs)), where=ends > 0).max(initial=0.0))
     lost = np.flatnonzero(heard & dropped)
@@ -99,7 +104,7 @@ def units_of(
         return int(at[k]), int(entries.col[k]), float(entries.data[k])
 
     wide = largest_of(far, np.abs(entries.data))
-    return Units(column, row, largest_of(lost, terms), wide, blur)
+    return Units(column, row, idle, spare, largest_of(lost, terms), wide, blur)
 
 
 def _of_rows(at: IntArray, sizes: FloatArray, rows: int, *, each: bool = True) -> FloatArray:

@@ -193,10 +193,13 @@ class Session:
         harmless = 0.01 if isinstance(statement.loss, ZeroOne) else 1e-6
         units = units_of(self.matrix, ends, reach, real, harmless)
         self.unit, self.stretch = units.column, units.row
-        self.matrix = sparse.csc_array(self.matrix * self.stretch[:, None] * self.unit[None, :])
-        self.row_lower, self.row_upper = (
-            each * self.stretch for each in (self.row_lower, self.row_upper)
-        )
+        # what HiGHS would drop is not told it: rows give way by as much
+        heard = sparse.csc_array(self.matrix, copy=True)
+        heard.data[units.idle] = 0.0
+        heard.eliminate_zeros()
+        self.matrix = sparse.csc_array(heard * self.stretch[:, None] * self.unit[None, :])
+        self.row_lower = (self.row_lower - units.spare) * self.stretch
+        self.row_upper = (self.row_upper + units.spare) * self.stretch
         self.col_lower, self.col_upper = (
             each / self.unit for each in (self.col_lower, self.col_upper)
         )
