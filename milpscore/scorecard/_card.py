@@ -503,16 +503,18 @@ class Scorecard:
         Where :meth:`predict` raises an error for a row, the statement answers NULL: for a NULL in
         a used feature without a bin for missing values, and for a category the card does not
         know. With ``unseen="zero"`` both score nothing, as they do in :meth:`predict`; a NULL
-        number that counts by the unit still makes the total NULL. Missing values must be NULL in
-        the table, not NaN. A result column is called ``card_total``, ``card_prediction`` or
-        ``card_risk`` where the data have a column of that name.
+        number that counts by the unit still makes the total NULL. NaN is read as NULL; an infinite
+        number makes the total NULL. A result column is called ``card_total``,
+        ``card_prediction`` or ``card_risk`` where the data have a column of that name.
 
         Parameters
         ----------
         table : str or sequence of str
             Name of the table; a sequence is a qualified name such as ``("schema", "table")``.
-        dialect : {"ansi", "mysql"}
-            ``ansi`` suits SQLite, PostgreSQL, DuckDB, SQL Server and Snowflake, among others.
+        dialect : str
+            "ansi" is text that SQLite, PostgreSQL, DuckDB and most others read alike. Any other is
+            one of sqlglot's, which then has to be installed (the extra ``sql``): "duckdb",
+            "postgres", "sqlite", "bigquery", "spark", "snowflake", "mysql", ...
         keys : sequence of str
             Columns of the table to carry into the result.
         unseen : {"null", "zero"}
@@ -528,6 +530,8 @@ class Scorecard:
             For an unknown dialect or value of ``unseen``.
         DataError
             For a name with a NUL character.
+        MissingDependencyError
+            A dialect needs sqlglot, and it is not installed.
         """
         from milpscore.scorecard._export import card_sql
 

@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from milpscore.core.card import RELATIVE_ROUNDING
-from milpscore.core.design import Column, ColumnKind
-from milpscore.core.errors import DataError, OptionError, listing, require_ending
+from milpscore.core.design import Column, ColumnKind, as_fraction
+from milpscore.core.errors import (
+    DataError,
+    MissingDependencyError,
+    OptionError,
+    did_you_mean,
+    listing,
+    require_ending,
+)
 from milpscore.core.reading import Head, parsed, settings_of, text_of, typed
 from milpscore.scorecard.rendering import Lines, Row, printable
 
@@ -331,21 +338,39 @@ _EXP_LIMIT = 700
 # hold NUL, so it stands for their line breaks until the statement is complete.
 _BREAK = "\x00"
 _TRUTH = {"True": ("true", "1", "t"), "False": ("false", "0", "f")}
-
-
-_QUOTES = {"ansi": '"', "mysql": "`"}
-"""What stands around names; ``ansi`` is read by SQLite, PostgreSQL, DuckDB and SQL Server too."""
+_LARGEST = "1.7976931348623157E308"
+"""Infinite values lie beyond it, and in some databases NaN too; in others NaN lies nowhere."""
 
 
 def card_sql(
     card: Scorecard, table: str | Sequence[str], dialect: str, keys: Sequence[str], unseen: Unseen
 ) -> str:
     """The statement described at :meth:`milpscore.Scorecard.to_sql`."""
-    if dialect not in _QUOTES:
-        raise OptionError(f"unknown SQL dialect {dialect!r}; choose one of {sorted(_QUOTES)}")
     if unseen not in ("null", "zero"):
         raise OptionError(f"unseen must be 'null' or 'zero' in SQL, not {unseen!r}")
-    return _Writer(card, dialect, unseen).statement(table, keys)
+    writer = _Writer(card, unseen)
+    statement = writer.statement(table, keys)
+    if dialect != "ansi":
+        statement = _translated(statement, dialect)
+    return f"{writer.comment()}\n{statement}"
+
+
+def _translated(statement: str, dialect: str) -> str:
+    """Portable SQL in the words of a database's own."""
+    try:
+        import sqlglot
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"dialect={dialect!r} needs sqlglot: pip install 'milpscore[sql]'; the dialect 'ansi' "
+            "needs nothing, and is read by most databases"
+        ) from error
+    known = sorted(each.value for each in sqlglot.Dialects if each.value)
+    if dialect not in known:
+        hint = did_you_mean(dialect, known)
+        there = ", ".join(["ansi", *known])
+        raise OptionError(f"unknown SQL dialect {dialect!r}; {hint}there are {there}")
+    (found,) = sqlglot.transpile(statement, write=dialect, pretty=True)
+    return found
 
 
 def _doubled(mark: str, text: str) -> str:
@@ -355,26 +380,27 @@ def _doubled(mark: str, text: str) -> str:
     return f"{mark}{text.replace(mark, mark + mark)}{mark}".replace("\n", _BREAK)
 
 
+def _name(name: str) -> str:
+    """A name of the data or of a result."""
+    return _doubled('"', name)
+
+
+def _quoted(text: str) -> str:
+    """Text as a literal."""
+    return _doubled("'", text)
+
+
 @dataclass(frozen=True)
 class _Writer:
-    """Writes one card in one dialect; ``absolute`` adds up the sizes of the summands instead."""
+    """Writes one card; ``absolute`` adds up the sizes of the summands instead."""
 
     card: Scorecard
-    dialect: str
     unseen: Unseen
     absolute: bool = False
 
-    def name(self, name: str) -> str:
-        """A name of the data or of a result."""
-        return _doubled(_QUOTES[self.dialect], name)
-
-    def text(self, text: str) -> str:
-        """Text as a literal; MySQL reads a backslash as an escape."""
-        return _doubled("'", text.replace("\\", "\\\\") if self.dialect == "mysql" else text)
-
     def statement(self, table: str | Sequence[str], keys: Sequence[str]) -> str:
         """The whole SELECT, with the total computed in a derived table."""
-        name = self.name
+        name = _name
         place = ".".join(map(name, [table] if isinstance(table, str) else table))
         own = (each["column"] for each in self.card.words.values() if "column" in each)
         taken = {text.casefold() for text in (*keys, *self.card.features, *own)}
@@ -392,12 +418,11 @@ class _Writer:
         listed = ",\n  ".join
         derived = f"SELECT\n  {listed(inner)}\nFROM {place} AS {name(_SOURCE)}"
         statement = (
-            f"{self._comment()}\nSELECT\n  {listed(outer)}\n"
-            f"FROM (\n  {_indented(derived)}\n) AS {name(_SCORED)}"
+            f"SELECT\n  {listed(outer)}\nFROM (\n  {_indented(derived)}\n) AS {name(_SCORED)}"
         )
         return statement.replace(_BREAK, "\n")
 
-    def _comment(self) -> str:
+    def comment(self) -> str:
         """What the statement decides, and what it says of NULL."""
         card = self.card
         negative, positive = (printable(str(label)) for label in card.classes)
@@ -447,8 +472,8 @@ class _Writer:
     def _risk(self, total: str) -> str:
         """The logistic risk of a total; EXP must neither overflow nor underflow."""
         scale = 1.0 if self.card.risk is None else self.card.risk.scale
-        # an exponent makes the division one of floats wherever decimals are short
-        below = f"({_literal(self.card.fitted_rule.threshold)} - {total}) / {_literal(scale)}E0"
+        wide = f"CAST({total} AS DOUBLE PRECISION)"
+        below = f"({_literal(self.card.fitted_rule.threshold)} - {wide}) / {_literal(scale, 'E0')}"
         return (
             f"CASE\n  WHEN {total} IS NULL THEN NULL\n"
             f"  WHEN {below} > {_EXP_LIMIT} THEN 0.0\n  WHEN {below} < -{_EXP_LIMIT} THEN 1.0\n"
@@ -459,7 +484,7 @@ class _Writer:
         """A class label as a literal."""
         if isinstance(label, bool):
             return "TRUE" if label else "FALSE"
-        return self.text(label) if isinstance(label, str) else _literal(label)
+        return _quoted(label) if isinstance(label, str) else _literal(label)
 
     def _sum(self) -> str:
         """The sum over the features; of absolute values and |T| where ``absolute``."""
@@ -473,9 +498,16 @@ class _Writer:
         return abs(points) if self.absolute else points
 
     def _feature(self, lines: Lines) -> str:
-        """The points of one feature, with NULL decided first."""
+        """The points of one feature, or what it counts where it has no value."""
         column = self.card.words.get(lines.name, {}).get("column", lines.name)
-        value = f"{self.name(_SOURCE)}.{self.name(column)}"
+        value = f"{_name(_SOURCE)}.{_name(column)}"
+        if {row.kind for row in lines.everything} <= {"category", "missing"}:
+            value = f"CAST({value} AS VARCHAR)"
+            known, infinite = f"LOWER({value}) <> 'nan'", ""  # where missing numbers are no NULL
+        else:
+            value = f"CAST({value} AS DOUBLE PRECISION)"
+            known = f"{value} BETWEEN -{_LARGEST} AND {_LARGEST}"
+            infinite = f"\n  WHEN {value} < -{_LARGEST} OR -{value} < -{_LARGEST} THEN NULL"
         bases = [self._points(lines.base), *[0] * len(lines.groups)]
         parts = [self._group(value, *each) for each in zip(lines.groups, bases, strict=False)]
         added = "\n  + ".join(_indented(part) for part in parts) or "0"
@@ -485,7 +517,8 @@ class _Writer:
             if_null = self._points(lines.missing.points)
         elif self.unseen == "zero" and all(row.kind != "numeric" for row in lines.everything):
             if_null = bases[0]
-        return f"CASE\n  WHEN {value} IS NULL THEN {if_null}\n  ELSE {added}\nEND"
+        refused = infinite if if_null != "NULL" else ""
+        return f"CASE\n  WHEN {known} THEN {added}{refused}\n  ELSE {if_null}\nEND"
 
     def _group(self, value: str, rows: Sequence[Row], base: int) -> str:
         """The points of the row that applies, or ``base``; NULL for a value that is unknown."""
@@ -507,8 +540,10 @@ class _Writer:
         if set(row.categories) <= _TRUTH.keys():
             # Databases store truth values as words or as 1 and 0; both are understood.
             known = ", ".join(f"'{text}'" for each in row.categories for text in _TRUTH[each])
-            return f"LOWER(CAST({value} AS CHAR(5))) IN ({known})"
-        *first, last = map(self.text, row.categories)
+            return f"LOWER({value}) IN ({known})"
+        # and whole numbers that stand among floats as 3.0
+        floats = [f"{each}.0" for each in row.categories if each.lstrip("-").isdecimal()]
+        *first, last = map(_quoted, (*row.categories, *floats))
         return f"{value} IN ({', '.join([*first, last])})" if first else f"{value} = {last}"
 
 
@@ -525,11 +560,12 @@ def _case(branches: Sequence[str], otherwise: str) -> str:
     return f"CASE\n{lines}\n  ELSE {otherwise}\nEND"
 
 
-def _literal(value: Any) -> str:
-    """A number as a plain decimal that reads back as the same floating-point number."""
-    if isinstance(value, Fraction):
-        value = value.numerator if value.denominator == 1 else float(value)
-    return str(value) if isinstance(value, int) else format(Decimal(repr(value)), "f")
+def _literal(value: Any, whole: str = "") -> str:
+    """A number that reads back as the same float; an exponent keeps decimals from being exact."""
+    exact = as_fraction(value)
+    if exact.denominator == 1:
+        return f"{exact.numerator}{whole}"
+    return f"{Decimal(repr(float(value))):f}E0"
 
 
 def _indented(text: str) -> str:
