@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
@@ -18,11 +19,15 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from hypothesis import given, settings, strategies as st
+from sklearn.base import clone
+from typer.testing import CliRunner
 
+from milpscore.cli.app import app
 from milpscore.core.design import Design
 from milpscore.core.errors import DataError, MissingDependencyError, OptionError, SizeError
 from milpscore.data import Binner, make_design, patterns, read_patterns, read_table, sources
 from milpscore.data.cutting import Cutting
+from milpscore.estimators import RiskScoreClassifier
 
 SETS = ("bankruptcy", "haberman", "breastcancer", "mammo", "mushroom", "adult")
 
@@ -269,3 +274,59 @@ def test_read_table_takes_every_kind(tmp_path: Path) -> None:
         assert Cutting().design(*read_table(source, "outcome")).fingerprint == expected
     assert not sources.at_size(tmp_path / "one.csv")
     assert not sources.at_size(tmp_path / "parts")
+
+
+def test_estimators_take_every_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = mixed(200)
+    X, y = frame.drop(columns="outcome"), frame["outcome"]
+    expected = RiskScoreClassifier(heuristic=True).fit(X, y)
+
+    def check(model: RiskScoreClassifier) -> None:
+        assert model.scorecard_.fingerprint == expected.scorecard_.fingerprint
+        assert model.result_.objective == pytest.approx(expected.result_.objective, abs=1e-12)
+        assert [*model.classes_] == ["ill", "well"]
+        assert [*model.feature_names_in_] == [*X.columns]
+        assert model.scorecard_.certificate["n_rows"] == 200
+        assert model.scorecard_.certificate["errors"] == expected.scorecard_.certificate["errors"]
+        pd.testing.assert_frame_equal(model.risk_table_, expected.risk_table_)
+
+    model = RiskScoreClassifier(heuristic=True)
+    for source in (pl.from_pandas(X), pa.Table.from_pandas(X)):
+        check(model.fit(source, y))
+        assert (model.predict(source) == expected.predict(X)).all()
+    frame.to_parquet(path := tmp_path / "t.parquet")
+    for source in (path, duckdb.connect().read_parquet(str(path)), pl.scan_parquet(path)):
+        check(clone(model).fit(source, "outcome"))
+    monkeypatch.setattr(sources, "MOST_ROWS", 100)
+    for source in (X, pl.from_pandas(X), pa.Table.from_pandas(X)):
+        check(clone(model).fit(source, y))
+    with pytest.raises(DataError, match="names of their columns"):
+        model.fit(duckdb.connect().read_parquet(str(path)), y)
+
+
+def test_the_command_line_reads_what_is_too_large_for_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = mixed()
+    made = written(frame[["age", "sex", "flag", "outcome"]], tmp_path)
+    answers, run = [], CliRunner()
+    for name in ("csv", "folder"):
+        proof, page = str(tmp_path / f"{name}.json"), str(tmp_path / f"{name}.html")
+        if name == "folder":
+            monkeypatch.setattr(sources, "IN_MEMORY", 0)
+        fit = ["fit", str(made[name]), "--target", "outcome", "--set", "max_terms=2", "--json"]
+        found = run.invoke(app, [*fit, "--certificate", proof, "-q"])
+        assert not found.exit_code, found.output
+        answers.append(json.loads(found.stdout))
+        checked = run.invoke(app, ["verify", proof, str(made["folder"])])
+        assert "everything claimed was proved" in checked.output
+        assert not run.invoke(app, ["report", proof, str(made["folder"]), "--out", page]).exit_code
+    seconds = {"seconds", "build_seconds", "load_seconds", "solve_seconds"}
+    first, second = ({k: v for k, v in a.items() if k not in seconds} for a in answers)
+    assert first == second
+    pages = [(tmp_path / f"{name}.html").read_text() for name in ("csv", "folder")]
+    told = [[line for line in page.splitlines() if "Missing values" not in line] for page in pages]
+    assert told[0] == told[1]
+    split = ["path", str(made["folder"]), "--target", "outcome", "--bins", "3", "--missing", "bin"]
+    refused = run.invoke(app, [*split, "--penalty", "l1", "--n-lams", "3", "--cv", "3"])
+    assert "a cross-validation splits rows" in refused.output

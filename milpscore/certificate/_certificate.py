@@ -444,6 +444,11 @@ def _evidence(
     known = isinstance(loss, Hinge | ZeroOne) or (
         isinstance(loss, RiskLoss) and loss.name == "logistic"
     )
+    if statement.design.counts is not None and any(
+        rule["kind"] == "errors" for rule in plain_cards(statement)["rules"]
+    ):
+        reason = "limits on errors speak of rows, and equal rows were merged while they were read"
+        return {"kind": "none", "reason": reason}
     if result.kind != "exact" or not known or other:
         kind = f" with {other[0]}" if other else "" if known else f" with loss {loss.name}"
         reason = f"{result.solver} keeps none for {program.formulation}{kind}"

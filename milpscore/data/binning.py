@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import count
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from milpscore.data.columns import (
 )
 from milpscore.data.cutting import Cutting, Learned
 from milpscore.data.designs import make_design
+from milpscore.data.sources import is_table, names_of, with_columns
 
 
 class Binner(TransformerMixin, BaseEstimator):
@@ -226,6 +228,53 @@ class Binner(TransformerMixin, BaseEstimator):
         return cutting.design_of(
             frame, learned, y, sample_weight, class_weight=class_weight, positive=positive
         )
+
+    def fit_patterns(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        positive: Any = None,
+    ) -> Design:
+        """Fit on a table of any size and return the design of its distinct rows.
+
+        Parameters
+        ----------
+        X : path, DataFrame, or table of Arrow, Polars, DuckDB or Dask
+            As for :func:`read_patterns`.
+        y, sample_weight : str, or arrays of shape (n,)
+            The names of their columns in X; arrays beside tables whose rows lie in order.
+        class_weight, positive
+            As for :func:`milpscore.data.make_design`.
+
+        Returns
+        -------
+        Design
+        """
+        from milpscore.data.patterns import read_patterns
+
+        names: dict[str, str | None] = {}
+        table: Any = X
+        known = names_of(X)
+        for role, given in (("y", y), ("sample_weight", sample_weight)):
+            if given is None or isinstance(given, str):
+                names[role] = given
+                continue
+            name = next(n for k in count() if (n := f"{role}{'_' * k}") not in known)
+            names[role], table = name, with_columns(table, **{name: given})
+        design = read_patterns(
+            table, str(names["y"]), weights=names["sample_weight"], class_weight=class_weight,
+            positive=positive, binner=self, progress=False,
+        )  # fmt: skip
+        features = [name for name in known if name not in names.values()]
+        self.columns_, self.blocks_ = design.columns, design.blocks
+        self.warnings_, self.n_features_in_ = design.warnings, len(features)
+        if is_table(X) or hasattr(X, "columns") or not hasattr(X, "shape"):
+            self.feature_names_in_ = np.array(features, dtype=object)
+        self._features = {name: name for name in features}
+        return design
 
     def _learn(
         self, X: Any, sample_weight: Any, y: Any = None

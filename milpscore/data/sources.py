@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+import numpy as np
 import pandas as pd
 
 from milpscore.core.errors import DataError, MissingDependencyError, OptionError, SizeError
@@ -131,6 +132,38 @@ def at_size(source: Any) -> bool:
         room.startswith(("dask", "duckdb", "_duckdb", "pyarrow._dataset", "polars.lazy"))
     )
     return lazy or (hasattr(source, "shape") and source.shape[0] > MOST_ROWS)
+
+
+def with_columns(source: Any, **columns: Any) -> Any:
+    """A table with further columns, for those libraries whose tables lie in order."""
+    room = type(source).__module__.partition(".")[0]
+    if room == "dask":
+        return source.assign(**columns)
+    if room == "polars":
+        import polars as pl
+
+        if hasattr(source, "collect"):
+            source = source.collect()
+        return source.with_columns(**{name: pl.Series(each) for name, each in columns.items()})
+    if hasattr(source, "append_column"):
+        import pyarrow as pa
+
+        for name, each in columns.items():
+            held = each if isinstance(each, pa.Array | pa.ChunkedArray) else pa.array(each)
+            source = source.append_column(name, held)
+        return source
+    if isinstance(source, str | Path) or is_table(source):
+        raise DataError(
+            "labels and weights beside a file, a Dataset or a relation may stand in another order:"
+            " give the names of their columns in it, as fit(table, 'outcome')"
+        )
+    return as_frame(source).assign(**{name: np.asarray(each) for name, each in columns.items()})
+
+
+def names_of(source: Any) -> list[str]:
+    """The clean names of a table's columns."""
+    with opened(source) as rows:
+        return list(rows.types)
 
 
 MOST_ROWS = 2_000_000

@@ -23,8 +23,9 @@ from milpscore.core.errors import DataError, FormulationError, Registry, SolverE
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
 from milpscore.core.statement import LAM, SmoothLoss, Statement
-from milpscore.data import Binner, apply_columns
+from milpscore.data import Binner, apply_columns, read_table
 from milpscore.data.checking import default_names, missing_counts, refuse_missing, validated_frame
+from milpscore.data.sources import at_size
 from milpscore.estimators._base import Decided, OnDesign, class_labels, parameters, seed_of
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
@@ -176,10 +177,13 @@ class CardClassifier(Decided, OnDesign):
 
         Parameters
         ----------
-        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
-        y : array of shape (n,)
-            Two distinct labels.
-        sample_weight : array of shape (n,), optional
+        X : DataFrame, array, sparse matrix, list of rows, or table of another library, (n, q)
+            Tables of Arrow and Polars; relations of DuckDB, Dask DataFrames, names of files and
+            whatever has more than 2,000,000 rows are read as by
+            :func:`milpscore.data.read_patterns`.
+        y : array of shape (n,), or str
+            Two distinct labels, or the name of their column in X.
+        sample_weight : array of shape (n,) or str, optional
             Finite, non-negative. A row of weight 2 counts as two rows.
 
         Returns
@@ -206,14 +210,24 @@ class CardClassifier(Decided, OnDesign):
         if self.threshold_by is not None:
             DecisionBy.of(self.threshold_by)
         self.binner_ = self._binner() or Binner.raw()
-        labels, self.classes_ = class_labels(y)
-        design = self.binner_.fit_design(
-            X,
-            labels,
-            sample_weight=sample_weight,
-            class_weight=self.class_weight,
-            positive=self.classes_[1],
-        )
+        if at_size(X):
+            design = self.binner_.fit_patterns(
+                X, y, sample_weight=sample_weight, class_weight=self.class_weight, positive=max
+            )
+            self.classes_ = np.array(design.classes)
+        else:
+            if isinstance(y, str):  # the name of a column
+                named = sample_weight if isinstance(sample_weight, str) else None
+                X, y, *rest = read_table(X, y, weights=named)
+                sample_weight = rest[0] if rest else sample_weight
+            labels, self.classes_ = class_labels(y)
+            design = self.binner_.fit_design(
+                X,
+                labels,
+                sample_weight=sample_weight,
+                class_weight=self.class_weight,
+                positive=self.classes_[1],
+            )
         self.n_features_in_ = self.binner_.n_features_in_
         if hasattr(self.binner_, "feature_names_in_"):
             self.feature_names_in_ = self.binner_.feature_names_in_
