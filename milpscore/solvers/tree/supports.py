@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
@@ -53,6 +54,9 @@ _MARGIN = 1e-10
 
 _SAMPLE, _SHARES = 60, np.linspace(0.02, 0.98, 33)
 """Supports that prices of limits are tried on, and the shares of their cells that change sides."""
+
+_NS_PARTING, _ALIKE, _KEPT = 1e5, 100, 4
+"""Nanoseconds of a step that parts a pair; rows of a class looked at for pairs, and pairs kept."""
 
 _TRIFLE = 1e-3
 """Charges that are a smaller share of the cutoff are left out, and smaller supports with them."""
@@ -107,6 +111,7 @@ class Enumeration(Choices):
         self.limits = limits if limits and self.applies else None
         if self.limits is not None and known is not None and kind == counts.LOGISTIC:
             self._price(self.limits, known)
+        self.pairs = np.zeros((0, len(self.classes)), np.bool_)  # met by :meth:`_parting`
         self._walk = self._all()
         if self.applies:
             prepare_kernels()
@@ -297,16 +302,89 @@ class Enumeration(Choices):
         else:
             self.charge[:] = 0.0
         others = np.delete(np.arange(len(self.classes)), self.needed)
+        cheapest = np.sort(self.charge[others])
         for more in (size - len(self.needed) for size in sizes):
-            if 0 <= more < 3:
-                some = _subsets(others, more)
-                needed = np.broadcast_to(
-                    np.array(self.needed, np.int64), (len(some), len(self.needed))
-                )
-                some = np.concatenate([needed, some], axis=1)
-                yield from self.take(some, np.full(len(some), -math.inf))
-            elif more > 2:
-                yield from self.visit(self.needed, others, more, 0.0, 1.0)
+            if more < 0:
+                continue
+            room = self.limit - float(self.charge[list(self.needed)].sum() + cheapest[:more].sum())
+            if room <= 0.0:
+                return  # larger ones cost more still
+            look = self._parting if room < self._least_pair() else self._every
+            yield from look(self.needed, others, more, 0.0, 1.0)
+
+    def _every(
+        self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
+    ) -> Iterator[None]:
+        """Supports of a base and ``more`` of these columns."""
+        if more > 2:
+            yield from self.visit(base, columns, more, begin, end)
+            return
+        some = _subsets(columns, more)
+        some = np.concatenate([np.broadcast_to(base, (len(some), len(base))), some], axis=1)
+        some = some.astype(np.int64)
+        yield from self.take(some, np.full(len(some), -math.inf))
+
+    def _least_pair(self) -> float:
+        """What a cell loses at least that holds rows of both classes."""
+        p, n = self.losses.weight_positive, self.losses.weight_negative
+        if self.kind == counts.LOGISTIC:
+            return (p + n) * math.log(p + n) - p * math.log(p) - n * math.log(n)
+        return p * math.log1p(n / p) if self.kind == counts.POISSON else 2.0 * p * n / (p + n)
+
+    def _parting(
+        self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
+    ) -> Iterator[None]:
+        """Those of them that leave no two rows of different classes alike.
+
+        Some pair is parted by few columns: one of these is in. A pair that the base leaves alike is
+        looked for where those met before are parted.
+        """
+        self.share = begin
+        self.work += _NS_PARTING + 20.0 * len(self.pairs) * len(self.columns)
+        loose = self.pairs[~self.pairs[:, list(base)].any(axis=1)]
+        if not len(loose):
+            pairs = self._unparted(base, columns)
+            if not len(pairs):
+                yield from self._every(base, columns, more, begin, end)
+                self.share = end
+                return
+            self.pairs, loose = np.concatenate([self.pairs, pairs]), pairs
+        yield
+        by, left = loose[:, columns], more
+        first = by[np.argmin(by.sum(axis=1))]
+        while left >= 0 and len(by):  # pairs with no column in common want one each
+            taken = by[np.argmin(by.sum(axis=1))]
+            by, left = by[~by[:, taken].any(axis=1)], left - 1
+            if not taken.any():
+                left = -1
+        if left < 0:
+            self.share = end
+            return
+        some = columns[first]
+        for at, c in enumerate(some.tolist()):
+            after = begin + (end - begin) * (at + 1) / len(some)
+            rest = np.setdiff1d(columns, some[: at + 1], assume_unique=True)
+            yield from self._parting((*base, c), rest, more - 1, self.share, after)
+            self.share = after
+
+    def _unparted(self, base: tuple[int, ...], columns: IntArray) -> NDArray[np.bool_]:
+        """Pairs of rows that a base leaves alike, by the columns that part them: a few."""
+        cell = np.zeros(self.arrays.n, np.int64)
+        for c in base:
+            cell = 2 * cell + self.columns[c]
+        self.work += 20.0 * self.arrays.n
+        sides = self.positive > 0.0, self.negative > 0.0
+        sizes = [np.bincount(cell[side], minlength=1 << len(base)) for side in sides]
+        impure = np.flatnonzero(np.minimum(*sizes) > 0)
+        if not len(impure):
+            return np.zeros((0, len(self.columns)), np.bool_)
+        least = impure[np.argmin((sizes[0] * sizes[1])[impure])]
+        a, b = (np.flatnonzero(side & (cell == least))[:_ALIKE] for side in sides)
+        parted = self.columns[:, a, None] != self.columns[:, None, b]
+        parted = parted.reshape(len(self.columns), -1).T
+        self.work += 2.0 * parted.size
+        order = np.argsort(parted[:, columns].sum(axis=1), kind="stable")
+        return np.asarray(parted[order[:_KEPT]])
 
     def visit(
         self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
