@@ -233,10 +233,35 @@ def test_slim_on_a_grid_too_fine_for_highs(seed: int) -> None:
     assert rule.allows(result.card.intercept)
 
 
-def test_slim_off_the_grid_is_refused() -> None:
+@pytest.mark.parametrize("seed", range(8))
+def test_slim_on_no_grid_at_all(seed: int) -> None:
+    """Floats are compared to their last digit, where many totals differ in that alone."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 14))
+    value = rng.normal(size=n) * 10.0 ** rng.integers(-6, 3)
+    near = value * (1.0 + rng.integers(-2, 3, n) * 2.0**-52) if seed % 2 else rng.normal(size=n)
+    X = np.column_stack([value, near, rng.integers(0, 2, n)])
+    X[rng.random(X.shape) < 0.2] = value[0]
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    y[:2] = 1, -1
+    least = math.inf
+    for w in itertools.product(range(-2, 3), repeat=3):
+        rows = zip(X.tolist(), y.tolist(), strict=True)
+        totals = [(sum(Fraction(v) * c for v, c in zip(x, w, strict=True)), t) for x, t in rows]
+        for cut in (*(total for total, _ in totals), math.inf):
+            wrong = sum((total >= cut) != (label > 0) for total, label in totals)
+            least = min(least, wrong / n + 0.01 * np.count_nonzero(w))
+    made = slim(design(X, y), coef_min=-2, coef_max=2, l0_penalty=0.01)
+    answer = zero_one.search(made.statement)
+    assert answer.termination is Termination.COMPLETED
+    assert answer.bound == pytest.approx(least, abs=1e-9)
+    assert answer.objective == pytest.approx(least, abs=1e-12)
+
+
+def test_slim_of_too_many_digits_is_refused() -> None:
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
-    with pytest.raises(NotApplicableError, match="grid"):
+    X, y = rng.normal(size=(30, 2)) * (1.0, 1e-60), rng.integers(0, 2, 30)
+    with pytest.raises(NotApplicableError, match="digit"):
         solve(slim(X, y, threshold_gap=1e-3), "tree")
 
 

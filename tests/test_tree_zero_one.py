@@ -232,10 +232,16 @@ def test_optimum_equals_every_card_tried(group: int) -> None:
         check(problem, search_zero_one(problem), optimum(problem))
 
 
+def without_local_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No card but those that the tree meets."""
+    monkeypatch.setattr(zero_one.Descent, "run", lambda *_: None)
+    monkeypatch.setattr(zero_one, "fast_cards", lambda *_: (None, None))
+
+
 @pytest.mark.parametrize("group", range(5))
 def test_optimum_without_a_local_search(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tree finds every card itself, opening supports before all are seen."""
-    monkeypatch.setattr(zero_one.Descent, "run", lambda *_: None)
+    without_local_search(monkeypatch)
     walked = 0
     for seed in range(1000 + 40 * group, 1040 + 40 * group):
         problem = random_problem(seed)
@@ -248,7 +254,7 @@ def test_optimum_without_a_local_search(group: int, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("group", range(10))
 def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the start, from or up to a change of supports; with weights on a grid or none."""
-    monkeypatch.setattr(zero_one.Descent, "run", lambda *_: None)
+    without_local_search(monkeypatch)
     monkeypatch.setattr(zero_one, "_TRIAL", 0.0)
     seen, begun = 0, []
     again = zero_one._Search._begin_again
@@ -294,7 +300,8 @@ def two_valued(seed: int) -> Problem:
 def supports_of(problem: Problem, limit: float, parts: bool) -> dict[tuple[int, ...], float]:
     """The supports below a limit, with their bounds; or those of the parts of a shared search."""
     supports, other = (Supports(Patterns(problem.statement)) for _ in range(2))
-    found = []
+    found: list[Any] = []
+    floors: list[tuple[int, float]] = []
     while supports.floor < math.inf:
         if parts and supports.size:
             while (part := supports.part(1)) is not None:
@@ -302,6 +309,10 @@ def supports_of(problem: Problem, limit: float, parts: bool) -> dict[tuple[int, 
         else:
             found += supports.more(limit)
         supports.commit()
+        # what is seen from now on is not below the floor
+        floors.append((len(found), supports.floor))
+    for first, floor in floors:
+        assert all(bound >= min(floor, limit) - 1e-12 for bound, *_ in found[first:])
     assert len({columns for _, columns, _ in found}) == len(found)
     return {tuple(sorted(columns)): bound for bound, columns, _ in found}
 

@@ -240,6 +240,16 @@ class Design:
         return self.step or common_step(self.X, _FINEST)
 
     @cached_property
+    def last_bit(self) -> int:
+        """The exponent of the last binary digit of any value."""
+        mantissa, exponent = np.frexp(self.X[self.X != 0.0])
+        if not len(mantissa):
+            return 0
+        digits = np.ldexp(mantissa, 53).astype(np.int64)
+        last = np.log2((digits & -digits).astype(np.float64)).astype(np.int64)
+        return int((last + exponent).min()) - 53
+
+    @cached_property
     def merged(self) -> MergedRows:
         """Distinct weighted rows, and which pairs of them contradict each other."""
         return merge_rows(self.X, self.y, self.weight)

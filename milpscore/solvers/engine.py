@@ -455,7 +455,9 @@ def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
     statement = of.statement
     fitting = isinstance(statement.loss, RiskLoss)
     asked = statement.arguments.get("threshold_gap") is not None  # of the model's cards alone
-    if isinstance(statement.loss, ZeroOne) and statement.design.fine_step is not None and not asked:
+    if isinstance(statement.loss, ZeroOne) and not asked:
+        from milpscore.solvers.tree.answer import scale_of
+
         # the big-M relaxation proves little (20 CPU s: breastcancer, 9 columns: a gap of 67 %, by
         # HiGHS 97; binned, ten terms: 2 %, 94; adult binned, ten terms: 9 %, 34; mammo binned, ten
         # terms: proved in 1.1 s, by HiGHS in 7; on decimals, three terms: pima-like, proved in 3,
@@ -463,7 +465,7 @@ def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
         limit, columns = statement.max_terms, statement.shape[1]
         many = len(statement.design.merged.y) > _FEW_ROWS
         fitting = columns <= _TREE_TERMS and many if limit is None else limit <= _TREE_TERMS
-        fitting = fitting or spreads
+        fitting = (fitting or spreads) and scale_of(statement) is not None
     return program.kind == "exact" and fitting and not of.added_by_user()
 
 

@@ -6,8 +6,9 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,9 @@ MOST_TRACE = 10_000
 _MOST_POINTS = 2_000_000
 """Values that all coefficients together may take: each has a place in the tables."""
 
+
+_REACH, _PARTS = 58, 60
+"""Bits of the two whole numbers that hold a total where columns have no step."""
 
 _PLACE = 128
 """Bytes."""
@@ -114,6 +118,30 @@ def check_cutoff(cutoff: float, most_cards: int) -> None:
         raise OptionError(f"most_cards must be >= 1, got {most_cards!r}")
 
 
+class Scale(NamedTuple):
+    """The step in which totals are compared, and the bits of it that a second number holds."""
+
+    step: Fraction
+    bits: int
+
+
+def scale_of(statement: Statement) -> Scale | None:
+    """How totals are compared to the last digit; None: they have too many digits.
+
+    A float is a whole number of powers of two: two whole numbers hold every total.
+    """
+    design = statement.design
+    step = statement.intercept.step or design.fine_step
+    if step is not None:
+        return Scale(step, 0)
+    ends = np.maximum(np.abs(statement.coef_min), np.abs(statement.coef_max)).astype(float)
+    reach = float(np.abs(design.X).max(axis=0) @ ends)
+    bits = _PARTS - math.frexp(float(ends.sum()))[1]
+    at = math.frexp(reach)[1] - _REACH - bits
+    fits = math.isfinite(reach) and bits > 0 and -1000 < at <= min(design.last_bit, 0)
+    return Scale(Fraction(1, 1 << -at), bits) if fits else None
+
+
 def choices_of(statement: Statement) -> list[IntArray]:
     """The values each coefficient may take, ascending; OptionError for none or too many."""
     lower, upper = statement.ranges
@@ -176,10 +204,10 @@ class Tree(Solver):
         """Refuse by name what the tree cannot see or hold: other losses, a changed model."""
         program = task.program
         statement = program.statement
-        if isinstance(statement.loss, ZeroOne) and statement.design.fine_step is None:
+        if isinstance(statement.loss, ZeroOne) and scale_of(statement) is None:
             raise NotApplicableError(
-                "the tree search compares totals on a grid, however fine, and these columns have "
-                "none: bin them, round decimals, or use solver='highs'"
+                "the tree search compares totals to the last digit, and these columns have too "
+                "many: round them, bring them to like sizes, or use solver='highs'"
             )
         if not isinstance(statement.loss, RiskLoss | ZeroOne):
             raise NotApplicableError(

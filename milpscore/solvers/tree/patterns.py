@@ -13,7 +13,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray, common_step, on_grid
 from milpscore.core.errors import OptionError
 from milpscore.core.statement import Statement
-from milpscore.solvers.tree.answer import choices_of
+from milpscore.solvers.tree.answer import choices_of, scale_of
 
 _EXACT = 1 << 53
 _UNITS = 1 << 44
@@ -27,6 +27,10 @@ _MOST = 1 << 60
 
 class Patterns:
     """A statement under the 0-1 loss by its distinct rows x, totals in steps of the grid.
+
+    Where columns have no step, ``rows``, ``X`` and ``values`` are whole multiples of 2^``bits``
+    steps, a power of two so small that ``rests``, ``rest`` and ``parts`` hold what is left of each
+    in steps; these are None elsewhere. Kernels compare the two one after the other.
 
     ``rows``, ``y``, ``weight``: the design's merged rows in steps. ``X`` (m, p): distinct rows
     whose classes do not cancel; ``net`` (m,): positive minus negative weight, in units of ``unit``,
@@ -54,11 +58,18 @@ class Patterns:
         self.l0, self.l1 = weights.get("l0_penalty", 0.0), weights.get("l1_penalty", 0.0)
         self.constrained = bool(statement.constraints)
         self.thrifty = not (self.constrained or every_card)
-        step = statement.intercept.step or statement.design.fine_step
-        assert step is not None
-        self.step = step
+        scale = scale_of(statement)
+        assert scale is not None
+        self.step, self.bits = scale
         rows = statement.design.merged
-        self.rows, self.y, self.weight = on_grid(rows.X, step), rows.y, rows.weight
+        self.y, self.weight = rows.y, rows.weight
+        self.rests: IntArray | None = None
+        if self.bits:
+            exact = np.ldexp(rows.X, self.step.denominator.bit_length() - self.bits - 1)
+            self.rows = np.rint(exact).astype(np.int64)
+            self.rests = np.ldexp(exact - self.rows, self.bits).astype(np.int64)
+        else:
+            self.rows = on_grid(rows.X, self.step)
         p = self.rows.shape[1]
         self.terms = p if statement.max_terms is None else min(statement.max_terms, p)
         self.choices = choices_of(statement)
@@ -88,6 +99,17 @@ class Patterns:
         # anywhere above the total before: clear of both
         return Card(w, rule.nearest((Fraction(1, 2) - threshold) * self.step))
 
+    def totals(self, w: IntArray, merged: bool = False) -> Any:
+        """Totals of the distinct rows, or of all ``merged`` ones, in steps; of any size."""
+        X, rest = (self.rows, self.rests) if merged else (self.X, self.rest)
+        whole = X @ w
+        return whole if rest is None else whole.astype(object) * (1 << self.bits) + rest @ w
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """The range of thresholds as kernels read it."""
+        return self.t_low >> self.bits, self.t_high >> self.bits
+
     def allowed(self, w: IntArray, threshold: int) -> bool:
         """Whether a card of the search meets the constraints as well."""
         return not self.constrained or not self.statement.violations(self.card(w, threshold))
@@ -109,7 +131,7 @@ class Patterns:
 
     def exact_objective(self, w: IntArray, threshold: int) -> float:
         """The objective of a card from the weights themselves, their sums correctly rounded."""
-        answer = np.where(self.rows @ w >= threshold, 1, -1)
+        answer = np.where(self.totals(w, True) >= threshold, 1, -1)
         return math.fsum(self.weight[answer != self.y]) / math.fsum(self.weight) + self.charge(w)
 
     def smallest_card(self) -> IntArray:
@@ -134,7 +156,7 @@ class Patterns:
             int(np.abs(column).max()) * int(np.abs(values).max())
             for column, values in zip(self.rows.T, self.choices, strict=True)
         )
-        if max(largest, -self.t_low, self.t_high) >= _MOST:
+        if max(largest, *map(abs, self.window)) >= _MOST:
             raise OptionError("totals reach 2^60: give the columns a larger unit, or bin them")
 
     def _merge_rows(self, prices: Sequence[float]) -> None:
@@ -146,7 +168,8 @@ class Patterns:
         # priced rows may have a unit above any gap
         self.level = _SURELY * (_whole_units(self.weight, total)[1] if prices else self.unit)
         # merged rows are sorted: those alike in all but their class are neighbours
-        first = np.append(True, (self.rows[1:] != self.rows[:-1]).any(axis=1))
+        X = self.statement.design.merged.X if self.bits else self.rows
+        first = np.append(True, (X[1:] != X[:-1]).any(axis=1))
         positive, negative = (
             np.add.reduceat(np.where(self.y == sign, counts, 0), np.flatnonzero(first))
             for sign in (1, -1)
@@ -159,28 +182,35 @@ class Patterns:
         kept[0] |= not kept.any()  # nothing is left to decide: one row of no weight stands for it
         small = int(np.abs(net).sum()) < np.iinfo(np.int32).max
         self.X = np.ascontiguousarray(self.rows[first][kept])
+        self.rest = None if self.rests is None else np.ascontiguousarray(self.rests[first][kept])
+        self.exact = X[first][kept]
         self.net = net[kept].astype(np.int32 if small else np.int64)
 
     def _number_values(self) -> None:
         """Codes of the columns' values."""
         m, p = self.X.shape
         self.codes = np.zeros((p, m), dtype=np.int32)
-        taken = []
+        places = []
         for j in range(p):
-            distinct, code = np.unique(self.X[:, j], return_inverse=True)
-            self.codes[j] = code
-            taken.append(distinct)
-        self.cards = np.array([len(distinct) for distinct in taken], dtype=np.int64)
+            _, place, self.codes[j] = np.unique(self.exact[:, j], True, True)
+            places.append(place)
+        self.cards = np.array([len(place) for place in places], dtype=np.int64)
         self.values = np.zeros((p, int(self.cards.max(initial=0))), dtype=np.int64)
-        for j, distinct in enumerate(taken):
-            self.values[j, : len(distinct)] = distinct
+        self.parts = None if self.rest is None else np.zeros_like(self.values)
+        for j, place in enumerate(places):
+            self.values[j, : len(place)] = self.X[place, j]
+            if self.parts is not None and self.rest is not None:
+                self.parts[j, : len(place)] = self.rest[place, j]
 
     def _has_every_cut(self) -> bool:
         """Whether the range of thresholds leaves out no cut of allowed totals that can be best."""
         smallest, largest = self._extreme_totals()
-        least = int(smallest[self.net > 0].min(initial=0))
-        most = int(largest[self.net < 0].max(initial=0)) + 1
-        return self.t_low <= least and self.t_high >= most
+        # a rest is at most half a unit
+        away = sum(int(np.abs(values).max()) for values in self.choices) if self.bits else 0
+        least = int(smallest[self.net > 0].min(initial=0)) - away
+        most = int(largest[self.net < 0].max(initial=0)) + 1 + away
+        low, high = self.window
+        return low <= least and high >= most
 
     def _extreme_totals(self) -> tuple[IntArray, IntArray]:
         """The least and the largest total of each pattern over the allowed cards."""
@@ -225,12 +255,15 @@ class Patterns:
             return twin
         seen: dict[Any, int] = {}
         for j in self.candidates.tolist():
-            column = self.X[:, j] - self.X[:, j].min()
-            mirrored = column.max() - column
             points = self.points[j]
-            keys = [(column.tobytes(), points.tobytes())]
-            keys.append((mirrored.tobytes(), np.ascontiguousarray(-points[::-1]).tobytes()))
-            key = min(keys)
+            if self.rest is not None and self.rest[:, j].any():  # equal to the last digit
+                key = self.exact[:, j].tobytes(), points.tobytes()
+            else:
+                column = self.X[:, j] - self.X[:, j].min()
+                mirrored = column.max() - column
+                keys = [(column.tobytes(), points.tobytes())]
+                keys.append((mirrored.tobytes(), np.ascontiguousarray(-points[::-1]).tobytes()))
+                key = min(keys)
             twin[j] = seen.get(key, -1)
             seen[key] = j
         return twin

@@ -91,6 +91,22 @@ class Cells(NamedTuple):
     order: IntArray
 
 
+class Parts(NamedTuple):
+    """What totals are beyond whole steps, in 2^-``bits`` of one, where they are compared so finely.
+
+    ``value`` has the decided column's for every group, ``totals`` (k + 1, cells) the cells'; of the
+    totals at hand ``whole`` (cells,) are steps rounded down, ``left`` (cells,) what is beyond, and
+    ``reached`` (cells,) that of the last one seen in each group.
+    """
+
+    bits: int
+    value: IntArray
+    totals: IntArray
+    whole: IntArray
+    left: IntArray
+    reached: IntArray
+
+
 class Place(NamedTuple):
     """A piece of a walk: at each level down to its own the weight tried next, and their end.
 
@@ -113,7 +129,7 @@ class Walk:
         self, patterns: Patterns, columns: IntArray, signs: Sequence[int] | None = None
     ) -> None:
         self.patterns = p = patterns
-        self.rules = Rules(float(p.l1), p.primitive, p.t_low, p.t_high, p.unit, p.level)
+        self.rules = Rules(float(p.l1), p.primitive, *p.window, p.unit, p.level)
         spread = p.X[:, columns].std(axis=0)
         order = np.lexsort((-spread, -p.cards[columns]))
         self.columns = columns[order]
@@ -145,6 +161,7 @@ class Walk:
         levels["end"] = np.cumsum(counts)
         levels["begin"][1:] = levels["end"][:-1]
         self.groups = np.zeros(int(levels["end"][-1]), GROUP)
+        parts = np.zeros(len(self.groups), np.int64)
         _, sample = np.unique(labels[0], return_index=True)
         net = np.bincount(labels[0], weights=p.net, minlength=counts[0])
         cell_label = np.array([label[sample] for label in labels])
@@ -155,12 +172,22 @@ class Walk:
             if d < k:
                 j = self.columns[d]
                 own["value"][labels[d]] = p.values[j, p.codes[j]]
+                if p.parts is not None:
+                    part = parts[levels["begin"][d] : levels["end"][d]]
+                    part[labels[d]] = p.parts[j, p.codes[j]]
                 levels["least"][d], levels["most"][d] = own["value"].min(), own["value"].max()
             if d:  # labels ascend, so the groups that make up one are neighbours
                 parent = np.zeros(counts[d - 1], np.int64)
                 parent[cell_label[d - 1]] = cell_label[d]
                 own["child"] = np.searchsorted(parent, np.arange(counts[d]))
                 own["end"] = np.append(own["child"][1:], counts[d - 1])
+        self.parts: Parts | None = None
+        if p.parts is not None:
+            totals, rows = (
+                np.zeros((k + 1, counts[0]), np.int64),
+                np.zeros((3, counts[0]), np.int64),
+            )
+            self.parts = Parts(p.bits, parts, totals, *rows)
         return np.rint(net).astype(p.net.dtype), cell_label
 
     def _list_weights(self) -> None:
@@ -187,7 +214,8 @@ class Walk:
         last = int(groups[k - 1]) * int(levels["stride"][k])
         self.curves: NDArray[Any] | None = None
         self.cells: Cells | None = None
-        if sum(size) <= _MOST_CURVES and last <= _CURVE_PER_CELL * cells + _SMALL_CURVES:
+        short = sum(size) <= _MOST_CURVES and self.parts is None
+        if short and last <= _CURVE_PER_CELL * cells + _SMALL_CURVES:
             levels["curves"] = np.cumsum([0, *size[:-1]])
             self.curves = np.zeros(sum(size), net.dtype)
             # no total yet: every cell's curve is one step, and no cell errs alone
@@ -255,6 +283,7 @@ class Walk:
                 self.weights,
                 self.curves,
                 self.cells,
+                self.parts,
                 self.progress,
                 self.rules,
                 cutoff - self.fixed,
@@ -271,6 +300,7 @@ def dive(
     weights: Any,
     curves: Any,
     cells: Any,
+    parts: Any,
     progress: Any,
     rules: Any,
     cutoff: float,
@@ -281,7 +311,8 @@ def dive(
 
     ``levels`` (k + 1,) are of LEVEL, ``groups`` of GROUP; ``weights`` (k, C) each column's nonzero
     ones in the order they are tried. ``curves`` hold those of all levels one after the other; where
-    totals span too much for them they are sorted by ``cells`` instead, and one of the two is None.
+    totals span too much for them they are sorted by ``cells`` instead, and one of the two is None;
+    ``parts`` are None unless totals are compared more finely than in steps.
     ``progress`` (3,) is the level, the nodes and the entries so far; ``cutoff`` the objective to
     beat, less the penalty of the support's terms and the unavoidable errors. Answers FINISHED,
     FOUND or PAUSED.
@@ -311,7 +342,7 @@ def dive(
         if limit <= 0.0 or (leaf and rules.primitive and divisor > 1):
             continue
         progress[1] += 1
-        errors = least_errors(levels, groups, curves, cells, d, weight, rules, limit)
+        errors = least_errors(levels, groups, curves, cells, parts, d, weight, rules, limit)
         work = (below.end - below.begin) * below.length  # 0 where totals are sorted
         spent += work if work > 0 else 16 * levels[0].end
         if errors >= limit:
@@ -338,6 +369,7 @@ def least_errors(
     groups: Any,
     curves: Any,
     cells: Any,
+    parts: Any,
     d: int,
     weight: int,
     rules: Any,
@@ -355,7 +387,7 @@ def least_errors(
     if cells is None:
         pass
     else:
-        errors = sort_totals(levels, groups, cells, d, weight, rules)
+        errors = sort_totals(levels, groups, cells, parts, d, weight, rules)
     return errors
 
 
@@ -407,7 +439,32 @@ def shift_curves(
 
 
 @inner
-def sort_totals(levels: Any, groups: Any, cells: Any, d: int, weight: int, rules: Any) -> Any:
+def carry(levels: Any, cells: Any, parts: Any, d: int, weight: int) -> Any:
+    """Totals of level d + 1 in whole steps, rounded down; writes what they are beyond."""
+    begin, label, bits = levels[d].begin, cells.label, parts.bits
+    for cell in range(len(cells.net)):
+        part = parts.totals[d, cell] + weight * parts.value[begin + label[d, cell]]
+        parts.totals[d + 1, cell] = part
+        parts.whole[cell] = cells.totals[d + 1, cell] + (part >> bits)
+        parts.left[cell] = part - ((part >> bits) << bits)
+    return parts.whole
+
+
+@inner
+def sort_parts(total: Any, left: Any, order: Any) -> None:
+    """Put places of equal totals in the order of what they are beyond."""
+    for at in range(1, len(order)):
+        cell, to = order[at], at
+        while to > 0 and total[order[to - 1]] == total[cell] and left[order[to - 1]] > left[cell]:
+            order[to] = order[to - 1]
+            to -= 1
+        order[to] = cell
+
+
+@inner
+def sort_totals(
+    levels: Any, groups: Any, cells: Any, parts: Any, d: int, weight: int, rules: Any
+) -> Any:
     """The same from the cells' totals, which are sorted: for totals that span too much."""
     here, below = levels[d], levels[d + 1]
     label, totals, leaf = cells.label, cells.totals, d + 2 == len(levels)
@@ -416,8 +473,13 @@ def sort_totals(levels: Any, groups: Any, cells: Any, d: int, weight: int, rules
     for cell in range(n):
         value = groups[here.begin + label[d, cell]].value
         totals[d + 1, cell] = totals[d, cell] + weight * value
-    total = totals[d + 1]
-    row = sort_places(total, cells.order)
+    if parts is None:
+        total, step = totals[d + 1], 1
+        row = sort_places(total, cells.order)
+    else:
+        total, step = carry(levels, cells, parts, d, weight), 0
+        row = sort_places(total, cells.order)
+        sort_parts(total, parts.left, cells.order[row])
     count = below.end - below.begin
     reached, change = np.empty(count, np.int64), np.zeros(count, np.int64)
     best = np.empty(count, np.int64)
@@ -426,15 +488,21 @@ def sort_totals(levels: Any, groups: Any, cells: Any, d: int, weight: int, rules
     for at in range(n):
         cell = cells.order[row, at]
         g = label[d + 1, cell]
-        if total[cell] > reached[g]:
+        beyond = total[cell] > reached[g]
+        if parts is None:
+            pass
+        else:
+            beyond = beyond or parts.left[cell] > parts.reached[g]
+            parts.reached[g] = parts.left[cell]
+        if beyond:
             # thresholds from the total before this one to it leave the same errors
-            if max(reached[g] + 1, low) <= min(total[cell], high):
+            if max(reached[g] + step, low) <= min(total[cell], high):
                 best[g] = min(best[g], change[g])
             reached[g] = total[cell]
         change[g] += cells.net[cell]
     errors = 0
     for g in range(count):
-        if high > reached[g]:
+        if high >= reached[g] + step:
             best[g] = min(best[g], change[g])
         groups[below.begin + g].least = best[g] + groups[below.begin + g].negative
         errors += groups[below.begin + g].least
@@ -445,4 +513,4 @@ def prepare_walk(weight: npt.DTypeLike) -> None:
     """Have :func:`dive` ready for net weights of this type."""
     whole, table, curves = np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.zeros(1, weight)
     levels, groups, rules = np.zeros(1, LEVEL), np.zeros(1, GROUP), Rules(0.0, True, 0, 0, 1.0, 0.0)
-    prepare(dive, levels, groups, table, curves, None, whole, rules, 0.0, 0, 0)
+    prepare(dive, levels, groups, table, curves, None, None, whole, rules, 0.0, 0, 0)

@@ -16,6 +16,7 @@ from milpscore.core.errors import OptionError
 from milpscore.core.jit import heeding_interrupts, prepare
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
+from milpscore.search.starts import fast_cards
 from milpscore.search.zero_one import least_by_curves, least_errors
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.tree.answer import Answer, Clock, Limits, check_cutoff
@@ -73,6 +74,9 @@ dearest any limit may be, as a share of all weight for all cost."""
 
 _MARGIN = 1e-8
 """Of a search for all cards: supports are closed so far above the cutoff, as a share of 1."""
+
+_FAST = 0.1
+"""Of the time left, for a first card by a smooth loss."""
 
 _WORK = 250_000_000
 """Array entries the descents may pass together; a count, so that runs repeat."""
@@ -162,7 +166,7 @@ class Cards:
         """Begin with the caller's card."""
         p = self.patterns
         w, threshold = card.coefficients, math.ceil(card.threshold / p.step)
-        wrong = np.where(p.X @ w >= threshold, p.net < 0, p.net > 0)
+        wrong = np.where(p.totals(w) >= threshold, p.net < 0, p.net > 0)
         self._take(w, threshold, int(np.abs(p.net[wrong].astype(np.int64)).sum()))
         self.offer(w)
 
@@ -174,7 +178,10 @@ class Cards:
         for units, low, high in self._cuts(w, p.limits):
             if p.objective(p.base + units, w) >= self.best.lowest:
                 return
-            for threshold in range(high, low - 1, -1):
+            real = p.statement.intercept.step is None
+            # a real threshold is best clear of the totals
+            tried = ((low + high) // 2, high, low) if real else range(high, low - 1, -1)
+            for threshold in tried:
                 if p.allowed(w, threshold):
                     self._take(w, threshold, units)
                     return
@@ -188,7 +195,7 @@ class Cards:
     def outcomes(self, w: IntArray) -> FloatArray:
         """Of every way to cut w's totals: the objective, and what it costs beyond each limit."""
         p = self.patterns
-        totals = p.rows @ w
+        totals = p.totals(w, True)
         order = np.argsort(totals, kind="stable")
         ends = np.flatnonzero(np.append(np.diff(totals[order]) != 0, True))
 
@@ -210,8 +217,9 @@ class Cards:
         classes cancel.
         """
         p = self.patterns
-        X, net, base = (p.rows, p.signed, p.base) if apart or limits else (p.X, p.net, 0)
-        totals = X @ w
+        merged = apart or bool(limits)
+        net, base = (p.signed, p.base) if merged else (p.net, 0)
+        totals = p.totals(w, merged)
         order = np.argsort(totals, kind="stable")
         ordered = totals[order]
         ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
@@ -255,6 +263,7 @@ class _Search:
         self.proved = -math.inf
         self.shown = 0.0
         self.settled = False  # which kind of supports is searched
+        self.aside: tuple[Supports, Bounded] | None = None  # what the other kind was begun with
         self.steps: list[tuple[float, float]] = []  # work and floor of supports with signs
         self.jobs, self.client = 1, None
         self.crew: Crew | None = None
@@ -331,10 +340,17 @@ class _Search:
         """The cards of no optional term, and a local search."""
         if len(self.patterns.forced) > self.patterns.terms:
             return
-        first = self.patterns.smallest_card()
-        self.cards.offer(first)
-        best = self.cards.best.w
-        starts = [first] if best is None or np.array_equal(best, first) else [best, first]
+        first, starts = self.patterns.smallest_card(), []
+        if self.cards.best.w is not None:
+            starts = [self.cards.best.w]
+        elif self.patterns.terms > len(self.patterns.forced) and len(set(self.patterns.y)) > 1:
+            # where changes of single columns say little a smooth loss sees further
+            fast, _ = fast_cards(self.patterns.statement, self.clock.deadline.part(_FAST))
+            starts = [] if fast is None else [fast.coefficients]
+        for w in (*starts, first):
+            self.cards.offer(w)
+        if not any(np.array_equal(first, w) for w in starts):
+            starts.append(first)
 
         def enough() -> bool:
             """Tell what there is by now; whether there is no time, or nothing left to improve."""
@@ -426,7 +442,9 @@ class _Search:
         if self._limit - floor > self.effort * (floor - before[1]) / (work - before[0]):
             self.settled = True
             self.walked += supports.nodes
-            self._begin_again(Supports(self.bounds))
+            cells, open_ = self.aside or (Supports(self.bounds), [])
+            self._begin_again(cells)
+            self.open = open_
 
     def _descend_from_pairs(self) -> None:
         """Now and then, a descent from the literals that settle most pairs."""
@@ -441,6 +459,10 @@ class _Search:
         from milpscore.solvers.tree.orders import SignedSupports, prepare_orders
 
         prepare_orders()
+        # what is out is not open: then all supports are seen once more
+        whole = not self.paused and (self.crew is None or not self.crew.out)
+        if isinstance(self.supports, Supports) and whole:
+            self.aside = self.supports, self.open
         self._begin_again(SignedSupports(self.bounds, lambda: max(self.clock.remaining, 0.0)))
 
     def _begin_again(self, supports: Supports | SignedSupports) -> None:
@@ -651,7 +673,7 @@ class _Held(Cards):
     def _allowed(self, w: IntArray) -> Iterator[Card]:
         """The cards of w, one for each way to cut the totals."""
         p = self.patterns
-        beyond = int((p.rows @ w).max()) + 1
+        beyond = int(p.totals(w, True).max()) + 1
         for units, low, high in self._cuts(w, apart=True):
             if p.objective(p.base + units, w) > self.best.lowest:
                 return
@@ -770,7 +792,7 @@ class Descent:
             without = totals - int(w[j]) * p.X[:, j] if w[j] else totals
             values = p.values[j, : int(p.cards[j])]
             errors, work = least_errors(
-                without, p.codes[j], values, p.net, self.choices[j], p.t_low, p.t_high
+                without, p.codes[j], values, p.net, self.choices[j], *p.window
             )
             self.left -= int(work) + _OVERHEAD
             own = p.l0 * (w[j] != 0) + p.l1 * abs(int(w[j]))
