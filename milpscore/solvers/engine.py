@@ -222,7 +222,7 @@ _LIMITS = 0.6
 _FEW_ROWS = 100
 """With more rows ``auto`` takes the tree for few columns without a limit on terms, too."""
 
-_TREE_TERMS = 10
+_TREE_TERMS, _TREE_COLUMNS = 12, 10
 """Up to so many terms, or columns without a limit on terms, ``auto`` searches the 0-1 loss by
 supports."""
 
@@ -273,7 +273,7 @@ def solve(
         For Pyomo's programs "highs"; "support_tree", which decides terms first, with an LP bound
         at every node; "tree", a search with convex bounds from the statement alone; or
         "outer_approximation", tangents of a smooth loss added to HiGHS's program. "auto" takes the
-        tree for smooth losses and, with up to ten terms, for the 0-1 loss; tangents where
+        tree for smooth losses and, with up to twelve terms, for the 0-1 loss; tangents where
         constraints were added to a smooth loss's model by hand; the support tree for many rows
         with few integers, and HiGHS for the rest. For conic programs "ecos", "clarabel" or
         "proximal"; "auto" takes ECOS where it is installed, and asks Clarabel as well where that
@@ -464,7 +464,7 @@ def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
         # ten of breast cancer's columns in 4, wine in .8, all with no bound by HiGHS)
         limit, columns = statement.max_terms, statement.shape[1]
         many = len(statement.design.merged.y) > _FEW_ROWS
-        fitting = columns <= _TREE_TERMS and many if limit is None else limit <= _TREE_TERMS
+        fitting = columns <= _TREE_COLUMNS and many if limit is None else limit <= _TREE_TERMS
         fitting = (fitting or spreads) and scale_of(statement) is not None
     return program.kind == "exact" and fitting and not of.added_by_user()
 
