@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate._certificate import Certificate
 from milpscore.certificate.cards import exact_rows, plain_cards
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import Design, plain_label
 from milpscore.core.errors import DataError, MilpscoreError, NotApplicableError
 from milpscore.core.program import Program
@@ -309,11 +309,10 @@ def second_opinion(
     """Whether solving anew proves the bound."""
     from milpscore.solvers import solve
 
-    started, failed = time.perf_counter(), ""
+    clock, failed = Clock.of(time_limit), ""
     names = _engines(program, str(engine.get("solver", "")))
     for name in names:
-        left = max(time_limit - (time.perf_counter() - started), 0.0)
-        seconds = left if name == names[-1] else _FIRST * time_limit
+        seconds = clock.left if name == names[-1] else _FIRST * time_limit
         try:
             result = solve(
                 program,

@@ -12,7 +12,6 @@ follow from the splits, so that no card can be left out. What is written is chec
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ import numpy as np
 
 from milpscore.certificate.tangents import Rows, Tangent
 from milpscore.constraints.parts import AppliedConstraint, Ordered
+from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import InterceptRule, Statement
@@ -276,13 +276,12 @@ class Drawn:
 class Grown:
     """Nodes by number, a split naming its two parts; and the points that leaves name."""
 
-    time_limit: float
+    clock: Clock
     most_bytes: int
     told: Told
     nodes: list[Any] = field(default_factory=lambda: [None])
     points: list[Any] = field(default_factory=list)
     size: int = 0
-    started: float = field(default_factory=time.perf_counter)
 
     def split(self, node: int, split: Split) -> tuple[int, int]:
         """Make a node a split; its two parts."""
@@ -307,9 +306,9 @@ class Grown:
         """Tell how far it is, and stop where time or room is used up."""
         if len(self.nodes) % _TOLD < 2:
             self.told(f"evidence, {len(self.nodes) // 2} nodes, {pending} parts open")
-        if time.perf_counter() - self.started > self.time_limit:
+        if self.clock.is_up:
             raise NotApplicableError(
-                f"its leaves were not grown within {self.time_limit:.3g} s ({len(self.nodes) // 2} "
+                f"its leaves were not grown within {self.clock:.3g} s ({len(self.nodes) // 2} "
                 f"nodes stand, {pending} parts are open): raise the time limit"
             )
         if self.size > self.most_bytes:
@@ -346,7 +345,7 @@ def grow_tree(
     space = Space(statement)
     engine = _source(statement, space)
     goal = bound + MARGIN * max(1.0, abs(bound))
-    grown = Grown(time_limit, most_bytes, told)
+    grown = Grown(Clock.of(time_limit), most_bytes, told)
     pending: list[tuple[int, Box, Drawn | None, Any]] = [
         (number, box, None, None) for number, box in _beside_cells(space, grown, bound)
     ]
@@ -433,7 +432,7 @@ def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]
     cards = Cards(plain_cards(statement), space.p)
     try:
         cells = Cells(
-            exact_rows(statement.design), cards, _watched(_CELLS * grown.time_limit, grown.told)
+            exact_rows(statement.design), cards, _watched(_CELLS * float(grown.clock), grown.told)
         )
         found = cells.missed(Whole(cards.values, cards.b, cards.scale), -floor(-Fraction(bound)))
         missed = list(islice(found, _MOST_MISSED + 1))
@@ -444,12 +443,12 @@ def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]
 
 def _watched(time_limit: float, told: Told) -> Callable[[int, int], None]:
     """What the checker tells its counting, which ends when the time is over."""
-    started = time.perf_counter()
+    clock = Clock.of(time_limit)
 
     def watch(done: int, of: int) -> None:
         if done % _TOLD == 0:
             told(f"evidence, {done:,} choices of columns")
-        if time.perf_counter() - started > time_limit:
+        if clock.is_up:
             raise NotApplicableError(
                 f"its cells were not counted within {time_limit:.3g} s (after {done:,} choices of "
                 "columns): raise the time limit"

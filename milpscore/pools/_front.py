@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ import pyomo.environ as pyo
 
 from milpscore.certificate import Certificate, certify
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.errors import NotApplicableError, OptionError, SolverError, is_whole
 from milpscore.core.jit import heeding_interrupts
 from milpscore.core.program import Program
@@ -201,14 +201,13 @@ def pareto(
     """
     _refuse(program)
     sizes = _sizes(program, max_terms)
-    Options(time_limit=time_limit)  # a number of seconds
-    started = time.perf_counter()
+    clock = Clock.of(time_limit)
     programs: dict[int, Program] = {}
     results: dict[int, Result] = {}
     start: Card | None = None
     with heeding_interrupts():  # between the solves: the sizes that are done stay
         for at, k in enumerate(sizes):
-            left = max(0.0, time_limit - (time.perf_counter() - started)) / (len(sizes) - at)
+            left = clock.left / (len(sizes) - at)
             limited = with_max_terms(program, k)
             start = _start(limited, start, left)
             result = solve(
@@ -225,7 +224,7 @@ def pareto(
         programs=programs,
         results=_sharpened(done),
         complete=len(done) == len(sizes) and not interrupted,
-        seconds=time.perf_counter() - started,
+        seconds=clock.seconds,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.card import Card
+from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError, OptionError, SolverError, is_number, is_whole
 from milpscore.core.jit import heeding_interrupts
@@ -453,7 +453,7 @@ def pool(
     statement = program.statement
     tree: Any = zero_one if isinstance(statement.loss, ZeroOne) else risk
     tree.prepare_kernels()
-    started = time.perf_counter()
+    clock = Clock.of(time_limit)
     answer = _INTERRUPTED
     known: Result | None = None
     # after an interrupt outside the searches the verified empty card, and nothing else
@@ -471,10 +471,9 @@ def pool(
     if best.card is not None:
         if best.termination is not Termination.INTERRUPTED:
             with heeding_interrupts():
-                left = max(0.0, time_limit - (time.perf_counter() - started))
                 most = _threshold(best.objective, epsilon)
                 answer = tree.search_all(
-                    statement, Limits(left, node_limit), cutoff=most, most_cards=max_cards
+                    statement, Limits(clock.left, node_limit), cutoff=most, most_cards=max_cards
                 )
         # the search for the optimum may know its card, and a bound, where this one ended early
         try:
@@ -491,7 +490,7 @@ def pool(
         termination=best.termination if best.card is None else answer.termination,
         every_intercept=every_intercept,
         nodes=int(best.nodes or 0) + answer.nodes,
-        seconds=time.perf_counter() - started,
+        seconds=clock.seconds,
     )
 
 

@@ -94,7 +94,7 @@ class Sides:
 
     def applies_to(self, node: Node) -> bool:
         """Whether the node leaves few enough columns."""
-        return self.known and np.count_nonzero(node.status != OUT) <= _MORE * self.arrays.terms
+        return self.known and int(np.count_nonzero(node.status != OUT)) <= _MORE * self.arrays.terms
 
     def cells(self, columns: IntArray) -> Cells | None:
         """The rows by these columns; None where they are too many."""
