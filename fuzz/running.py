@@ -39,7 +39,8 @@ from milpscore.solvers.tree import risk, zero_one
 from milpscore.solvers.tree.arrays import Arrays
 from milpscore.solvers.tree.patterns import Patterns
 from milpscore.solvers.tree.priced import Limits, card_bounds
-from milpscore.solvers.tree.relaxation import OUT, Node
+from milpscore.solvers.tree.relaxation import IN, OUT, Node
+from milpscore.solvers.tree.sides import Sides
 from milpscore.solvers.tree.subsets import Supports
 from milpscore.solvers.tree.supports import Enumeration
 
@@ -302,6 +303,32 @@ def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
         _solve(case, program, truth, counts)
 
 
+def _hold_sides(case: Case, statement: Any, truth: Truth, counts: Counts) -> None:
+    """No card of a node is below what the sides of its cells say, limits on errors kept."""
+    arrays = Arrays(statement)
+    sides, root = Sides(arrays, Limits(arrays)), Node.root(arrays)
+    if not (sides.known and len(truth.points)):
+        return
+    for k in range(0, len(truth.points), 1 + len(truth.points) // 6):
+        w, node = truth.points[k], root.child()
+        node.status[(w == 0) & (root.status != IN)] = OUT
+        out, far = node.status == OUT, 1 + k % 2  # every other node is narrow
+        at = np.array(
+            [int(np.flatnonzero(p == v)[0]) for p, v in zip(arrays.points, w, strict=True)]
+        )
+        node.lo, node.hi = np.maximum(at - far, 0), np.minimum(at + far, arrays.hi)
+        node.lo[out] = node.hi[out] = at[out]
+        choice = np.arange(arrays.p)
+        low, high = arrays.points[choice, node.lo], arrays.points[choice, node.hi]
+        within = ((truth.points >= low) & (truth.points <= high)).all(axis=1)
+        least = float(truth.objectives[within].min(initial=math.inf))
+        if sides.bound(node, math.inf) is None:
+            continue
+        counts.answers["nodes bounded"] += 1
+        if node.bound > least + EXACT * max(1.0, least):
+            raise Wrong("a node bounded too high", f"{low} to {high}: {node.bound!r}, {least!r}")
+
+
 def _limits(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     """Bounds on each card over all slopes within the limits on errors, and a search."""
     if case.free_scale and len(truth.points):
@@ -314,6 +341,7 @@ def _limits(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
                 raise Wrong("a card bounded too high", f"{w}: {low!r}, loses {value!r}")
     if case.form == "risk_score":
         _hold_supports(program.statement, truth, counts)
+        _hold_sides(case, program.statement, truth, counts)
     else:
         _hold_errors(case, program.statement, truth, counts)
     _solve(case, program, truth, counts)
