@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from milpscore.certificate import PROOF_SECONDS
-from milpscore.cli.common import print_json, require_columns, require_file, require_folder, say
+from milpscore.cli.common import (
+    INTERRUPTED,
+    counting,
+    noting_interrupts,
+    print_json,
+    require_columns,
+    require_file,
+    require_folder,
+    say,
+)
 from milpscore.cli.groups import (
     CLASS_WEIGHT,
     DATA,
@@ -76,7 +85,9 @@ def predict_command(
     card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
     data: Path = DATA_FILE,
     written: FileOptions,
-    out: Path | None = file("Write the CSV here instead of to standard output."),
+    out: Path | None = file(
+        "Write the answers here instead of to standard output: CSV, or Parquet by its name."
+    ),
     id: str | None = option(OUTPUT, "Column that names the rows, kept first.", metavar="COL"),
     keep: str | None = option(
         OUTPUT, "Columns of the table to keep beside the answers.", metavar="A,B,C"
@@ -94,43 +105,46 @@ def predict_command(
         default="error",
     ),
 ) -> None:
-    """Apply a saved card to a CSV file; the answers are CSV, one line a row.
+    """Apply a saved card to a table; the answers are one line a row.
 
     Columns are found by name; those the card has no points for may be
     absent. A risk score adds the column 'risk', the probability of the
-    positive label.
+    positive label. Parquet of any size is read some rows at a time, and
+    the file of answers is there when all are answered, or not at all.
     """
-    kept = [*filter(None, [id]), *names_of(keep)]
+    kept = [*dict.fromkeys([*filter(None, [id]), *names_of(keep)])]
     require_file(card)
     require_columns(data, *kept, encoding=written.csv_encoding or "utf-8")
     require_folder(out)
-    import numpy as np
-
     from milpscore.data import read_frame
+    from milpscore.data.sources import is_file
     from milpscore.scorecard import Scorecard
+    from milpscore.scorecard.streaming import answers_of, predict_parquet, refuse_taken
 
+    asked: dict[str, Any] = {
+        "unseen": unseen, "scores": scores, "probabilities": probabilities, "groups": groups,
+    }  # fmt: skip
     loaded = Scorecard.load(card)
-    if loaded.risk is None and (probabilities or groups):
-        asked = "--probabilities" if probabilities else "--groups"
-        raise OptionError(f"{asked} needs risks, and this card only decides: fit a risk-score")
+    if is_file(data):
+        try:
+            with noting_interrupts(), counting(data.stem, "rows", out is None) as tell:
+                predict_parquet(
+                    loaded, data, out, keep=kept, **asked,
+                    tell=tell and (lambda done, total: tell(done, 0, total)),
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            say("Interrupted: no file was written.")
+            raise typer.Exit(INTERRUPTED) from None
+        return
     frame = read_frame(data, **written.reading)
-    totals = loaded.score(frame, unseen=unseen)
-    answers: dict[str, Any] = {}
-    if scores:
-        whole = bool((totals == totals.round()).all())
-        answers["total"] = totals.astype("int64") if whole else totals
-    answers["prediction"] = loaded.labels(totals)
-    if loaded.risk is not None:
-        answers["risk"] = risk = loaded.risks(totals)
-        if probabilities:
-            each = zip(loaded.classes, (1.0 - risk, risk), strict=True)
-            answers |= {f"probability of {label}": values for label, values in each}
-        if groups:
-            names = np.array(loaded.risk_lines[0][1:], dtype=object)
-            answers["risk group"] = names[loaded.risk.group(totals)]
-    if taken := [name for name in kept if name in answers]:
-        raise OptionError(f"the table has a column {taken[0]!r} as the answers do: rename it")
-    table = frame[list(dict.fromkeys(kept))].assign(**answers)
+    answers = answers_of(loaded, **asked)(frame)
+    refuse_taken(kept, answers)
+    if scores and (answers["total"] % 1 == 0).all():
+        answers["total"] = answers["total"].astype("int64")
+    table = frame[kept].join(answers)
+    if out is not None and out.suffix.lower() in (".parquet", ".pq"):
+        table.to_parquet(out, index=False)
+        return
     table.to_csv(sys.stdout if out is None else out, index=False, lineterminator="\n")
 
 

@@ -124,7 +124,7 @@ def is_file(source: Any) -> bool:
 def at_size(source: Any) -> bool:
     """Whether a table is too large to be read into memory as a whole, or may be."""
     if isinstance(source, str | Path):
-        files = _files(source) if is_file(source) else [Path(source)]
+        files = parquet_files(source) if is_file(source) else [Path(source)]
         sizes = (f.stat().st_size * _PACKED_BY.get(f.suffix.lower(), 1) for f in files)
         return sum(sizes) > IN_MEMORY
     room = type(source).__module__
@@ -276,7 +276,7 @@ class _Duck:
     def _reader(self, source: Any, decimal: str, encoding: str) -> str:
         """What the rows are called in SQL."""
         if is_file(source):
-            files = _files(source)
+            files = parquet_files(source)
             return f"read_parquet([{', '.join(literal(str(file)) for file in files)}])"
         if isinstance(source, str | Path):
             return _csv(source, decimal, encoding)
@@ -347,7 +347,7 @@ def _is_pattern(path: Path) -> bool:
     return any(sign in str(path) for sign in "*?[") and not path.exists()
 
 
-def _files(source: str | Path) -> list[Path]:
+def parquet_files(source: str | Path) -> list[Path]:
     """The Parquet files of a name, a folder or a pattern, in order."""
     path = Path(source)
     if path.is_dir():
