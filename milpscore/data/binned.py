@@ -26,8 +26,6 @@ Codes = npt.NDArray[np.uint8]
 MAX_BINS = 255
 """Bins a feature may have: one code is kept for "in no bin"."""
 
-_ROWS = 1 << 15
-
 
 @dataclass(frozen=True, eq=False)
 class BinnedDesign:
@@ -213,25 +211,17 @@ class BinnedDesign:
         return np.arange(self.shape[1]) + shift
 
     def _gather(self, w: FloatArray) -> FloatArray:
-        table = np.zeros(int(self._slots[-1]))
+        from milpscore.data.kernels import gather
+
+        table, out = np.zeros(int(self._slots[-1])), np.zeros(self.shape[0])
         table[self._places] = w
-        out = np.zeros(self.shape[0])
-        for start in range(0, len(out), _ROWS):  # a stretch of z stays in the cache
-            part = out[start : start + _ROWS]
-            codes = self.codes[start : start + _ROWS]
-            for f, slot in enumerate(self._slots[:-1].tolist()):
-                part += table[slot:].take(codes[:, f])
+        gather(self.codes, self._slots, table, out)
         return out
 
     def _count(self, r: FloatArray) -> FloatArray:
-        table = np.zeros(int(self._slots[-1]))
-        for start in range(0, len(r), _ROWS):
-            part = r[start : start + _ROWS]
-            codes = self.codes[start : start + _ROWS]
-            for f, (slot, bins) in enumerate(zip(self._slots.tolist(), self.n_bins, strict=False)):
-                counts = np.bincount(codes[:, f], weights=part, minlength=bins + 1)
-                table[slot : slot + bins + 1] += counts
-        return np.asarray(table[self._places])
+        from milpscore.data.kernels import count
+
+        return np.asarray(count(self.codes, self._slots, np.ascontiguousarray(r))[self._places])
 
 
 def _by_column(
