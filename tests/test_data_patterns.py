@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import dask.dataframe as dd
+import distributed
 import duckdb
 import numpy as np
 import pandas as pd
@@ -249,18 +253,21 @@ def test_memory_stays_below_the_size_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "large.parquet"
     duckdb.connect().execute(
         "COPY (SELECT random() AS a, random() AS b, (random() * 50)::INTEGER AS c, "
-        "random() < 0.3 AS y FROM range(40_000_000)) TO '" + str(path) + "' (FORMAT parquet)"
+        "random() < 0.3 AS y FROM range(20_000_000)) TO '" + str(path) + "' (FORMAT parquet)"
     )
     code = f"""
-        import resource
-        import milpscore.data.patterns, duckdb, pyarrow
+        import resource, pandas as pd
         from milpscore.data import Binner, read_patterns
+        small = pd.DataFrame(dict(a=[1.5, 2.5] * 25, y=[False, True] * 25))
+        read_patterns(small, "y")  # loads what is needed
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + {path.stat().st_size - 1},) * 2)
-        found = read_patterns({str(path)!r}, "y", binner=Binner(5), memory_limit="300MB")
-        assert found.rows.sum() == 40_000_000, found
+        resource.setrlimit(resource.RLIMIT_AS, (used + {path.stat().st_size},) * 2)
+        found = read_patterns({str(path)!r}, "y", binner=Binner(5), memory_limit="150MB")
+        assert found.rows.sum() == 20_000_000, found
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+    environment = {**os.environ, "MALLOC_ARENA_MAX": "1"}  # arenas take room and no memory
+    child = [sys.executable, "-c", textwrap.dedent(code)]
+    subprocess.run(child, check=True, env=environment)
 
 
 # ---------------------------------------------------------------- doors
@@ -300,6 +307,9 @@ def test_estimators_take_every_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sources, "MOST_ROWS", 100)
     for source in (X, pl.from_pandas(X), pa.Table.from_pandas(X)):
         check(clone(model).fit(source, y))
+    monkeypatch.undo()
+    monkeypatch.setattr("milpscore.data.checking.MAX_CELLS", 5000)  # the patterns fit, the rows not
+    check(clone(model).fit(X, y))
     with pytest.raises(DataError, match="names of their columns"):
         model.fit(duckdb.connect().read_parquet(str(path)), y)
 
@@ -330,3 +340,29 @@ def test_the_command_line_reads_what_is_too_large_for_memory(
     split = ["path", str(made["folder"]), "--target", "outcome", "--bins", "3", "--missing", "bin"]
     refused = run.invoke(app, [*split, "--penalty", "l1", "--n-lams", "3", "--cv", "3"])
     assert "a cross-validation splits rows" in refused.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [2, 4])
+def test_a_part_lost_with_its_worker_is_read_again(workers: int, tmp_path: Path) -> None:
+    frame = mixed()
+
+    def part(k: int) -> pd.DataFrame:
+        killed = tmp_path / "killed"
+        if k == 3 and not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return frame.iloc[k::6]
+
+    parts = dd.from_map(part, range(6), meta=frame.iloc[:0])
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        cluster.get_client(),
+    ):
+        warnings.simplefilter("ignore")  # of a worker that is gone
+        found = read_patterns(parts, "outcome")
+    assert (tmp_path / "killed").exists()
+    same(found, Cutting().design(frame.drop(columns="outcome"), frame["outcome"]))

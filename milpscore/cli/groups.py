@@ -23,7 +23,7 @@ from typing import (
 import typer
 
 from milpscore.cli.common import require_columns, say, spelt
-from milpscore.core.errors import DataError, OptionError, listing
+from milpscore.core.errors import DataError, OptionError, SizeError, listing
 from milpscore.formulations import FORMULATIONS
 from milpscore.solvers.options import Options, require_solver
 
@@ -252,24 +252,13 @@ class TableOptions(FileOptions):
 
         Of a table too large for memory, the design of its distinct rows, and nothing beside.
         """
-        from milpscore.data import read_patterns, read_table, read_thresholds
+        from milpscore.data import read_table, read_thresholds
         from milpscore.data.sources import at_size
 
         cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
         cutting = self.cutting(cuts, **default)
         if at_size(self.data):
-            design = read_patterns(
-                self.data,
-                self.target,
-                positive=self.positive,
-                weights=self.weights_column,
-                class_weight=self.class_weight,
-                drop=self.left_out,
-                features=names_of(self.features) or None,
-                binner=cutting,
-                **cast("dict[str, Any]", self.reading),
-            )
-            return design, None, None, {}
+            return self._patterns(cutting), None, None, {}
         X, y, *rest = read_table(
             self.data,
             self.target,
@@ -320,8 +309,27 @@ class TableOptions(FileOptions):
         X, y, cutting, given = self.table(formulation) if table is None else table
         if y is None:
             return cast("Design", X)
-        found: Design = (make_design if cutting is None else cutting.design)(X, y, **given)
+        try:
+            found: Design = (make_design if cutting is None else cutting.design)(X, y, **given)
+        except SizeError:  # of so many rows, not of so many that differ
+            found = self._patterns(cutting)
         return found
+
+    def _patterns(self, cutting: Any) -> Design:
+        """The design of the table's distinct rows."""
+        from milpscore.data import read_patterns
+
+        return read_patterns(
+            self.data,
+            self.target,
+            positive=self.positive,
+            weights=self.weights_column,
+            class_weight=self.class_weight,
+            drop=self.left_out,
+            features=names_of(self.features) or None,
+            binner=cutting,
+            **cast("dict[str, Any]", self.reading),
+        )
 
     @staticmethod
     def names(table: Any) -> list[str]:

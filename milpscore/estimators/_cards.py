@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from milpscore import scorecard
 from milpscore.core.card import DecisionRule
 from milpscore.core.clock import Clock
-from milpscore.core.design import Column, FloatArray, IntArray, plain_label
-from milpscore.core.errors import DataError, FormulationError, Registry, SolverError
+from milpscore.core.design import Column, Design, FloatArray, IntArray, plain_label
+from milpscore.core.errors import DataError, FormulationError, Registry, SizeError, SolverError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
 from milpscore.core.statement import LAM, SmoothLoss, Statement
@@ -178,9 +178,8 @@ class CardClassifier(Decided, OnDesign):
         Parameters
         ----------
         X : DataFrame, array, sparse matrix, list of rows, or table of another library, (n, q)
-            Tables of Arrow and Polars; relations of DuckDB, Dask DataFrames, names of files and
-            whatever has more than 2,000,000 rows are read as by
-            :func:`milpscore.data.read_patterns`.
+            Relations of DuckDB, Dask DataFrames, large files, and tables whose columns would not
+            fit into memory are read as by :func:`milpscore.data.read_patterns`.
         y : array of shape (n,), or str
             Two distinct labels, or the name of their column in X.
         sample_weight : array of shape (n,) or str, optional
@@ -210,24 +209,7 @@ class CardClassifier(Decided, OnDesign):
         if self.threshold_by is not None:
             DecisionBy.of(self.threshold_by)
         self.binner_ = self._binner() or Binner.raw()
-        if at_size(X):
-            design = self.binner_.fit_patterns(
-                X, y, sample_weight=sample_weight, class_weight=self.class_weight, positive=max
-            )
-            self.classes_ = np.array(design.classes)
-        else:
-            if isinstance(y, str):  # the name of a column
-                named = sample_weight if isinstance(sample_weight, str) else None
-                X, y, *rest = read_table(X, y, weights=named)
-                sample_weight = rest[0] if rest else sample_weight
-            labels, self.classes_ = class_labels(y)
-            design = self.binner_.fit_design(
-                X,
-                labels,
-                sample_weight=sample_weight,
-                class_weight=self.class_weight,
-                positive=self.classes_[1],
-            )
+        design = self._design(X, y, sample_weight)
         self.n_features_in_ = self.binner_.n_features_in_
         if hasattr(self.binner_, "feature_names_in_"):
             self.feature_names_in_ = self.binner_.feature_names_in_
@@ -246,6 +228,23 @@ class CardClassifier(Decided, OnDesign):
         if odd := one_answer(*answered, design):
             warnings.warn(f"{type(self).__name__}: {odd}.", UserWarning, stacklevel=2)
         return self
+
+    def _design(self, X: Any, y: Any, sample_weight: Any) -> Design:
+        """The design of the binner, merged where so many rows would not fit."""
+        given = {"sample_weight": sample_weight, "class_weight": self.class_weight}
+        try:
+            if not at_size(X):
+                if isinstance(y, str):  # the name of a column
+                    named = sample_weight if isinstance(sample_weight, str) else None
+                    X, y, *rest = read_table(X, y, weights=named)
+                    given["sample_weight"] = rest[0] if rest else sample_weight
+                labels, self.classes_ = class_labels(y)
+                return self.binner_.fit_design(X, labels, positive=self.classes_[1], **given)
+        except SizeError:
+            pass  # of so many rows, not of so many that differ: merged as below
+        design = self.binner_.fit_patterns(X, y, positive=max, **given)
+        self.classes_ = np.array(design.classes)
+        return design
 
     def _take(self, program: Program, result: Result) -> None:
         """Set the attributes a fit fills."""
