@@ -318,6 +318,41 @@ def supports_of(problem: Problem, limit: float, parts: bool) -> dict[tuple[int, 
 
 
 @pytest.mark.parametrize("group", range(4))
+def test_counted_supports_are_those_that_rules_leave(
+    group: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None other of five or more columns is looked at, and none of those is lost."""
+    rules = [AtLeast(2, ["x3", "x5", "x6"]), Exactly(2, ["x3", "x5", "x6"]),
+             EitherOr("x2", "x6", both=True), MaxFeatures(3)]  # fmt: skip
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = (rng.random((40, 8)) < rng.uniform(0.3, 0.7, 8)).astype(float)
+        y = np.where(X @ rng.integers(-2, 3, 8) + rng.normal(size=40) > 0.5, 1, -1)
+        statement = slim(
+            design(X, y), max_terms=5, constraints=[rules[group]], l0_penalty=0.0
+        ).statement
+        patterns = Patterns(statement)
+        limit = 0.35 if seed % 2 else 1.0
+        found, seen = [], []
+        for counts in (True, False):
+            with monkeypatch.context() as patch:
+                if not counts:
+                    patch.setattr(Counted, "applies", lambda *_: False)
+                supports = Supports(patterns)
+                assert supports.counted.applies(5) == counts
+                some: Any = {}
+                while supports.floor < math.inf:
+                    some |= {tuple(sorted(each[1])): each[0] for each in supports.more(limit)}
+                    supports.commit()
+            found.append({each: bound for each, bound in some.items() if patterns.may_use(each)})
+            seen.append(supports.seen)
+            if counts and group < 3:
+                assert all(patterns.may_use(each) for each in some if len(each) > 2)
+        assert found[0] == pytest.approx(found[1], abs=1e-12)
+        assert (seen[0] < seen[1]) == (group < 3)
+
+
+@pytest.mark.parametrize("group", range(4))
 def test_supports_are_counted_as_they_are_sorted(
     group: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

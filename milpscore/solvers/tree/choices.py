@@ -14,8 +14,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from milpscore.constraints.parts import Used
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
+from milpscore.core.statement import Statement
 from milpscore.solvers.tree.counts import (
     LANES,
     Known,
@@ -58,6 +60,12 @@ class Choices(ABC):
         self.work = self.share = 0.0
         self.visited = self.counted = 0
         self.charge = np.zeros(0)
+        # columns that rules ask for, some of them: they are decided first
+        self.asked = np.zeros(0, np.bool_)
+
+    def allowed(self, base: tuple[int, ...], columns: IntArray) -> bool:
+        """Whether rules leave a choice of a base and some of these columns."""
+        return True
 
     @property
     @abstractmethod
@@ -72,7 +80,7 @@ class Choices(ABC):
         self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
     ) -> Iterator[None]:
         """Choices of a base and ``more`` of these columns; the share of all rises to ``end``."""
-        if len(columns) < more:
+        if len(columns) < more or not self.allowed(base, columns):
             return
         layout, lost, gain = self.parting(base, columns)
         order = np.argsort(-gain, kind="stable")
@@ -89,9 +97,14 @@ class Choices(ABC):
         if more == 3:
             yield from self.triples(base, columns, layout._replace(bits=layout.bits[order]))
             return
+        first = 0
+        if len(self.asked):
+            asked = self.asked[columns]
+            again, first = np.argsort(~asked, kind="stable"), int(asked.sum())
+            columns, ranked = columns[again], ranked[again]
         m = len(columns)
         for i in range(m - more + 1):
-            if lost - ranked[i : i + more].sum() >= self.limit:
+            if i >= first and lost - ranked[i : i + more].sum() >= self.limit:
                 break
             after = end - (end - begin) * math.comb(m - i - 1, more) / math.comb(m, more)
             head = (*base, int(columns[i]))
@@ -157,6 +170,24 @@ class Choices(ABC):
             head = np.broadcast_to(np.array(base, np.int64), (found, len(base)))
             choices = np.concatenate([head, columns[out[:found]]], axis=1)
             yield from self.take(choices, bounds[:found] + paid)
+
+
+def asked_for(statement: Statement, columns: IntArray) -> NDArray[np.bool_]:
+    """Of which of these columns a rule asks for some: without them no bound knows of the rule."""
+    rules = statement.constraints
+    groups = [
+        {j for group in part.groups for j in group}
+        for each in rules
+        for part in getattr(each, "parts", ())  # a rule of somebody's own has none
+        if isinstance(part, Used)
+    ]
+    every = set(columns.tolist())
+    asked = [
+        group
+        for group in groups
+        if not all(each.allows_support((), group & every) for each in rules)
+    ]
+    return np.isin(columns, [*set().union(*asked)])
 
 
 def prepare_choices() -> None:

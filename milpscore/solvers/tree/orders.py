@@ -24,10 +24,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from milpscore.constraints.parts import Used
-from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.solvers.session import add_rows, highs_of, limit_run, set_option
+from milpscore.solvers.tree.choices import asked_for
 from milpscore.solvers.tree.patterns import Patterns
 from milpscore.solvers.tree.subsets import VISITS_NS, Bounded
 
@@ -87,7 +87,7 @@ class SignedSupports:
         signs = [(p.points[j].max() > 0, p.points[j].min() < 0) for j in self.columns.tolist()]
         self.root = np.array(signs, np.int8).reshape(-1, 2) * np.int8(OPEN)
         self._forced = bool(len(p.forced))
-        self.asked = self._find_asked()
+        self.asked = asked_for(p.statement, self.columns)
         self._order = 0
         self._heap: list[tuple[float, int, States, int]] = []
         self._next: list[tuple[float, States, int]] = []
@@ -95,23 +95,6 @@ class SignedSupports:
         if self.spare >= 0:
             self._next = [(self.fixed, self.root, 0)]
             self.commit()
-
-    def _find_asked(self) -> BoolArray:
-        """Candidates of which a rule asks for some: without them no bound knows of the rule."""
-        rules = self.patterns.statement.constraints
-        groups = [
-            {j for group in part.groups for j in group}
-            for each in rules
-            for part in getattr(each, "parts", ())  # a rule of somebody's own has none
-            if isinstance(part, Used)
-        ]
-        every = set(self.columns.tolist())
-        asked = [
-            group
-            for group in groups
-            if not all(each.allows_support((), group & every) for each in rules)
-        ]
-        return np.isin(self.columns, [*set().union(*asked)])
 
     def _may_be_used(self, state: States) -> bool:
         """Whether the rules leave a card with points on what is in, and on nothing that is out."""

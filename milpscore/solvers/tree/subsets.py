@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
-from milpscore.solvers.tree.choices import Choices, prepare_choices
+from milpscore.solvers.tree.choices import Choices, asked_for, prepare_choices
 from milpscore.solvers.tree.counts import (
     ZERO_ONE,
     Known,
@@ -49,6 +49,9 @@ _MORE = 5
 
 VISITS_NS = 0.33
 """Pattern visits of a nanosecond."""
+
+_MOST_ASKED = 12
+"""Columns that rules ask for some of: of more, every choice is not counted."""
 
 _MARGIN = 1e-9
 """Of a limit: what sums of penalties may be wrong by."""
@@ -87,7 +90,7 @@ class Supports:
         self.counted = Counted(p, self.forced)
         count = len(self.columns.cards)
         self.worst = sum(
-            math.comb(count, size) * self.counted.visits(size)
+            self.counted.number((), 0, size) * self.counted.visits(size)
             if self.counted.applies(size)
             else float(math.comb(count, size - 1) * self._each)
             for size in range(1, self.spare + 1)
@@ -260,8 +263,8 @@ class Supports:
         """Pattern visits that a task takes at most."""
         if not self.counted.applies(self.size):
             return float(max(1, end - first) * self._each)
-        base = len(chosen) + (first >= 0)
-        every = math.comb(len(self.columns.cards) - end, self.size - base)
+        base = chosen if first < 0 else (*chosen, first)
+        every = self.counted.number(base, end, self.size)
         return every * self.counted.visits(self.size)
 
     def _below(self, prefix: Prefix, first: int, end: int) -> Iterator[tuple[Bounded, float]]:
@@ -274,7 +277,7 @@ class Supports:
                 self.passed = passed + self.counted.share * expected
                 yield piece
             self.passed = passed + expected
-            self.seen += math.comb(len(self.columns.cards) - end, self.size - len(base))
+            self.seen += self.counted.number(base, end, self.size)
             return
         p, count, limit = self.patterns, len(self.columns.cards), self.limit - self.fixed
         present = np.zeros(count, dtype=np.bool_)
@@ -325,7 +328,12 @@ class Counted(Choices):
         self._limit, self._found = math.inf, [(np.zeros((0, 0), np.int64), np.zeros(0))]
         prepare_counting()
         # those that part most come first: what is left to later ones closes early
-        order = np.argsort(-self.parting((), np.arange(len(self.columns)))[2], kind="stable")
+        gain = self.parting((), np.arange(len(self.columns)))[2]
+        asked = asked_for(p.statement, p.candidates)
+        if asked.sum() > _MOST_ASKED:
+            asked[:] = False
+        order = np.lexsort((-gain, ~asked))
+        self.asked = asked[order] if asked.any() else self.asked
         self.columns, self.charge = self.columns[order], self.charge[order]
         self.names, self.ways = p.candidates[order], self.ways[order]
 
@@ -338,6 +346,31 @@ class Counted(Choices):
         if not self._fitting or size < 3:
             return False
         return len(self.columns) ** 2 * self._cells(size) <= _MOST_PAIRS
+
+    def allowed(self, base: tuple[int, ...], columns: IntArray) -> bool:
+        """Whether rules leave any support of a base and some of these columns."""
+        if not self.patterns.constrained:
+            return True
+        forced, own = self.patterns.forced.tolist(), self.names[list(base)].tolist()
+        others = set(range(len(self.patterns.points))).difference(
+            forced, own, self.names[columns].tolist()
+        )
+        rules = self.patterns.statement.constraints
+        return all(each.allows_support({*forced, *own}, others) for each in rules)
+
+    def number(self, base: tuple[int, ...], end: int, size: int) -> int:
+        """How many supports of this size hold a base and later columns, as rules ask for them."""
+        count = len(self.patterns.candidates)
+        later = np.arange(end, count)
+        if not len(self.asked):
+            return math.comb(count - end, size - len(base))
+        asked, rest = later[self.asked[later]].tolist(), later[~self.asked[later]]
+        return sum(
+            math.comb(len(rest), size - len(base) - more)
+            for more in range(min(len(asked), size - len(base)) + 1)
+            for some in itertools.combinations(asked, more)
+            if self.allowed((*base, *some), rest)
+        )
 
     def visits(self, size: int) -> float:
         """What one support of this size takes at most, in pattern visits."""
@@ -377,6 +410,8 @@ class Counted(Choices):
                 twin = p.twin[names]
                 alone = (twin >= 0) & (twin[:, :, None] != names[:, None, :]).all(axis=2)
                 kept = (bounds < supports.limit) & ~alone.any(axis=1)
+                if len(self.asked):
+                    kept[kept] = [p.may_use([*p.forced.tolist(), *each]) for each in names[kept]]
                 forced = p.forced.tolist()
                 found += [
                     (bound, (*forced, *each), ())

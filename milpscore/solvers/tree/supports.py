@@ -23,7 +23,7 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.solvers.tree import counts
 from milpscore.solvers.tree.arrays import Arrays
-from milpscore.solvers.tree.choices import Choices, prepare_choices
+from milpscore.solvers.tree.choices import Choices, asked_for, prepare_choices
 from milpscore.solvers.tree.counts import Layout, Losses, bound_supports
 from milpscore.solvers.tree.priced import Limits
 from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node
@@ -99,6 +99,10 @@ class Enumeration(Choices):
                 self._list_all()
             return
         self.size = min(arrays.terms, len(self.classes))
+        asked = asked_for(arrays.statement, np.flatnonzero(root.status != OUT))
+        if asked.any():
+            wanted = set(np.flatnonzero(root.status != OUT)[asked].tolist())
+            self.asked = np.array([not wanted.isdisjoint(c.tolist()) for c in self.classes])
         every = np.arange(len(self.classes))
         # what ranges or rules ask for is in every support
         self.needed = tuple(
@@ -386,12 +390,9 @@ class Enumeration(Choices):
         order = np.argsort(parted[:, columns].sum(axis=1), kind="stable")
         return np.asarray(parted[order[:_KEPT]])
 
-    def visit(
-        self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
-    ) -> Iterator[None]:
-        """Supports of a base and ``more`` of these columns, where rules leave any."""
-        if len(columns) >= more and self._allowed((*base, *columns.tolist())):
-            yield from super().visit(base, columns, more, begin, end)
+    def allowed(self, base: tuple[int, ...], columns: IntArray) -> bool:
+        """Whether rules leave any support of a base and some of these columns."""
+        return self._allowed((*base, *columns.tolist()))
 
     def triples(self, base: tuple[int, ...], columns: IntArray, layout: Layout) -> Iterator[None]:
         """Supports of a base and three of these columns."""
