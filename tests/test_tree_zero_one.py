@@ -14,7 +14,16 @@ import pytest
 from designs import design
 from tree_cases import Rule, with_sets
 
-from milpscore.constraints import AtLeast, EitherOr, Exactly, Implies, MaxFeatures
+from milpscore.constraints import (
+    AtLeast,
+    EitherOr,
+    Exactly,
+    Implies,
+    MaxErrors,
+    MaxFeatures,
+    MaxFPR,
+    MinTPR,
+)
 from milpscore.core.card import Card
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination, TracePoint
@@ -315,6 +324,31 @@ def supports_of(problem: Problem, limit: float, parts: bool) -> dict[tuple[int, 
         assert all(bound >= min(floor, limit) - 1e-12 for bound, *_ in found[first:])
     assert len({columns for _, columns, _ in found}) == len(found)
     return {tuple(sorted(columns)): bound for bound, columns, _ in found}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_walk_stops_at_cards_within_the_limits_alone(seed: int) -> None:
+    """Priced errors below the cutoff are not enough: a threshold keeps to limits and cutoff."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (30, 2)).astype(float)
+    y = np.where(X @ [1.0, -1.0] + rng.normal(size=30) > 0.3, 1, -1)
+    rules = [MaxFPR(0.2)] if seed % 2 else [MinTPR(0.8), MaxErrors("x0 >= 1", share=0.3)]
+    data = design(X, y, rng.choice([0.5, 1.0, 2.0], 30) if seed < 3 else None)
+    statement = slim(data, coef_min=-3, coef_max=3, constraints=rules, l0_penalty=0.01).statement
+    truth = Patterns(statement)
+    priced = Patterns(statement, prices=[0.5] * len(truth.limits))
+    for cutoff in (0.25, 0.5):
+        walk, found = Walk(priced, np.arange(2), truth=truth), set()
+        while walk.run(cutoff, 1 << 40, 1 << 40) == FOUND:
+            found.add(tuple(walk.w.tolist()))
+        expected = set()
+        for w in itertools.product((-3, -2, -1, 1, 2, 3), repeat=2):
+            totals = X @ w
+            cards = [Card(np.array(w), -Fraction(t)) for t in {*totals, totals.max() + 1}]
+            kept = [card for card in cards if not statement.violations(card)]
+            if any(evaluate(statement, card).objective < cutoff - 1e-9 for card in kept):
+                expected.add(w)
+        assert expected == found
 
 
 @pytest.mark.parametrize("group", range(4))

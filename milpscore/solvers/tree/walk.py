@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from milpscore.core.design import IntArray
+from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.search.zero_one import sort_places
 from milpscore.solvers.tree.patterns import Patterns
@@ -30,6 +30,8 @@ _SMALL_CURVES = 1 << 16
 
 _FAR = 1 << 61
 """Beyond all totals and errors."""
+
+_SURELY = 1e-9
 
 LEVEL = np.dtype(
     [
@@ -117,16 +119,36 @@ class Place(NamedTuple):
     counts: tuple[int, ...]
 
 
+class Cuts(NamedTuple):
+    """The rows of a support by its columns, to judge cards within limits on errors.
+
+    Shapes: ``values`` (c, k); ``signed`` (1 + L, c), what positive rows weigh less what negative
+    ones do, in units of weight and in what each limit counts; ``least`` (1 + L,) is wrong where
+    every answer is positive, ``most`` (1 + L,) allowed.
+    """
+
+    values: IntArray
+    signed: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+
 class Walk:
     """The weights of one support, depth first; :meth:`run` goes on where it stopped.
 
     Columns of many values, far apart, are decided first: the groups left to the end are then few
     and large, and what each of them cannot avoid, taken alone, says much. ``signs`` of the columns'
-    weights are 1, -1, or 0 for both.
+    weights are 1, -1, or 0 for both. Where patterns are priced, ``truth`` are those without prices:
+    a card is found only where some threshold keeps to the limits on errors. Of totals in two parts
+    that is not asked.
     """
 
     def __init__(
-        self, patterns: Patterns, columns: IntArray, signs: Sequence[int] | None = None
+        self,
+        patterns: Patterns,
+        columns: IntArray,
+        signs: Sequence[int] | None = None,
+        truth: Patterns | None = None,
     ) -> None:
         self.patterns = p = patterns
         self.rules = Rules(float(p.l1), p.primitive, *p.window, p.unit, p.level)
@@ -144,6 +166,8 @@ class Walk:
         self._lay_out_curves(net, label)
         # the level, the nodes and the curve entries so far
         self.progress = np.zeros(3, dtype=np.int64)
+        self.truth = None if truth is None or truth.bits else truth
+        self.cuts = None if self.truth is None else self._find_cuts(self.truth)
 
     def _group(self) -> tuple[NDArray[Any], IntArray]:
         """The groups of every level; (net weight of those of level 0, their group at each level).
@@ -189,6 +213,26 @@ class Walk:
             )
             self.parts = Parts(p.bits, parts, totals, *rows)
         return np.rint(net).astype(p.net.dtype), cell_label
+
+    def _find_cuts(self, truth: Patterns) -> Cuts:
+        """The merged rows by the columns."""
+        rows = truth.rows[:, self.columns]
+        values, label = np.unique(rows, axis=0, return_inverse=True)
+        each = [truth.signed, *(cost * truth.y for cost, _ in truth.limits)]
+        signed = [np.bincount(label.ravel(), some, len(values)) for some in each]
+        least = [float(-np.minimum(some, 0).sum()) for some in each]
+        # sums of costs may round in another order
+        most = [allowed + _SURELY * float(cost.sum()) for cost, allowed in truth.limits]
+        return Cuts(values, np.array(signed), np.array(least), np.array([0.0, *most]))
+
+    def _may_beat(self, cutoff: float) -> bool:
+        """Whether some threshold of the card the walk stands at keeps to limits and cutoff."""
+        assert self.truth is not None
+        assert self.cuts is not None
+        w = self.weights[np.arange(len(self.columns)), self.levels["next"][:-1] - 1]
+        charge = self.truth.l0 * len(w) + self.truth.l1 * float(np.abs(w).sum())
+        self.cuts.most[0] = (cutoff - charge) / self.truth.unit + _SURELY
+        return bool(may_keep(self.cuts, w))
 
     def _list_weights(self) -> None:
         """The nonzero weights of each column in the order they are tried, and their least size."""
@@ -276,8 +320,9 @@ class Walk:
         ``budget`` counts the curve entries of this call, ``most_nodes`` the nodes of all calls.
         Answers FINISHED, FOUND (:attr:`w` is below ``cutoff`` with its best threshold) or PAUSED.
         """
-        return int(
-            dive(
+        before = self.spent
+        while True:
+            status = dive(
                 self.levels,
                 self.groups,
                 self.weights,
@@ -287,10 +332,33 @@ class Walk:
                 self.progress,
                 self.rules,
                 cutoff - self.fixed,
-                budget,
+                budget - (self.spent - before),
                 most_nodes,
             )
-        )
+            if status != FOUND or self.cuts is None or self._may_beat(cutoff):
+                return int(status)
+
+
+@compiled
+def may_keep(cuts: Any, w: Any) -> bool:
+    """Whether some cut of the totals of weights w keeps all sums of wrong rows to ``most``."""
+    c, sums = len(cuts.values), cuts.least.copy()
+    totals = np.zeros(c, np.int64)
+    for at in range(c):
+        for a in range(len(w)):
+            totals[at] += w[a] * cuts.values[at, a]
+    order = np.argsort(totals)
+    for place in range(c + 1):
+        if place in (0, c) or totals[order[place]] > totals[order[place - 1]]:
+            kept = True
+            for r in range(len(sums)):
+                kept = kept and sums[r] <= cuts.most[r]
+            if kept:
+                return True
+        if place < c:
+            for r in range(len(sums)):
+                sums[r] += cuts.signed[r, order[place]]
+    return False
 
 
 @compiled
@@ -509,8 +577,10 @@ def sort_totals(
     return errors
 
 
-def prepare_walk(weight: npt.DTypeLike) -> None:
-    """Have :func:`dive` ready for net weights of this type."""
+def prepare_walk(weight: npt.DTypeLike, limited: bool = False) -> None:
+    """Have :func:`dive` ready for net weights of this type; what limits on errors ask for, too."""
     whole, table, curves = np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.zeros(1, weight)
     levels, groups, rules = np.zeros(1, LEVEL), np.zeros(1, GROUP), Rules(0.0, True, 0, 0, 1.0, 0.0)
     prepare(dive, levels, groups, table, curves, None, None, whole, rules, 0.0, 0, 0)
+    if limited:
+        prepare(may_keep, Cuts(table, np.zeros((1, 1)), *np.zeros((2, 1))), whole)

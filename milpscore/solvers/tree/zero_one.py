@@ -389,6 +389,7 @@ class _Search:
             self.bounds, self.prices = p, []
             return
         prepare_kernels(self.bounds.net.dtype)
+        prepare_walk(self.bounds.net.dtype, limited=True)
         self.supports = Supports(self.bounds)
 
     def _stopped(self) -> bool:
@@ -416,7 +417,9 @@ class _Search:
         if not self.patterns.may_use(columns):
             self.active = math.inf, None
             return
-        self.active = bound, Walk(self.bounds, np.array(columns, dtype=np.int64), signs or None)
+        truth = self.patterns if self.prices else None
+        chosen = np.array(columns, dtype=np.int64)
+        self.active = bound, Walk(self.bounds, chosen, signs or None, truth)
         self.opened += 1
 
     def _change_supports(self) -> None:
@@ -614,6 +617,7 @@ def walk_part(
 ) -> tuple[Best, int, int, list[Piece]]:
     """By a worker: (best card, nodes, supports opened, pieces that are left) of a part."""
     patterns, bounds, _ = problem
+    truth = None if bounds is patterns else patterns
     cards = Cards(patterns)
     cards.best = best
     nodes = opened = work = 0
@@ -622,7 +626,7 @@ def walk_part(
         if work > _ENTRIES_EACH or nodes >= most:
             left.append((item, place))
         elif item[0] < _given_up(cards.best, limits) and patterns.may_use(item[1]):
-            walk = Walk(bounds, np.array(item[1], dtype=np.int64), item[2] or None)
+            walk = Walk(bounds, np.array(item[1], dtype=np.int64), item[2] or None, truth)
             opened += not place.nexts
             limit = _given_up(cards.best, limits)
             if place.nexts:
