@@ -373,8 +373,8 @@ def _translated(statement: str, dialect: str) -> str:
     return found
 
 
-def _doubled(mark: str, text: str) -> str:
-    """Text between marks, with the marks inside it doubled."""
+def _quoted(text: str, mark: str = "'") -> str:
+    """Text as a literal, with the marks inside it doubled; between other marks a name."""
     if "\x00" in text:
         raise DataError(f"SQL cannot hold the NUL character in {text!r}; rename the column")
     return f"{mark}{text.replace(mark, mark + mark)}{mark}".replace("\n", _BREAK)
@@ -382,12 +382,7 @@ def _doubled(mark: str, text: str) -> str:
 
 def _name(name: str) -> str:
     """A name of the data or of a result."""
-    return _doubled('"', name)
-
-
-def _quoted(text: str) -> str:
-    """Text as a literal."""
-    return _doubled("'", text)
+    return _quoted(name, '"')
 
 
 @dataclass(frozen=True)
@@ -400,15 +395,14 @@ class _Writer:
 
     def statement(self, table: str | Sequence[str], keys: Sequence[str]) -> str:
         """The whole SELECT, with the total computed in a derived table."""
-        name = _name
-        place = ".".join(map(name, [table] if isinstance(table, str) else table))
+        place = ".".join(map(_name, [table] if isinstance(table, str) else table))
         own = (each["column"] for each in self.card.words.values() if "column" in each)
         taken = {text.casefold() for text in (*keys, *self.card.features, *own)}
         total, prediction, size, risk = (
-            name(_fresh(alias, taken)) for alias in ("total", "prediction", "size", "risk")
+            _name(_fresh(alias, taken)) for alias in ("total", "prediction", "size", "risk")
         )
-        carried = [name(key) for key in keys]
-        inner = [f"{name(_SOURCE)}.{key}" for key in carried]
+        carried = [_name(key) for key in keys]
+        inner = [f"{_name(_SOURCE)}.{key}" for key in carried]
         inner.append(f"{_indented(self._sum())} AS {total}")
         if self.card.rule.step is None:
             inner.append(f"{_indented(replace(self, absolute=True)._sum())} AS {size}")
@@ -416,9 +410,9 @@ class _Writer:
         if self._has_risk():
             outer.append(f"{_indented(self._risk(total))} AS {risk}")
         listed = ",\n  ".join
-        derived = f"SELECT\n  {listed(inner)}\nFROM {place} AS {name(_SOURCE)}"
+        derived = f"SELECT\n  {listed(inner)}\nFROM {place} AS {_name(_SOURCE)}"
         statement = (
-            f"SELECT\n  {listed(outer)}\nFROM (\n  {_indented(derived)}\n) AS {name(_SCORED)}"
+            f"SELECT\n  {listed(outer)}\nFROM (\n  {_indented(derived)}\n) AS {_name(_SCORED)}"
         )
         return statement.replace(_BREAK, "\n")
 

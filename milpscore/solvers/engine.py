@@ -351,10 +351,11 @@ def _require_fitting(program: Program | Session, solver: str) -> None:
     if wanted:
         raise NotApplicableError(
             f"{solver} solves linear programs in Pyomo, {name} is a conic program: use {others}, "
-            "or program.exact() where there is one"
+            "cvxpy:NAME, or program.exact() where there is one"
         )
     raise NotApplicableError(
-        f"{solver} solves conic programs, {name} is a mixed-integer linear one: use {others}"
+        f"{solver} solves conic programs, {name} is a mixed-integer linear one: use {others}, "
+        "or pyomo:NAME"
     )
 
 
