@@ -83,7 +83,8 @@ class Ask:
 
     @property
     def _ends(self) -> str:
-        grouped = f" GROUP BY {', '.join(f'k{j}' for j in range(len(self.keys)))}"
+        # by place: a column of the table may be called k0
+        grouped = f" GROUP BY {', '.join(str(j + 1) for j in range(len(self.keys)))}"
         limit = "" if self.most is None else f" LIMIT {self.most}"
         return f"{grouped if self.keys else ''}{limit}"
 
