@@ -20,6 +20,7 @@ from milpscore.core.errors import (
 )
 from milpscore.core.result import Claim, Termination
 from milpscore.formulations import fused_lasso, hinge, risk_score, slim
+from milpscore.formulations.strength import slim_program
 from milpscore.search import start_card
 from milpscore.solvers import SOLVERS, load, solve
 from milpscore.solvers.options import OUTSIDE
@@ -99,7 +100,8 @@ def test_nodes_are_counted_and_limited(name: str) -> None:
     if name == "glpk":
         assert solve(program, name, second_opinion=False).nodes > 1
         return
-    result = solve(program, name, node_limit=1, second_opinion=False)
+    weak = slim_program(program.statement.design, "textbook", **BOX)  # not solved at the root
+    result = solve(weak, name, node_limit=1, second_opinion=False)
     assert result.termination in (Termination.NODE_LIMIT, Termination.COMPLETED)
     assert result.nodes <= 1
     assert result.verified

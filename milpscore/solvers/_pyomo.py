@@ -36,6 +36,14 @@ _TERMINATION = {
 _CPLEX_NODE_LIMIT = (105, 106)
 """With a feasible point, and without one."""
 
+_XPRESS_STOPS = {
+    1: Termination.TIME_LIMIT,
+    2: Termination.INTERRUPTED,
+    3: Termination.NODE_LIMIT,
+    4: Termination.ITERATION_LIMIT,
+}
+"""Its attribute stopstatus."""
+
 Word: TypeAlias = tuple[str, Callable[[Any], Any]]
 _NONE: Word = ("", str)
 
@@ -288,6 +296,11 @@ class Xpress(PyomoSolver):
 
     def _nodes(self, results: Any) -> int:
         return int(self.solver._solver_model.attributes.nodes)
+
+    def _ended(self, condition: Any) -> Termination:
+        """Why the run ended; the plugin calls every limit "other"."""
+        known, stop = super()._ended(condition), self.solver._solver_model.attributes.stopstatus
+        return _XPRESS_STOPS.get(stop, known) if known is Termination.ERROR else known
 
 
 class Scip(PyomoSolver):

@@ -165,7 +165,7 @@ def _root_bound(program: Any, result: Result, limits: Limits) -> float | None:
         )  # fmt: skip
     except NotApplicableError:  # it knows no limit of nodes
         return None
-    return again.dual_bound
+    return None if again.bound_source == "trivial" else again.dual_bound
 
 
 # --- what came of it ------------------------------------------------------------------------------
