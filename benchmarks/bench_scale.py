@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from _common import Report, arguments, in_child
+from _common import Report, arguments, in_child, peak_kb
 
 LIMIT = "2GB"
 BINS = 5
@@ -82,7 +82,7 @@ def read(path: str) -> dict[str, Any]:
     fit_card(read_patterns(path, "y", features=["x0"]), max_terms=1, time_limit=5)  # kernels
     began, own = time.perf_counter(), time.process_time()
     design = read_patterns(path, "y", binner=Binner(BINS), memory_limit=LIMIT)
-    reading = _seconds(began, own)
+    reading = {**_seconds(began, own), "reading_mb": round(peak_kb() / 1024, 1)}
     cuts: dict[str, list[float]] = {}
     for column in design.columns:
         cuts.setdefault(column.feature, []).append(float(column.lower))
@@ -133,12 +133,12 @@ def main() -> None:
                 "bare": f"{plain['wall']:.1f} ({plain['cpu']:.1f})",
                 "read": f"{ours['wall']:.1f} ({ours['cpu']:.1f})", "ratio": f"{ratio:.2f}",
                 "tree": f"{ours['tree']:.1f} ({ours['tree_cpu']:.1f})", "claim": ours["claim"],
-                "peak": f"{ours['peak_mb']:.0f} MB", "bare peak": f"{plain['peak_mb']:.0f} MB",
+                "peak": f"{ours['reading_mb']:.0f} MB", "tree peak": f"{ours['peak_mb']:.0f} MB", "bare peak": f"{plain['peak_mb']:.0f} MB",
             })  # fmt: skip
             report.records += [{"table": name, "bare": plain, **ours}]
             report.target(f"{name}: reading", "3x the bare scan", f"{ratio:.2f}x", ratio <= 3)
-            report.target(f"{name}: memory", "2 GB", f"{ours['peak_mb']:.0f} MB",
-                          ours["peak_mb"] <= 2000)  # fmt: skip
+            report.target(f"{name}: memory", "2 GB", f"{ours['reading_mb']:.0f} MB",
+                          ours["reading_mb"] <= 2000)  # fmt: skip
             report.target(f"{name}: rows", f"{rows}", f"{ours['rows']}", ours["rows"] == rows)
             report.target(f"{name}: claim", "optimal", ours["claim"], ours["claim"] == "optimal")
             if columns == 30:

@@ -32,6 +32,7 @@ from milpscore.core.errors import DataError, MissingDependencyError, OptionError
 from milpscore.data import Binner, make_design, patterns, read_patterns, read_table, sources
 from milpscore.data.cutting import Cutting
 from milpscore.estimators import RiskScoreClassifier
+from milpscore.study import run_study
 
 SETS = ("bankruptcy", "haberman", "breastcancer", "mammo", "mushroom", "adult")
 
@@ -339,7 +340,7 @@ def test_the_command_line_reads_what_is_too_large_for_memory(
     assert told[0] == told[1]
     split = ["path", str(made["folder"]), "--target", "outcome", "--bins", "3", "--missing", "bin"]
     refused = run.invoke(app, [*split, "--penalty", "l1", "--n-lams", "3", "--cv", "3"])
-    assert "a cross-validation splits rows" in refused.output
+    assert "a cross-validation takes the rows" in refused.output
 
 
 @pytest.mark.slow
@@ -366,3 +367,27 @@ def test_a_part_lost_with_its_worker_is_read_again(workers: int, tmp_path: Path)
         found = read_patterns(parts, "outcome")
     assert (tmp_path / "killed").exists()
     same(found, Cutting().design(frame.drop(columns="outcome"), frame["outcome"]))
+
+
+def test_a_study_reads_what_is_too_large_for_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = mixed()[["sex", "flag", "smoker", "outcome"]]
+    frame.to_parquet(tmp_path / "t.parquet")
+    text = """
+        [[data]]
+        csv = "t.parquet"
+        target = "outcome"
+
+        [[models]]
+        estimator = "risk_score"
+        arguments = { max_terms = 2 }
+    """
+    (tmp_path / "s.toml").write_text(textwrap.dedent(text))
+    told = []
+    for limit in (sources.IN_MEMORY, 0):
+        monkeypatch.setattr(sources, "IN_MEMORY", limit)
+        report = run_study(tmp_path / "s.toml", tmp_path / f"{limit}.sqlite")
+        told.append(report.table().iloc[0])
+    for name in ("objective", "bound", "train_errors", "train_rows", "train_auc", "claim"):
+        assert told[0][name] == told[1][name], name

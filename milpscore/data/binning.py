@@ -374,12 +374,12 @@ def stratified_splits(design: Design, cv: Any, random_state: int) -> list[Split]
     return [(rows[train], rows[test]) for train, test in cv.split(rows[:, None], y)]
 
 
-def refuse_folds(design: Design) -> None:
-    """Refuse to split a table whose equal rows were merged while it was read."""
+def refuse_folds(design: Design, what: str = "a cross-validation") -> None:
+    """Refuse what takes the rows of a table whose equal rows were merged while it was read."""
     if design.counts is not None:
         raise DataError(
-            "a cross-validation splits rows, and the equal rows of this table were merged while it"
-            " was read: leave cv out, or hold some files or rows out before reading"
+            f"{what} takes the rows of a table, and the equal rows of this one were merged while it"
+            " was read: leave it out, or hold some files or rows out before reading"
         )
 
 

@@ -46,12 +46,21 @@ from milpscore import (
     scorecard,
     solvers,
 )
+from milpscore.core.design import Design
 from milpscore.core.errors import DataError, FormulationError, OptionError, Registry
 from milpscore.core.result import Result, Termination, claim_of
-from milpscore.data import Binner, read_table
-from milpscore.data.binning import Fold, Split, binned_design, folds_of, stratified_splits
+from milpscore.data import Binner, read_patterns, read_table
+from milpscore.data.binning import (
+    Fold,
+    Split,
+    binned_design,
+    folds_of,
+    refuse_folds,
+    stratified_splits,
+)
 from milpscore.data.checking import as_frame
 from milpscore.data.columns import expert_vector
+from milpscore.data.sources import at_size
 from milpscore.fitting import fit_card, with_few_terms
 from milpscore.formulations.strength import slim_program
 from milpscore.losses.registry import EXACT_ONLY
@@ -416,6 +425,8 @@ class DataSet:
         """The same rows and columns in another order; in their own for the seed 0."""
         if seed == 0:
             return self
+        if isinstance(self.X, Design):
+            refuse_folds(self.X, "another order of rows")
         table, rng = as_frame(self.X), np.random.default_rng(seed)
         rows, columns = (rng.permutation(size) for size in table.shape)
         weight, expert = self.sample_weight, self.expert
@@ -429,6 +440,8 @@ class DataSet:
 
     def design(self) -> Design:
         """The design of all rows."""
+        if isinstance(self.X, Design):  # merged while it was read
+            return self.X
         return binned_design(
             self.X, self.y, self.binner(),
             sample_weight=self.sample_weight, class_weight=self.spec.class_weight,
@@ -467,6 +480,13 @@ def load_data_set(spec: DataSpec) -> DataSet:
 
 def _loaded(spec: DataSpec) -> DataSet:
     """The data set itself."""
+    if spec.csv is not None and at_size(spec.path()):
+        found = DataSet(spec, None, None)
+        design = read_patterns(
+            spec.path(), str(spec.target), positive=spec.positive, weights=spec.weights,
+            class_weight=spec.class_weight, binner=found.binner(), progress=False,
+        )  # fmt: skip
+        return replace(found, X=design)
     if spec.csv is not None:
         X, y, *rest = read_table(
             spec.path(), str(spec.target), positive=spec.positive, missing=spec.missing,
@@ -594,7 +614,9 @@ class StudyWork:
         self, model: ModelSpec, task: Task, data: DataSet, part: Part
     ) -> dict[str, Any]:
         """A classifier's answer: the raw rows in, its own binning inside."""
-        table, design = as_frame(data.X), data.design()
+        design = data.design()
+        refuse_folds(design, "a classifier of a study")
+        table = as_frame(data.X)
         train = np.flatnonzero(design.weight > 0) if part.split is None else part.split[0]
         limits, binner = self.study.limits, data.binner()
         estimator = classifier(model, task, limits, binner, data.expert)
@@ -609,7 +631,8 @@ class StudyWork:
             scores = np.asarray(estimator.decision_function(table.iloc[places]))
             answered = np.asarray(estimator.predict(table.iloc[places])) > 0
             truth = design.y[places] > 0
-            figures |= _scored(name, truth, answered, scores, design.weight[places])
+            weight, count = design.weight[places], design.rows[places]
+            figures |= _scored(name, truth, answered, scores, weight, count)
         card = getattr(estimator, "scorecard_", None)
         return {
             "result": figures,
@@ -651,24 +674,27 @@ def _judged(result: Result, part: Part) -> dict[str, Any]:
     design = part.train
     rule = result.rule(design.step)
     found: dict[str, Any] = {}
-    rows = {"train": (design.X, design.y, design.weight)}
+    rows = {"train": (design.X, design.y, design.weight, design.rows)}
     if part.test is not None:
-        rows["test"] = (part.test.X, part.test.y, part.test.weight)
-    for name, (X, y, weight) in rows.items():
+        test = part.test
+        rows["test"] = (test.X, test.y, test.weight, np.ones(len(test.y), dtype=np.int64))
+    for name, (X, y, weight, count) in rows.items():
         totals = rule.totals(X, result.coefficients)
-        found |= _scored(name, y > 0, rule.positive(totals), totals, weight)
+        found |= _scored(name, y > 0, rule.positive(totals), totals, weight, count)
     return found
 
 
-def _scored(name: str, truth: Any, answered: Any, scores: Any, weight: Any) -> dict[str, Any]:
+def _scored(
+    name: str, truth: Any, answered: Any, scores: Any, weight: Any, count: Any
+) -> dict[str, Any]:
     """Accuracy, AUC and errors of answers on some rows; no AUC where they hold one class."""
     counted = weight > 0
     both = len(np.unique(truth[counted])) == 2
     return {
         f"{name}_accuracy": metrics.accuracy(truth, answered, weight),
         f"{name}_auc": metrics.auc(truth, scores, weight) if both else None,
-        f"{name}_errors": int((truth != answered)[counted].sum()),
-        f"{name}_rows": int(counted.sum()),
+        f"{name}_errors": int(count[(truth != answered) & counted].sum()),
+        f"{name}_rows": int(count[counted].sum()),
     }
 
 
