@@ -316,7 +316,9 @@ def bound_sides(kind: int, cells: Any, box: Any, sides: Any, held: Any, u: Any, 
             for a in range(len(u)):
                 lost += max(g[a] * (u[a] - box.low[a]), g[a] * (u[a] - box.high[a]))
                 far += abs(u[a]) + max(abs(box.low[a]), abs(box.high[a]))
-            best = max(best, below - lost - box.gamma * (abs(below) + value + size * far))
+            found = below - lost - box.gamma * (abs(below) + abs(value) + size * far)
+            if math.isfinite(found) and found > best:  # exponentials may overflow
+                best = found
             if best >= cutoff:
                 return float(best)
             promised = step_of(box, u, g, bend, step)
