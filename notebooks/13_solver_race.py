@@ -37,7 +37,7 @@ for name in ("cbc", "glpk"):
 # Two planted scores with noise. Of the 0-1 loss there are two programs: `slim:textbook` has one
 # $z_i$ for each row and one big-M for all of them, `slim:conflicts` merges equal rows, takes the
 # least $M_i$ for each, and names the rows on which any card must err. Both allow the same cards at
-# the same cost ([weak and strong](04_slim_weak_strong) shows why the second one is stronger).
+# the same cost (notebook 04 shows why the second one is stronger).
 #
 # A race is a study: every solver on every program of every data set, here three times. The seed is
 # the solver's own and an order of rows and columns, because a solver can be lucky once. Nobody gets
