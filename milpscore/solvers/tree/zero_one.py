@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,12 +17,19 @@ from milpscore.core.jit import heeding_interrupts, prepare
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.search.starts import fast_cards
-from milpscore.search.zero_one import least_by_curves, least_errors
+from milpscore.search.zero_one import least_by_curves
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.tree.answer import Answer, Clock, Limits, check_cutoff
+from milpscore.solvers.tree.descents import Descent
 from milpscore.solvers.tree.patterns import Patterns
 from milpscore.solvers.tree.sharing import AHEAD, Crew, crew
-from milpscore.solvers.tree.subsets import Bounded, Part, Supports, prepare_enumeration
+from milpscore.solvers.tree.subsets import (
+    VISITS_NS,
+    Bounded,
+    Part,
+    Supports,
+    prepare_enumeration,
+)
 from milpscore.solvers.tree.walk import FINISHED, FOUND, PAUSED, Place, Walk, prepare_walk
 
 if TYPE_CHECKING:
@@ -55,6 +62,10 @@ _ENTRIES_EACH, _VISITS_EACH, _PIECES, _LAYOUT = 300_000_000, 120_000_000, 64, 50
 """Of a part of a shared search: curve entries, visits, supports; entries that a row and column of a
 support count when its walk begins."""
 
+_WALKED, _TURN, _LITTLE = 1.5e9, 1e9, 0.5
+"""Curve entries after which supports with signs are searched in turns of so much, where what is
+proved is so small a share of the best card."""
+
 _ALL = 1 << 62
 _SHAVED = 1e-12
 """Of a bound, against sums that round differently by the order of their terms."""
@@ -77,19 +88,6 @@ _MARGIN = 1e-8
 
 _FAST = 0.1
 """Of the time left, for a first card by a smooth loss."""
-
-_WORK = 250_000_000
-"""Array entries the descents may pass together; a count, so that runs repeat."""
-
-_RESTARTS = 30
-_RESTART_WORK = 100_000_000
-"""Entries after which no shaken start is tried any more."""
-
-_MOST_CHOICES = 100
-"""Of a coefficient's range so many values are tried: the rest is left to the search."""
-
-_OVERHEAD = 2_000
-"""What looking at a column costs beside them."""
 
 
 def search(
@@ -264,6 +262,9 @@ class _Search:
         self.shown = 0.0
         self.settled = False  # which kind of supports is searched
         self.aside: tuple[Supports, Bounded] | None = None  # what the other kind was begun with
+        # of two searches in turns the one that rests, and the work when its turn ended
+        self.resting: _State | None = None
+        self.since = 0.0
         self.steps: list[tuple[float, float]] = []  # work and floor of supports with signs
         self.jobs, self.client = 1, None
         self.crew: Crew | None = None
@@ -276,8 +277,12 @@ class _Search:
     @property
     def nodes(self) -> int:
         """Weight vectors bounded, and programs over pairs solved, so far."""
-        walk = self.active[1]
-        return self.walked + self.supports.nodes + (walk.nodes if walk is not None else 0)
+        searches = [(self.supports, self.active[1])]
+        searches += (
+            [] if self.resting is None else [(self.resting.supports, self.resting.active[1])]
+        )
+        walks = sum(walk.nodes for _, walk in searches if walk is not None)
+        return self.walked + walks + sum(supports.nodes for supports, _ in searches)
 
     @property
     def _pending(self) -> float:
@@ -396,8 +401,38 @@ class _Search:
         """Whether a limit was reached; sets the termination."""
         return self.clock.out(self.nodes)
 
+    def _take_turns(self) -> None:
+        """Search supports with signs as well where cells of supports, and long walks, say little.
+
+        Either search holds every card: what one of them proves is proved.
+        """
+        walk = self.active[1]
+        walked = self.entries + (0 if walk is None else walk.spent)
+        if self.resting is None:
+            little = self.proved < _LITTLE * self._limit and len(self.patterns.candidates) > 0
+            if isinstance(self.supports, Supports) and little and walked > _WALKED:
+                state = self._state()
+                self._take_signed()
+                self.settled, self.resting, self.since = True, state, float(self.entries)
+            return
+        if walked + self.supports.visits / VISITS_NS > self.since + _TURN:
+            state = self.resting
+            # each counts its own supports' work, and both the entries of all walks
+            since = self.entries + state.supports.visits / VISITS_NS
+            since += 0 if state.active[1] is None else state.active[1].spent
+            # at once: an interrupt in between must not part them
+            vars(self).update(state._asdict(), resting=self._state(), since=since)
+
+    def _state(self) -> _State:
+        """What a search that rests is to go on from."""
+        return _State(self.supports, self.open, self.item, self.active)
+
     def _step(self) -> None:
         """Walk on, see more supports, or open the most promising one."""
+        if self.crew is None:
+            self._take_turns()
+            if not self._unfinished:
+                return  # better cards since then leave nothing of it
         if self.active[1] is not None:
             self._walk_on(self.active[1])
             return
@@ -484,7 +519,7 @@ class _Search:
     def _walk_on(self, walk: Walk) -> None:
         """A slice of the walk through the active support."""
         limit = self.limits.node_limit
-        most = _ALL if limit is None else limit - self.walked - self.supports.nodes
+        most = _ALL if limit is None else limit - self.nodes + walk.nodes
         status = walk.run(self._limit, _WALK, most)
         if status == FOUND:
             self.cards.offer(walk.w)
@@ -659,6 +694,15 @@ def _best_prices(seen: FloatArray, patterns: Patterns) -> FloatArray:
     return np.asarray(prices / scale * total)
 
 
+class _State(NamedTuple):
+    """A search that rests: its supports, those open, the one that is walked and its bound."""
+
+    supports: Supports | SignedSupports
+    open: Bounded
+    item: Item
+    active: tuple[float, Walk | None]
+
+
 class _Held(Cards):
     """In place of a best card: every allowed card at or below the cutoff."""
 
@@ -714,106 +758,3 @@ class _AllSearch(_Search):
             return super()._stopped()
         self.clock.termination = Termination.CARD_LIMIT
         return True
-
-
-class Descent:
-    """Integer coordinate descent with swaps under the 0-1 loss; ``offer`` is told of every card."""
-
-    def __init__(
-        self,
-        patterns: Patterns,
-        offer: Callable[[IntArray], None],
-        stopped: Callable[[], bool],
-        random_state: int,
-    ) -> None:
-        self.patterns, self.offer, self.stopped = patterns, offer, stopped
-        self.random = np.random.default_rng(random_state)
-        self.movable = np.concatenate([patterns.forced, patterns.candidates])
-        forced = set(patterns.forced.tolist())
-        self.choices = [
-            _few(points) if j in forced else np.append(_few(points), 0)
-            for j, points in enumerate(patterns.points)
-        ]
-        self.penalties: list[FloatArray] = [
-            patterns.l0 * (values != 0) + patterns.l1 * np.abs(values) for values in self.choices
-        ]
-        self.left = _WORK
-
-    def run(self, starts: list[IntArray]) -> None:
-        """Descend from each start, then from shaken copies of the best end."""
-        ends = [self.descend(w) for w in starts]
-        lowest, best = min(ends, key=lambda end: end[0])
-        for _ in range(_RESTARTS):
-            if _WORK - self.left > _RESTART_WORK or self.stopped():
-                return
-            objective, end = self.descend(self._shaken(best))
-            if objective < lowest:
-                lowest, best = objective, end
-
-    def _shaken(self, w: IntArray) -> IntArray:
-        """A copy with about a third of its terms dropped and the rest moved at random."""
-        w = w.copy()
-        for j in np.flatnonzero(w).tolist():
-            at = self.random.random()
-            if 0 in self.choices[j] and at < 1 / 3:
-                w[j] = 0
-            elif at < 2 / 3:
-                w[j] = int(self.random.choice(self.patterns.points[j]))
-        return w
-
-    def descend(self, w: IntArray) -> tuple[float, IntArray]:
-        """The best single change, else the best swap, until neither helps."""
-        objective = math.inf
-        while not self.stopped():
-            step = self._best_change(w)
-            if step[0] >= objective - 1e-12:
-                droppable = [j for j in np.flatnonzero(w).tolist() if 0 in self.choices[j]]
-                swaps = [self._best_change(w, dropped) for dropped in droppable]
-                step = min(swaps, key=lambda found: found[0], default=step)
-            if step[0] >= objective - 1e-12:
-                break
-            objective, w = step
-            self.offer(w)
-            if self.left <= 0:
-                break
-        return objective, w
-
-    def _best_change(self, w: IntArray, dropped: int | None = None) -> tuple[float, IntArray]:
-        """The best card that differs from w (less a term) in one coefficient."""
-        p = self.patterns
-        w = w.copy()
-        if dropped is not None:
-            w[dropped] = 0
-        totals = p.X @ w
-        full = int(np.count_nonzero(w)) >= p.terms
-        rest = p.objective(p.base, w)
-        best, at = math.inf, (-1, 0)
-        for j in self.movable.tolist():
-            if full and w[j] == 0:
-                continue
-            if self.stopped():  # one column of 10^5 measured rows takes tenths of a second
-                break
-            without = totals - int(w[j]) * p.X[:, j] if w[j] else totals
-            values = p.values[j, : int(p.cards[j])]
-            errors, work = least_errors(
-                without, p.codes[j], values, p.net, self.choices[j], *p.window
-            )
-            self.left -= int(work) + _OVERHEAD
-            own = p.l0 * (w[j] != 0) + p.l1 * abs(int(w[j]))
-            objectives = rest - own + self.penalties[j] + errors * p.unit
-            k = int(np.argmin(objectives))
-            if objectives[k] < best:
-                best, at = float(objectives[k]), (j, int(self.choices[j][k]))
-        if at[0] >= 0:
-            w[at[0]] = at[1]
-        return best, w
-
-
-def _few(points: IntArray) -> IntArray:
-    """The smallest points, and others spread over the range, where there are many."""
-    if len(points) <= _MOST_CHOICES:
-        return points
-    near = np.argsort(np.abs(points), kind="stable")[: _MOST_CHOICES // 2]
-    spread = np.linspace(0, len(points) - 1, _MOST_CHOICES // 2).round().astype(np.int64)
-    few: IntArray = points[np.unique(np.append(near, spread))]
-    return few
