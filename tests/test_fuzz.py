@@ -134,6 +134,16 @@ FOUND = {
         weights="binary", max_terms=1, intercept="zero",
         rules=(("Include", {"columns": ["x0"]}),),
     ),
+    "no card said where a slack's range divided by 1e-7 rounds": found(
+        "sparse_rounding", [[0], [-1e-07], [0], [-1e-07], [1e-07], [0]], (1, -1, 1, 1, 1, -1),
+        weights="binary", max_terms=1, margin=2.5, intercept="zero",
+        rules=(("Range", {"columns": ["x0"], "lower": 1}),),
+    ),
+    "the support of no column lost under a limit on errors": found(
+        "risk_score", [[0], [0], [0], [-5]], (1, -1, -1, 1), "auto", weight=(0.3, 0.3, 1.1, 0.3),
+        task="limits", coef_min=[-2], coef_max=[1], loss="logistic", scale=30.0, penalty="l2",
+        lam=0.2, rules=(("MinTPR", {"value": 2 / 3}),),
+    ),
     "columns that presolve fixed for reduced costs of 2.5e-8": found(
         "convex_rounding",
         [[1, 2e-05, -1e-05, 1, 1], [1, -1e-05, 2e-05, 0, 0], [0, 1e-05, -1e-05, 0, 0],

@@ -511,10 +511,17 @@ _AGAIN, _ALWAYS = 1.0, 1.0
 
 def _rests_on_one_word(result: Result, task: Task) -> bool:
     """Whether nothing but what one engine says of its own search stands behind a proof."""
+    if task.session is not None and _rules_out(result) and task.kind == "exact":
+        return True
     proved = result.claim is Claim.OPTIMAL and task.kind == "exact"
     # losses and penalties are never negative: 0 needs no proof
     beyond = result.objective > CLAIM_TOLERANCE
     return proved and beyond and result.bound_source == "solver"
+
+
+def _rules_out(result: Result) -> bool:
+    """Whether a result says that there is no card."""
+    return result.card is None and result.termination is Termination.INFEASIBLE
 
 
 def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
@@ -523,7 +530,8 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     clock, other = options.clock, _another(task, result.solver)
     seconds = min(_AGAIN * result.solve_seconds + _ALWAYS, 0.9 * clock.left)
     if seconds <= 0:
-        return result.with_remark(f"the bound is {result.solver}'s word alone: no time was left")
+        word = "that there is none" if _rules_out(result) else "the bound"
+        return result.with_remark(f"{word} is {result.solver}'s word alone: no time was left")
     again = replace(
         options, time_limit=Clock(seconds), presolve=not options.presolve,
         random_state=(options.random_state + 1) % 2**31,
@@ -533,13 +541,15 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     with task.loaded.otherwise() if loads else nullcontext(program) as what:
         second, _ = _run(what, other, again, None, progress, None)
     result = replace(result, solve_seconds=result.solve_seconds + second.solve_seconds)
-    allowed = CLAIM_TOLERANCE * max(1.0, abs(result.objective))
-    if second.verified and second.objective < result.objective - allowed:
+    none, allowed = _rules_out(result), CLAIM_TOLERANCE * max(1.0, abs(result.objective))
+    if second.verified and (none or second.objective < result.objective - allowed):
+        said = "the program infeasible" if none else f"a card of {result.objective:.9g} optimal"
         unproved = replace(second, dual_bound=0.0, bound_source="trivial", claim=Claim.FEASIBLE)
         return unproved.with_remark(
-            f"{result.solver} called a card of {result.objective:.9g} optimal, {other} found this "
-            "one: neither bound is used"
+            f"{result.solver} called {said}, {other} found this one: neither bound is used"
         )
+    if none:
+        return result
     program.fill(result.card)  # type: ignore[arg-type]
     how = f"{other}, seed {again.random_state}"
     if second.dual_bound >= result.objective - allowed:

@@ -49,6 +49,9 @@ hundredths better beside entries of 2e4 (ten columns, four rows); below rounding
 terms of 1e8, the first may be too strict: whoever asks again asks at the other one. Bounds of
 linear programs are recomputed, so that they may be as coarse as HiGHS likes."""
 
+_SPARE = 1e-9
+"""Columns that are paid for may reach beyond their range by so much, relatively."""
+
 LEAST_COST = 2.0**-9
 """HiGHS's dual tolerance is 1e-7, whatever the costs: much smaller ones than this are scaled up."""
 
@@ -204,6 +207,10 @@ class Session:
             each / self.unit for each in (self.col_lower, self.col_upper)
         )
         self.cost = self.cost * self.unit
+        # a row may need all of a slack's range: divided by a small entry, its rounding is no less
+        # than HiGHS's tolerance, and a whole column loses its last value
+        paid = ~self.integral & (self.cost > 0.0) & (self.col_upper > 0.0)
+        self.col_upper = np.where(paid, self.col_upper * (1.0 + _SPARE), self.col_upper)
         errors = isinstance(statement.loss, ZeroOne)
         self.doubt, self.blur = "", 0.0 if errors else units.blur
         if units.lost is not None:

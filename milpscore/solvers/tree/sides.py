@@ -479,9 +479,10 @@ def bound_sided(
             for a in range(q - 1):
                 for row in range(n):
                     keys[row] |= np.int64(columns[support[a], row]) << a
-        before, column = at, columns[support[q - 1]]
+        # the empty support has no last column
+        before, column, last = at, columns[support[q - 1] if q > 0 else 0], (1 << q) >> 1
         for row in range(n):
-            key = keys[row] | (np.int64(column[row]) << (q - 1))
+            key = keys[row] + last * np.int64(column[row])
             table[0, key] += positive[row]
             table[1, key] += negative[row]
             side = 0 if positive[row] > 0.0 else 1
