@@ -137,6 +137,7 @@ def main() -> None:
                 "bare peak": f"{plain['peak_mb']:.0f} MB",
             })  # fmt: skip
             report.records += [{"table": name, "bare": plain, **ours}]
+            print(f"{name}: {ours}, bare {plain}", flush=True)
             report.target(f"{name}: reading", "3x the bare scan", f"{ratio:.2f}x", ratio <= 3)
             report.target(f"{name}: memory", "2 GB", f"{ours['reading_mb']:.0f} MB",
                           ours["reading_mb"] <= 2000)  # fmt: skip

@@ -281,6 +281,9 @@ def test_read_table_takes_every_kind(tmp_path: Path) -> None:
     for source in written(frame, tmp_path).values():
         assert Cutting().design(*read_table(source, "outcome")).fingerprint == expected
     assert not sources.at_size(tmp_path / "one.csv")
+    assert not sources.at_size("nowhere.csv")
+    ordered = pl.DataFrame({"a": range(300_000)})
+    assert (sources.frame_of(ordered)["a"] == np.arange(300_000)).all()
     assert not sources.at_size(tmp_path / "parts")
 
 

@@ -126,7 +126,8 @@ def at_size(source: Any) -> bool:
     """Whether a table is too large to be read into memory as a whole, or may be."""
     if isinstance(source, str | Path):
         files = parquet_files(source) if is_file(source) else [Path(source)]
-        sizes = (f.stat().st_size * _PACKED_BY.get(f.suffix.lower(), 1) for f in files)
+        there = (file for file in files if file.is_file())  # who reads it says what is not
+        sizes = (f.stat().st_size * _PACKED_BY.get(f.suffix.lower(), 1) for f in there)
         return sum(sizes) > IN_MEMORY
     room = type(source).__module__
     lazy = is_table(source) and (
@@ -290,7 +291,8 @@ class _Duck:
         return [self._run(ask.what, ask.text(self.source)) for ask in asks]
 
     def frame(self) -> pd.DataFrame:
-        """All rows."""
+        """All rows, in their order: labels may stand beside them."""
+        self.connection.execute("SET preserve_insertion_order = true")
         return self._run("reading", self.source)
 
     def _run(self, what: str, text: str) -> pd.DataFrame:
