@@ -33,7 +33,8 @@ def test_sided_bounds_stay_below_every_card(block: int) -> None:
             best = min(least(statement, w) for w in points)
             told = sides.bound(node, math.inf)
             few = np.count_nonzero(node.status != OUT) <= arrays.terms
-            assert (told is not None) == few
+            # of more columns than a card has terms, a node is closed or left to others
+            assert told in ((True, False) if few else (None, False))
             assert node.bound <= best + 1e-12, (seed, node.bound, best)
             if few and len(points) == 1 and arrays.scaled and math.isfinite(best):
                 # a box of one card, at every slope: no more than rounding is lost
