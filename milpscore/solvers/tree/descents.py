@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import itemgetter
 
 import numpy as np
 
@@ -49,15 +50,13 @@ class Descent:
         self.left = _WORK
 
     def run(self, starts: list[IntArray]) -> None:
-        """Descend from each start, then from shaken copies of the best end."""
+        """Descend from each start, then from shaken copies of the ends, each in its turn."""
         ends = [self.descend(w) for w in starts]
-        lowest, best = min(ends, key=lambda end: end[0])
-        for _ in range(_RESTARTS):
+        for turn in range(_RESTARTS):
             if _WORK - self.left > _RESTART_WORK or self.stopped():
                 return
-            objective, end = self.descend(self._shaken(best))
-            if objective < lowest:
-                lowest, best = objective, end
+            at = turn % len(ends)
+            ends[at] = min(ends[at], self.descend(self._shaken(ends[at][1])), key=itemgetter(0))
 
     def _shaken(self, w: IntArray) -> IntArray:
         """A copy with about a third of its terms dropped and the rest moved at random."""
