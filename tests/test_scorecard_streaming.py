@@ -118,6 +118,23 @@ def test_a_folder_of_files_and_csv(stored: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(found["total"], totals)
 
 
+def test_what_is_read_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "BATCH", 5000)
+    rng, source = np.random.default_rng(0), tmp_path / "rows.parquet"
+    rows = pa.table({name: rng.normal(size=200_000) for name in "ab"})
+    pq.write_table(rows, source, row_group_size=5000)
+    del rows
+    held: list[int] = []
+    card = Scorecard((Column("a", "a"), Column("b", "b")), (1, 2), Fraction(0), step=None)
+    before = pa.total_allocated_bytes()
+    streaming.predict_parquet(
+        card, source, tmp_path / "out.parquet",
+        tell=lambda done, total: held.append(pa.total_allocated_bytes() - before),
+    )  # fmt: skip
+    assert len(held) == 40
+    assert max(held) < source.stat().st_size / 3
+
+
 def changed(name: str, value: Any) -> Any:
     """The table with one value late in a column."""
     made = table()

@@ -122,20 +122,21 @@ def predict_parquet(
     MissingDependencyError
         PyArrow is not installed.
     """
-    pa, table = _table(source)
+    pa, files = _files(source)
+    layout = files[0].schema_arrow
     answer = answers_of(
         card, unseen=unseen, scores=scores, probabilities=probabilities, groups=groups
     )
     # the answers to no rows: refuses columns that are not there, and has the types of all
-    raw = _raw_names(table.schema.names, keep)
-    read = [name for name in table.schema.names if name.strip() in {*card.features, *keep}]
-    none = answer(_frame(pa, table.schema.empty_table().select(read)))
+    raw = _raw_names(layout.names, keep)
+    read = [name for name in layout.names if name.strip() in {*card.features, *keep}]
+    none = answer(_frame(pa, layout.empty_table().select(read)))
     refuse_taken(keep, none)
-    kept = [table.schema.field(raw[name]).with_name(name) for name in keep]
+    kept = [layout.field(raw[name]).with_name(name) for name in keep]
     typed = [pa.field(str(name), _type(pa, card, none, name)) for name in none.columns]
-    schema, total, done = pa.schema([*kept, *typed]), table.count_rows(), 0
+    schema, total, done = pa.schema([*kept, *typed]), sum(f.metadata.num_rows for f in files), 0
     with _written(out, schema) as write:
-        for batch in _batches(pa, table, read, str(source)):
+        for batch in _batches(pa, files, read, str(source)):
             rows = pa.Table.from_batches([batch])
             try:
                 found = answer(_frame(pa, rows))
@@ -151,19 +152,28 @@ def predict_parquet(
     return done
 
 
-def _table(source: str | Path) -> tuple[Any, Any]:
-    """PyArrow, and a data set of its own."""
+def _files(source: str | Path) -> tuple[Any, list[Any]]:
+    """PyArrow, and the files of a source, opened one by one: a data set reads ahead of who asks."""
     try:
         import pyarrow as pa
-        import pyarrow.dataset as ds
+        from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             "Parquet needs PyArrow: pip install 'milpscore[parquet]'; CSV needs nothing"
         ) from error
-    try:
-        return pa, ds.dataset([str(file) for file in parquet_files(source)], format="parquet")
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(str(source), error) from error
+    found = []
+    for file in parquet_files(source):
+        try:
+            # with a buffer, all that was read of a file stays in memory
+            found.append(ParquetFile(file, pre_buffer=False))
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(str(file), error) from error
+    if odd := [file for file in found if not file.schema_arrow.equals(found[0].schema_arrow)]:
+        raise DataError(
+            f"{len(odd)} of the {len(found)} files of {str(source)!r} have other columns or types "
+            "than the first: write them alike"
+        )
+    return pa, found
 
 
 def _unreadable(source: str, error: Exception) -> DataError:
@@ -203,19 +213,17 @@ def _column(pa: Any, values: pd.Series[Any], kind: Any) -> Any:
     return pa.array(values.to_numpy() if plain else values.map(str).tolist(), type=kind)
 
 
-def _batches(pa: Any, table: Any, columns: Sequence[str], source: str) -> Iterator[Any]:
+def _batches(pa: Any, files: Sequence[Any], columns: Sequence[str], what: str) -> Iterator[Any]:
     """The rows, some at a time, in their order."""
-    # as little read ahead as there is: by default that is sixteen batches of four files
-    ahead = {"batch_readahead": 1, "fragment_readahead": 1}
-    batches = table.to_batches(columns=columns, batch_size=BATCH, **ahead)
-    while True:
-        try:
-            batch = next(batches, None)
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(source, error) from error
-        if batch is None:
-            return
-        if len(batch):
+    for file in files:
+        batches = file.iter_batches(BATCH, columns=list(columns), use_threads=False)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (pa.ArrowException, OSError) as error:
+                raise _unreadable(what, error) from error
+            if batch is None:
+                break
             yield batch
 
 
