@@ -61,7 +61,8 @@ def bare(path: str, columns: int, cuts: dict[str, list[float]]) -> dict[str, Any
     keys = []
     for j in range(columns):
         steps = " ".join(f"WHEN x{j} < {c} THEN {k}" for k, c in enumerate(cuts[f"x{j}"]))
-        if not steps:  # it said what another column says
+        if not steps:  # it said what another column says: whole numbers, few of them
+            keys.append(f"x{j} AS k{j}")
             continue
         keys.append(f"CASE {steps} ELSE {len(cuts[f'x{j}'])} END AS k{j}")
     with tempfile.TemporaryDirectory() as spill, duckdb.connect() as con:
