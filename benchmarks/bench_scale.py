@@ -106,7 +106,7 @@ def refused(path: str) -> dict[str, Any]:
     try:
         read_patterns(path, "y", binner=Binner(BINS), memory_limit=LIMIT)
     except SizeError as error:
-        return {**_seconds(began, own), "said": str(error).partition(",")[0]}
+        return {**_seconds(began, own), "said": str(error).partition(" in these")[0]}
     raise RuntimeError("rows without pattern were merged")
 
 
