@@ -21,6 +21,7 @@ LIMIT = "2GB"
 BINS = 5
 LEVELS = 6
 HIDDEN = 3
+DECIMALS = range(0, 12, 2)
 
 
 def make(path: str, rows: int, columns: int, mixed: bool) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def make(path: str, rows: int, columns: int, mixed: bool) -> dict[str, Any]:
         level = f"(u{j % HIDDEN} + {j % 3} * (u{j % HIDDEN} > {j % LEVELS})::INTEGER)"
         whole = f"{level} * 10"
         decimal = f"{level} + {noise.format(j=j)}"
-        parts.append(f"{whole if j % 2 else decimal} AS x{j}")
+        parts.append(f"{decimal if j in DECIMALS else whole} AS x{j}")
     told = "(u0 >= 2)::INTEGER + (u1 >= 3)::INTEGER + (u2 >= 4)::INTEGER >= 2"
     label = f"({told}) <> (hash(i, 'y') % 100 < 7)" if mixed else "x0 > 0.4"
     with tempfile.TemporaryDirectory() as spill, duckdb.connect() as con:
