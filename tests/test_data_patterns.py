@@ -372,6 +372,19 @@ def test_a_part_lost_with_its_worker_is_read_again(workers: int, tmp_path: Path)
     same(found, Cutting().design(frame.drop(columns="outcome"), frame["outcome"]))
 
 
+def test_a_table_whose_columns_would_not_fit_is_verified_by_its_distinct_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof, table, run = str(tmp_path / "c.json"), str(tmp_path / "t.parquet"), CliRunner()
+    mixed(300).drop(columns=["ward", "age"]).rename(columns={"flag": "k0"}).to_parquet(table)
+    fit = ["fit", table, "--target", "outcome", "--bins", "3", "--node-limit", "50"]
+    assert run.invoke(app, [*fit, "--certificate", proof, "-q"]).exit_code == 0
+    monkeypatch.setattr("milpscore.data.checking.MAX_CELLS", 1600)
+    found = run.invoke(app, ["verify", proof, table])
+    assert found.exit_code == 0, found.output
+    assert "everything claimed was proved" in found.stdout
+
+
 def test_a_study_reads_what_is_too_large_for_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -303,6 +303,7 @@ def _data(
     Of a table too large for memory, the design of its distinct rows in the columns given.
     """
     from milpscore.data import read_patterns, read_table
+    from milpscore.data.checking import MAX_CELLS
     from milpscore.data.sources import at_size
 
     column = target or known.get("target")
@@ -313,13 +314,14 @@ def _data(
     weights = weights_column or known.get("weights_column")
     read = {name: known[name] for name in _READ if name in known}
     factors = class_weight or known.get("class_weight")
-    if at_size(data):
-        blocks = known.get("blocks", getattr(given, "blocks", ()))
-        read = {name: value for name, value in read.items() if name not in ("drop", "features")}
-        design = read_patterns(
-            data, column, weights=weights, class_weight=factors, columns=given.columns,
-            blocks=blocks, **{"positive": known["classes"][1], **read},
-        )  # fmt: skip
-        return design, None, {}
-    X, y, *rest = read_table(data, column, missing=missing, weights=weights, **read)
-    return X, y, {"class_weight": factors, "sample_weight": rest[0] if rest else None}
+    if not at_size(data):
+        X, y, *rest = read_table(data, column, missing=missing, weights=weights, **read)
+        if len(X) * len(given.columns) <= MAX_CELLS:
+            return X, y, {"class_weight": factors, "sample_weight": rest[0] if rest else None}
+    blocks = known.get("blocks", getattr(given, "blocks", ()))
+    read = {name: value for name, value in read.items() if name not in ("drop", "features")}
+    design = read_patterns(
+        data, column, weights=weights, class_weight=factors, columns=given.columns,
+        blocks=blocks, **{"positive": known["classes"][1], **read},
+    )  # fmt: skip
+    return design, None, {}
