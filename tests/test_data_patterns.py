@@ -377,7 +377,7 @@ def test_a_table_whose_columns_would_not_fit_is_verified_by_its_distinct_rows(
 ) -> None:
     proof, table, run = str(tmp_path / "c.json"), str(tmp_path / "t.parquet"), CliRunner()
     mixed(300).drop(columns=["ward", "age"]).rename(columns={"flag": "k0"}).to_parquet(table)
-    fit = ["fit", table, "--target", "outcome", "--bins", "3", "--node-limit", "50"]
+    fit = ["fit", table, "--target", "outcome", "--bins", "8", "--node-limit", "50"]
     assert run.invoke(app, [*fit, "--certificate", proof, "-q"]).exit_code == 0
     monkeypatch.setattr("milpscore.data.checking.MAX_CELLS", 1600)
     found = run.invoke(app, ["verify", proof, table])
