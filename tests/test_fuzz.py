@@ -144,6 +144,12 @@ FOUND = {
         task="limits", coef_min=[-2], coef_max=[1], loss="logistic", scale=30.0, penalty="l2",
         lam=0.2, rules=(("MinTPR", {"value": 2 / 3}),),
     ),
+    "a loss that is no number where a row of no weight overflows": found(
+        "risk_score",
+        [[-1e6, -2, 1, 1, 1], [1e6, 1, 1, 1, 0], [-1e6, 3, 1, 1, 0], [-1e6, -2, 1, 1, 1]],
+        (1, -1, -1, 1), "tree", weight=(2.0, 1.0, 0.0, 1.0), coef_min=[-1, 0, -1, -2, -2],
+        coef_max=[0, 1, -1, 1, -1], l0_penalty=1e-6, loss="poisson", scale=30.0,
+    ),
     "columns that presolve fixed for reduced costs of 2.5e-8": found(
         "convex_rounding",
         [[1, 2e-05, -1e-05, 1, 1], [1, -1e-05, 2e-05, 0, 0], [0, 1e-05, -1e-05, 0, 0],

@@ -170,6 +170,8 @@ def mean_loss(statement: Statement, card: Card) -> tuple[float, bool]:
 
 def _mean(rows: FloatArray, weight: FloatArray) -> float:
     """The weighted mean of rows, each sum rounded once: a row of weight 2 counts as two do."""
+    counted = weight > 0.0  # what a row of no weight loses may overflow
+    rows, weight = rows[counted], weight[counted]
     products = rows * weight
     if (weight != 1.0).any() and np.abs(products).max(initial=0.0) < _LARGE:
         products = np.concatenate([products, _rounded_off(rows, weight, products)])
