@@ -19,6 +19,12 @@ from milpscore.solvers.tree.counts import solve
 
 _EPS = float(np.finfo(np.float64).eps)
 
+_NEAR = 1e-6
+"""Of a slope: farther than the rounding of a card's puts it from the best one."""
+
+_BESIDE = 2.0**-29
+"""How far from an end the next intercept lies, where a total must lie below the threshold."""
+
 _MOST_KEY = 2**62
 """Keys of rows are whole numbers below it; beyond, they are numbered anew."""
 
@@ -184,13 +190,24 @@ class Arrays:
         s, b = 1.0 / float(card.scale), float(card.intercept)
         t = self.X @ card.coefficients.astype(np.float64) + b
         value, u = self.loss.value(s * t, self.y), self.share * self.loss.gradient(s * t, self.y)
-        along = math.fsum(u * t)
-        room = max(s_hi - s, 0.0) if along < 0 else max(s - s_lo, 0.0)
+        along, pull, ends = math.fsum(u * t), abs(math.fsum(u)), [s_lo, s_hi]
         far = s_hi * float(np.abs(t).max())
         sizes = float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * far
-        # the end itself is not allowed where a total must lie below the threshold
-        beside = 2.0**-29 * s_hi * abs(math.fsum(u))
-        return float(self.objective_of(card) - abs(along) * room - beside - self.gamma * sizes)
+        # beside the card the loss may rise again, by more than rounding and `_BESIDE` hide
+        for side, end in (
+            (-1.0, max(s * (1.0 - _NEAR), s_lo)),
+            (1.0, min(s * (1.0 + _NEAR), s_hi)),
+        ):
+            z = end * t
+            there = self.share * self.loss.gradient(z, self.y)
+            across = abs(math.fsum(there))
+            hidden = 1e-9 * np.abs(there * t).sum() + _BESIDE * across
+            hidden += self.gamma * self.share @ (np.abs(t) * (1.0 + np.abs(z)))
+            if side * math.fsum(there * t) > hidden:
+                ends[side > 0.0], pull = end, max(pull, across)
+        room = max(ends[1] - s, 0.0) if along < 0 else max(s - ends[0], 0.0)
+        lost = abs(along) * room + _BESIDE * ends[1] * pull
+        return float(self.objective_of(card) - lost - self.gamma * sizes)
 
     def leaf_bound(self, w: IntArray, s_lo: float, s_hi: float) -> float:
         """The least objective of points w at slopes in [s_lo, s_hi], less what rounding may hide.

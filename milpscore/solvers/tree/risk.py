@@ -438,7 +438,8 @@ class Tree:
             return
         if a.scaled:
             lines = a.lines((a.X @ w.astype(np.float64))[:, None], a.y, a.share)
-            card = self.cards.card(w, float(lines.intercepts[0]), float(lines.slopes[0]))
+            b = _at_end(float(lines.intercepts[0]), float(rule.lower), float(rule.upper))
+            card = self.cards.card(w, b, float(lines.slopes[0]))
             bound = a.leaf_bound(w, node.s_lo, node.s_hi)
             held = card.intercept in (rule.lower, rule.upper)
             if self.limited and a.statement.violations(card):
@@ -697,6 +698,11 @@ def _halve(arrays: Arrays, node: Node, j: int) -> list[Node]:
     low, high = node.child(), node.child()
     low.hi[j], high.lo[j] = k, k + 1
     return [low, high]
+
+
+def _at_end(b: float, *ends: float) -> float:
+    """The intercept, or the end of its range that it is but for rounding."""
+    return next((end for end in ends if abs(b - end) <= 1e-12 * max(abs(end), 1.0)), b)
 
 
 def _halve_slope(node: Node, cutoff: float) -> list[Node]:
