@@ -467,8 +467,8 @@ class _Grid:
         ranked = np.sort(self.totals, axis=1)
         owners, lows, highs, errors = [], [], [], []
         for k in range(n + 1):  # positive from the k-th total on
-            low = -ranked[:, k] if k < n else np.full(len(ranked), -self.far)
-            high = -ranked[:, k - 1] if k else np.full(len(ranked), self.far)
+            low = -ranked[:, k] if k < n else np.full(len(ranked), -self.far, dtype=ranked.dtype)
+            high = -ranked[:, k - 1] if k else np.full(len(ranked), self.far, dtype=ranked.dtype)
             answers = self.totals >= -low[:, None] if k < n else np.zeros(self.totals.shape, bool)
             wrong = answers != (self.y > 0)
             low = np.maximum(low, low_end)

@@ -463,6 +463,8 @@ def _certificate(case: Case, program: Any, truth: Truth, counts: Counts) -> None
     result = solve(program, case.engine, **case.options)
     if result.card is None or result.claim is not Claim.OPTIMAL:
         return
+    if program.statement.caveat and not result.caveat:  # proved without a gap below T
+        truth = enumerate_cards(case)
     hold(case, result, truth, program.statement.caveat)
     made = certify(program, result)
     design = program.statement.design
@@ -492,18 +494,20 @@ def tampered(case: Case, made: Certificate, truth: Truth) -> Iterator[tuple[str,
     for name in ("objective", "loss", "penalty"):
         yield f"another {name}", replace(made, **{name: getattr(made, name) + away})
     yield "a bound above the optimum", replace(made, bound=best + away)
-    w = list(made.card["coefficients"])
+    w, b = list(made.card["coefficients"]), Fraction(made.card["intercept"])
+    scale = made.card.get("scale")
     own = {
         tuple(p): v for p, v in zip(truth.points.tolist(), truth.objectives.tolist(), strict=True)
     }
     for j in range(len(w)):
         for step in (-1, 1):
             moved = [v + step * (i == j) for i, v in enumerate(w)]
-            if abs(own.get(tuple(moved), math.inf) - best) > away:
+            # what a caveat leaves out may still be as good with the card's own threshold
+            other = figures(case, moved, b, None if scale is None else Fraction(scale), ties=False)
+            differs = other.broken or abs(other.most + other.penalty - made.objective) > away
+            if differs and abs(own.get(tuple(moved), math.inf) - best) > away:
                 card = {**made.card, "coefficients": moved}
                 yield "another card", replace(made, card=card)
-    b = Fraction(made.card["intercept"])
-    scale = made.card.get("scale")
     for change in (Fraction(-3), Fraction(3)):
         other = figures(case, w, b + change, None if scale is None else Fraction(scale), ties=False)
         if other.broken or abs(other.most - made.loss) > away:

@@ -25,7 +25,7 @@ from milpscore.core.design import Column, ColumnKind, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.reading import exact, parsed, text_of, typed
-from milpscore.core.result import CLAIM_TOLERANCE, Result
+from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
 from milpscore_check.table import plain
@@ -418,6 +418,10 @@ def _provable(result: Result) -> float | None:
     size = max(1.0, abs(result.objective))
     bound = min(result.dual_bound, result.objective - 0.4 * CLAIM_TOLERANCE * size)
     bound -= 2.0 * MARGIN * size
+    if result.claim is Claim.OPTIMAL:  # at the brink of what it allows, its last digits count
+        bound = max(
+            bound, min(result.dual_bound, result.objective - 0.9999 * CLAIM_TOLERANCE * size)
+        )
     return bound if bound > 0 else None
 
 
