@@ -341,3 +341,13 @@ def test_no_entry_makes_the_table_read_as_another(tmp_path: Any) -> None:
     ):
         with pytest.raises(Refused, match=said):
             answer(cards, **entries)
+
+
+def test_a_card_whose_loss_overflows_is_refuted() -> None:
+    """No figure lies within the rounding of an infinite one."""
+    X, y = np.array([[-300.0, 1.0], [-600.0, -1.0], [-300.0, 0.0]]), np.array([1, 0, 0])
+    program = risk_score(X, y, coef_min=-3, coef_max=0, loss="poisson", scale=1.0, l0_penalty=0.0)
+    made = certify(program, solve(program, "tree", node_limit=50, progress=False))
+    assert verify_certificate(made, program.statement.design)["objective"].status == "proved"
+    other = replace(made, card={**made.card, "coefficients": [-3, 0]}).sealed()
+    assert verify_certificate(other, program.statement.design)["objective"].status == "refuted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -224,7 +225,8 @@ def _card_and_objective(certificate: Certificate, program: Program) -> list[Part
         ("penalty", certificate.penalty, found.penalty),
     ]
     for name, said, true in pairs:
-        if not abs(said - true) <= ROUNDING * max(1.0, abs(true)):
+        # an infinite figure has no rounding
+        if not (math.isfinite(true) and abs(said - true) <= ROUNDING * max(1.0, abs(true))):
             sentence = f"its {name} is {true:.12g}, not {said:.12g}"
             return [allowed, Part("objective", "refuted", sentence)]
     how = "in whole numbers" if found.exact else "by compensated sums of exact scores"
