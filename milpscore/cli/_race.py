@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from milpscore.cli._study import check_workers, followed
 from milpscore.cli.common import (
-    INTERRUPTED,
     NO_CARD,
     Column,
-    counting,
-    noting_interrupts,
     output as standard_output,
     print_json,
     require_columns,
@@ -42,7 +40,6 @@ from milpscore.cli.groups import (
     seconds,
     settings_of,
 )
-from milpscore.core.errors import OptionError
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
@@ -149,9 +146,8 @@ def race_command(
         require_columns(path, target, weights_column)
     require_folder(out, csv)
     require_drawable(plot)
-    if dask is not None and jobs != 1:
-        raise OptionError("--jobs and --dask: the workers of the scheduler do the solves, keep one")
-    from milpscore.study import Race, race_study, run_study
+    check_workers(jobs, dask)
+    from milpscore.study import Race, race_study
 
     cut: dict[str, Any] = {
         "bins": bins,
@@ -177,16 +173,9 @@ def race_command(
         node_limit=node_limit,
         threads=threads,
     )
-    try:
-        with noting_interrupts(), counting("race", "solves", output.quiet) as tell:
-            report = run_study(
-                study, out, jobs=jobs, dask=dask, retry_failed=retry_failed,
-                progress=tell and (lambda counts: tell(counts.done, counts.failed, counts.total)),
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        say(f"Interrupted: the finished solves are in {out}, the same command goes on from there.")
-        raise typer.Exit(INTERRUPTED) from None
-    race = Race(report)
+    race = Race(
+        followed("race", study, out, output.quiet, jobs=jobs, dask=dask, retry_failed=retry_failed)
+    )
     _show(race, output.json)
     if csv is not None:
         race.table().to_csv(csv, index=False)

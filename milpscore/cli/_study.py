@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -44,6 +44,27 @@ def study_command() -> None:
     """
 
 
+def check_workers(jobs: int, dask: str | None) -> None:
+    """Refuse processes of one's own beside a scheduler's."""
+    if dask is not None and jobs != 1:
+        raise OptionError("--jobs and --dask: the workers of the scheduler do the solves, keep one")
+
+
+def followed(title: str, study: Any, out: Path, quiet: bool, **how: Any) -> StudyReport:
+    """Do the solves a file of results lacks, counted on standard error; 130 at Ctrl-C."""
+    from milpscore.study import run_study
+
+    try:
+        with noting_interrupts(), counting(title, "solves", quiet) as tell:
+            return run_study(
+                study, out, **how,
+                progress=tell and (lambda counts: tell(counts.done, counts.failed, counts.total)),
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        say(f"Interrupted: the finished solves are in {out}, the same command goes on from there.")
+        raise typer.Exit(INTERRUPTED) from None
+
+
 @study_app.command("run")
 @grouped
 def run_command(
@@ -68,19 +89,8 @@ def run_command(
     another writer or a full disk, 130 Ctrl-C.
     """
     require_folder(out)
-    if dask is not None and jobs != 1:
-        raise OptionError("--jobs and --dask: the workers of the scheduler do the solves, keep one")
-    from milpscore.study import run_study
-
-    try:
-        with noting_interrupts(), counting(file.stem, "solves", quiet) as tell:
-            report = run_study(
-                file, out, jobs=jobs, dask=dask, retry_failed=retry_failed,
-                progress=tell and (lambda counts: tell(counts.done, counts.failed, counts.total)),
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        say(f"Interrupted: the finished solves are in {out}, the same command goes on from there.")
-        raise typer.Exit(INTERRUPTED) from None
+    check_workers(jobs, dask)
+    report = followed(file.stem, file, out, quiet, jobs=jobs, dask=dask, retry_failed=retry_failed)
     if not quiet:
         say(_sentence(report))
     if report.failed:
