@@ -26,12 +26,16 @@ from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 from typer.testing import CliRunner
 
+from milpscore.certificate import certify, verify_certificate
 from milpscore.cli.app import app
+from milpscore.constraints import MaxErrors
 from milpscore.core.design import Design
 from milpscore.core.errors import DataError, MissingDependencyError, OptionError, SizeError
 from milpscore.data import Binner, make_design, patterns, read_patterns, read_table, sources
 from milpscore.data.cutting import Cutting
 from milpscore.estimators import RiskScoreClassifier
+from milpscore.formulations import slim
+from milpscore.solvers import solve
 from milpscore.study import run_study
 
 SETS = ("bankruptcy", "haberman", "breastcancer", "mammo", "mushroom", "adult")
@@ -407,3 +411,16 @@ def test_a_study_reads_what_is_too_large_for_memory(
         told.append(report.table().iloc[0])
     for name in ("objective", "bound", "train_errors", "train_rows", "train_auc", "claim"):
         assert told[0][name] == told[1][name], name
+
+
+def test_limits_on_errors_of_merged_rows_are_certified_without_leaves(tmp_path: Path) -> None:
+    """The checker's limits speak of rows; the certificate says so, and is still verified."""
+    path = tmp_path / "t.parquet"
+    mixed(300)[["sex", "smoker", "outcome"]].to_parquet(path)
+    design = read_patterns(path, "outcome")
+    assert design.counts is not None
+    program = slim(design, max_terms=2, constraints=[MaxErrors(share=0.45)])
+    made = certify(program, solve(program, progress=False))
+    assert made.evidence["kind"] == "none"
+    assert "equal rows were merged" in made.evidence["reason"]
+    assert verify_certificate(made, design).proved
