@@ -1,11 +1,12 @@
 # From a fresh clone, with nothing prepared: `make demo` and `make test`.
-# Needs Python 3.11 or newer with pip. Settings: PYTHON=, VENV=, ARGS= (passed on to the command),
-# SECONDS= of make fuzz.
+# Needs Python 3.11 or newer with pip. Settings: PYTHON=, VENV=, RIVALS=, ARGS= (passed on to the
+# command), SECONDS= of make fuzz.
 
 # The first interpreter that is new enough; ECOS has no wheels beyond Python 3.12.
 PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.13 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
 VENV ?= .venv
+RIVALS ?= .venv-rivals
 ARGS ?=
 SECONDS ?= 600
 
@@ -16,7 +17,7 @@ PIP := $(VENV)/bin/python -m pip --disable-pip-version-check -qq
 PYTEST := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-all fuzz lint format types bench experiment notebooks docs docs-check clean
+.PHONY: help venv demo test test-slow test-all fuzz lint format types bench bench-rivals experiment notebooks docs docs-check clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +51,9 @@ types: $(VENV)/.installed-dev  ## static types (mypy, strict)
 bench: $(VENV)/.installed-tests  ## run the benchmarks
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(VENV)/bin/python "$$f" $(ARGS); done
 
+bench-rivals: $(RIVALS)/.installed  ## install the benchmarks' rivals, in an environment of their own
+	@echo "the rivals are in $(RIVALS); the benchmarks find them there, or where MILPSCORE_RIVALS says"
+
 experiment: $(VENV)/.installed-tests  ## repeat a source's table or figure: make experiment NAME=eye-table2
 	@$(VENV)/bin/python -m experiments $(NAME) $(ARGS)
 
@@ -69,15 +73,25 @@ docs-check: $(VENV)/.installed-docs  ## build the site from nothing, and check i
 venv: $(VENV)/.installed-dev  ## the developer's environment, everything installed
 
 clean:  ## remove the environment and every built or cached file
-	rm -rf $(VENV) build dist docs/_generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(RIVALS) build dist docs/_generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Some systems ship Python without ensurepip; pip then fills the environment from outside.
-$(VENV)/.created:
+$(VENV)/.created $(RIVALS)/.created:
 	@test -n "$(PYTHON)" || { echo "milpscore needs Python 3.11 or newer; name it: make PYTHON=/path/to/python" >&2; exit 2; }
-	@echo "creating $(VENV) with $(PYTHON)"
-	@if $(PYTHON) -c 'import ensurepip' 2>/dev/null; then $(PYTHON) -m venv "$(VENV)"; \
-	else $(PYTHON) -m venv --without-pip "$(VENV)" && $(PYTHON) -m pip -qq --python "$(VENV)/bin/python" install pip; fi
+	@echo "creating $(@D) with $(PYTHON)"
+	@if $(PYTHON) -c 'import ensurepip' 2>/dev/null; then $(PYTHON) -m venv "$(@D)"; \
+	else $(PYTHON) -m venv --without-pip "$(@D)" && $(PYTHON) -m pip -qq --python "$(@D)/bin/python" install pip; fi
+	@touch $@
+
+# prox_tv comes as source alone: it needs a C++ compiler and LAPACK's headers for C.
+$(RIVALS)/.installed: $(RIVALS)/.created benchmarks/rivals.txt
+	@command -v $(CXX) >/dev/null || { \
+	echo "prox_tv is compiled here and needs $(CXX): apt-get install g++" >&2; exit 2; }
+	@echo '#include <lapacke.h>' | $(CXX) -E -x c++ - >/dev/null 2>&1 || { \
+	echo "prox_tv needs LAPACK's headers for C: apt-get install liblapacke-dev" >&2; exit 2; }
+	@echo "installing the rivals of benchmarks/rivals.txt into $(RIVALS) (some minutes the first time)"
+	@$(RIVALS)/bin/python -m pip --disable-pip-version-check -qq install --no-deps -r benchmarks/rivals.txt
 	@touch $@
 
 $(VENV)/.installed-demo: EXTRAS = ecos

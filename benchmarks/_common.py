@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ import numpy as np
 from milpscore.core.design import Design
 
 HERE = Path(__file__).parent
+RIVALS = Path(os.environ.get("MILPSCORE_RIVALS", HERE.parent / ".venv-rivals"))
+"""The environment that ``make bench-rivals`` fills."""
 DATA = Path(os.environ.get("MILPSCORE_DATA", HERE.parents[1] / "shared" / "data"))
 SETS = ("bankruptcy", "haberman", "breastcancer", "mammo", "mushroom", "adult")
 SEED = 0
@@ -52,6 +54,27 @@ def present(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return found, absent
 
 
+def rival_version(package: str) -> str | None:
+    """The version that the rivals' environment has of a package, None where it has none."""
+    name = package.replace("_", "-")
+    found = distributions(path=_rival_paths())
+    return next((each.version for each in found if each.name.replace("_", "-") == name), None)
+
+
+def rival_python(package: str) -> str | None:
+    """The Python of the rivals' environment, where that has the package."""
+    return str(RIVALS / "bin" / "python") if rival_version(package) else None
+
+
+def with_rivals() -> None:
+    """Let this process import the rivals too; what both environments have is taken from ours."""
+    sys.path += [path for path in _rival_paths() if path not in sys.path]
+
+
+def _rival_paths() -> list[str]:
+    return [str(path) for path in sorted(RIVALS.glob("lib/python*/site-packages"))]
+
+
 def arguments(
     description: str, add: Callable[[argparse.ArgumentParser], None] | None = None
 ) -> argparse.Namespace:
@@ -75,11 +98,9 @@ def arguments(
 
 def machine() -> dict[str, Any]:
     """Processor, cores, load and the versions that decide the figures."""
-    packages = ("milpscore", "highspy", "numpy", "scipy", "pyomo", "linopy")
+    packages = ("milpscore", "highspy", "numpy", "scipy", "pyomo")
     # named only where they are there: one benchmark each has a use for them
-    packages += tuple(
-        name for name in ("cvxpy", "ecos", "clarabel", "numba", "skglm", "glum") if find_spec(name)
-    )
+    packages += tuple(name for name in ("cvxpy", "ecos", "clarabel", "numba") if find_spec(name))
     return {
         "cpu": _cpu_name(),
         "cores": os.cpu_count(),
@@ -240,7 +261,9 @@ def _status(key: str) -> int | None:
 class Report:
     """One benchmark's figures: printed, and written as JSON and Markdown."""
 
-    def __init__(self, title: str, settings: argparse.Namespace) -> None:
+    def __init__(
+        self, title: str, settings: argparse.Namespace, rivals: Sequence[str] = ()
+    ) -> None:
         self.name = Path(sys.argv[0]).stem.removeprefix("bench_")
         self.title = title
         self.quick: bool = settings.quick
@@ -257,6 +280,12 @@ class Report:
         self.tables: list[tuple[str, list[dict[str, Any]]]] = []
         self.targets: list[dict[str, Any]] = []
         self.notes: list[str] = []
+        for rival in rivals:
+            found = rival_version(rival)
+            if found is None:
+                self.note(f"skipped: {rival} is not installed (make bench-rivals)")
+            else:
+                self.machine["versions"][rival] = found
         self.records: list[dict[str, Any]] = []
         self._started = time.perf_counter()
         print(f"# {title}\n\n{self._measured()}", flush=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import _textbook
 import numpy as np
+from _common import with_rivals
 
 from milpscore.core.design import Design
 from milpscore.formulations import slim
@@ -68,6 +69,7 @@ def same_model_contrib(design: Design) -> tuple[Clock, Any]:
 
 def linopy(design: Design) -> tuple[Clock, Any]:
     """linopy with arrays, handed over by its own to_highspy."""
+    with_rivals()
     import linopy as lp
     import pandas as pd
     import xarray as xr

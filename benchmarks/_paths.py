@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from _common import SEED, uci
+from _common import SEED, rival_version, uci, with_rivals
 
 Path = tuple[np.ndarray, np.ndarray]
 Racer = Callable[[np.ndarray, np.ndarray, np.ndarray, float], Path]
@@ -98,7 +97,7 @@ RACERS: dict[str, Racer] = {"milpscore": ours, "skglm": skglm, "glum": glum}
 
 
 def installed(name: str) -> bool:
-    return name == "milpscore" or find_spec(name) is not None
+    return name == "milpscore" or rival_version(name) is not None
 
 
 def run(racer: str, name: str, n_lams: int, runs: int) -> dict[str, Any]:
@@ -108,6 +107,7 @@ def run(racer: str, name: str, n_lams: int, runs: int) -> dict[str, Any]:
     from milpscore.penalties import L1
     from milpscore.proximal.problem import prepare
 
+    with_rivals()
     warnings.simplefilter("ignore")  # a rival's notes on convergence; its gap is measured here
     X, y = problem(name)
     top = L1(1.0).lambda_max(prepare(X, y, "logistic").null.gradient)

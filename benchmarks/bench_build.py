@@ -1,7 +1,7 @@
 """The cost of stating a slim program and handing it to HiGHS.
 
 n = 5,000 dense rows of whole numbers 1..49, p = 50, so that no two rows merge. CPU seconds and peak
-memory, beside Pyomo's own HiGHS interfaces, linopy (optional: `pip install linopy`) and bare
+memory, beside Pyomo's own HiGHS interfaces, linopy (`make bench-rivals`) and bare
 highspy. Every method runs in a fresh process, after a tiny model that warms imports up; the median
 of several runs, with Python's garbage collection as it is by default and switched off.
 """
@@ -12,12 +12,11 @@ import argparse
 import gc
 import time
 import tracemalloc
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import SEED, Report, arguments, in_child, median, peak_kb, resident_kb
+from _common import SEED, Report, arguments, in_child, median, peak_kb, resident_kb, rival_version
 from _handover import METHODS, Clock
 
 from milpscore.core.design import Column, Design
@@ -124,12 +123,13 @@ def main() -> None:
     runs = settings.runs or (2 if settings.quick else 7)
     n, p = (500, 50) if settings.quick else (5000, 50)
     patience = settings.time_limit or 600.0
-    report = Report(f"Building a slim program of {n:,} x {p} and handing it to HiGHS", settings)
+    report = Report(
+        f"Building a slim program of {n:,} x {p} and handing it to HiGHS", settings, ["linopy"]
+    )
     report.settings |= {"runs": runs, "n": n, "p": p}
     methods = list(METHODS)
-    if find_spec("linopy") is None:
+    if rival_version("linopy") is None:
         methods.remove("linopy")
-        report.note("skipped: linopy is not installed (pip install linopy)")
     measured = {}
     for method in methods:
         on = in_child(cpu, method, n, p, runs, True, patience=patience)

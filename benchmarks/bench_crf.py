@@ -2,8 +2,7 @@
 
 Two sets: text chunking (17 labels, words and parts of speech as unigrams and bigrams) and letters
 read aloud (26 symbols, 53 labels). python-crfsuite knows no bigrams that see the observations: it
-races on a model without. It runs in an environment of its own: name its Python by
---crfsuite or the variable MILPSCORE_CRFSUITE.
+races on a model without, in a process of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import os
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import argparse  # noqa: E402
 import json  # noqa: E402
 import math  # noqa: E402
 import subprocess  # noqa: E402
@@ -23,7 +21,7 @@ from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
-from _common import HERE, SEED, Report, arguments  # noqa: E402
+from _common import HERE, SEED, Report, arguments, rival_python  # noqa: E402
 
 from milpscore.sequence import (  # noqa: E402
     TRAINERS,
@@ -47,10 +45,6 @@ RHO1S = (0.1, 0.5, 1.0)
 LEVELS = (1e-2, 1e-4)
 CRFSUITE_PATTERNS = ["u:%x[0,0]", "u:%x[-1,1]", "u:%x[0,1]", "u:%x[1,1]", "b"]
 CRFSUITE_PENALTIES = ((0.5, 0.0), (0.5, 0.2), (0.0, 1.0))  # (rho1, rho2)
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--crfsuite", help="Python of an environment with python-crfsuite")
 
 
 def chunking(patterns: list[str] | None, tokens: int) -> Prepared:
@@ -209,19 +203,16 @@ def race(report: Report, name: str, problem: Prepared, patience: float) -> None:
 
 
 def main() -> None:
-    settings = arguments(__doc__ or "", options)
-    python = settings.crfsuite or os.environ.get("MILPSCORE_CRFSUITE")
-    settings.crfsuite = None  # a path of this machine
+    settings = arguments(__doc__ or "")
+    python = rival_python("python-crfsuite")
     patience = settings.time_limit or (3.0 if settings.quick else 12.0)
-    report = Report("The sparse CRF", settings)
+    report = Report("The sparse CRF", settings, ["python-crfsuite"])
     tokens, words = (2_000, 2_000) if settings.quick else (TOKENS, WORDS)
     races = (2_000, 300) if settings.quick else (RACED_TOKENS, RACED_WORDS)
     for each in TRAINERS:  # compiled code is loaded before the clock runs
         train(letters(30), each, rho1=0.5, max_iterations=2)
     if python:
         beside_crfsuite(report, python, races[0])
-    else:
-        report.note("skipped: python-crfsuite; name its Python by --crfsuite or MILPSCORE_CRFSUITE")
     gradients(report, {"chunking": chunking(None, tokens), "letters": letters(words)})
     race(report, "chunking", chunking(None, races[0]), patience)
     race(report, "letters", letters(races[1]), patience)

@@ -2,12 +2,7 @@
 
 Twenty tables (``_defaults_sets.py``), the same folds for everybody: ``RiskScoreClassifier()`` with
 a limit of time, or with --fast its fast card, ``FastRiskScoreClassifier()``, and FasterRisk at five
-terms after its own way of cutting columns, each rival in an environment of its own, named by
---imodels and --fasterrisk (the Python of that environment) or by the variables MILPSCORE_IMODELS
-and MILPSCORE_FASTERRISK:
-
-    python -m venv DIR && DIR/bin/pip install imodels==3.0.4 six numba
-    python -m venv DIR && DIR/bin/pip install fasterrisk==0.1.10
+terms after its own way of cutting columns, each rival in a process of its own.
 
 The smaller a set, the more often it is cross-validated; FasterRisk, a fit of which takes seconds,
 takes part in the first two, and is compared on those. The number of cuts was chosen on half of the
@@ -32,7 +27,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from _common import Report, arguments
+from _common import Report, arguments, rival_python
 from _defaults_sets import TUNED_ON, tables
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
@@ -48,7 +43,7 @@ _ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THRE
 def main() -> None:
     """All sets, all learners."""
     settings = arguments(__doc__ or "", _own)
-    report = Report("The defaults: a plain fit beside its rivals'", settings)
+    report = Report("The defaults: a plain fit beside its rivals'", settings, tuple(RIVALS))
     # of a fast card no time decides, and a start that is cut short would be measured otherwise
     given = {"heuristic": True} if settings.fast else {"time_limit": settings.time_limit or 30.0}
     names = settings.sets.split(",") if settings.sets else None
@@ -57,7 +52,7 @@ def main() -> None:
         folds = _folds(y, 1 if settings.quick else settings.repeats)
         found = {"milpscore": _ours(X, y, folds, given)}
         for rival, most in RIVALS.items():
-            python = getattr(settings, rival) or os.environ.get(f"MILPSCORE_{rival.upper()}")
+            python = rival_python(rival)
             if python:
                 kept = settings.keep and settings.keep / f"{rival}-{name}.json"
                 told = _theirs(rival, python, X, y, folds[: most * FOLDS], settings.patience, kept)
@@ -81,8 +76,6 @@ def main() -> None:
 
 
 def _own(parser: argparse.ArgumentParser) -> None:
-    for rival in RIVALS:
-        parser.add_argument(f"--{rival}", help="the Python of an environment that has it")
     parser.add_argument("--fast", action="store_true", help="the default's fast card, unproved")
     parser.add_argument("--sets", help="names, with commas between; default: all")
     parser.add_argument("--repeats", type=int, default=6, help="cross-validations at most")

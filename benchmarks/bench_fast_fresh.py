@@ -1,6 +1,6 @@
 """Risk scores without a proof on forty sets nobody tuned to: ours beside imodels and FasterRisk.
 
-Three to ten terms, points in [-5, 5]; environments and judge are those of bench_risk_fast.py. On
+Three to ten terms, points in [-5, 5]; the judge is that of bench_risk_fast.py. On
 every set, for every number of terms, everybody fits in turn, again and again, one thread each, so
 that what else the machine does falls on all alike; times are medians of CPU time, the first fits
 left out. Of imodels' FastRiskScoreClassifier columns as they are, of FasterRisk the best card of
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 # first of all: it limits the threads before NumPy is loaded
-from bench_risk_fast import REACH, RIVALS, judged as judge, rival_arguments  # isort: skip
+from bench_risk_fast import REACH, RIVALS, judged as judge  # isort: skip
 
 import numpy as np
-from _common import Kept, Report, arguments, median
+from _common import Kept, Report, arguments, median, rival_python
 from _fresh_sets import REPORT, TUNE, rows_of
 from _rival_fits import RivalFits
 
@@ -44,7 +44,7 @@ def main() -> None:
     rivals = {
         rival: RivalFits(rival, python)
         for rival in RIVALS
-        if (python := getattr(settings, rival)) is not None
+        if (python := rival_python(rival)) is not None
     }
     for rival in RIVALS:
         if rival not in rivals:
@@ -74,7 +74,6 @@ def main() -> None:
 
 
 def _own_arguments(parser: argparse.ArgumentParser) -> None:
-    rival_arguments(parser)
     parser.add_argument("--half", choices=("tune", "report"), help="one half of the sets alone")
     parser.add_argument("--kept", type=Path, help="a file of finished cases, to go on from")
 

@@ -1,12 +1,7 @@
 """Risk scores without a proof: ours beside imodels' FastRiskScoreClassifier and FasterRisk.
 
 Five terms, points in [-5, 5], the raw columns. Every card is re-calibrated by one and the same
-code: a real slope and intercept on its totals. Each rival runs in a process and an environment of
-its own, named by --imodels and --fasterrisk (the Python of that environment) or by the variables
-MILPSCORE_IMODELS and MILPSCORE_FASTERRISK:
-
-    python -m venv DIR && DIR/bin/pip install imodels==3.0.4 six numba
-    python -m venv DIR && DIR/bin/pip install fasterrisk==0.1.10
+code: a real slope and intercept on its totals. Each rival runs in a process of its own.
 
 A second table fits our estimators in their fast mode, from the rows to a checked card;
 bench_warm_fit.py times them on binned columns, beside imodels' own.
@@ -21,11 +16,10 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 for name in THREADS:  # before NumPy is loaded, here and in the children
     os.environ[name] = "1"
 
-import argparse  # noqa: E402
 import time  # noqa: E402
 
 import numpy as np  # noqa: E402
-from _common import SETS, Report, arguments, in_child, median, present  # noqa: E402
+from _common import SETS, Report, arguments, in_child, median, present, rival_python  # noqa: E402
 from _fresh_sets import rows_of  # noqa: E402
 
 TERMS, REACH = 5, 5
@@ -34,8 +28,8 @@ MOST_LOSS, MOST_TIME = 1e-6, 3.0
 
 
 def main() -> None:
-    settings = arguments(__doc__ or "", rival_arguments)
-    report = Report("Fast risk scores: ours beside imodels and FasterRisk", settings)
+    settings = arguments(__doc__ or "")
+    report = Report("Fast risk scores: ours beside imodels and FasterRisk", settings, tuple(RIVALS))
     limit = settings.time_limit or 900.0
     names, absent = present(SETS)
     report.note(*absent)
@@ -43,7 +37,7 @@ def main() -> None:
     records = []
     records += [in_child(ours, name, runs, patience=limit) for name in names]
     for rival in RIVALS:
-        records += rival_records(report, rival, getattr(settings, rival), names, runs, limit)
+        records += rival_records(report, rival, rival_python(rival), names, runs, limit)
     for record in records:
         record.update(judged(record))
         print({key: record[key] for key in ("by", "set", "re-calibrated", "CPU ms")}, flush=True)
@@ -62,14 +56,6 @@ def main() -> None:
         "Times are compared in CPU time. A loss of 0 is that of totals that part the classes.",
     )
     report.finish()
-
-
-def rival_arguments(parser: argparse.ArgumentParser) -> None:
-    for rival in RIVALS:
-        variable = f"MILPSCORE_{rival.upper()}"
-        parser.add_argument(
-            f"--{rival}", default=os.environ.get(variable), help=f"its Python (${variable})"
-        )
 
 
 def ours(name: str, runs: int, terms: int = TERMS) -> dict[str, Any]:
@@ -126,7 +112,6 @@ def rival_records(
     from milpscore.data import make_design
 
     if not python:
-        report.note(f"skipped: {rival}, no environment of its own was named (--{rival})")
         return []
     records = []
     for name in names:

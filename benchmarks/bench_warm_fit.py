@@ -3,7 +3,7 @@
 Five terms, points in [-5, 5], the six sets: once as columns of 0 and 1, by our cuts, which imodels
 takes as they are, and once raw, so that each estimator cuts by itself. A fit is the call of
 ``fit`` from the table in memory to a checked card, the second and later ones of a process; a
-process of ours and one of imodels (environment as in bench_risk_fast.py) take turns.
+process of ours and one of imodels take turns.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import HERE, SETS, Report, arguments, in_child, median, present
-from bench_risk_fast import REACH, TERMS, rival_arguments, rows_of
+from _common import HERE, SETS, Report, arguments, in_child, median, present, rival_python
+from bench_risk_fast import REACH, TERMS, rows_of
 
 MOST_WARM, ROUNDS = 1.5, 2
 WAYS = {"B": "columns of 0 and 1", "X": "raw columns, cut by the estimator"}
 
 
 def main() -> None:
-    settings = arguments(__doc__ or "", rival_arguments)
-    report = Report("Warm fits of estimators on binned columns", settings)
+    settings = arguments(__doc__ or "")
+    report = Report("Warm fits of estimators on binned columns", settings, ["imodels"])
     names, absent = present(SETS)
     report.note(*absent)
-    if not settings.imodels:
-        report.note("skipped: imodels, no environment of its own was named (--imodels)")
-        names = []
+    python = rival_python("imodels")
     runs, limit = 3 if settings.quick else 15, settings.time_limit or 900.0
-    found = {name: beside(settings.imodels, name, runs, limit) for name in names}
+    names = names if python else []
+    found = {name: beside(str(python), name, runs, limit) for name in names}
     for way, words in WAYS.items():
         rows = [row_of(name, found[name][way]) for name in names]
         report.tables.append((words.capitalize(), rows))
