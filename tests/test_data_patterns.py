@@ -24,16 +24,29 @@ import pyarrow.dataset as ds
 import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 from typer.testing import CliRunner
 
 from milpscore.certificate import certify, verify_certificate
 from milpscore.cli.app import app
 from milpscore.constraints import MaxErrors
 from milpscore.core.design import Design
-from milpscore.core.errors import DataError, MissingDependencyError, OptionError, SizeError
+from milpscore.core.errors import (
+    DataError,
+    MissingDependencyError,
+    OptionError,
+    SizeError,
+    TooManyPatternsError,
+)
 from milpscore.data import Binner, make_design, patterns, read_patterns, read_table, sources
+from milpscore.data.binning import folds_of, stratified_splits
 from milpscore.data.cutting import Cutting
-from milpscore.estimators import RiskScoreClassifier
+from milpscore.estimators import (
+    BinarsityClassifier,
+    OneStandardErrorCV,
+    PenalisedClassifier,
+    RiskScoreClassifier,
+)
 from milpscore.formulations import slim
 from milpscore.solvers import solve
 from milpscore.study import run_study
@@ -170,7 +183,7 @@ def test_cuts_of_many_values_are_near_and_the_same_in_any_order(
         {"x": np.exp(random.normal(size=5000)) - 1, "y": random.random(5000) < 0.4}
     )
     monkeypatch.setattr(patterns, "EXACT_VALUES", 100)
-    monkeypatch.setattr(patterns, "_EXACT_ROWS", 100)
+    monkeypatch.setattr(patterns, "EXACT_CELLS", 4000)
     found = read_patterns(frame, "y")
     assert read_patterns(frame[::-1], "y").fingerprint == found.fingerprint
     shares = [float((frame["x"] < column.lower).mean()) for column in found.columns]
@@ -180,14 +193,39 @@ def test_cuts_of_many_values_are_near_and_the_same_in_any_order(
 # ---------------------------------------------------------------- what is refused
 
 
-def test_what_cannot_be_merged_is_refused_early(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["csv", "parquet", "folder", "polars", "relation", "dask"])
+def test_what_cannot_be_merged_is_refused_by_a_glance(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(patterns, "MAX_PATTERNS", 50)
-    monkeypatch.setattr(patterns, "_LOOK", 100)
-    with pytest.raises(SizeError, match="in its first 100 rows alone more than 50 distinct rows"):
-        read_patterns(mixed(), "outcome", binner=Binner(None, missing="bin"))
-    with pytest.raises(SizeError, match="bin measured columns"):
-        read_patterns(mixed(), "outcome", columns=Cutting(digits=9).design(
-            mixed()[["age", "dose"]], mixed()["outcome"]).columns)  # fmt: skip
+    monkeypatch.setattr(patterns, "_GLANCE", 160 if name in ("parquet", "folder") else 400)
+    asked: list[str] = []
+    run = sources.Ask.text
+    monkeypatch.setattr(
+        sources.Ask, "text", lambda ask, source: asked.append(ask.what) or run(ask, source)
+    )
+    source = written(mixed(), tmp_path)[name]
+    with pytest.raises(TooManyPatternsError, match=r"some \d+ \(estimated: of \d+ rows looked at"):
+        read_patterns(source, "outcome", binner=Binner(None, missing="bin"))
+    assert "merging rows" not in asked
+    few = Binner(2, missing="bin", max_distinct=0)
+    monkeypatch.setattr(patterns, "MAX_PATTERNS", 190)
+    assert read_patterns(source, "outcome", binner=few).rows.sum() == 400
+
+
+def test_a_glance_that_sees_less_leaves_the_refusal_to_the_last_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frame = mixed()
+    columns = Cutting(digits=9).design(frame[["age", "dose"]], frame["outcome"]).columns
+    monkeypatch.setattr(patterns, "MAX_PATTERNS", 50)
+    with pytest.raises(
+        TooManyPatternsError, match=r"more than 50 .*bin measured columns.*--sample"
+    ):
+        read_patterns(frame, "outcome", columns=columns)
+    monkeypatch.setattr(patterns, "_GLANCE", 8)
+    same = pd.concat([frame.assign(age=30.0, dose=1.0, sex="f", flag=0)[:396], frame[:4]])
+    assert read_patterns(same, "outcome", binner=Binner(3, missing="bin")).rows.sum() == 400
 
 
 def test_many_categories_and_labels_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,8 +384,11 @@ def test_the_command_line_reads_what_is_too_large_for_memory(
     told = [[line for line in page.splitlines() if "Missing values" not in line] for page in pages]
     assert told[0] == told[1]
     split = ["path", str(made["folder"]), "--target", "outcome", "--bins", "3", "--missing", "bin"]
-    refused = run.invoke(app, [*split, "--penalty", "l1", "--n-lams", "3", "--cv", "3"])
-    assert "a cross-validation takes the rows" in refused.output
+    found = run.invoke(app, [*split, "--penalty", "l1", "--n-lams", "3", "--cv", "3", "--json"])
+    assert all(row["cv_auc"] >= 0.5 for row in json.loads(found.stdout)["table"])
+    refused = run.invoke(app, [*fit, "--reading-memory", "1MB"])
+    assert refused.exit_code == 2
+    assert "--reading-memory: reading takes at least 100MB" in refused.output
 
 
 @pytest.mark.slow
@@ -424,3 +465,95 @@ def test_limits_on_errors_of_merged_rows_are_certified_without_leaves(tmp_path: 
     assert made.evidence["kind"] == "none"
     assert "equal rows were merged" in made.evidence["reason"]
     assert verify_certificate(made, design).proved
+
+
+# ---------------------------------------------------------------- rows that are dealt
+
+
+def test_the_rows_of_patterns_are_dealt_to_folds_of_one_size() -> None:
+    design = read_patterns(mixed(), "outcome", features=["sex", "flag", "smoker"])
+    seen = []
+    for seed in range(30):
+        dealt, splits = stratified_splits(design, 3, seed)
+        assert dealt.rows.sum() == dealt.weight.sum() == 400
+        assert dealt.fingerprint == design.fingerprint
+        for train, test in splits:
+            assert dealt.rows[train].sum() + dealt.rows[test].sum() == 400
+            for side in (-1, 1):
+                rows = dealt.rows[test][dealt.y[test] == side].sum()
+                assert abs(3 * rows - design.rows[design.y == side].sum()) < 3
+        # of the first pattern's rows each fold gets a third, with the variance of such draws
+        first = (design.X[0] == dealt.X).all(axis=1) & (dealt.y == design.y[0])
+        seen.append(dealt.rows[np.intersect1d(np.flatnonzero(first), splits[0][1])].sum())
+    count, class_rows = design.rows[0], design.rows[design.y == design.y[0]].sum()
+    spread = count * (2 / 9) * (class_rows - count) / (class_rows - 1)
+    assert np.mean(seen) == pytest.approx(count / 3, abs=4 * (spread / 30) ** 0.5)
+    assert np.var(seen) == pytest.approx(spread, rel=0.8)
+    (fold,) = folds_of(dealt, splits[:1], design, None)
+    assert fold.train.rows.sum() + fold.test.rows.sum() == 400
+    assert len(fold.train.y) == len(fold.train.merged.y)
+
+
+def test_what_cannot_be_dealt_is_refused_by_name() -> None:
+    frame = mixed().assign(w=np.random.default_rng(0).random(400))
+    weighted = read_patterns(frame, "outcome", weights="w", features=["sex", "flag"])
+    with pytest.raises(DataError, match="rows with weights"):
+        stratified_splits(weighted, 3, 0)
+    design = read_patterns(frame, "outcome", features=["sex", "flag"])
+    with pytest.raises(DataError, match="a splitter of rows"):
+        stratified_splits(design, KFold(3), 0)
+    with pytest.raises(OptionError, match="from 2 to"):
+        stratified_splits(design, 300, 0)
+    with pytest.raises(DataError, match="leave out y"):
+        RiskScoreClassifier().fit(design, frame["outcome"])
+    with pytest.raises(OptionError, match="'multinomial' takes the rows"):
+        PenalisedClassifier(loss="multinomial").fit(design)
+    model = RiskScoreClassifier(heuristic=True).fit(design)
+    with pytest.raises(DataError, match="other columns"):
+        model.predict(read_patterns(frame, "outcome", features=["sex"]))
+
+
+def test_searches_and_comparisons_take_merged_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = mixed()[["sex", "flag", "smoker", "outcome"]]
+    frame.to_parquet(path := tmp_path / "t.parquet")
+    X, y = frame.drop(columns="outcome"), frame["outcome"]
+    monkeypatch.setattr(sources, "IN_MEMORY", 0)
+    for estimator in (RiskScoreClassifier(heuristic=True), PenalisedClassifier("l1")):
+        options = {"cv": 4, "n_lams": 4, "ratio": 0.1}
+        rows = OneStandardErrorCV(clone(estimator), **options).fit(X, y)
+        merged = OneStandardErrorCV(clone(estimator), **options).fit(path, "outcome")
+        assert merged.best_params_ == pytest.approx(rows.best_params_)
+        gaps = merged.cv_results_["mean_test_score"] - rows.cv_results_["mean_test_score"]
+        assert np.abs(gaps).max() < 0.03  # other folds, and no others: two draws of one law
+        assert (merged.predict(X) == rows.predict(X)).all()
+        again = OneStandardErrorCV(clone(estimator), **options).fit(path, "outcome")
+        assert (again.cv_results_["mean_test_score"] == merged.cv_results_["mean_test_score"]).all()
+    model = PenalisedClassifier("l1", lam=0.02)
+    assert clone(model).fit(path, "outcome").coef_ == pytest.approx(clone(model).fit(X, y).coef_)
+    binned = BinarsityClassifier(lam=0.01)
+    assert clone(binned).fit(path, "outcome").coef_ == pytest.approx(clone(binned).fit(X, y).coef_)
+    frame.loc[399, "outcome"] = "dead"
+    frame.to_parquet(path)
+    for each in (model, RiskScoreClassifier(heuristic=True)):
+        with pytest.raises(DataError, match="3 distinct labels"):
+            each.fit(path, "outcome")
+
+
+def test_large_files_are_merged_for_their_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = written(mixed(), tmp_path)
+    assert sources._cells([made["parquet"]]) == 400 * 7
+    assert sources._cells([made["csv"]]) == pytest.approx(400 * 7, rel=0.02)
+    monkeypatch.setattr(sources, "MERGED_CELLS", 2000)
+    for name in ("parquet", "csv", "folder"):
+        assert sources.at_size(made[name])
+        assert not sources.at_size(made[name], rows=True)
+    frame, expected = mixed(), RiskScoreClassifier(heuristic=True)
+    expected.fit(frame.drop(columns="outcome"), frame["outcome"])
+    model = RiskScoreClassifier(heuristic=True).fit(made["csv"], "outcome")
+    assert model.scorecard_.to_text() == expected.scorecard_.to_text()
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    assert not sources.at_size(made["csv"])

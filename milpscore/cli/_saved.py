@@ -178,7 +178,10 @@ def verify_command(
 
     made = Certificate.from_json(certificate)
     known = {**made.data, **written.reading}
-    X, y, weights = _data(known, data, target, made, missing=made.data.get("missing", "error"))
+    X, y, weights = _data(
+        known, data, target, made, missing=made.data.get("missing", "error"),
+        memory_limit=written.reading_memory,
+    )  # fmt: skip
     found = verify_certificate(made, X, y, time_limit=time_limit, **weights)
     if json:
         print_json({"proved": found.proved, "parts": [vars(part) for part in found.parts]})
@@ -251,6 +254,7 @@ def report_command(
         missing="bin" if foreseen else "error",
         weights_column=weights_column,
         class_weight=class_weight,
+        memory_limit=written.reading_memory,
     )
     comparison = verification = None
     if proof is not None and compare:
@@ -297,6 +301,7 @@ def _data(
     missing: Any,
     weights_column: str | None = None,
     class_weight: str | None = None,
+    memory_limit: str | None = None,
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Features, labels and weights, read as for the certificate where no option says otherwise.
 
@@ -322,6 +327,6 @@ def _data(
     read = {name: value for name, value in read.items() if name not in ("drop", "features")}
     design = read_patterns(
         data, column, weights=weights, class_weight=factors, columns=given.columns,
-        blocks=blocks, **{"positive": known["classes"][1], **read},
+        blocks=blocks, memory_limit=memory_limit, **{"positive": known["classes"][1], **read},
     )  # fmt: skip
     return design, None, {}

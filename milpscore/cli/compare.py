@@ -122,7 +122,7 @@ def compare_command(
     common |= constraints_of(constraints)
     require_drawable(plot)
     require_folder(report)
-    X, y, cutting, given = data.read()
+    X, y, cutting, given = data.read(rows=bool(cv))
     binner = None if cutting is None else Binner(**vars(cutting))
     with noting_interrupts() as interrupted:
         started = time.perf_counter()

@@ -176,12 +176,26 @@ CSV_ENCODING = option(
 )
 
 
+READING_MEMORY = option(
+    DATA,
+    "What reading a table too large for memory may take of it, say 8GB; 2GB unless given.",
+    metavar="BYTES",
+)
+
+
 @dataclass(frozen=True)
 class FileOptions:
-    """How a CSV file is written."""
+    """How a CSV file is written, and what reading it may take."""
 
     decimal: Sign | None = DECIMAL
     csv_encoding: str | None = CSV_ENCODING
+    reading_memory: str | None = READING_MEMORY
+
+    def __post_init__(self) -> None:
+        if self.reading_memory is not None:
+            from milpscore.data.sources import bytes_of
+
+            bytes_of(self.reading_memory)
 
     @property
     def reading(self) -> dict[str, str]:
@@ -243,21 +257,23 @@ class TableOptions(FileOptions):
     id: str | None = option(DATA, "Column that names the rows; it is no feature.", metavar="COL")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         used = [self.target, self.weights_column, self.id]
         used += [*names_of(self.drop), *names_of(self.features)]
         require_columns(self.data, *used, encoding=self.csv_encoding or "utf-8")
 
-    def read(self, **default: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+    def read(self, rows: bool = False, **default: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
         """X of shape (n, q), y, how it is cut or None, and what make_design takes beside.
 
-        Of a table too large for memory, the design of its distinct rows, and nothing beside.
+        Of a large table the design of its distinct rows, and nothing beside; of one that fits into
+        memory its ``rows`` where these are needed.
         """
         from milpscore.data import read_table, read_thresholds
         from milpscore.data.sources import at_size
 
         cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
         cutting = self.cutting(cuts, **default)
-        if at_size(self.data):
+        if at_size(self.data, rows=rows):
             return self._patterns(cutting), None, None, {}
         X, y, *rest = read_table(
             self.data,
@@ -296,17 +312,19 @@ class TableOptions(FileOptions):
             unseen="error",
         )
 
-    def table(self, formulation: str = "") -> tuple[Any, Any, Any, dict[str, Any]]:
+    def table(
+        self, formulation: str = "", rows: bool = False
+    ) -> tuple[Any, Any, Any, dict[str, Any]]:
         """The table as `read` gives it, its bins as a formulation reads them."""
         from milpscore.formulations.building import encoding_for
 
-        return self.read(**(encoding_for(FORMULATIONS[formulation]) if formulation else {}))
+        return self.read(rows, **(encoding_for(FORMULATIONS[formulation]) if formulation else {}))
 
-    def design(self, formulation: str = "", table: Any = None) -> Design:
+    def design(self, formulation: str = "", table: Any = None, rows: bool = False) -> Design:
         """The design of the whole table, read already or not."""
         from milpscore.data import make_design
 
-        X, y, cutting, given = self.table(formulation) if table is None else table
+        X, y, cutting, given = self.table(formulation, rows) if table is None else table
         if y is None:
             return cast("Design", X)
         try:
@@ -328,6 +346,7 @@ class TableOptions(FileOptions):
             drop=self.left_out,
             features=names_of(self.features) or None,
             binner=cutting,
+            memory_limit=self.reading_memory,
             **cast("dict[str, Any]", self.reading),
         )
 

@@ -134,15 +134,16 @@ def path_command(
     its relative duality gap.
     """
     from milpscore import proximal
-    from milpscore.data.binning import refuse_folds
+    from milpscore.data.binning import stratified_splits
 
     shape = None if grid is None else _grid_shape(grid, gamma, lams)
     chosen = _loss_key(loss)
     weights = None if lams is None else _numbers(lams)
     require_drawable(plot)
-    design = data.design()
-    if cv:
-        refuse_folds(design)
+    design = data.design(rows=bool(cv))
+    folds: Any = cv or None
+    if cv and design.counts is not None:
+        design, folds = stratified_splits(design, cv, seed)
     tell_warnings(design, output.quiet)
     given = {"gamma": gamma, "expert": expert_features, **settings_of(settings, _BY_OPTION)}
     binned = data.bins is not None or data.thresholds is not None
@@ -154,7 +155,7 @@ def path_command(
         "loss": chosen,
         "penalty": make,
         "tol": tol,
-        "cv": cv or None,
+        "cv": folds,
         "random_state": seed,
     }
     started = time.perf_counter()

@@ -102,7 +102,8 @@ def compare(
         Draws of the randomised rounding.
     cv : int, splitter or None
         Stratified, shuffled folds; None or 0 for none. Every row is fitted again in each fold,
-        within the fold's seconds, and its figures are means over the folds.
+        within the fold's seconds, and its figures are means over the folds. The rows of merged
+        patterns are dealt to folds by their counts, and cut as all rows are.
     random_state : int
         Seed of solver, rounding and folds.
     solver, progress :
@@ -152,7 +153,7 @@ def compare(
     design = binned_design(
         X, y, binner, sample_weight=sample_weight, class_weight=class_weight, positive=positive
     )
-    splits = stratified_splits(design, cv, random_state)
+    dealt, splits = stratified_splits(design, cv, random_state)
     more = _roundings(roundings)
     run = Run(n_draws, random_state, solver, progress, dict(options or {}), proximal, more)
     rows: list[dict[str, Any]] = []
@@ -174,7 +175,7 @@ def compare(
             continue
         programs[name] = program
         family = solve_family(program, run, whole)
-        folds = folds_of(design, splits, X, binner, sample_weight)
+        folds = folds_of(dealt, splits, X, binner, sample_weight)
         held_out, failure = _cross_validate(name, chosen[name], folds, run, mine, len(splits))
         for kind in run.kinds:
             row = _row(name, kind, family, design) | held_out.get(kind, {})
@@ -281,7 +282,7 @@ def _cross_validate(
             return {}, f"not cross-validated: on the training rows of a fold, {error}"
         for kind, result in solve_family(program, run, seconds).results.items():
             scores[kind].append(
-                _judge(result, fold.train.step, fold.X, fold.y, fold.weight)
+                _judge(result, fold.train.step, fold.test.X, fold.test.y, fold.test.weight)
                 if result.coefficients.size
                 else nothing
             )

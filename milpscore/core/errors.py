@@ -26,6 +26,10 @@ class SizeError(FormulationError):
     """The program would be too large to build; the message carries the estimate."""
 
 
+class TooManyPatternsError(SizeError):
+    """A table has too many distinct rows for an exact answer; the message says what holds."""
+
+
 class OptionError(MilpscoreError, ValueError):
     """An option has an unknown name or a value outside its range."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import count
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +15,10 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from milpscore.core.design import Column, Design, FloatArray, IntArray
+from milpscore.core.design import Column, Design, FloatArray, merge_rows
 from milpscore.core.errors import DataError, OptionError
-from milpscore.data.checking import (
-    as_frame,
-    validated_frame,
-)
-from milpscore.data.columns import (
-    Unseen,
-    apply_columns,
-    renamed,
-)
+from milpscore.data.checking import as_frame, check_size, validated_frame
+from milpscore.data.columns import Unseen, apply_columns, renamed
 from milpscore.data.cutting import Cutting, Learned
 from milpscore.data.designs import make_design
 from milpscore.data.sources import is_table, names_of, with_columns
@@ -268,13 +261,20 @@ class Binner(TransformerMixin, BaseEstimator):
             table, str(names["y"]), weights=names["sample_weight"], class_weight=class_weight,
             positive=positive, binner=self, progress=False,
         )  # fmt: skip
-        features = [name for name in known if name not in names.values()]
+        self._take(design, [name for name in known if name not in names.values()])
+        if not (is_table(X) or hasattr(X, "columns") or not hasattr(X, "shape")):
+            del self.feature_names_in_
+        return design
+
+    def _take(self, design: Design, features: Sequence[str] | None = None) -> Self:
+        """Be fitted as a design was made; its features in order where it does not use them all."""
+        if features is None:
+            features = list(dict.fromkeys(column.feature for column in design.columns))
         self.columns_, self.blocks_ = design.columns, design.blocks
         self.warnings_, self.n_features_in_ = design.warnings, len(features)
-        if is_table(X) or hasattr(X, "columns") or not hasattr(X, "shape"):
-            self.feature_names_in_ = np.array(features, dtype=object)
+        self.feature_names_in_ = np.array(features, dtype=object)
         self._features = {name: name for name in features}
-        return design
+        return self
 
     def _learn(
         self, X: Any, sample_weight: Any, y: Any = None
@@ -308,14 +308,11 @@ class Binner(TransformerMixin, BaseEstimator):
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
-@dataclass(frozen=True)
-class Fold:
-    """The design of the training rows, and the test rows in its columns."""
+class Fold(NamedTuple):
+    """The design of the training rows, and that of the test rows in its columns."""
 
     train: Design
-    X: FloatArray
-    y: IntArray
-    weight: FloatArray
+    test: Design
 
 
 def binner_of(binner: Any, X: Any = None) -> Any:
@@ -354,27 +351,63 @@ def binned_design(
     return design
 
 
-def stratified_splits(design: Design, cv: Any, random_state: int) -> list[Split]:
-    """Training and test rows of each fold; rows of weight 0 are in none."""
+def stratified_splits(design: Design, cv: Any, random_state: int) -> tuple[Design, list[Split]]:
+    """Training and test rows of each fold, and the design they are rows of.
+
+    Rows of weight 0 are in none. Where equal rows were merged while a table was read, those of each
+    pattern are dealt to the folds by chance, as shuffling the table would, and the design has a row
+    for each fold that got some.
+    """
     if cv is None or cv == 0:
-        return []
-    refuse_folds(design)
+        return design, []
     rows = np.flatnonzero(design.weight > 0)
-    y = design.y[rows]
+    y, counts = design.y[rows], design.rows[rows]
     if not hasattr(cv, "split"):
-        smallest = int(min((y > 0).sum(), (y < 0).sum()))
+        smallest = int(min(counts[y > 0].sum(), counts[y < 0].sum()))
         if isinstance(cv, bool) or not hasattr(cv, "__index__") or not 2 <= cv <= smallest:
             raise OptionError(
                 f"cv must be None or a number of folds from 2 to {smallest}, the rows of the "
                 f"rarer class, got {cv!r}"
             )
+    if design.counts is not None:
+        return _dealt(design, cv, random_state)
+    if not hasattr(cv, "split"):
         from sklearn.model_selection import StratifiedKFold  # slow to import
 
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
-    return [(rows[train], rows[test]) for train, test in cv.split(rows[:, None], y)]
+    return design, [(rows[train], rows[test]) for train, test in cv.split(rows[:, None], y)]
 
 
-def refuse_folds(design: Design, what: str = "a cross-validation") -> None:
+_MOST_DEALT = 10**9
+"""Rows of a class from which NumPy draws no hypergeometric numbers."""
+
+
+def _dealt(design: Design, cv: Any, random_state: int) -> tuple[Design, list[Split]]:
+    """The rows behind each pattern dealt to folds of equal size, class by class."""
+    if hasattr(cv, "split"):
+        refuse_folds(design, "a splitter of rows, or folds that are not stratified,")
+    parts = np.zeros((int(cv), len(design.y)), dtype=np.int64)
+    random = np.random.default_rng(random_state)
+    for side in (-1, 1):
+        places = np.flatnonzero((design.y == side) & (design.weight > 0))
+        left = design.rows[places]
+        unit = design.weight[places] / left
+        if np.ptp(unit) > 1e-9 * unit.max() or left.sum() >= _MOST_DEALT:
+            refuse_folds(design, "a cross-validation of rows with weights, or of a billion rows,")
+        share, more = divmod(int(left.sum()), len(parts))
+        for k in range(len(parts)):
+            size = share + (k < more if side > 0 else k >= len(parts) - more)
+            drawn = random.multivariate_hypergeometric(left, size)
+            parts[k, places], left = drawn, left - drawn
+    fold, row = np.nonzero(parts)
+    check_size(len(row), design.shape[1], "the folds")
+    count = parts[fold, row]
+    weight = design.weight[row] * (count / design.rows[row])
+    made = replace(design, X=design.X[row], y=design.y[row], weight=weight, counts=count)
+    return made, [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(len(parts))]
+
+
+def refuse_folds(design: Design, what: str) -> None:
     """Refuse what takes the rows of a table whose equal rows were merged while it was read."""
     if design.counts is not None:
         raise DataError(
@@ -386,10 +419,18 @@ def refuse_folds(design: Design, what: str = "a cross-validation") -> None:
 def folds_of(
     design: Design, splits: Sequence[Split], X: Any, binner: Any, sample_weight: Any = None
 ) -> Iterator[Fold]:
-    """The folds of a design; with a binner its cuts come from the training rows alone."""
+    """The folds of a design; with a binner its cuts come from the training rows alone.
+
+    Those of merged rows come from all of them.
+    """
     for train, test in splits:
         y, weight = design.y[train], design.weight[train]
-        if binner is None:
+        if design.counts is not None:
+            merged = merge_rows(design.X[train], y, weight)
+            counts = merged.sums(design.counts[train]).astype(np.int64)
+            fitted = replace(design, X=merged.X, y=merged.y, counts=counts)
+            weight, held_out = merged.weight, design.X[test]
+        elif binner is None:
             fitted, held_out = replace(design, X=design.X[train], y=y), design.X[test]
         else:
             # a category that only test rows have scores 0: no training row could give it points
@@ -397,4 +438,8 @@ def folds_of(
             counted = None if sample_weight is None else np.asarray(sample_weight)[train]
             fitted = fold.fit_design(table.iloc[train], y, sample_weight=counted)
             held_out = np.asarray(fold.transform(table.iloc[test]), dtype=np.float64)
-        yield Fold(replace(fitted, weight=weight), held_out, design.y[test], design.weight[test])
+        rest = replace(
+            fitted, X=held_out, y=design.y[test], weight=design.weight[test],
+            counts=None if design.counts is None else design.counts[test],
+        )  # fmt: skip
+        yield Fold(replace(fitted, weight=weight), rest)

@@ -31,13 +31,10 @@ from milpscore.data.checking import (
     with_names,
 )
 from milpscore.data.columns import column_values, numeric_column, raw_columns, refuse_equal_names
-from milpscore.data.sources import frame_of, is_file, is_table
+from milpscore.data.sources import PACKED, frame_of, is_file, is_table
 
 Source: TypeAlias = Any
 Missing = Literal["error", "bin"]
-
-PACKED = frozenset({".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"})
-"""Endings of the files that pandas unpacks."""
 
 
 def read_frame(source: Source, *, decimal: str = ".", encoding: str = "utf-8") -> pd.DataFrame:

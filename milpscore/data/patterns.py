@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.design import Column, Design, FloatArray, merge_rows
-from milpscore.core.errors import DataError, SizeError, listing
+from milpscore.core.errors import DataError, SizeError, TooManyPatternsError, listing
 from milpscore.data.checking import check_size, class_weights, encode_labels, refuse_missing
 from milpscore.data.columns import column_values
-from milpscore.data.cutting import ENOUGH, Cutting, Learned, bins_for
+from milpscore.data.cutting import ENOUGH, Cutting, Learned, Made, bins_for
 from milpscore.data.designs import doubts, one_against_rest, uses
 from milpscore.data.sources import Ask, Rows, Value, literal, opened, quoted
 
@@ -34,7 +34,9 @@ MAX_CATEGORIES = 10_000
 EXACT_VALUES = 100_000
 """Values of a feature up to which each is counted, beyond it groups of them."""
 
-_EXACT_ROWS = 200_000
+EXACT_CELLS = 36_000_000
+"""Rows times features of more values up to which each is counted all the same: 250 MB of text."""
+
 _GROUPS = 2**14
 """Groups of equal width that the values of a feature are counted in."""
 
@@ -44,7 +46,12 @@ _HEAVY = 0.002
 _STEPS = 2000
 """Groups of equal ratio from 1 to e."""
 
-_LOOK = 2 * MAX_PATTERNS
+_GLANCE = 2**17
+"""Rows of a large table that tell whether its rows repeat."""
+
+_SURELY = 2.0
+"""Times the most patterns: what a glance has to estimate for a table to be refused by it."""
+
 _MANY_LABELS = 1000
 _WORD = 2**62
 _CODED = 16
@@ -78,10 +85,10 @@ def read_patterns(
     """Read a table of any size as a design of its distinct rows, with their counts.
 
     What every engine and report does with the design is what it would do with the table, whose
-    rows the counts stand for. Cuts at quantiles are exact for a feature of up to 100,000 values
-    (or a table of 200,000 rows); beyond, values are counted in 16,384 groups, and a cut may miss
-    its share of the rows by those of one group: 0.2 % of them, unless values crowd in several
-    places. ``thresholds`` are always exact.
+    rows the counts stand for. Cuts at quantiles are exact for features of up to 100,000 values,
+    and where the rows times the features of more are up to 36 million; beyond, values are counted
+    in 16,384 groups, and a cut may miss its share of the rows by those of one group: 0.2 % of them,
+    unless values crowd in several places. ``thresholds`` are always exact.
 
     Parameters
     ----------
@@ -211,7 +218,7 @@ class _Scan:
         told, *more = self.rows.ask(
             Ask("looking", values=values), *([Ask("looking", values=ends)] if ends else [])
         )
-        figures = told.iloc[0].tolist()
+        figures = told.fillna(0).iloc[0].tolist()  # of no rows
         self.count = int(figures[0])
         self._check(*map(int, figures[1:6]))
         found, figures = {}, more[0].iloc[0].tolist() if more else []
@@ -252,6 +259,12 @@ class _Scan:
                 )
             made[name] = _Seen(self._kind(name), int(missing), least, most, distinct)
         return made
+
+    @property
+    def exact(self) -> bool:
+        """Whether each value of each feature is counted, however many there are."""
+        many = sum(each.distinct > EXACT_VALUES for each in self.seen.values())
+        return self.count * many <= EXACT_CELLS
 
     def _counts(self, name: str) -> bool:
         """Whether a column holds whole numbers by its type."""
@@ -342,7 +355,7 @@ class _Scan:
         if raw.isna().any():
             self._check(int(rows[raw.isna()].sum()), 0, 0, 0, 1)
         labels = _plain(raw).rename(self.target)
-        if len(labels) > 2 and self.positive is None:
+        if len(labels) > 2 and (self.positive is None or callable(self.positive)):
             each = zip(labels.tolist(), rows.tolist(), strict=True)
             shown = listing((f"{label} ({n} rows)" for label, n in sorted(each, key=str)), 8)
             raise DataError(
@@ -362,6 +375,17 @@ class _Scan:
         _ = self.labels
         if cutting.missing == "error":
             refuse_missing({name: each.missing for name, each in seen.items() if each.missing})
+        if self.count > _SURELY * MAX_PATTERNS:
+            self._glance(cutting)
+        made = self.made(cutting)
+        learned = Learned(tuple(made.columns), tuple(made.blocks), (), True, None)
+        return self.design(
+            learned, class_weight, lambda X: cutting.without_repeated(made, X, self.count)
+        )
+
+    def made(self, cutting: Cutting) -> Made:
+        """The columns that a Cutting makes of the table, feature by feature."""
+        seen = self.seen
         useless = self._useless(cutting)
         told = self._values([name for name in self.features if name not in useless], cutting)
         table = {name: series for name, (series, _) in told.items()}
@@ -386,12 +410,7 @@ class _Scan:
         made.left_out.update((name, useless[name]) for name in self.features if name in useless)
         if not made.columns:
             cutting.without_repeated(made, np.empty((0, 0)), self.count)  # says what there was
-        if self.count > _LOOK:
-            self._early(made.columns)
-        learned = Learned(tuple(made.columns), tuple(made.blocks), (), True, None)
-        return self.design(
-            learned, class_weight, lambda X: cutting.without_repeated(made, X, self.count)
-        )
+        return made
 
     def _useless(self, cutting: Cutting) -> dict[str, str]:
         """Features that are of no use whatever their values, or have too many of them."""
@@ -426,8 +445,8 @@ class _Scan:
 
     def _numbers_rows(self, seen: _Seen, known: int) -> bool:
         """Whether whole numbers were given out one by one, of a feature of many values."""
-        if seen.distinct <= EXACT_VALUES or known <= _EXACT_ROWS or 10 * seen.distinct < 9 * known:
-            return False
+        if self.exact or seen.distinct <= EXACT_VALUES or 10 * seen.distinct < 9 * known:
+            return False  # or its values are counted, and tell
         return bool(
             float(seen.least).is_integer()
             and float(seen.most).is_integer()
@@ -445,7 +464,7 @@ class _Scan:
                 continue
             read = self._key(name)
             keys, values = [read], self._figures
-            few = seen.distinct <= EXACT_VALUES or self.count <= _EXACT_ROWS
+            few = seen.distinct <= EXACT_VALUES or self.exact
             if seen.kind == "number" and not few:
                 rounded.add(name)
                 unit = _GROUPS / (seen.most - seen.least)
@@ -532,7 +551,7 @@ class _Scan:
         where = self._and.removeprefix(" AND ")
         (found,) = self.rows.ask(Ask("merging rows", keys, self._figures, where, MAX_PATTERNS + 1))
         if len(found) > MAX_PATTERNS:
-            raise _too_many("more than", MAX_PATTERNS)
+            raise _too_many(f"more than {MAX_PATTERNS:,}")
         target = found[f"k{len(keys) - 1}"]
         if relearn is None:
             each = found["v0"].groupby(target, dropna=False).sum().reset_index()
@@ -556,22 +575,35 @@ class _Scan:
             (*learned.remarks, *remarks), count,
         )  # fmt: skip
 
-    def _early(self, columns: Sequence[Column]) -> None:
-        """Refuse a table whose first rows have too many patterns already."""
-        keys = [*_Reading.of(columns, self).keys, self._key(self.target)]
-        where = self._and.removeprefix(" AND ")
-        asked = Ask("looking for patterns", keys, (), where, MAX_PATTERNS + 1, _LOOK)
-        (found,) = self.rows.ask(asked)
-        if len(found) > MAX_PATTERNS:
-            raise _too_many(f"in its first {_LOOK:,} rows alone more than", MAX_PATTERNS)
+    def _glance(self, cutting: Cutting) -> None:
+        """Refuse a table of which some rows show that it has far too many patterns.
+
+        At least the square of those seen once, over twice those seen twice, are unseen (Chao 1984).
+        """
+        look = replace(self, rows=self.rows.glance(_GLANCE, self.count), clean=set(), few={})
+        look.labels = self.labels
+        try:
+            columns = look.made(cutting).columns
+        except DataError:
+            return  # of these rows; the passes look at all
+        keys = [*_Reading.of(columns, look).keys, look._key(look.target)]
+        where = look._and.removeprefix(" AND ")
+        (found,) = look.rows.ask(Ask("looking for patterns", keys, [Value("count(*)")], where))
+        once, twice = (int((found["v0"] == times).sum()) for times in (1, 2))
+        likely = min(self.count, len(found) + once * (once - 1) // (2 * (twice + 1)))
+        if likely > _SURELY * MAX_PATTERNS:
+            seen = f"of {look.count:,} rows looked at {len(found):,} differ"
+            raise _too_many(f"some {likely:,} (estimated: {seen})")
 
 
-def _too_many(how: str, count: int) -> SizeError:
+def _too_many(how: str) -> TooManyPatternsError:
     """What to do about a table whose rows do not merge."""
-    return SizeError(
-        f"the table has {how} {count:,} distinct rows in these columns, too many for an exact"
-        " answer: bin measured columns (--bins 3), name fewer features (--features), or give a"
-        " sample of the rows, whose card and bound then speak of the sample alone"
+    return TooManyPatternsError(
+        f"the table has {how} distinct rows in these columns, too many for an exact answer (limit"
+        f" {MAX_PATTERNS:,}): bin measured columns (--bins 3), or name fewer features (--features)."
+        " What holds at this size: milpscore.fitting.fit_sample, or --sample 100000 on the command"
+        " line (a card for all rows, and a bound of 95 % confidence from a random sample), and"
+        " milpscore path (penalised models of all rows, out of core)"
     )
 
 

@@ -7,13 +7,16 @@ each by DuckDB where the part lies; the answers to parts are put together to tha
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -31,16 +34,25 @@ MEMORY_LIMIT = "2GB"
 IN_MEMORY = 250_000_000
 """Bytes of text beyond which a file is not read into memory as a whole."""
 
+MERGED_CELLS = 2_000_000
+"""Cells of a file from which merging it is quicker than holding it, where nobody needs its rows."""
+
 _PACKED_BY = {".parquet": 5, ".pq": 5, ".gz": 5, ".zst": 5}
 """About how many bytes of text a byte of such a file is."""
 
 _PARQUET = frozenset({".parquet", ".pq"})
+
+PACKED = frozenset({".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"})
+"""Endings of the files that pandas unpacks."""
 
 _OWN = 0.75
 """Share of the limit that DuckDB is told: the rest is for the answers and for Python."""
 
 _TOGETHER = 16
 """Answers to parts of a Dask DataFrame that are put together at a time."""
+
+_PLACES = 8
+"""Places of Parquet files that a glance looks at."""
 
 Tell = Callable[[str, float], None]
 """Called with what is done and how much of it, from 0 to 1; below 0: not known."""
@@ -65,6 +77,7 @@ class Ask:
     where: str = ""
     most: int | None = None
     first: int | None = None  # of so many rows only
+    drawn: tuple[float, int] | None = None  # of each row with this chance, by this seed
 
     def text(self, source: str) -> str:
         """The question to all rows, or to a part of them."""
@@ -73,6 +86,12 @@ class Ask:
         inner = f"FROM data{f' WHERE {self.where}' if self.where else ''}"
         if self.first is not None:
             inner = f"FROM (SELECT * {inner} LIMIT {self.first})"
+        if self.drawn is not None:
+            share, seed = self.drawn
+            inner = (
+                f"FROM (SELECT * {inner}) TABLESAMPLE bernoulli({100 * share!r} PERCENT)"
+                f" REPEATABLE ({seed})"
+            )
         return f"WITH data AS ({source}) SELECT {', '.join(names)} {inner}{self._ends}"
 
     def whole(self) -> str:
@@ -96,6 +115,12 @@ class Rows(Protocol):
 
     def ask(self, *asks: Ask) -> list[pd.DataFrame]:
         """The answers, each with columns k0, k1, ..., v0, v1, ..."""
+
+    def glance(self, rows: int, of: int) -> Rows:
+        """About so many of the rows, from several places, to be asked alone."""
+
+    def batches(self, ask: Ask, rows: int) -> Iterator[Any]:
+        """The keys of all rows, about so many at a time, as tables of Arrow."""
 
     def frame(self) -> pd.DataFrame:
         """All rows, in memory."""
@@ -122,18 +147,44 @@ def is_file(source: Any) -> bool:
     return path.suffix.lower() in _PARQUET or path.is_dir() or _is_pattern(path)
 
 
-def at_size(source: Any) -> bool:
-    """Whether a table is too large to be read into memory as a whole, or may be."""
+def at_size(source: Any, *, rows: bool = False) -> bool:
+    """Whether a table is too large to be read into memory as a whole, or may be.
+
+    A file is merged sooner, for its time, unless somebody needs its ``rows``.
+    """
     if isinstance(source, str | Path):
         files = parquet_files(source) if is_file(source) else [Path(source)]
-        there = (file for file in files if file.is_file())  # who reads it says what is not
-        sizes = (f.stat().st_size * _PACKED_BY.get(f.suffix.lower(), 1) for f in there)
-        return sum(sizes) > IN_MEMORY
+        files = [file for file in files if file.is_file()]  # who reads it says what is not
+        sizes = (f.stat().st_size * _PACKED_BY.get(f.suffix.lower(), 1) for f in files)
+        return sum(sizes) > IN_MEMORY or (not rows and _cells(files) > MERGED_CELLS)
     room = type(source).__module__
     lazy = is_table(source) and (
         room.startswith(("dask", "duckdb", "_duckdb", "pyarrow._dataset", "polars.lazy"))
     )
     return lazy or (hasattr(source, "shape") and source.shape[0] > MOST_ROWS)
+
+
+def _cells(files: Sequence[Path]) -> float:
+    """About how many cells some files have; 0 where DuckDB is not there to merge them."""
+    if not files or files[0].suffix.lower() in PACKED or find_spec("duckdb") is None:
+        return 0
+    if files[0].suffix.lower() not in _PARQUET:
+        with files[0].open("rb") as file:
+            glance = file.read(1 << 16)
+        lines, signs = glance.count(b"\n"), max(map(glance.count, (b",", b";", b"\t")))
+        return files[0].stat().st_size * (lines + signs) / max(len(glance), 1)
+    named = ", ".join(literal(str(file)) for file in files)
+    package = duckdb_package()
+    try:
+        with package.connect() as connection:
+            rows, leaves = connection.execute(
+                f"SELECT sum(num_rows), max(columns) FROM parquet_file_metadata([{named}]),"
+                f" (SELECT count(*) AS columns FROM parquet_schema({literal(str(files[0]))})"
+                " WHERE num_children IS NULL OR num_children = 0)"
+            ).fetchone()
+    except package.Error:
+        return 0  # who reads it says what is wrong
+    return float(rows * leaves)
 
 
 def with_columns(source: Any, **columns: Any) -> Any:
@@ -206,7 +257,7 @@ def opened(
     encoding: str = "utf-8",
 ) -> Iterator[Rows]:
     """The rows of a table, to be asked ``once`` or more often (text is then parsed once)."""
-    package, limit = duckdb_package(), _bytes(memory_limit or MEMORY_LIMIT)
+    package, limit = duckdb_package(), bytes_of(memory_limit or MEMORY_LIMIT)
     with TemporaryDirectory(prefix="milpscore-") as spill, _line(progress) as tell:
         try:
             if type(source).__module__.startswith("dask"):
@@ -219,8 +270,8 @@ def opened(
                 yield _Duck(connection, source, tell, (decimal, encoding), once)
         except package.OutOfMemoryException as error:
             raise SizeError(
-                f"reading takes more memory than {memory_limit or MEMORY_LIMIT}: raise"
-                f" memory_limit, or name fewer features ({_said(error)})"
+                f"reading takes more memory than {memory_limit or MEMORY_LIMIT}: raise its limit"
+                f" (--reading-memory), or name fewer features ({_said(error)})"
             ) from error
         except package.Error as error:
             raise DataError(f"the table cannot be read: {_said(error)}") from error
@@ -236,7 +287,7 @@ def _settings(limit: float, spill: str) -> dict[str, Any]:
     }
 
 
-def _bytes(limit: int | str) -> float:
+def bytes_of(limit: int | str) -> float:
     """A limit such as 4GB in bytes."""
     text = str(limit).strip().upper().removesuffix("B")
     unit = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(text[-1:], 0.0)
@@ -245,7 +296,9 @@ def _bytes(limit: int | str) -> float:
     except ValueError:
         found = 0.0
     if not 1e8 <= found <= 1e15:
-        raise OptionError(f"memory_limit={limit!r}: give at least 100MB, say '2GB'")
+        raise OptionError(
+            f"memory_limit={str(limit)!r} (--reading-memory): reading takes at least 100MB, say 2GB"
+        )
     return found
 
 
@@ -256,6 +309,7 @@ class _Duck:
         self, connection: Any, source: Any, tell: Tell, csv: tuple[str, str], once: bool
     ) -> None:
         self.connection, self.tell, self.relation = connection, tell, None
+        self.files: list[str] = []
         if type(source).__name__ == "RecordBatchReader":
             raise DataError("a RecordBatchReader is read once: give its table, or a Dataset")
         if type(source).__module__.startswith(("duckdb", "_duckdb")):
@@ -270,7 +324,7 @@ class _Duck:
         names = clean_names(raw)
         self.types = {n: str(kind) for n, (_, kind, *_) in zip(names, described, strict=True)}
         chosen = ", ".join(f"{quoted(a)} AS {quoted(b)}" for a, b in zip(raw, names, strict=True))
-        self.source = f"SELECT {chosen} FROM {reader}"
+        self.source, self.reader = f"SELECT {chosen} FROM {reader}", reader
         if reader.startswith("read_csv") and not once:
             self._run("parsing", f"CREATE TABLE parsed AS {self.source}")
             self.source = "SELECT * FROM parsed"
@@ -278,8 +332,8 @@ class _Duck:
     def _reader(self, source: Any, decimal: str, encoding: str) -> str:
         """What the rows are called in SQL."""
         if is_file(source):
-            files = parquet_files(source)
-            return f"read_parquet([{', '.join(literal(str(file)) for file in files)}])"
+            self.files = [literal(str(file)) for file in parquet_files(source)]
+            return f"read_parquet([{', '.join(self.files)}])"
         if isinstance(source, str | Path):
             return _csv(source, decimal, encoding)
         table = source if is_table(source) else _arrow(as_frame(source))
@@ -288,19 +342,52 @@ class _Duck:
 
     def ask(self, *asks: Ask) -> list[pd.DataFrame]:
         """The answers, one after the other."""
-        return [self._run(ask.what, ask.text(self.source)) for ask in asks]
+        return [self._run(ask.what, ask.text(self.source)).to_pandas() for ask in asks]
 
     def frame(self) -> pd.DataFrame:
         """All rows, in their order: labels may stand beside them."""
         self.connection.execute("SET preserve_insertion_order = true")
-        return self._run("reading", self.source)
+        found: pd.DataFrame = self._run("reading", self.source).to_pandas()
+        return found
 
-    def _run(self, what: str, text: str) -> pd.DataFrame:
+    def glance(self, rows: int, of: int) -> _Duck:
+        """About so many of the rows, from several places, in memory."""
+        text = f"{self.source} TABLESAMPLE system({100 * min(rows / of, 1.0)!r} PERCENT)"
+        if self.files and "file_row_number" not in map(str.lower, self.types):
+            text = " UNION ALL ".join(self._windows(rows))
+        looked, made = self._run("looking", text), copy(self)
+        self.connection.register("glance", looked)
+        made.source, made.relation = "SELECT * FROM glance", None
+        return made
+
+    def batches(self, ask: Ask, rows: int) -> Iterator[Any]:
+        """The keys of all rows, so many at a time."""
+        text = ask.text(self.source)
+        self.tell(ask.what, -1.0)
+        ours = self.relation is None
+        asked = self.connection.sql(text) if ours else self.relation.query("source", text)
+        yield from asked.to_arrow_reader(rows)
+
+    def _windows(self, rows: int) -> Iterator[str]:
+        """Rows that follow one another in Parquet, at some places: groups between are not read."""
+        sizes = dict(
+            self._all(
+                f"SELECT file_name, num_rows FROM parquet_file_metadata([{', '.join(self.files)}])"
+            )
+        )
+        ends = np.cumsum([sizes[file[1:-1].replace("''", "'")] for file in self.files])
+        for start in (np.arange(_PLACES) * int(ends[-1]) // _PLACES).tolist():
+            k = int(np.searchsorted(ends, start, side="right"))
+            first = start - int(ends[k - 1] if k else 0)
+            reader = f"read_parquet({self.files[k]}, file_row_number=true)"
+            text = self.source.replace(self.reader, reader, 1)
+            yield f"{text} WHERE file_row_number BETWEEN {first} AND {first + rows // _PLACES - 1}"
+
+    def _run(self, what: str, text: str) -> Any:
         """Run a statement in a thread, so that Ctrl-C and the line of progress are heard."""
         if self.relation is not None:
             self.tell(what, -1.0)
-            found: pd.DataFrame = self.relation.query("source", text).to_arrow_table().to_pandas()
-            return found
+            return self.relation.query("source", text).to_arrow_table()
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(self._asked, text)
             try:
@@ -311,9 +398,9 @@ class _Duck:
                 raise
             return running.result()
 
-    def _asked(self, text: str) -> pd.DataFrame:
+    def _asked(self, text: str) -> Any:
         found = self.connection.sql(text)
-        return pd.DataFrame() if found is None else found.to_arrow_table().to_pandas()
+        return None if found is None else found.to_arrow_table()
 
     def _all(self, text: str) -> list[Any]:
         found: list[Any] = self.connection.execute(text).fetchall()
@@ -417,6 +504,20 @@ class _Parts:
                 for k in range(0, len(answers), _TOGETHER)
             ]
         return [table.to_pandas() for table in self.dask.compute(answers[0])[0]]
+
+    def batches(self, ask: Ask, rows: int) -> Iterator[Any]:
+        """The keys of all rows, part by part."""
+        for part in self.parts:
+            (made,) = self.dask.compute(
+                self.dask.delayed(_answers)(part, [ask.text(self.source)], self.limit)
+            )
+            yield from made[0].to_batches(rows)
+
+    def glance(self, rows: int, of: int) -> _Parts:
+        """Some of the parts, which hold so many rows or more."""
+        made, few = copy(self), max(1, math.ceil(len(self.parts) * rows / of))
+        made.parts = self.parts[:: max(1, len(self.parts) // few)]
+        return made
 
     def frame(self) -> pd.DataFrame:
         """All rows."""

@@ -16,9 +16,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from milpscore.core.design import Column, FloatArray, unmasked
+from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, NotApplicableError
-from milpscore.data import Binner, encode_labels
+from milpscore.data import Binner, encode_labels, read_table
 from milpscore.data.binning import binner_of
 from milpscore.data.checking import two_numbers
 from milpscore.data.columns import renamed
@@ -70,6 +70,31 @@ class OnDesign(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = (self._binner() or Binner.raw()).__sklearn_tags__().input_tags
         return tags
+
+
+def rows_by_name(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """X, y and weights, where y is the name of a column of X those columns taken out of it."""
+    if not isinstance(y, str):
+        return X, y, sample_weight
+    named = sample_weight if isinstance(sample_weight, str) else None
+    X, y, *rest = read_table(X, y, weights=named)
+    return X, y, rest[0] if rest else sample_weight
+
+
+def given_design(X: Any, y: Any, sample_weight: Any) -> Design | None:
+    """X where it is a Design, which has labels and weights of its own."""
+    if not isinstance(X, Design):
+        return None
+    if y is not None or sample_weight is not None:
+        raise DataError("a Design holds its classes and weights: leave out y and sample_weight")
+    return X
+
+
+def values_of(design: Design, columns: Sequence[Column]) -> FloatArray:
+    """The values of a Design for an estimator that was fitted on these columns."""
+    if design.columns != tuple(columns):
+        raise DataError("the Design has other columns than the one this estimator was fitted on")
+    return design.X
 
 
 def says_probabilities(estimator: Any) -> bool:

@@ -23,10 +23,19 @@ from milpscore.core.errors import DataError, FormulationError, Registry, SizeErr
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
 from milpscore.core.statement import LAM, SmoothLoss, Statement
-from milpscore.data import Binner, apply_columns, read_table
+from milpscore.data import Binner, apply_columns
 from milpscore.data.checking import default_names, missing_counts, refuse_missing, validated_frame
 from milpscore.data.sources import at_size
-from milpscore.estimators._base import Decided, OnDesign, class_labels, parameters, seed_of
+from milpscore.estimators._base import (
+    Decided,
+    OnDesign,
+    class_labels,
+    given_design,
+    parameters,
+    rows_by_name,
+    seed_of,
+    values_of,
+)
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.formulations.building import encoding_for
@@ -172,14 +181,15 @@ class CardClassifier(Decided, OnDesign):
     _shown: _Shown
     _stated: tuple[str, Any, dict[str, Any]]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """State the program on the data, solve it, and keep the best verified card.
 
         Parameters
         ----------
         X : DataFrame, array, sparse matrix, list of rows, or table of another library, (n, q)
             Relations of DuckDB, Dask DataFrames, large files, and tables whose columns would not
-            fit into memory are read as by :func:`milpscore.data.read_patterns`.
+            fit into memory are read as by :func:`milpscore.data.read_patterns`. Or a Design, whose
+            columns, classes and weights are used as they are.
         y : array of shape (n,), or str
             Two distinct labels, or the name of their column in X.
         sample_weight : array of shape (n,) or str, optional
@@ -231,13 +241,14 @@ class CardClassifier(Decided, OnDesign):
 
     def _design(self, X: Any, y: Any, sample_weight: Any) -> Design:
         """The design of the binner, merged where so many rows would not fit."""
+        if (design := given_design(X, y, sample_weight)) is not None:
+            self.binner_ = Binner.raw()._take(design)
+            self.classes_ = np.array(design.classes)
+            return design
         given = {"sample_weight": sample_weight, "class_weight": self.class_weight}
         try:
             if not at_size(X):
-                if isinstance(y, str):  # the name of a column
-                    named = sample_weight if isinstance(sample_weight, str) else None
-                    X, y, *rest = read_table(X, y, weights=named)
-                    given["sample_weight"] = rest[0] if rest else sample_weight
+                X, y, given["sample_weight"] = rows_by_name(X, y, sample_weight)
                 labels, self.classes_ = class_labels(y)
                 return self.binner_.fit_design(X, labels, positive=self.classes_[1], **given)
         except SizeError:
@@ -270,7 +281,7 @@ class CardClassifier(Decided, OnDesign):
 
         Parameters
         ----------
-        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
+        X : DataFrame, array, sparse matrix, list of rows, or Design, shape (n, q)
 
         Returns
         -------
@@ -349,6 +360,8 @@ class CardClassifier(Decided, OnDesign):
     def _totals(self, X: Any) -> FloatArray:
         """Totals of rows of raw data, shape (n,)."""
         check_is_fitted(self)
+        if isinstance(X, Design):
+            return self.scorecard_.score_design(values_of(X, self.binner_.columns_))
         frame = validated_frame(self, X, reset=False)
         if self.binner_.missing == "error":
             refuse_missing(missing_counts(frame))

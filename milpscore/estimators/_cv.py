@@ -7,7 +7,7 @@ import numbers
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import chain
 from typing import Any, Self
 
@@ -23,10 +23,13 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import OptionError
+from milpscore.data import Binner
+from milpscore.data.binning import folds_of, stratified_splits
 from milpscore.data.checking import row_weights, validated_frame
-from milpscore.estimators._base import class_labels
+from milpscore.data.sources import at_size
+from milpscore.estimators._base import class_labels, given_design, rows_by_name, seed_of
 from milpscore.estimators._cards import CardClassifier, warn_of_unproved
 from milpscore.estimators._penalised import PenalisedModel, warn_of_gaps
 from milpscore.proximal import ProximalPath
@@ -130,14 +133,16 @@ class OneStandardErrorCV(_Searched):
     n_jobs: int | None = None
     random_state: Any = 0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the parameters and fit with them on all rows.
 
         Parameters
         ----------
-        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
-        y : array of shape (n,)
-        sample_weight : array of shape (n,), optional
+        X : DataFrame, array, sparse matrix, list of rows, table or Design, shape (n, q)
+            As in the estimator's ``fit``. Of merged rows those of each pattern are dealt to the
+            folds by chance, and the columns are those of all rows in every fold.
+        y : array of shape (n,), or str
+        sample_weight : array of shape (n,) or str, optional
             Weights the fits and the scores; the folds count rows.
 
         Returns
@@ -162,6 +167,10 @@ class OneStandardErrorCV(_Searched):
                 f"milpscore.estimators, got {self.estimator!r}"
             )
         candidate, grid = clone(self.estimator), self._grid()
+        if isinstance(X, Design) or at_size(X, rows=True):
+            X, y, sample_weight = self._merged(candidate, X, y, sample_weight), None, None
+        else:
+            X, y, sample_weight = rows_by_name(X, y, sample_weight)
         if isinstance(candidate, PenalisedModel):
             self._fit_path(candidate, grid.get("lam"), X, y, sample_weight)
         else:
@@ -204,10 +213,23 @@ class OneStandardErrorCV(_Searched):
             )
         return grid
 
+    def _merged(self, candidate: Any, X: Any, y: Any, sample_weight: Any) -> Design:
+        """The Design given, or the distinct rows of a large table in the candidate's columns."""
+        design = given_design(X, y, sample_weight)
+        if design is None:
+            weights = {"class_weight": candidate.class_weight} if is_classifier(candidate) else {}
+            binner = candidate._binner() or Binner.raw()
+            design = binner.fit_patterns(X, y, sample_weight=sample_weight, positive=max, **weights)
+        if is_classifier(candidate):
+            candidate.class_weight = None  # it is in the weights of the Design
+        return design
+
     def _fit_grid(self, candidate: Any, grid: Any, X: Any, y: Any, sample_weight: Any) -> None:
         """Every candidate of the grid on every fold."""
-        validated_frame(self, X, reset=True)
-        labels, _ = class_labels(y)
+        labels = None
+        if not isinstance(X, Design):
+            validated_frame(self, X, reset=True)
+            labels, _ = class_labels(y)
         points = list(ParameterGrid(grid))
         fits = self._score([[point] for point in points], candidate, X, labels, sample_weight)
         self.best_index_ = one_standard_error(self.cv_results_)
@@ -220,7 +242,7 @@ class OneStandardErrorCV(_Searched):
 
     def _fit_path(self, candidate: Any, lams: Any, X: Any, y: Any, sample_weight: Any) -> None:
         """The path of all rows settles the values of lam; every fold descends them."""
-        y = candidate.checked_answers(y)
+        y = None if isinstance(X, Design) else candidate.checked_answers(y)
         found, models = candidate.along_path(
             X, y, sample_weight, lams=lams, n_lams=self.n_lams, ratio=self.ratio
         )
@@ -240,23 +262,30 @@ class OneStandardErrorCV(_Searched):
         """Fill ``cv_results_`` of candidates fitted batch by batch; the results of their fits."""
         scoring = self.scoring or getattr(candidate, "default_scoring", None)
         scorer = check_scoring(candidate, scoring=scoring)
-        weight = None
-        if sample_weight is not None:
+        weight, merged = None, isinstance(X, Design)
+        if sample_weight is not None or merged:
             if not hasattr(scorer, "set_score_request") and callable(self.scoring):
                 raise OptionError(
                     "scoring is a plain function, which takes no sample_weight: pass the name of a "
                     "score, or a scorer from sklearn.metrics.make_scorer"
                 )
-            weight = row_weights(sample_weight, len(y))
-        (rows,) = indexable(X)
-        splits = list(
-            check_cv(self._folds(), y, classifier=is_classifier(candidate)).split(rows, y)
-        )
+            weight = None if merged else row_weights(sample_weight, len(y))
+        if merged:
+            # scores read labels that come in order
+            plain = replace(X, classes=(0, 1))
+            dealt, splits = stratified_splits(plain, self.cv, seed_of(self.random_state))
+            folds: list[Any] = [(None, *fold) for fold in folds_of(dealt, splits, X, None)]
+        else:
+            (rows,) = indexable(X)
+            splits = list(
+                check_cv(self._folds(), y, classifier=is_classifier(candidate)).split(rows, y)
+            )
+            folds = [((rows, y, weight), *split) for split in splits]
         if len(splits) < 2:
             raise OptionError(f"cv={self.cv!r} makes one fold; a standard error needs two.")
         parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_one_fold)(clone(candidate), scorer, rows, y, weight, points, *split)
-            for split in splits
+            delayed(_one_fold)(clone(candidate), scorer, points, *fold)
+            for fold in folds
             for points in batches
         )
         scores = np.concatenate([part[0] for part in parts]).reshape(len(splits), -1)
@@ -323,15 +352,23 @@ def _split_scores(cv_results: Mapping[str, Any]) -> FloatArray:
 def _one_fold(
     model: Any,
     scorer: Any,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
     points: Sequence[Mapping[str, Any]],
-    train: IntArray,
-    test: IntArray,
+    table: tuple[Any, npt.NDArray[Any], FloatArray | None] | None,
+    train: Any,
+    test: Any,
 ) -> tuple[list[float], list[float], Sequence[Any]]:
-    """Fit some candidates to some rows and score them on the others; a path is descended."""
-    given = _safe_indexing(X, train), y[train], None if weight is None else weight[train]
+    """Fit some candidates to some rows and score them on the others; a path is descended.
+
+    Both are rows of the table, or designs of their own where there is none.
+    """
+    given: tuple[Any, ...] = (train, None, None)
+    if table is None:
+        rest, truth, left_out = test, (test.y > 0).astype(np.int64), test.weight
+    else:
+        X, y, weight = table
+        given = _safe_indexing(X, train), y[train], None if weight is None else weight[train]
+        rest, truth = _safe_indexing(X, test), y[test]
+        left_out = None if weight is None else weight[test]
     if isinstance(model, PenalisedModel):
         found, models = model.along_path(*given, lams=[point["lam"] for point in points])
         results: Sequence[Any] = found.results
@@ -340,9 +377,8 @@ def _one_fold(
             warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all fits
             models = [clone(model).set_params(**point).fit(*given) for point in points]
         results = [one.result_ for one in models]
-    left_out = {} if weight is None else {"sample_weight": weight[test]}
-    rest = _safe_indexing(X, test)
-    scores = [float(scorer(one, rest, y[test], **left_out)) for one in models]
+    weighed = {} if left_out is None else {"sample_weight": left_out}
+    scores = [float(scorer(one, rest, truth, **weighed)) for one in models]
     return scores, [float(one.complexity()) for one in models], results
 
 

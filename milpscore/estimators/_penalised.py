@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from milpscore.core.design import Column, FloatArray, unmasked
+from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.statement import LAM, ProxPenalty, SmoothLoss
 from milpscore.data import BinnedDesign, Binner, apply_columns
@@ -32,7 +32,16 @@ from milpscore.data.columns import (
     raw_columns,
     refuse_equal_names,
 )
-from milpscore.estimators._base import Decided, OnDesign, class_labels, parameters
+from milpscore.data.sources import at_size
+from milpscore.estimators._base import (
+    Decided,
+    OnDesign,
+    class_labels,
+    given_design,
+    parameters,
+    rows_by_name,
+    values_of,
+)
 from milpscore.losses import LINKS, smooth_loss
 from milpscore.losses.kinds import link_of
 from milpscore.penalties import (
@@ -110,14 +119,18 @@ class PenalisedModel(_Fitted, OnDesign):
     n_iter_: int
     n_features_in_: int
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Minimise the mean loss plus the penalty.
 
         Parameters
         ----------
-        X : DataFrame, array, sparse matrix or list of rows, shape (n, q)
-        y : array of shape (n,)
-        sample_weight : array of shape (n,), optional
+        X : DataFrame, array, sparse matrix, list of rows, or table of another library, (n, q)
+            Of two classes also large files, relations of DuckDB and Dask DataFrames, read as by
+            :func:`milpscore.data.read_patterns`; or a Design, whose columns, classes and weights
+            are used as they are.
+        y : array of shape (n,), or str
+            The answers, or the name of their column in X.
+        sample_weight : array of shape (n,) or str, optional
             Finite, non-negative. A row of weight 2 counts as two rows.
 
         Returns
@@ -207,7 +220,13 @@ class PenalisedModel(_Fitted, OnDesign):
         """What a fit and a path need, design columns learned; and what makes the penalty of lam."""
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise OptionError(f"fit_intercept={self.fit_intercept!r}; use True or False.")
-        design = self._learn(X, sample_weight)
+        merged = self._merged(X, y, sample_weight)
+        if merged is None:
+            X, y, sample_weight = rows_by_name(X, y, sample_weight)
+            design = self._learn(X, sample_weight)
+        else:
+            design, sample_weight = self._learn_merged(merged), merged.weight
+            y = np.array(merged.classes)[(merged.y > 0).astype(np.intp)]
         weight = row_weights(sample_weight, design.shape[0])
         given_answers = self.checked_answers(y)
         if len(given_answers) != len(weight):
@@ -219,6 +238,28 @@ class PenalisedModel(_Fitted, OnDesign):
         given = {"X": design, "y": answers, "sample_weight": weight, "loss": self.loss}
         options = {"tol": self.tol, "max_iter": self.max_iter, "algorithm": self.algorithm}
         return {**given, "intercept": self.fit_intercept, **options}, self._maker(design, weight)
+
+    def _merged(self, X: Any, y: Any, sample_weight: Any) -> Design | None:
+        """The Design given, or the distinct rows of a table too large for memory."""
+        design = given_design(X, y, sample_weight)
+        if design is None and (isinstance(y, str) or not hasattr(X, "shape")) and at_size(X):
+            binner = self._binner() or Binner.raw()
+            design = binner.fit_patterns(X, y, sample_weight=sample_weight, positive=max)
+        if design is not None and smooth_loss(self.loss).task != "classification":
+            raise OptionError(
+                f"the loss {getattr(self.loss, 'name', self.loss)!r} takes the rows of a table, and"
+                " equal rows of two classes alone are merged: give rows that fit into memory"
+            )
+        return design
+
+    def _learn_merged(self, design: Design) -> Any:
+        """Settle the design columns as a Design has them; its values."""
+        binner = Binner.raw()._take(design)
+        self.columns_, self._blocks, self.warnings_ = design.columns, design.blocks, design.warnings
+        self._features = list(binner.feature_names_in_)
+        self._unseen = getattr(self._binner(), "unseen", "error")
+        self.n_features_in_, self.feature_names_in_ = len(self._features), binner.feature_names_in_
+        return design.X
 
     def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
         return self.columns_, self._features
@@ -247,6 +288,8 @@ class PenalisedModel(_Fitted, OnDesign):
     def _design(self, X: Any) -> Any:
         """The design of new rows: array, sparse array or BinnedDesign, shape (n, p)."""
         check_is_fitted(self)
+        if isinstance(X, Design):
+            return values_of(X, self.columns_)
         if sparse.issparse(X) and all(column.kind == "numeric" for column in self.columns_):
             return _checked_sparse(self, X, reset=False)
         return self._values(validated_frame(self, X, reset=False))
@@ -623,6 +666,9 @@ class _Binarsity(PenalisedModel):
             useless="keep",
             unseen=self.unseen,
         )
+
+    def _learn_merged(self, design: Design) -> BinnedDesign:
+        return BinnedDesign.from_onehot(super()._learn_merged(design), design.blocks)
 
     def _values(self, frame: pd.DataFrame) -> BinnedDesign:
         """The bin of every row in every feature."""

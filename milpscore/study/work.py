@@ -51,7 +51,6 @@ from milpscore.core.errors import DataError, FormulationError, OptionError, Regi
 from milpscore.core.result import Result, Termination, claim_of
 from milpscore.data import Binner, read_patterns, read_table
 from milpscore.data.binning import (
-    Fold,
     Split,
     binned_design,
     folds_of,
@@ -456,9 +455,10 @@ class DataSet:
         cv: Any = folds.number
         if not folds.stratified:
             cv = KFold(folds.number, shuffle=True, random_state=folds.seed)
-        split = stratified_splits(design, cv, folds.seed)[number]
-        (held_out,) = folds_of(design, [split], self.X, self.binner(), self.sample_weight)
-        return Part(held_out.train, held_out, split)
+        dealt, splits = stratified_splits(design, cv, folds.seed)
+        split = splits[number]
+        (fold,) = folds_of(dealt, [split], self.X, self.binner(), self.sample_weight)
+        return Part(fold.train, fold.test, split)
 
 
 @dataclass(eq=False)
@@ -466,7 +466,7 @@ class Part:
     """The rows of a fold: the design fitted, the rows held out, and where both lie in the table."""
 
     train: Design
-    test: Fold | None
+    test: Design | None
     split: Split | None
 
 
@@ -480,7 +480,7 @@ def load_data_set(spec: DataSpec) -> DataSet:
 
 def _loaded(spec: DataSpec) -> DataSet:
     """The data set itself."""
-    if spec.csv is not None and at_size(spec.path()):
+    if spec.csv is not None and at_size(spec.path(), rows=True):
         found = DataSet(spec, None, None)
         design = read_patterns(
             spec.path(), str(spec.target), positive=spec.positive, weights=spec.weights,
@@ -614,31 +614,45 @@ class StudyWork:
         self, model: ModelSpec, task: Task, data: DataSet, part: Part
     ) -> dict[str, Any]:
         """A classifier's answer: the raw rows in, its own binning inside."""
-        design = data.design()
-        refuse_folds(design, "a classifier of a study")
-        table = as_frame(data.X)
-        train = np.flatnonzero(design.weight > 0) if part.split is None else part.split[0]
-        limits, binner = self.study.limits, data.binner()
-        estimator = classifier(model, task, limits, binner, data.expert)
+        limits, design = self.study.limits, data.design()
+        given: dict[str, tuple[Any, Design]]  # the table a classifier reads, and its answers
+        if design.counts is not None:
+            both = {"train": part.train, "test": part.test}
+            given = {name: (each, each) for name, each in both.items() if each is not None}
+        else:
+            table, places = as_frame(data.X), part.split or (np.flatnonzero(design.weight > 0),)
+            given = {
+                name: (table.iloc[rows], _rows_of(design, rows))
+                for name, rows in zip(("train", "test"), places, strict=False)
+            }
+        estimator = classifier(model, task, limits, data.binner(), data.expert)
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the row holds the gap
-            estimator.fit(table.iloc[train], design.y[train], sample_weight=design.weight[train])
+            if design.counts is not None:
+                estimator.fit(part.train)
+            else:
+                X, rows = given["train"]
+                estimator.fit(X, rows.y, sample_weight=rows.weight)
         seconds = time.perf_counter() - began
         figures = {"verified": False, **_figures(estimator.result_), "solve_seconds": seconds}
-        rows = {"train": train} | ({} if part.split is None else {"test": part.split[1]})
-        for name, places in rows.items():
-            scores = np.asarray(estimator.decision_function(table.iloc[places]))
-            answered = np.asarray(estimator.predict(table.iloc[places])) > 0
-            truth = design.y[places] > 0
-            weight, count = design.weight[places], design.rows[places]
-            figures |= _scored(name, truth, answered, scores, weight, count)
+        for name, (X, rows) in given.items():
+            scores = np.asarray(estimator.decision_function(X))
+            answered, positive = np.asarray(estimator.predict(X)), estimator.classes_[1]
+            figures |= _scored(
+                name, rows.y > 0, answered == positive, scores, rows.weight, rows.rows
+            )
         card = getattr(estimator, "scorecard_", None)
         return {
             "result": figures,
             "card": None if card is None else json.loads(card.to_json()),
             "certificate": None if card is None else plain(dict(card.certificate)),
         }
+
+
+def _rows_of(design: Design, rows: Any) -> Design:
+    """Some of the rows."""
+    return replace(design, X=design.X[rows], y=design.y[rows], weight=design.weight[rows])
 
 
 def _evidence(fit: Fit, data: DataSet) -> dict[str, Any]:
@@ -674,13 +688,11 @@ def _judged(result: Result, part: Part) -> dict[str, Any]:
     design = part.train
     rule = result.rule(design.step)
     found: dict[str, Any] = {}
-    rows = {"train": (design.X, design.y, design.weight, design.rows)}
-    if part.test is not None:
-        test = part.test
-        rows["test"] = (test.X, test.y, test.weight, np.ones(len(test.y), dtype=np.int64))
-    for name, (X, y, weight, count) in rows.items():
-        totals = rule.totals(X, result.coefficients)
-        found |= _scored(name, y > 0, rule.positive(totals), totals, weight, count)
+    for name, rows in {"train": design, "test": part.test}.items():
+        if rows is not None:
+            totals = rule.totals(rows.X, result.coefficients)
+            answered = rule.positive(totals)
+            found |= _scored(name, rows.y > 0, answered, totals, rows.weight, rows.rows)
     return found
 
 
