@@ -33,6 +33,7 @@ from milpscore.constraints import MaxErrors
 from milpscore.core.design import Design
 from milpscore.core.errors import (
     DataError,
+    FormulationError,
     MissingDependencyError,
     OptionError,
     SizeError,
@@ -47,6 +48,7 @@ from milpscore.estimators import (
     PenalisedClassifier,
     RiskScoreClassifier,
 )
+from milpscore.fitting import fit_card, fit_sample, sample_deviation
 from milpscore.formulations import slim
 from milpscore.solvers import solve
 from milpscore.study import run_study
@@ -557,3 +559,105 @@ def test_large_files_are_merged_for_their_time(
     assert model.scorecard_.to_text() == expected.scorecard_.to_text()
     monkeypatch.setattr(sources, "find_spec", lambda name: None)
     assert not sources.at_size(made["csv"])
+
+
+# ---------------------------------------------------------------- what a sample says of all rows
+
+
+def noisy(rows: int = 30_000) -> pd.DataFrame:
+    """Measured columns without a pattern, two of which matter."""
+    random = np.random.default_rng(5)
+    frame = pd.DataFrame({f"x{j}": random.random(rows).round(4) for j in range(6)})
+    score = 3.0 * (frame["x1"] > 0.5) + 2.0 * (frame["x4"] > 0.3) - 2.5
+    return frame.assign(y=(random.random(rows) < 1 / (1 + np.exp(-score))).astype(int))
+
+
+@given(st.floats(1e-6, 5.0), st.integers(1, 10**6), st.floats(0.01, 0.999), st.floats(0.5, 9.0))
+def test_what_a_draw_takes_off_is_what_hoeffdings_inequality_allows(
+    proved: float, rows: int, confidence: float, largest: float
+) -> None:
+    p = min(proved / largest, 1.0)
+    off = sample_deviation(p * largest, rows, confidence, largest)
+    allowed = -np.log1p(-confidence) / rows
+    assert 0 <= off <= largest * np.sqrt(allowed / 2) * (1 + 1e-9)
+    q = p - off / largest
+    if q > 0.01 * p and p <= 0.5:
+        kl = p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
+        assert kl >= allowed * (1 - 1e-6) - 1e-12
+    for part in (0.2, 0.6, 0.9):  # no smaller loss over the draw would have been taken further off
+        assert sample_deviation(part * p * largest, rows, confidence, largest) <= off + 1e-12
+
+
+def test_a_bound_from_a_sample_holds_as_often_as_it_says() -> None:
+    """Of one fixed card: the mean over rows drawn less the deviation, beside the mean of all."""
+    random = np.random.default_rng(0)
+    losses = np.where(random.random(2000) < 0.1, 1.0, 0.0)
+    above = 0
+    for _ in range(400):
+        drawn = random.choice(losses, 200, replace=False).mean()
+        above += drawn - sample_deviation(drawn, 200, 0.8, 1.0) > losses.mean()
+    assert above <= 0.2 * 400
+
+
+@pytest.mark.parametrize("formulation", ["slim", "risk_score"])
+def test_a_card_for_all_rows_and_a_bound_from_some(formulation: str, tmp_path: Path) -> None:
+    frame = noisy()
+    frame.to_parquet(path := tmp_path / "t.parquet")
+    reading = {"binner": Binner(3, max_distinct=0), "progress": False}
+    given = {"max_terms": 2, "coef_min": -3, "coef_max": 3, "l0_penalty": 1e-3}
+    found = fit_sample(path, "y", formulation, rows=1500, reading=reading, **given)
+    assert found.bound is not None
+    assert found.bound.of == found.design.rows.sum() == 30_000
+    assert found.bound.rows == pytest.approx(1500, abs=200)
+    assert {column.feature for column in found.design.columns} == {"x1", "x4"}
+    whole = read_patterns(path, "y", binner=Binner(3, max_distinct=0))
+    _, best = fit_card(whole, formulation, time_limit=60, **given)
+    assert found.bound.bound <= best.objective <= found.result.objective * (1 + 1e-9)
+    assert found.bound.bound > 0.8 * best.objective - 0.05
+    assert found.result.objective == pytest.approx(best.objective, rel=0.01)
+    assert found.result.caveat.startswith("among cards of 'x1', 'x4' alone, chosen on")
+    assert "95 % confidence, which is no proof" in str(found.bound)
+    again = fit_sample(path, "y", formulation, rows=1500, reading=reading, heuristic=True, **given)
+    assert again.bound is None
+    assert str(again.sample_result.claim) == "feasible"
+
+
+def test_what_a_sample_says_nothing_of_is_refused_by_name(tmp_path: Path) -> None:
+    noisy(500).to_parquet(path := tmp_path / "t.parquet")
+
+    def refused(kind: type[Exception], said: str, **given: Any) -> None:
+        with pytest.raises(kind, match=said):
+            fit_sample(path, "y", **{"rows": 100, **given})
+
+    refused(FormulationError, "hinge", formulation="hinge")
+    refused(FormulationError, "squared loss has none", loss="squared")
+    refused(FormulationError, "class_weight", class_weight="balanced")
+    limit = {"constraints": [MaxErrors(share=0.4)], "max_terms": 1}
+    refused(FormulationError, "a limit on errors", **limit, heuristic=True, formulation="slim")
+    refused(OptionError, "confidence=1", confidence=1)
+    refused(OptionError, r"rows=500 \(--sample\): the table has 500 rows", rows=500)
+    refused(DataError, "'x0' holds numbers as they are", reading={"binner": None})
+
+
+def test_the_command_line_draws_a_sample(tmp_path: Path) -> None:
+    noisy(8000).to_parquet(path := tmp_path / "t.parquet")
+    run = CliRunner()
+    fit = ["fit", str(path), "--target", "y", "--bins", "2", "--set", "max_terms=1", "-q"]
+    found = run.invoke(app, [*fit, "--sample", "400", "--formulation", "slim"])
+    assert "With 95 % confidence, which is no proof, no card" in found.output
+    assert "The bound holds among cards of 'x1' alone" in " ".join(found.output.split())
+    answer = run.invoke(app, [*fit, "--sample", "400", "--confidence", ".8", "--json"])
+    told = json.loads(answer.stdout)["sample"]
+    assert told["confidence"] == 0.8
+    assert told["bound"] < told["sample_bound"]
+    for wrong, said in (
+        (["--weights-column", "x0"], "leave out --weights-column"),
+        (["--class-weight", "balanced"], "leave out --class-weight"),
+        (["--raw"], "leave out"),
+        (["--confidence", "2"], "--confidence 2"),
+    ):
+        kept = [each for each in fit if each not in ("--bins", "2")] if "--raw" in wrong else fit
+        bad = run.invoke(app, [*kept, "--sample", "400", *wrong])
+        assert bad.exit_code == 2
+        assert said in bad.output
+        assert bad.output.count("\n") == 1

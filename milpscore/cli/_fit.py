@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from milpscore.core.design import Design
     from milpscore.core.program import Program
     from milpscore.core.result import Result
+    from milpscore.fitting import SampleBound
     from milpscore.scorecard import Scorecard
 
 _PACKAGES = {
@@ -82,6 +84,16 @@ def fit_command(
         "otherwise the fit's own, for a risk-score a risk of one half.",
         metavar="RULE",
     ),
+    sample: int | None = option(
+        SOLVE,
+        "For tables with too many distinct rows: find features on so many rows drawn by chance, "
+        "fit the card to all rows, and tell a bound that holds with --confidence.",
+        metavar="ROWS",
+        min=1,
+    ),
+    confidence: float = option(
+        SOLVE, "Of the bound from --sample, between 0 and 1.", metavar="SHARE", default=0.95
+    ),
     out: Path | None = file("Save the card as JSON, for 'milpscore predict'."),
     certificate: Path | None = file(
         "Save card, statement, bound and the evidence for it, for 'milpscore verify'."
@@ -100,14 +112,14 @@ def fit_command(
     if threshold_by is not None:
         DecisionBy.of(threshold_by)
     require_folder(out, certificate)
-    table = data.table(card.name)
-    words.check(names := data.names(table))
-    clock = Clock.of(solving.time_limit)  # reading stands apart
+    how: dict[str, Any] = {"heuristic": heuristic, "polish": polish}
+    if sample is not None:
+        how |= {"rows": sample, "confidence": confidence}
+    find = _exact if sample is None else _sampled
     with noting_interrupts() as interrupted:
-        design = data.design(table=table)
-        fast = {"heuristic": heuristic, "polish": polish}
-        program, result = _solved(design, card.name, arguments, solving, output, fast, clock)
-        seconds = clock.seconds
+        names, design, program, result, told, seconds = find(
+            data, card.name, arguments, solving, output, words, how
+        )
     tell_warnings(design, output.quiet)
     made = None
     if result.card is not None:
@@ -118,9 +130,10 @@ def fit_command(
         made = words.on(made, names)
     # Printed before it is saved: a full disk must not cost the answer.
     if output.json:
-        print_json(_as_report(design, result, made, seconds))
+        said = {} if sample is None else {"sample": told and vars(told)}
+        print_json(_as_report(design, result, made, seconds) | said)
     elif made is not None:
-        typer.echo(_as_text(made, result, seconds))
+        typer.echo("\n".join(filter(None, [_as_text(made, result, seconds), told and str(told)])))
     if made is not None and (odd := one_answer(made.points, made.bare_rule, design)):
         say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
     if made is None:
@@ -134,6 +147,47 @@ def fit_command(
         raise typer.Exit(INTERRUPTED)
     if made is None:
         raise typer.Exit(NO_CARD)
+
+
+def _exact(
+    data: DataOptions,
+    formulation: str,
+    arguments: dict[str, Any],
+    solving: SolveOptions,
+    output: OutputOptions,
+    words: WordOptions,
+    how: dict[str, Any],
+) -> tuple[list[str], Design, Program, Result, None, float]:
+    """The features of the table, its design, the program, its answer, no bound, the seconds."""
+    table = data.table(formulation)
+    words.check(names := data.names(table))
+    clock = Clock.of(solving.time_limit)  # reading stands apart
+    design = data.design(table=table)
+    solved = _solved(design, formulation, arguments, solving, output, how, clock)
+    return names, design, *solved, None, clock.seconds
+
+
+def _sampled(
+    data: DataOptions,
+    formulation: str,
+    arguments: dict[str, Any],
+    solving: SolveOptions,
+    output: OutputOptions,
+    words: WordOptions,
+    how: dict[str, Any],
+) -> tuple[list[str], Design, Program, Result, SampleBound | None, float]:
+    """The same by a sample, with the bound that it gives."""
+    from milpscore.data.sources import names_of
+
+    words.check(names := names_of(data.data))
+    began = time.perf_counter()
+    found = data.sampled(
+        formulation, time_limit=solving.time_limit, random_state=solving.seed,
+        solver=solving.solver, options=solving.options, progress=output.progress, **how,
+        **arguments,
+    )  # fmt: skip
+    seconds = time.perf_counter() - began
+    return names, found.design, found.program, found.result, found.bound, seconds
 
 
 def _solved(

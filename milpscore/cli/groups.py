@@ -350,6 +350,25 @@ class TableOptions(FileOptions):
             **cast("dict[str, Any]", self.reading),
         )
 
+    def sampled(self, formulation: str, rows: int, **fitting: Any) -> Any:
+        """A card for a table of too many patterns, by a sample of so many rows."""
+        from milpscore.data import read_thresholds
+        from milpscore.fitting import fit_sample
+        from milpscore.formulations.building import encoding_for
+
+        if self.weights_column is not None or self.class_weight is not None:
+            given = "--weights-column" if self.weights_column is not None else "--class-weight"
+            raise OptionError(f"--sample draws rows that weigh the same: leave out {given}")
+        cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
+        reading = {
+            "positive": self.positive, "drop": self.left_out,
+            "features": names_of(self.features) or None, "memory_limit": self.reading_memory,
+            "binner": self.cutting(cuts, **encoding_for(FORMULATIONS[formulation])), **self.reading,
+        }  # fmt: skip
+        return fit_sample(
+            self.data, self.target, formulation, rows=rows, reading=reading, **fitting
+        )
+
     @staticmethod
     def names(table: Any) -> list[str]:
         """The names of the features of a table that was read."""

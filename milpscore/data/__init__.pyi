@@ -10,4 +10,4 @@ from .designs import (
     read_table as read_table,
     undouble as undouble,
 )
-from .patterns import read_patterns as read_patterns
+from .patterns import read_patterns as read_patterns, sample_patterns as sample_patterns

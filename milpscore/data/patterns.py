@@ -18,7 +18,13 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.design import Column, Design, FloatArray, merge_rows
-from milpscore.core.errors import DataError, SizeError, TooManyPatternsError, listing
+from milpscore.core.errors import (
+    DataError,
+    OptionError,
+    SizeError,
+    TooManyPatternsError,
+    listing,
+)
 from milpscore.data.checking import check_size, class_weights, encode_labels, refuse_missing
 from milpscore.data.columns import column_values
 from milpscore.data.cutting import ENOUGH, Cutting, Learned, Made, bins_for
@@ -142,6 +148,70 @@ def read_patterns(
         return scan.cut(_cutting(binner), class_weight)
 
 
+def sample_patterns(
+    source: Any,
+    target: str,
+    rows: int,
+    *,
+    random_state: int = 0,
+    positive: Any = None,
+    drop: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    binner: Any = "auto",
+    memory_limit: int | str | None = None,
+    progress: bool | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+) -> tuple[Design, int]:
+    """Read about so many rows of a table, drawn by chance, in columns cut as all rows are.
+
+    Each row is drawn with the same chance and apart from all others, so that of as many rows as
+    were drawn every choice is as likely. No column is left out for repeating another among them.
+
+    Parameters
+    ----------
+    source, target, positive, drop, features, binner, memory_limit, progress, decimal, encoding
+        As for :func:`read_patterns`.
+    rows : int
+        How many, about; fewer than the table has.
+    random_state : int
+        Seed of the draw.
+
+    Returns
+    -------
+    (Design, int)
+        The patterns drawn, and the rows of the table.
+
+    Raises
+    ------
+    DataError, SizeError, MissingDependencyError
+        As :func:`read_patterns`; DataError too where a column is no indicator.
+    OptionError
+        The table has no more rows than asked for.
+    """
+    with opened(
+        source, memory_limit=memory_limit, progress=progress, once=False, decimal=decimal,
+        encoding=encoding,
+    ) as table:  # fmt: skip
+        taken, named = uses(list(table.types), target, None, drop, features)
+        scan, cutting = _Scan(table, named, taken[0], None, positive), _cutting(binner)
+        scan.check(cutting)
+        if not 0 < rows < scan.count:
+            raise OptionError(
+                f"rows={rows} (--sample): the table has {scan.count:,} rows; a sample takes fewer"
+            )
+        columns = scan.made(cutting)
+        for column in columns.columns:
+            if column.kind == "numeric" and scan.few.get(column.feature) != [0.0, 1.0]:
+                raise DataError(
+                    f"column {column.name!r} holds numbers as they are: what is proved on a sample"
+                    " holds for all rows where columns are bins; leave out --raw, or binner=None"
+                )
+        learned = Learned(tuple(columns.columns), tuple(columns.blocks), (), True, None)
+        drawn = rows / scan.count, int(random_state)
+        return scan.design(learned, None, drawn=drawn), scan.count
+
+
 def _cutting(binner: Any) -> Cutting:
     """How columns are cut, checked."""
     from milpscore.data.binning import Binner, binner_of
@@ -220,7 +290,7 @@ class _Scan:
         )
         figures = told.fillna(0).iloc[0].tolist()  # of no rows
         self.count = int(figures[0])
-        self._check(*map(int, figures[1:6]))
+        self._check_rows(*map(int, figures[1:6]))
         found, figures = {}, more[0].iloc[0].tolist() if more else []
         for j, name in enumerate(whole):
             known, least, most = figures[3 * j : 3 * j + 3]
@@ -270,7 +340,9 @@ class _Scan:
         """Whether a column holds whole numbers by its type."""
         return not self.rows.types[name].upper().startswith(("FLOAT", "DOUBLE", "DECIMAL"))
 
-    def _check(self, nameless: int, labels: int, bad: int, infinite: int, counted: int) -> None:
+    def _check_rows(
+        self, nameless: int, labels: int, bad: int, infinite: int, counted: int
+    ) -> None:
         """Refuse an empty table, missing labels, many of them, and what is no weight."""
         if not self.count:
             raise DataError("the table has no rows: check the filter or the file it comes from.")
@@ -353,7 +425,7 @@ class _Scan:
     def _labels(self, raw: pd.Series[Any], rows: pd.Series[Any]) -> _Labels:
         """The class of each label, of labels and how many rows have them."""
         if raw.isna().any():
-            self._check(int(rows[raw.isna()].sum()), 0, 0, 0, 1)
+            self._check_rows(int(rows[raw.isna()].sum()), 0, 0, 0, 1)
         labels = _plain(raw).rename(self.target)
         if len(labels) > 2 and (self.positive is None or callable(self.positive)):
             each = zip(labels.tolist(), rows.tolist(), strict=True)
@@ -371,10 +443,7 @@ class _Scan:
 
     def cut(self, cutting: Cutting, class_weight: Any) -> Design:
         """The design in the columns that a Cutting learns of the table."""
-        seen = self.seen
-        _ = self.labels
-        if cutting.missing == "error":
-            refuse_missing({name: each.missing for name, each in seen.items() if each.missing})
+        self.check(cutting)
         if self.count > _SURELY * MAX_PATTERNS:
             self._glance(cutting)
         made = self.made(cutting)
@@ -382,6 +451,12 @@ class _Scan:
         return self.design(
             learned, class_weight, lambda X: cutting.without_repeated(made, X, self.count)
         )
+
+    def check(self, cutting: Cutting) -> None:
+        """Look at types, ends and labels, and refuse missing values where they are not wanted."""
+        seen, _ = self.seen, self.labels
+        if cutting.missing == "error":
+            refuse_missing({name: each.missing for name, each in seen.items() if each.missing})
 
     def made(self, cutting: Cutting) -> Made:
         """The columns that a Cutting makes of the table, feature by feature."""
@@ -542,18 +617,20 @@ class _Scan:
         learned: Learned,
         class_weight: Any,
         relearn: Callable[[FloatArray], Learned] | None = None,
+        drawn: tuple[float, int] | None = None,
     ) -> Design:
-        """The patterns of the columns, their classes and weights."""
+        """The patterns of the columns, their classes and weights; of the rows ``drawn`` alone."""
         reading = _Reading.of(learned.columns, self)
         if relearn is None and self.weights is not None:
             self._look(())
         keys = [*reading.keys, self._key(self.target)]
         where = self._and.removeprefix(" AND ")
-        (found,) = self.rows.ask(Ask("merging rows", keys, self._figures, where, MAX_PATTERNS + 1))
+        asked = Ask("merging rows", keys, self._figures, where, MAX_PATTERNS + 1, drawn=drawn)
+        (found,) = self.rows.ask(asked)
         if len(found) > MAX_PATTERNS:
             raise _too_many(f"more than {MAX_PATTERNS:,}")
         target = found[f"k{len(keys) - 1}"]
-        if relearn is None:
+        if "labels" not in vars(self):
             each = found["v0"].groupby(target, dropna=False).sum().reset_index()
             labels = self._labels(each.iloc[:, 0], each["v0"])
         else:

@@ -364,8 +364,8 @@ class _Duck:
         """The keys of all rows, so many at a time."""
         text = ask.text(self.source)
         self.tell(ask.what, -1.0)
-        ours = self.relation is None
-        asked = self.connection.sql(text) if ours else self.relation.query("source", text)
+        theirs = self.relation
+        asked = self.connection.sql(text) if theirs is None else theirs.query("source", text)
         yield from asked.to_arrow_reader(rows)
 
     def _windows(self, rows: int) -> Iterator[str]:
