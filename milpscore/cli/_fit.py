@@ -133,7 +133,7 @@ def fit_command(
         said = {} if sample is None else {"sample": told and vars(told)}
         print_json(_as_report(design, result, made, seconds) | said)
     elif made is not None:
-        typer.echo("\n".join(filter(None, [_as_text(made, result, seconds), told and str(told)])))
+        typer.echo(f"{_as_text(made, result, seconds)}{f'{chr(10)}{told}' if told else ''}")
     if made is not None and (odd := one_answer(made.points, made.bare_rule, design)):
         say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
     if made is None:
