@@ -293,6 +293,20 @@ class Ramps:
             away = np.maximum(weight * self._slope(piece - on) + bend - pull, pull - upper)
         return np.asarray(np.maximum(np.where(size == 0, pull - upper, away), 0.0))
 
+    def between_kinks(self, w: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """The coefficients that lie on no kink, the kinks on both sides of each, and the slope."""
+        size = np.abs(w)
+        k, on = on_grid(size / self.gamma)
+        kinks = len(self.slopes) > 1 or self.growth > 0
+        free = np.flatnonzero((size > 0) & ~(on & kinks))
+        size, piece = size[free], np.floor(k[free]) if kinks else np.zeros(len(free))
+        last = (piece >= len(self.slopes) - 1) & (self.growth == 0)
+        near, far = piece * self.gamma, np.where(last, np.inf, (piece + 1.0) * self.gamma)
+        slope = self.weight[free] * self._slope(piece) + self.ridge[free] * size
+        turned = w[free] < 0
+        low, high = np.where(turned, -far, near), np.where(turned, -near, far)
+        return free, low, high, np.where(turned, -slope, slope)
+
     def _slope(self, piece: FloatArray) -> FloatArray:
         """A_k of whole numbers k >= -1; A_{-1} is not read."""
         last = len(self.slopes) - 1

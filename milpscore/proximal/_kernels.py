@@ -3,8 +3,9 @@
 The three kernels differ in how they know the quadratic d'Hd/2 + slope'd: by H itself, or by the
 columns of a dense or sparse X with H = X' diag(curvature) X, never formed. There the intercept is
 eliminated: ``means`` are the columns' means under the curvature, and a column counts less its mean.
-Each returns its number of sweeps and ends when a full sweep moves no coordinate by more than
-``tol`` in units of the gradient; between full sweeps coordinates at zero are left out.
+Each ends when a full sweep moves no coordinate by more than ``tol`` in units of the gradient, or
+after ``sweeps``, and returns its number of sweeps, one more than ``sweeps`` where it had not ended;
+between full sweeps coordinates at zero are left out.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def descend_gram(
         if worst <= tol and full:
             return sweep + 1
         full = worst <= tol
-    return sweeps
+    return sweeps + 1
 
 
 @compiled
@@ -85,14 +86,16 @@ def descend_dense(
             slope = np.dot(column, residual) - means[j] * total
             new = _moved(old, slope, bends[j], j, weight, ridge, shape)
             if new != old:
-                residual += (new - old) * column * curvature
-                total += (new - old) * means[j] * mass
+                move = new - old
+                for i in range(len(column)):
+                    residual[i] += move * column[i] * curvature[i]
+                total += move * means[j] * mass
                 w[j] = new
-                worst = max(worst, abs(new - old) * bends[j])
+                worst = max(worst, abs(move) * bends[j])
         if worst <= tol and full:
             return sweep + 1
         full = worst <= tol
-    return sweeps
+    return sweeps + 1
 
 
 @compiled
@@ -110,23 +113,33 @@ def descend_sparse(
     curvature, residual, means, bends = rows
     data, positions, starts = X
     mass, total = curvature.sum(), residual.sum()
-    full = True
+    busy = np.arange(len(w))  # its first ``count`` entries are looked at
+    count, full = len(w), True
     for sweep in range(sweeps):
-        worst = 0.0
-        for j in range(len(w)):
-            old = w[j]
-            if not full and old == 0.0:
-                continue
-            where = positions[starts[j] : starts[j + 1]]
-            values = data[starts[j] : starts[j + 1]]
-            slope = np.sum(values * residual[where]) - means[j] * total
+        worst, used = 0.0, 0
+        for at in range(count):
+            j = busy[at]
+            old, slope = w[j], -means[j] * total
+            # unsigned: no test for indices that count from the end
+            begin, end = np.uint64(starts[j]), np.uint64(starts[j + 1])
+            for k in range(begin, end):
+                slope += data[k] * residual[np.uint64(positions[k])]
             new = _moved(old, slope, bends[j], j, weight, ridge, shape)
             if new != old:
-                residual[where] += (new - old) * values * curvature[where]
-                total += (new - old) * means[j] * mass
+                move = new - old
+                for k in range(begin, end):
+                    i = np.uint64(positions[k])
+                    residual[i] += move * data[k] * curvature[i]
+                total += move * means[j] * mass
                 w[j] = new
-                worst = max(worst, abs(new - old) * bends[j])
+                worst = max(worst, abs(move) * bends[j])
+            if full and new != 0.0:
+                busy[used] = j
+                used += 1
         if worst <= tol and full:
             return sweep + 1
-        full = worst <= tol
-    return sweeps
+        if full:
+            count, full = used, False
+        elif worst <= tol:
+            busy, count, full = np.arange(len(w)), len(w), True
+    return sweeps + 1

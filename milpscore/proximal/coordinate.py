@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -31,7 +32,11 @@ _ALL_COLUMNS = 20
 _FEWEST = 20
 _INNER_STEPS = 10
 _SWEEPS = 2000
+# after so many sweeps conjugate gradients are tried, with so many products at most
+_FEW_SWEEPS, _PRODUCTS = 20, 100
 _FLOOR = 1e-6
+# of the distance that would just do
+_SPARE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,20 +93,82 @@ class Quadratic:
         """
         from milpscore.proximal import _kernels
 
-        new, rest = w.copy(), (*_shape(ramps), float(tol), _SWEEPS)
+        new, shape = w.copy(), _shape(ramps)
         if self.by_gram:
             slope = gradient - self.means * float(rows.sum()) if self.intercept else gradient.copy()
-            _kernels.descend_gram(self.gram, slope, new, *rest)
+            _kernels.descend_gram(self.gram, slope, new, *shape, float(tol), _SWEEPS)
             return new
         bends = self.X.squares(self.curvature) - self.means**2 * self.mass
         bends = np.maximum(bends, 1e-14 * float(bends.max()) + 1e-300)
         state = self.curvature, rows.copy(), self.means, bends
+        X: Any
         if isinstance(self.X, DenseOperator):
-            _kernels.descend_dense(self.X.X, state, new, *rest)
-        elif isinstance(self.X, SparseOperator):
-            X = self.X.X
-            _kernels.descend_sparse((X.data, X.indices, X.indptr), state, new, *rest)
+            kernel, X = _kernels.descend_dense, self.X.X
+        else:
+            assert isinstance(self.X, SparseOperator)
+            kernel, X = _kernels.descend_sparse, self.X.parts
+        done, sweeps = 0, _FEW_SWEEPS
+        while done < _SWEEPS:
+            if kernel(X, state, new, *shape, float(tol), sweeps) <= sweeps:
+                break
+            done += sweeps
+            if not self._straight(state, new, ramps, tol):
+                sweeps *= 2
         return new
+
+    def _straight(
+        self, state: tuple[FloatArray, ...], w: FloatArray, ramps: Ramps, tol: float
+    ) -> bool:
+        """Move what lies between two kinks by conjugate gradients, no further than these; in place.
+
+        Where columns are many and alike, coordinates take turns in small steps, and this is what
+        they would come to. False where it went less than a tenth of the way.
+        """
+        curvature, residual, means, bends = state
+        free, low, high, slope = ramps.between_kinks(w)
+        if not len(free):
+            return False
+        X, means, ridge = self.X.columns(free), means[free], ramps.ridge[free]
+        slope += X.rmatvec(residual) - means * float(residual.sum())
+
+        def bent(d: FloatArray) -> tuple[FloatArray, FloatArray]:
+            """The change of ``residual`` and the slope with a move d."""
+            change = curvature * X.matvec(d)
+            return change, X.rmatvec(change) - means * (self.mass * float(means @ d)) + ridge * d
+
+        wanted = _conjugate_gradients(lambda d: bent(d)[1], -slope, bends[free] + ridge, 0.1 * tol)
+        here = w[free]
+        move = np.clip(here + wanted, low, high) - here
+        change, pull = bent(move)
+        fall, bend = -float(slope @ move), float(pull @ move)
+        if not (fall > 0.0 and bend > 0.0):
+            return False
+        length = min(1.0, fall / bend)
+        w[free] = np.clip(here + length * move, low, high)
+        residual += length * change
+        return length * fall > 0.1 * -float(slope @ wanted)
+
+
+def _conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray], b: FloatArray, diagonal: FloatArray, tol: float
+) -> FloatArray:
+    """Nearly the x with product(x) = b, to ``tol`` in every entry, preconditioned by a diagonal."""
+    x, r = np.zeros_like(b), b.copy()
+    z = r / diagonal
+    way, size = z, float(r @ z)
+    for _ in range(_PRODUCTS):
+        if np.abs(r).max() <= tol:
+            break
+        image = product(way)
+        bend = float(way @ image)
+        if not bend > 0.0:
+            break
+        x += (size / bend) * way
+        r -= (size / bend) * image
+        z = r / diagonal
+        size, before = float(r @ z), size
+        way = z + (size / before) * way
+    return x
 
 
 def _shape(ramps: Ramps) -> tuple[Any, ...]:
@@ -183,7 +250,7 @@ def working_set(
     while run.stop is None and run.iterations < max_iter:
         panel = _choose(smooth, ramps, point, panel, hint)
         hint = None
-        following, steps = _solve(smooth, panel, point, max_iter - run.iterations)
+        following, steps = _solve(smooth, panel, point, max_iter - run.iterations, tol)
         if steps == 0:
             run.stop = Termination.STALLED
             break
@@ -216,18 +283,25 @@ def _choose(
     return _Panel(wanted, smooth.X.columns(wanted), ramps.some(wanted))
 
 
-def _solve(smooth: Smooth, panel: _Panel, found: DualityGap, max_steps: int) -> tuple[_Point, int]:
-    """Newton steps on the panel until it is much closer to optimal than the whole was."""
+def _solve(
+    smooth: Smooth, panel: _Panel, found: DualityGap, max_steps: int, tol: float
+) -> tuple[_Point, int]:
+    """Newton steps on the panel until it is much closer to optimal than the whole was.
+
+    Near the optimum the gap is nearly proportional to the worst coordinate's distance: what the
+    tolerance does not ask for is left.
+    """
     at = found.at
     point = _Point(at.w, at.eta, float(at.b), at.loss, found.penalty, at.u * smooth.weight)
     gradient = at.gradient[panel.index]
     # where the panel is the whole, the next look at the gap costs nothing extra
     limit = 1 if len(panel.index) == len(point.w) else min(max_steps, _INNER_STEPS)
     worst = found.worst
-    target = 0.1 * worst
+    enough = _SPARE * worst * tol / found.gap
+    target = max(0.1 * worst, enough)
     steps = 0
     while steps < limit:
-        following = _newton(smooth, panel, point, gradient, 1e-2 * worst)
+        following = _newton(smooth, panel, point, gradient, max(1e-2 * worst, enough))
         if following is None:
             break
         steps += 1

@@ -109,6 +109,11 @@ class SparseOperator:
         """Rows and columns."""
         return int(self.X.shape[0]), int(self.X.shape[1])
 
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values, their rows, and where each column starts."""
+        return self.X.data, self.X.indices, self.X.indptr
+
     def matvec(self, w: FloatArray) -> FloatArray:
         """X w."""
         return np.asarray(self.X @ w)
