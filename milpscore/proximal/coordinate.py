@@ -96,7 +96,7 @@ class Quadratic:
         new, shape = w.copy(), _shape(ramps)
         if self.by_gram:
             slope = gradient - self.means * float(rows.sum()) if self.intercept else gradient.copy()
-            _kernels.descend_gram(self.gram, slope, new, *shape, float(tol), _SWEEPS)
+            _kernels.descend_gram(self.gram, slope, new, *(*shape, float(tol), _SWEEPS))
             return new
         bends = self.X.squares(self.curvature) - self.means**2 * self.mass
         bends = np.maximum(bends, 1e-14 * float(bends.max()) + 1e-300)
@@ -109,7 +109,7 @@ class Quadratic:
             kernel, X = _kernels.descend_sparse, self.X.parts
         done, sweeps = 0, _FEW_SWEEPS
         while done < _SWEEPS:
-            if kernel(X, state, new, *shape, float(tol), sweeps) <= sweeps:
+            if kernel(X, state, new, *(*shape, float(tol), sweeps)) <= sweeps:
                 break
             done += sweeps
             if not self._straight(state, new, ramps, tol):
