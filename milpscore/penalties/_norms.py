@@ -115,24 +115,38 @@ class OWL(Norm):
         top = np.cumsum(np.sort(np.abs(z))[::-1])
         return float((top / np.cumsum(self.weights)).max())
 
-    def subdiff_distance(self, w: Vector, grad: Vector) -> float:
-        """Euclidean distance of -grad to the subdifferential at w.
+    def subdiff_distance(self, w: Vector, grad: Vector) -> FloatArray:
+        """Distance of -grad to the subdifferential at w, whose point nearest to it is compared.
 
-        It is the norm of the prox, at -grad, of the directional derivative at w, which falls apart
-        into one sorted form for every group of equal |w_j|.
+        It is the prox, at -grad, of the directional derivative at w, which falls apart into one
+        sorted form for every group of equal |w_j|.
         """
         check_length(w, len(self.weights), "OWL's weights")
+        order, _, pull = self.pulls(w, grad)
+        distance = np.empty(len(order))
+        distance[order] = np.abs(pull)
+        return distance
+
+    distance = subdiff_distance
+
+    def pulls(self, w: Vector, grad: Vector) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The coefficients by falling |w_j|, these, and how fast each |w_j| would begin to grow.
+
+        Along minus the subgradient of least norm of a loss with gradient ``grad`` and the penalty:
+        neighbours of one size that are pulled alike stay together.
+        """
+        from milpscore.penalties.kernels import pooled
+
         size = np.abs(w)
         slope = np.where(size > 0, -np.sign(w) * grad, np.abs(grad))
         order = np.lexsort((-slope, -size))
-        rest = slope[order] - self.lam * self.weights
-        ends = np.flatnonzero(np.diff(size[order])) + 1
-        squares = 0.0
-        for group, where in zip(np.split(rest, ends), np.split(size[order], ends), strict=True):
-            pooled = _pool(group)
-            pooled = pooled if where[0] > 0 else np.maximum(pooled, 0.0)
-            squares += float(pooled @ pooled)
-        return float(np.sqrt(squares))
+        sizes = size[order]
+        pull = np.asarray(pooled(slope[order] - self.lam * self.weights, sizes))
+        return order, sizes, np.where(sizes > 0, pull, np.maximum(pull, 0.0))
+
+    def some(self, index: IntArray) -> OWL:
+        """The penalty of some of the coefficients where all others are zero."""
+        return OWL(self.lam, weights=self.weights[: len(index)])
 
 
 def _pool(values: FloatArray) -> FloatArray:

@@ -115,6 +115,32 @@ def ramps(
 
 
 @compiled
+def pooled(values: Any, keys: Any) -> Any:
+    """The nearest vectors to ``values`` that do not increase, one for each run of equal ``keys``.
+
+    Pool adjacent violators; neighbours within a run that are equal in the answer are one block.
+    """
+    n = len(values)
+    out, level, count = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    begin = 0
+    while begin < n:
+        end, top = begin, 0  # top blocks of this run so far
+        while end < n and keys[end] == keys[begin]:
+            mean, size = values[end], 1
+            while top > 0 and level[top - 1] <= mean:
+                top -= 1
+                mean += (level[top] - mean) * (count[top] / (count[top] + size))
+                size += count[top]
+            level[top], count[top] = mean, size
+            top += 1
+            end += 1
+        for block in range(top):
+            out[begin : begin + count[block]] = level[block]
+            begin += count[block]
+    return out
+
+
+@compiled
 def total_variation(  # noqa: PLR0915 - one loop; its state would be ten arguments
     y: Any, width: Any, scale: float, near: float, out: Any, room: Any
 ) -> None:

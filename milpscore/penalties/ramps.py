@@ -155,6 +155,11 @@ class Ramps:
     growth: float = 0.0  # slopes beyond the table rise by it at every kink; 0: no kinks (lasso)
     gamma: float = 1.0  # positive and finite
 
+    @cached_property
+    def _lasso(self) -> bool:
+        """Whether there is no kink but at zero and no square."""
+        return len(self.slopes) == 1 and not self.growth and not np.any(self.ridge)
+
     def wide(self, p: int) -> Ramps:
         """The same with one finite weight and ridge for each of p coefficients."""
         weight, ridge = np.full(p, self.weight), np.full(p, self.ridge)
@@ -170,6 +175,8 @@ class Ramps:
     def value(self, w: Vector) -> float:
         """The penalty of w, of shape (p,) or (p, K); exact sums at whole multiples of gamma."""
         size = np.abs(w)
+        if self._lasso and not isinstance(self.weight, np.ndarray):
+            return float(self.weight * self.slopes[0] * size.sum())
         phi = self._phi(size)
         weight, ridge = self.shaped(self.weight, w), self.shaped(self.ridge, w)
         if isinstance(weight, np.ndarray):
@@ -231,6 +238,9 @@ class Ramps:
         """
         a, c = self.shaped(self.weight, z), self.shaped(self.ridge, z)
         size, top = np.abs(z), len(self.slopes) - 1
+        if self._lasso:
+            beyond = (size > (1 + 4 * EPS) * (a * self.slopes[0])).any()
+            return np.inf if beyond else 0.0
         width = c * self.gamma
         total = 0.0
         for k in range(top):
@@ -265,6 +275,13 @@ class Ramps:
 
     def dual_scale(self, z: Vector) -> float:
         """The largest t in [0, 1] with conjugate(t z) finite."""
+        if self._lasso:
+            size, limit = np.abs(z), self.shaped(self.weight, z) * self.slopes[0]
+            beyond = size > limit
+            if not beyond.any():
+                return 1.0
+            limit = limit[beyond] if isinstance(limit, np.ndarray) else limit
+            return float((limit / size[beyond]).min())
         positive = np.all(self.weight) if isinstance(self.weight, np.ndarray) else self.weight > 0
         if self.growth > 0 and positive:
             return 1.0

@@ -1,8 +1,10 @@
-"""Coordinate descent on a quadratic plus the penalty of a ``Ramps``; imported where it is used.
+"""Coordinate descent on a quadratic plus a penalty; imported where it is used.
 
-The three kernels differ in how they know the quadratic d'Hd/2 + slope'd: by H itself, or by the
-columns of a dense or sparse X with H = X' diag(curvature) X, never formed. There the intercept is
-eliminated: ``means`` are the columns' means under the curvature, and a column counts less its mean.
+The last two kernels are for OWL, whose coordinates move in clusters; the three before them are for
+the penalty of a ``Ramps``. They differ in how they know the quadratic d'Hd/2 + slope'd: by H
+itself, or by the columns of a dense or sparse X with H = X' diag(curvature) X, never formed. There
+the intercept is eliminated: ``means`` are the columns' means under the curvature, and a column
+counts less its mean.
 Each ends when a full sweep moves no coordinate by more than ``tol`` in units of the gradient, or
 after ``sweeps``, and returns its number of sweeps, one more than ``sweeps`` where it had not ended;
 between full sweeps coordinates at zero are left out.
@@ -142,4 +144,117 @@ def descend_sparse(
             count, full = used, False
         elif worst <= tol:
             busy, count, full = np.arange(len(w)), len(w), True
+    return sweeps + 1
+
+
+@compiled
+def gather(gram: Any, index: Any, sign: Any, starts: Any) -> Any:
+    """S'GS for clusters of coordinates: cluster a is ``index[starts[a] : starts[a + 1]]``."""
+    size = len(starts) - 1
+    table = np.zeros((size, size))
+    for a in range(size):
+        row = table[a]
+        for i in range(starts[a], starts[a + 1]):
+            line = gram[index[i]]
+            for b in range(size):
+                total = 0.0
+                for j in range(starts[b], starts[b + 1]):
+                    total += sign[j] * line[index[j]]
+                row[b] += sign[i] * total
+    return table
+
+
+@compiled
+def descend_clusters(  # noqa: PLR0912, PLR0915 - one loop over much state
+    table: Any, slope: Any, z: Any, count: Any, sums: Any, into: Any, tol: float, sweeps: int
+) -> int:
+    """Move the sizes of clusters, one after the other, to the optimum of each; they may merge.
+
+    The model is z'Qz/2 + ..., Q = ``table`` (k, k) with ``slope`` (k,) its gradient at ``z`` (k,),
+    signed sizes; ``count`` (k,) says how many coefficients a cluster has, ``sums`` (p + 1,) holds
+    the sums of OWL's weights. Where cluster i merges with another one, ``into[i]`` is that + 1,
+    negative where their signs differ, and it is out of the game; so is one that becomes 0.
+
+    A cluster of m coefficients that has ``above`` others above it pays per unit of its size for
+    weights above + 1 to above + m. Going up or down it passes a neighbour, or stops at its size.
+
+    Larsson, Klopfenstein, Massias and Wallin, "Coordinate descent for SLOPE" (2023).
+    """
+    size = len(z)
+    order = np.argsort(-np.abs(z), kind="mergesort")
+    place, above = np.empty(size, np.int64), np.empty(size, np.int64)
+    total, flat = 0, 0.0
+    for at in range(size):
+        place[order[at]], above[at] = at, total
+        total += count[order[at]]
+        flat = max(flat, table[at, at])
+    flat = flat * 1e-14 + 1e-300
+    alive = size
+    for sweep in range(sweeps):
+        worst = 0.0
+        for i in range(size):
+            at = place[i]
+            if at < 0:
+                continue
+            h, m, old = max(table[i, i], flat), count[i], z[i]
+            wanted = old - slope[i] / h
+            far, over = abs(wanted), above[at]
+            x = far - (sums[over + m] - sums[over]) / h
+            partner = -1
+            if at > 0 and x > abs(z[order[at - 1]]):
+                while at > 0 and partner < 0:
+                    other = order[at - 1]
+                    theirs = abs(z[other])
+                    if x <= theirs:
+                        break
+                    under = over - count[other]
+                    x = far - (sums[under + m] - sums[under]) / h
+                    if x <= theirs:
+                        x, partner = theirs, other
+                    else:
+                        order[at], place[other], above[at] = other, at, under + m
+                        at, over = at - 1, under
+            else:
+                while at < alive - 1 and partner < 0:
+                    other = order[at + 1]
+                    theirs = abs(z[other])
+                    if x >= theirs:
+                        break
+                    under = over + count[other]
+                    x = far - (sums[under + m] - sums[under]) / h
+                    if x >= theirs:
+                        x, partner = theirs, other
+                    else:
+                        order[at], place[other], above[at] = other, at, over
+                        at, over = at + 1, under
+            order[at], place[i], above[at] = i, at, over
+            new = np.copysign(x, wanted) if x > 0.0 else 0.0
+            if new != old:
+                line, move = table[i], new - old
+                for other in range(size):
+                    slope[other] += move * line[other]
+                z[i] = new
+                worst = max(worst, abs(move) * h / m)
+            if new != 0.0 and partner < 0:
+                continue
+            # it leaves the game: all below it go up by one place
+            rise = m if new == 0.0 else 0
+            for below in range(at + 1, alive):
+                order[below - 1], above[below - 1] = order[below], above[below] - rise
+                place[order[below]] = below - 1
+            alive -= 1
+            place[i] = -1
+            if new == 0.0:
+                into[i] = i + 1
+                continue
+            above[place[partner]] = min(above[place[partner]], over)
+            same = 1.0 if (new > 0.0) == (z[partner] > 0.0) else -1.0
+            into[i] = np.int64(same) * (partner + 1)
+            count[partner] += m
+            slope[partner] += same * slope[i]
+            table[partner] += same * table[i]
+            for other in range(size):
+                table[other, partner] += same * table[other, i]
+        if worst <= tol:
+            return sweep + 1
     return sweeps + 1

@@ -12,14 +12,15 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
-from milpscore.penalties import Facets
+from milpscore.penalties import OWL, Facets
+from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.engine import (
     Algorithm,
     Maker,
     Options,
     Progress,
     as_maker,
-    ramps_of,
+    part_of,
     solve,
 )
 from milpscore.proximal.problem import Primal, ProximalResult, Smooth, as_operator, prepare, shaped
@@ -226,10 +227,18 @@ def _strong_rule(
     Tibshirani et al., "Strong rules for discarding predictors in lasso-type problems" (2012). It
     only proposes; the duality gap looks at every column.
     """
-    old = None if before is None else ramps_of(before, smooth)
-    new = ramps_of(penalty, smooth)
+    old = None if before is None else part_of(before, smooth)
+    new = part_of(penalty, smooth)
     if old is None or new is None:
         return None
+    if isinstance(old, OWL) and isinstance(new, OWL):
+        # Larsson, Bogdan and Wallin, "The strong screening rule for SLOPE" (2020)
+        wider = OWL(2.0 * new.lam - old.lam, weights=new.weights) if old.lam < 2 * new.lam else None
+        if wider is None:
+            return None
+        return np.flatnonzero((wider.distance(np.zeros_like(at.w), at.gradient) > 0) & (at.w == 0))
+    assert isinstance(old, Ramps)
+    assert isinstance(new, Ramps)
     threshold = 2.0 * new.weight * new.slopes[0] - old.weight * old.slopes[0]
     return np.flatnonzero((np.abs(at.gradient) >= threshold) & (at.w == 0))
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.core.result import Termination
+from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
+from milpscore.proximal.clusters import descend_sorted, ready
 from milpscore.proximal.problem import (
     BinnedOperator,
     DenseOperator,
@@ -28,8 +30,8 @@ from milpscore.proximal.problem import (
 GRAM_COLUMNS = 400
 # curvatures within this share of those of a Gram matrix may use it
 _STALE = 0.1
-_ALL_COLUMNS = 20
-_FEWEST = 20
+_ALL_COLUMNS = 64
+_FEWEST, _FEWEST_SORTED = 20, 100
 _INNER_STEPS = 10
 _SWEEPS = 2000
 # after so many sweeps conjugate gradients are tried, with so many products at most
@@ -49,6 +51,7 @@ class Quadratic:
     X: Operator
     curvature: FloatArray
     intercept: bool
+    whole: bool = False  # form the Gram matrix whatever the number of columns
 
     @cached_property
     def mass(self) -> float:
@@ -65,7 +68,8 @@ class Quadratic:
     @property
     def by_gram(self) -> bool:
         """Whether X' diag(curvature) X is formed: for few columns, or where rows are slow."""
-        return self.X.shape[1] <= GRAM_COLUMNS or isinstance(self.X, BinnedOperator)
+        few = self.X.shape[1] <= GRAM_COLUMNS
+        return self.whole or few or isinstance(self.X, BinnedOperator)
 
     def near(self, curvature: FloatArray) -> bool:
         """Whether these curvatures can stand for others; a Gram matrix is worth keeping.
@@ -83,8 +87,25 @@ class Quadratic:
             table -= np.multiply.outer(self.means * self.mass, self.means)
         return np.ascontiguousarray(table)
 
+    def grown(self, X: Operator, old: IntArray) -> Quadratic:
+        """The same for more columns, those of this one at the positions ``old``."""
+        more = replace(self, X=X)
+        if not isinstance(X, DenseOperator | SparseOperator) or not more.by_gram:
+            return more
+        size = X.shape[1]
+        fresh = np.setdiff1d(np.arange(size), old)
+        rows = X.cross(fresh, self.curvature)
+        if self.intercept:
+            rows -= np.multiply.outer(more.means[fresh] * self.mass, more.means)
+        table = np.empty((size, size))
+        table[np.ix_(old, old)] = self.gram
+        table[fresh] = rows
+        table[:, fresh] = rows.T
+        more.__dict__["gram"] = table
+        return more
+
     def descend(
-        self, rows: FloatArray, gradient: FloatArray, w: FloatArray, ramps: Ramps, tol: float
+        self, rows: FloatArray, gradient: FloatArray, w: FloatArray, part: Part, tol: float
     ) -> FloatArray:
         """The w (m,) that minimises the model plus the penalty, to ``tol`` in the gradient.
 
@@ -93,9 +114,12 @@ class Quadratic:
         """
         from milpscore.proximal import _kernels
 
-        new, shape = w.copy(), _shape(ramps)
         if self.by_gram:
             slope = gradient - self.means * float(rows.sum()) if self.intercept else gradient.copy()
+        if isinstance(part, OWL):
+            return descend_sorted(self.gram, slope, w, part, tol)
+        new, shape = w.copy(), _shape(part)
+        if self.by_gram:
             _kernels.descend_gram(self.gram, slope, new, *(*shape, float(tol), _SWEEPS))
             return new
         bends = self.X.squares(self.curvature) - self.means**2 * self.mass
@@ -112,7 +136,7 @@ class Quadratic:
             if kernel(X, state, new, *(*shape, float(tol), sweeps)) <= sweeps:
                 break
             done += sweeps
-            if not self._straight(state, new, ramps, tol):
+            if not self._straight(state, new, part, tol):
                 sweeps *= 2
         return new
 
@@ -201,13 +225,18 @@ def _prepare(kind: str) -> None:
         prepare(_kernels.descend_sparse, (one, whole, whole), state, *rest)
 
 
+Part: TypeAlias = Ramps | OWL
+"""A penalty that is known for some of the coefficients while all others are zero."""
+
+
 @dataclass(eq=False)
 class _Panel:
     """The columns at work: positions, the design and penalty of these, and the last model."""
 
     index: IntArray
     X: Operator
-    ramps: Ramps
+    part: Part
+    seed: tuple[Quadratic, IntArray] | None = None  # a model of fewer columns, and which these are
     quadratic: Quadratic | None = None
 
 
@@ -226,7 +255,7 @@ class _Point:
 def working_set(
     smooth: Smooth,
     penalty: Any,
-    ramps: Ramps,
+    part: Part,
     *,
     tol: float,
     max_iter: int,
@@ -243,12 +272,15 @@ def working_set(
     (2014); Bertrand et al., "Beyond L1: faster and better sparse models with skglm" (2022) for the
     choice of the working set by distance to the subdifferential.
     """
-    _ready(smooth.X)
+    if isinstance(part, OWL):
+        ready()
+    else:
+        _ready(smooth.X)
     run = Run(smooth, penalty, "working_set", tol)
     point = run.look(0, start)
     panel: _Panel | None = None
     while run.stop is None and run.iterations < max_iter:
-        panel = _choose(smooth, ramps, point, panel, hint)
+        panel = _choose(smooth, part, point, panel, hint)
         hint = None
         following, steps = _solve(smooth, panel, point, max_iter - run.iterations, tol)
         if steps == 0:
@@ -260,16 +292,21 @@ def working_set(
 
 
 def _choose(
-    smooth: Smooth, ramps: Ramps, point: DualityGap, old: _Panel | None, hint: IntArray | None
+    smooth: Smooth, part: Part, point: DualityGap, old: _Panel | None, hint: IntArray | None
 ) -> _Panel:
     """The columns in use and the worst of the others, at least twice as many as are in use."""
     w = point.at.w
     p = len(w)
     if p <= _ALL_COLUMNS:
-        return old or _Panel(np.arange(p), smooth.X, ramps)
+        return old or _Panel(np.arange(p), smooth.X, part)
     used = np.flatnonzero(w)
-    size = min(p, max(2 * len(used), _FEWEST, 0 if old is None else len(old.index)))
+    held = 0 if old is None else len(old.index)
     urgency = point.distance.copy()
+    if isinstance(part, OWL):  # its Gram matrix grows, whatever is in it stays
+        size = min(p, max(len(used), held) + max(len(used), _FEWEST_SORTED))
+        urgency[[] if old is None else old.index] = np.inf
+    else:
+        size = min(p, max(2 * len(used), _FEWEST, held))
     urgency[used] = np.inf
     if hint is not None:
         size = min(p, max(size, len(used) + len(hint)))
@@ -280,7 +317,16 @@ def _choose(
     wanted = np.sort(wanted[urgency[wanted] > 0])
     if old is not None and np.array_equal(wanted, old.index):
         return old
-    return _Panel(wanted, smooth.X.columns(wanted), ramps.some(wanted))
+    return _Panel(wanted, smooth.X.columns(wanted), part.some(wanted), _kept(old, wanted))
+
+
+def _kept(old: _Panel | None, wanted: IntArray) -> tuple[Quadratic, IntArray] | None:
+    """The last model of a panel whose columns are all wanted, and where these come to stand."""
+    if old is None or old.quadratic is None:
+        return None
+    where = np.searchsorted(wanted, old.index)
+    inside = where[-1] < len(wanted) and np.array_equal(wanted[where], old.index)
+    return (old.quadratic, where) if inside else None
 
 
 def _solve(
@@ -294,11 +340,11 @@ def _solve(
     at = found.at
     point = _Point(at.w, at.eta, float(at.b), at.loss, found.penalty, at.u * smooth.weight)
     gradient = at.gradient[panel.index]
-    # where the panel is the whole, the next look at the gap costs nothing extra
-    limit = 1 if len(panel.index) == len(point.w) else min(max_steps, _INNER_STEPS)
+    limit = min(max_steps, _INNER_STEPS)
     worst = found.worst
     enough = _SPARE * worst * tol / found.gap
-    target = max(0.1 * worst, enough)
+    # where the panel is the whole, no other columns are waiting
+    target = enough if len(panel.index) == len(point.w) else max(0.1 * worst, enough)
     steps = 0
     while steps < limit:
         following = _newton(smooth, panel, point, gradient, max(1e-2 * worst, enough))
@@ -309,7 +355,7 @@ def _solve(
         if steps == limit:
             break
         gradient = panel.X.rmatvec(point.rows)
-        worst = float(panel.ramps.distance(point.w[panel.index], gradient).max(initial=0.0))
+        worst = float(panel.part.distance(point.w[panel.index], gradient).max(initial=0.0))
         if worst <= target:
             break
     return point, steps
@@ -324,11 +370,9 @@ def _newton(
     np.maximum(curvature, _FLOOR * smooth.weight, out=curvature)
     if not np.isfinite(curvature).all():
         return None
-    quadratic = panel.quadratic
-    if quadratic is None or not quadratic.near(curvature):
-        quadratic = panel.quadratic = Quadratic(panel.X, curvature, smooth.intercept)
+    quadratic = _quadratic(smooth, panel, curvature)
     old = point.w[panel.index]
-    new = quadratic.descend(point.rows, gradient, old, panel.ramps, tol)
+    new = quadratic.descend(point.rows, gradient, old, panel.part, tol)
     move = new - old
     if not move.any():
         return None
@@ -336,6 +380,18 @@ def _newton(
     if smooth.intercept:
         shift = -float(quadratic.means @ move) - float(point.rows.sum()) / quadratic.mass
     return _line_search(smooth, panel, point, gradient, new, shift)
+
+
+def _quadratic(smooth: Smooth, panel: _Panel, curvature: FloatArray) -> Quadratic:
+    """A model with these curvatures or near ones, with as little to form as may be."""
+    seed, panel.seed = panel.seed, None
+    if panel.quadratic is None or not panel.quadratic.near(curvature):
+        if seed is not None and seed[0].near(curvature):
+            panel.quadratic = seed[0].grown(panel.X, seed[1])
+        else:
+            whole = isinstance(panel.part, OWL)
+            panel.quadratic = Quadratic(panel.X, curvature, smooth.intercept, whole)
+    return panel.quadratic
 
 
 def _line_search(
@@ -350,7 +406,7 @@ def _line_search(
     old = point.w[panel.index]
     move = new - old
     scores = panel.X.matvec(move)
-    after = panel.ramps.value(new)  # all other coefficients are zero
+    after = panel.part.value(new)  # all other coefficients are zero
     promised = float(gradient @ move) + shift * float(point.rows.sum()) + after - point.penalty
     length = 1.0
     part = new  # not old + (new - old), which would leave a plateau by a rounding
@@ -365,5 +421,5 @@ def _line_search(
             return _Point(w, eta, b, loss, after, smooth.row_gradient(eta + b))
         length *= 0.5
         part = old + length * move
-        after = panel.ramps.value(part)
+        after = panel.part.value(part)
     return None

@@ -13,6 +13,7 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination
 from milpscore.core.statement import ProxPenalty, SmoothLoss
+from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.problem import (
     BinnedOperator,
@@ -341,14 +342,14 @@ def solve(
 
     ``step`` is a step length to try first (0: any), ``hint`` the columns a working set begins with.
     """
-    ramps = ramps_of(penalty, smooth)
-    chosen = _choose(options.algorithm, penalty, ramps, smooth)
+    part = part_of(penalty, smooth)
+    chosen = _choose(options.algorithm, penalty, part, smooth)
     most = MAX_ITER[chosen] if options.max_iter is None else options.max_iter
     common: dict[str, Any] = {"tol": options.tol, "max_iter": most, "start": start}
-    if chosen == "working_set" and ramps is not None:
+    if chosen == "working_set" and part is not None:
         from milpscore.proximal.coordinate import working_set
 
-        run = working_set(smooth, penalty, ramps, hint=hint, **common)
+        run = working_set(smooth, penalty, part, hint=hint, **common)
     else:
         penalty.prox(start.w, 1.0)  # whatever it compiles stands outside the clock
         if chosen == "newton":
@@ -360,22 +361,28 @@ def solve(
     return run.result(), run.point.at
 
 
-def ramps_of(penalty: ProxPenalty, smooth: Smooth) -> Ramps | None:
-    """The penalty coefficient by coefficient, or None where it has no such form."""
+def part_of(penalty: ProxPenalty, smooth: Smooth) -> Ramps | OWL | None:
+    """The penalty as the working set wants it, or None where it has no such form."""
+    if smooth.n_classes:
+        return None
+    if isinstance(penalty, OWL):
+        return penalty
     made = getattr(penalty, "ramps", None)
-    if made is None or smooth.n_classes:
+    if made is None:
         return None
     ramps: Ramps = made(smooth.X.shape[1])
     return ramps
 
 
-def _choose(algorithm: Algorithm, penalty: ProxPenalty, ramps: Ramps | None, smooth: Smooth) -> str:
+def _choose(
+    algorithm: Algorithm, penalty: ProxPenalty, part: Ramps | OWL | None, smooth: Smooth
+) -> str:
     """The algorithm asked for where it can treat the problem, or the quickest one."""
     if algorithm == "newton" and smooth.n_classes:
         raise OptionError(
             "the multinomial loss has no Newton steps here; use algorithm='fista' or 'auto'."
         )
-    if algorithm == "working_set" and ramps is None:
+    if algorithm == "working_set" and part is None:
         why = "the multinomial loss" if smooth.n_classes else f"the penalty {penalty.name!r}"
         raise OptionError(
             f"the working set goes coefficient by coefficient, which {why} does not allow; use"
@@ -385,7 +392,7 @@ def _choose(algorithm: Algorithm, penalty: ProxPenalty, ramps: Ramps | None, smo
         return algorithm
     binned = isinstance(smooth.X, BinnedOperator)
     rows, columns = smooth.X.shape
-    if ramps is None:
+    if part is None:
         small = columns <= _NEWTON_COLUMNS and rows * columns**2 <= _NEWTON_WORK
         newton = penalty.is_norm and small and not smooth.n_classes and not binned
         return "newton" if newton else "fista"
@@ -450,8 +457,8 @@ def fit_proximal(
         Newton steps (default 500; 200 for "newton") or proximal steps (20,000 for FISTA, 100,000
         for ISTA).
     algorithm : {"auto", "fista", "ista", "newton", "working_set"}
-        "auto" takes the working set for separable penalties, Newton steps for norms of up to 500
-        columns (EYE, OWL), and FISTA for all others.
+        "auto" takes the working set for separable penalties and OWL, Newton steps for other norms
+        of up to 500 columns (EYE), and FISTA for all others.
     start : ProximalResult or (coefficients, intercept), optional
         A warm start.
 

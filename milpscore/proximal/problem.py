@@ -82,6 +82,10 @@ class DenseOperator:
         """Diagonal of X' diag(weight) X."""
         return np.asarray(np.einsum("ij,ij,i->j", self.X, self.X, weight, optimize=False))
 
+    def cross(self, index: IntArray, weight: FloatArray) -> FloatArray:
+        """The rows ``index`` of X' diag(weight) X."""
+        return np.asarray((self.columns(index).X * weight[:, None]).T @ self.X)
+
     def gram(self, weight: FloatArray) -> FloatArray:
         """X' diag(weight) X by one symmetric product."""
         scaled = self.X * np.sqrt(weight)[:, None]
@@ -91,7 +95,7 @@ class DenseOperator:
         """Some of the columns, copied."""
         if len(index) == self.shape[1]:
             return self
-        return DenseOperator(np.asfortranarray(self.X[:, index]))
+        return DenseOperator(self.X.T[index].T)  # rows of a C array: copied in one piece each
 
     def take(self, rows: IntArray) -> DenseOperator:
         """Some of the rows."""
@@ -125,6 +129,12 @@ class SparseOperator:
     def squares(self, weight: FloatArray) -> FloatArray:
         """Diagonal of X' diag(weight) X."""
         return np.asarray(self._transposed.power(2) @ weight)
+
+    def cross(self, index: IntArray, weight: FloatArray) -> FloatArray:
+        """The rows ``index`` of X' diag(weight) X, dense."""
+        some = self.X[:, index]
+        some.data *= weight[some.indices]
+        return np.asarray((some.T @ self.X).toarray())
 
     def gram(self, weight: FloatArray) -> FloatArray:
         """X' diag(weight) X, dense."""
@@ -267,9 +277,11 @@ def merge(
         table = X.X.codes
     else:
         return X, y, weight
-    if len(y) > _GLANCE and len(np.unique(_hash(table[:_GLANCE], y[:_GLANCE]))) > _WORTH * _GLANCE:
+    if len(y) > _GLANCE and _hash(table[:_GLANCE], y[:_GLANCE]) is None:
         return X, y, weight  # a glance at the first rows spares most designs the sorting
     key = _hash(table, y)
+    if key is None:
+        return X, y, weight
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     if len(first) > _WORTH * len(y):
         return X, y, weight
@@ -279,16 +291,20 @@ def merge(
     return X.take(first), y[first], summed
 
 
-def _hash(table: np.ndarray, y: FloatArray) -> np.ndarray:
-    """A 64-bit hash of each row with its answer."""
+def _hash(table: np.ndarray, y: FloatArray) -> np.ndarray | None:
+    """A 64-bit hash of each row with its answer; None where too many differ to be worth merging."""
     random = np.random.default_rng(0)
-    factors = random.integers(1, 2**63, size=table.shape[1] + 1, dtype=np.uint64) * 2 + 1
+    columns = table.shape[1]
+    factors = random.integers(1, 2**63, size=columns + 1, dtype=np.uint64) * 2 + 1
     key = _bits(y) * factors[-1]
-    for j in range(table.shape[1]):
+    for j in range(columns):
         column = table[:, j]
         bits = column.astype(np.uint64) if table.dtype == np.uint8 else _bits(column)
         # doubles of small integers differ in their high bits alone, which a product would lose
         key += (bits ^ (bits >> np.uint64(32))) * factors[j]
+        # after 1, 2, 4, ... columns, and all: most tables need few to tell their rows apart
+        if (j & (j + 1) == 0 or j == columns - 1) and len(np.unique(key)) > _WORTH * len(y):
+            return None
     return np.asarray(key)
 
 
@@ -535,7 +551,9 @@ _NEEDED = (
 
 def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:
     """The penalty for coefficients of the problem's shape; tried once, so that lengths agree."""
-    lacking = [name for name in _NEEDED if not hasattr(penalty, name)]
+    # of the class first: a property may be dear
+    kind = type(penalty)
+    lacking = [name for name in _NEEDED if not (hasattr(kind, name) or hasattr(penalty, name))]
     if lacking:
         raise OptionError(
             f"{penalty!r} is not a penalty with a prox and a gap (it lacks {', '.join(lacking)});"
@@ -592,10 +610,16 @@ class DualityGap:
     """A point with what duality proves about it under one penalty."""
 
     at: Primal
+    of: ProxPenalty
     penalty: float
     dual: float  # below every objective
     scale: float  # in [0, 1]: how far the dual point was shrunk into the conjugate's domain
-    distance: FloatArray  # of -gradient to the subdifferential, by coefficient or one number
+
+    @cached_property
+    def distance(self) -> FloatArray:
+        """Of -gradient to the subdifferential, by coefficient or one number."""
+        found = self.of.subdiff_distance(self.at.w, self.at.gradient)
+        return np.asarray(found, dtype=np.float64)
 
     @property
     def objective(self) -> float:
@@ -608,7 +632,7 @@ class DualityGap:
         gap = (self.objective - self.dual) / max(abs(self.objective), GAP_FLOOR)
         return 0.0 if -1e-13 <= gap < 0.0 else gap
 
-    @property
+    @cached_property
     def worst(self) -> float:
         """The largest distance."""
         return float(np.max(self.distance, initial=0.0))
@@ -633,10 +657,10 @@ def duality_gap(
     dual = smooth.dual(at.u if scale == 1.0 else scale * at.u) - conjugate if finite else -np.inf
     return DualityGap(
         at=at,
+        of=penalty,
         penalty=float(penalty.value(at.w)),
         dual=max(dual, best_dual),
         scale=scale if finite else 0.0,
-        distance=np.asarray(penalty.subdiff_distance(at.w, at.gradient), dtype=np.float64),
     )
 
 

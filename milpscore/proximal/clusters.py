@@ -1,0 +1,183 @@
+"""OWL on a quadratic: coordinate descent over clusters of equal size, and Newton steps of these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.jit import prepare
+from milpscore.penalties import OWL
+
+_ROUNDS = 500
+_SWEEPS, _MOST_SWEEPS = 10, 640
+# a round that parts clusters need not settle the old ones much better than these are
+_SHARE = 0.05
+_HALVINGS = 10
+_RIDGE = 1e-11
+
+
+@dataclass(eq=False)
+class _Clusters:
+    """Coefficients of one size: w[index] = sign * z[member]; ``table`` is their Gram matrix."""
+
+    index: IntArray
+    sign: FloatArray
+    member: IntArray
+    count: IntArray
+    z: FloatArray
+    slope: FloatArray  # of the model in z
+    table: FloatArray
+
+
+def descend_sorted(
+    gram: FloatArray, slope: FloatArray, w: FloatArray, penalty: OWL, tol: float
+) -> FloatArray:
+    """The x that minimises slope.(x - w) + (x - w)'gram(x - w)/2 + penalty(x), to ``tol``.
+
+    In rounds: clusters are parted where the subgradient of least norm pulls them apart; then their
+    sizes take turns and merge (:func:`descend_clusters`), with Newton steps in between, which are
+    exact once nothing merges any more.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(penalty.lam * penalty.weights)])
+    x, now = w.copy(), slope
+    for _ in range(_ROUNDS):
+        found = penalty.pulls(x, now)
+        worst = float(np.abs(found[2]).max(initial=0.0))
+        if worst <= tol:
+            break
+        clusters = _parted(gram, now, x, found, tol)
+        _settle(clusters, sums, max(0.3 * tol, _SHARE * worst))
+        x = np.zeros_like(w)
+        x[clusters.index] = clusters.sign * clusters.z[clusters.member]
+        now = slope + gram @ (x - w)
+    return x
+
+
+def _parted(
+    gram: FloatArray,
+    slope: FloatArray,
+    x: FloatArray,
+    pulls: tuple[IntArray, FloatArray, FloatArray],
+    tol: float,
+) -> _Clusters:
+    """The clusters of x, parted where they are pulled apart by more than rounding."""
+    from milpscore.proximal import _kernels
+
+    order, sizes, pull = pulls
+    used = int(np.count_nonzero((sizes > 0) | (pull > _SHARE * tol)))
+    index, sizes, pull = order[:used], sizes[:used], pull[:used]
+    apart = (np.diff(sizes) != 0) | (np.diff(pull) < -_SHARE * tol)
+    starts = np.concatenate([[0], np.flatnonzero(apart) + 1, [used]])
+    sign = np.where(x[index] != 0, np.sign(x[index]), -np.sign(slope[index]))
+    count = np.diff(starts)
+    return _Clusters(
+        index=index,
+        sign=sign,
+        member=np.repeat(np.arange(len(count)), count),
+        count=count,
+        z=sizes[starts[:-1]],
+        slope=np.add.reduceat(sign * slope[index], starts[:-1]),
+        table=_kernels.gather(gram, index, sign, starts),
+    )
+
+
+def _settle(clusters: _Clusters, sums: FloatArray, tol: float) -> None:
+    """Bring the sizes to their optimum, to ``tol``; in place."""
+    from milpscore.proximal import _kernels
+
+    done, sweeps = 0, _SWEEPS
+    while len(clusters.z):
+        into = np.zeros(len(clusters.z), dtype=np.int64)
+        took = _kernels.descend_clusters(
+            clusters.table, clusters.slope, clusters.z, clusters.count, sums, into, tol, sweeps
+        )
+        done += sweeps
+        last = took <= sweeps or done >= _MOST_SWEEPS
+        if into.any():
+            _merge(clusters, into, last)
+        if last:
+            break
+        if len(clusters.z) and not _newton(clusters, sums):
+            sweeps *= 2
+
+
+def _merge(clusters: _Clusters, into: IntArray, last: bool) -> None:
+    """Take clusters out that merged with others or became 0; the last time the model stays."""
+    size = len(into)
+    target, turn = np.arange(size), np.ones(size)
+    gone = np.flatnonzero(into)
+    target[gone], turn[gone] = np.abs(into[gone]) - 1, np.sign(into[gone])
+    while True:  # whom a cluster merged with may have merged with a third
+        further = target[target]
+        if np.array_equal(further, target):
+            break
+        turn = turn * turn[target]
+        target = further
+    alive = np.flatnonzero(into == 0)
+    number = np.full(size, -1)
+    number[alive] = np.arange(len(alive))
+    member = number[target][clusters.member]
+    sign = clusters.sign * turn[clusters.member]
+    kept = member >= 0
+    clusters.index, clusters.member, clusters.sign = clusters.index[kept], member[kept], sign[kept]
+    clusters.z = clusters.z[alive]
+    if last:
+        return
+    clusters.count, clusters.slope = clusters.count[alive], clusters.slope[alive]
+    clusters.table = clusters.table[np.ix_(alive, alive)]
+
+
+def _newton(clusters: _Clusters, sums: FloatArray) -> bool:
+    """Go towards the optimum for this order of the sizes, as long as the model falls; in place.
+
+    False where that was less than a tenth of the way.
+    """
+    from scipy.linalg import LinAlgError, solve
+
+    z, table = clusters.z, clusters.table
+
+    def price(at: FloatArray) -> FloatArray:
+        """The slope of the penalty in every z, of those that are equal the first the steepest."""
+        order = np.argsort(-np.abs(at), kind="stable")
+        ends = np.cumsum(clusters.count[order])
+        paid = np.empty(len(at))
+        paid[order] = sums[ends] - sums[ends - clusters.count[order]]
+        return paid * np.where(at != 0, np.sign(at), 1.0)
+
+    slope = clusters.slope + price(z)
+    ridge = _RIDGE * float(table.diagonal().max())
+    try:
+        way = solve(table + ridge * np.eye(len(z)), -slope, assume_a="pos", check_finite=False)
+    except LinAlgError:
+        return False
+    image = table @ way
+    along, bend = float(clusters.slope @ way), float(image @ way)
+
+    def rises(length: float) -> bool:
+        return along + length * bend + float(price(z + length * way) @ way) > 1e-9 * abs(along)
+
+    length = 1.0
+    if rises(1.0):
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if rises(middle) else (middle, high)
+        length = low
+    clusters.z = z + length * way
+    clusters.slope = clusters.slope + length * image
+    return length > 0.1
+
+
+@cache
+def ready() -> None:
+    """Load or compile the kernels, before a clock starts."""
+    from milpscore.penalties import kernels
+    from milpscore.proximal import _kernels
+
+    one, table, whole = np.ones(1), np.ones((1, 1)), np.ones(1, dtype=np.int64)
+    prepare(kernels.pooled, one, one)
+    prepare(_kernels.gather, table, whole, one, whole)
+    prepare(_kernels.descend_clusters, table, one, one, whole, one, whole, 0.0, 1)
