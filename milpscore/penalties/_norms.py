@@ -115,8 +115,12 @@ class OWL(Norm):
         top = np.cumsum(np.sort(np.abs(z))[::-1])
         return float((top / np.cumsum(self.weights)).max())
 
-    def subdiff_distance(self, w: Vector, grad: Vector) -> FloatArray:
-        """Distance of -grad to the subdifferential at w, whose point nearest to it is compared.
+    def subdiff_distance(self, w: Vector, grad: Vector) -> float:
+        """Euclidean distance of -grad to the subdifferential at w."""
+        return float(np.linalg.norm(self.distance(w, grad)))
+
+    def distance(self, w: Vector, grad: Vector) -> FloatArray:
+        """The same by coefficient, from the nearest point of the subdifferential.
 
         It is the prox, at -grad, of the directional derivative at w, which falls apart into one
         sorted form for every group of equal |w_j|.
@@ -126,8 +130,6 @@ class OWL(Norm):
         distance = np.empty(len(order))
         distance[order] = np.abs(pull)
         return distance
-
-    distance = subdiff_distance
 
     def pulls(self, w: Vector, grad: Vector) -> tuple[IntArray, FloatArray, FloatArray]:
         """The coefficients by falling |w_j|, these, and how fast each |w_j| would begin to grow.

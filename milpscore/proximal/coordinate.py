@@ -31,7 +31,7 @@ GRAM_COLUMNS = 400
 # curvatures within this share of those of a Gram matrix may use it
 _STALE = 0.1
 _ALL_COLUMNS = 64
-_FEWEST, _FEWEST_SORTED = 20, 100
+_FEWEST, _FEWEST_SORTED, _MOST_SORTED = 20, 100, 8000
 _INNER_STEPS = 10
 _SWEEPS = 2000
 # after so many sweeps conjugate gradients are tried, with so many products at most
@@ -39,6 +39,8 @@ _FEW_SWEEPS, _PRODUCTS = 20, 100
 _FLOOR = 1e-6
 # of the distance that would just do
 _SPARE = 0.3
+# so many looks without a smaller objective are the end
+_IDLE, _ULPS = 5, 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +264,7 @@ def working_set(
     start: Primal,
     hint: IntArray | None = None,
 ) -> Run:
-    """Minimise with a separable penalty; columns that stay at zero are looked at only now and then.
+    """Minimise with a separable penalty or OWL, whose columns at zero are looked at now and then.
 
     A round takes the columns in use and those farthest from optimal (at first those of ``hint``
     too), solves the problem in these by proximal Newton steps (the quadratic model by coordinate
@@ -270,7 +272,8 @@ def working_set(
 
     Friedman, Hastie, Tibshirani, J. Stat. Softw. 33 (2010); Lee, Sun, Saunders, SIAM J. Optim. 24
     (2014); Bertrand et al., "Beyond L1: faster and better sparse models with skglm" (2022) for the
-    choice of the working set by distance to the subdifferential.
+    choice of the working set by distance to the subdifferential. OWL on the columns at work is OWL
+    with the first of its weights; its models are solved by clusters.
     """
     if isinstance(part, OWL):
         ready()
@@ -279,29 +282,42 @@ def working_set(
     run = Run(smooth, penalty, "working_set", tol)
     point = run.look(0, start)
     panel: _Panel | None = None
+    idle = 0
     while run.stop is None and run.iterations < max_iter:
-        panel = _choose(smooth, part, point, panel, hint)
+        away = part.distance(point.at.w, point.at.gradient)
+        panel = _choose(smooth, part, point.at.w, away, panel, hint)
         hint = None
-        following, steps = _solve(smooth, panel, point, max_iter - run.iterations, tol)
+        if isinstance(part, OWL) and len(panel.index) > _MOST_SORTED:
+            break  # unfinished: a Gram matrix of so many is beyond memory
+        worst = float(away.max(initial=0.0))
+        following, steps = _solve(smooth, panel, point, worst, max_iter - run.iterations, tol)
         if steps == 0:
             run.stop = Termination.STALLED
             break
         at = smooth.settled(following.w, following.eta, np.asarray(following.b))
-        point = run.look(run.iterations + steps, at)
+        before, point = point, run.look(run.iterations + steps, at)
+        saved = before.objective - point.objective
+        idle = 0 if saved > _ULPS * abs(point.objective) else idle + 1
+        if run.stop is None and idle >= _IDLE:
+            run.stop = Termination.STALLED
     return run
 
 
 def _choose(
-    smooth: Smooth, part: Part, point: DualityGap, old: _Panel | None, hint: IntArray | None
+    smooth: Smooth,
+    part: Part,
+    w: FloatArray,
+    away: FloatArray,
+    old: _Panel | None,
+    hint: IntArray | None,
 ) -> _Panel:
     """The columns in use and the worst of the others, at least twice as many as are in use."""
-    w = point.at.w
     p = len(w)
     if p <= _ALL_COLUMNS:
         return old or _Panel(np.arange(p), smooth.X, part)
     used = np.flatnonzero(w)
     held = 0 if old is None else len(old.index)
-    urgency = point.distance.copy()
+    urgency = away.copy()
     if isinstance(part, OWL):  # its Gram matrix grows, whatever is in it stays
         size = min(p, max(len(used), held) + max(len(used), _FEWEST_SORTED))
         urgency[[] if old is None else old.index] = np.inf
@@ -330,7 +346,7 @@ def _kept(old: _Panel | None, wanted: IntArray) -> tuple[Quadratic, IntArray] | 
 
 
 def _solve(
-    smooth: Smooth, panel: _Panel, found: DualityGap, max_steps: int, tol: float
+    smooth: Smooth, panel: _Panel, found: DualityGap, worst: float, max_steps: int, tol: float
 ) -> tuple[_Point, int]:
     """Newton steps on the panel until it is much closer to optimal than the whole was.
 
@@ -341,7 +357,6 @@ def _solve(
     point = _Point(at.w, at.eta, float(at.b), at.loss, found.penalty, at.u * smooth.weight)
     gradient = at.gradient[panel.index]
     limit = min(max_steps, _INNER_STEPS)
-    worst = found.worst
     enough = _SPARE * worst * tol / found.gap
     # where the panel is the whole, no other columns are waiting
     target = enough if len(panel.index) == len(point.w) else max(0.1 * worst, enough)

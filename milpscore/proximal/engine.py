@@ -350,7 +350,11 @@ def solve(
         from milpscore.proximal.coordinate import working_set
 
         run = working_set(smooth, penalty, part, hint=hint, **common)
-    else:
+        assert run.point is not None
+        if run.stop is None and run.iterations < most:  # too many columns in use
+            chosen, common["start"] = "fista", run.point.at
+            common["max_iter"] = MAX_ITER["fista"] if options.max_iter is None else most
+    if chosen != "working_set" or part is None:
         penalty.prox(start.w, 1.0)  # whatever it compiles stands outside the clock
         if chosen == "newton":
             run = proximal_newton(smooth, penalty, **common)
