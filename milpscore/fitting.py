@@ -25,8 +25,13 @@ from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.formulations import FORMULATIONS, gentle_scale, over_gentle_scales
 from milpscore.losses import RiskLoss
-from milpscore.search import start_card
-from milpscore.search.starts import FAST, fast_cards, heuristic_result, work_within
+from milpscore.search.starts import (
+    FAST,
+    fast_cards,
+    heuristic_result,
+    start_beside,
+    work_within,
+)
 from milpscore.solvers import solve
 from milpscore.solvers.engine import progress_line
 from milpscore.solvers.options import Options
@@ -141,7 +146,8 @@ def fit_card(
         with progress_line(program.formulation, progress, clock, told.verbose) as line:
             line.phase("start")
             if fast is None or not within.is_up:
-                start = start_card(program, max_work=work_within(clock), time_limit=within)
+                held = None if fast is None else fast.card
+                start = start_beside(program, held, work_within(clock), within)
             if fast is not None:
                 # a proof that is cut short must not answer worse than fast mode
                 empty = program.statement.empty_card()

@@ -760,7 +760,7 @@ def test_ctrl_c_before_the_solver_runs_gives_the_empty_card(
     def pressed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("milpscore.fitting.start_card", pressed)
+    monkeypatch.setattr("milpscore.fitting.start_beside", pressed)
     done = run("fit", data, "--target", "ill", "--json")
     report = parse(done.stdout)
     assert done.exit_code == 130

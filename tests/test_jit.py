@@ -38,6 +38,45 @@ def test_prepared_kernels_are_announced_once_and_come_from_the_disk(tmp_path: Pa
         assert done.stderr.count("compiling its kernels") == lines
 
 
+PARTS = """
+import numpy as np
+from milpscore.core.jit import compiled, inner
+
+@inner
+def scratch(n):
+    return np.empty(n) if n < 5 else np.zeros(n)
+
+@compiled
+def added(n):
+    total = 0.0
+    for value in scratch(n) * scratch(n):
+        total += value
+    return total
+
+try:
+    print(added(6), added(-1))
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_a_kernel_that_kernels_call_is_kept_with_them_and_raises_through_them(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "parts.py").write_text(PARTS)
+    home = str(Path(milpscore.__file__).parents[1])
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": home}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-B", "parts.py"],
+            env=env, cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == "negative dimensions not allowed"
+    kept = [each.name for each in (tmp_path / "kept").rglob("*.nbi")]
+    assert len(kept) == 1
+    assert "added" in kept[0]
+
+
 INSIDE = """
 from milpscore.core.jit import inner
 

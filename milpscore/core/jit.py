@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,8 +47,58 @@ def compiled(kernel: Kernel) -> Kernel:
 
 
 def inner(kernel: Kernel) -> Kernel:
-    """The same for a kernel that kernels alone call: no entry from Python, a fifth less to make."""
-    return _compiled(kernel, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """The same for a kernel that kernels alone call: optimised and kept as a part of these."""
+    return _compiled(kernel, cache=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+@cache
+def _pipelines() -> tuple[Any, Any]:
+    """How numba makes a kernel that is called from Python, and one that kernels alone call."""
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler, Flags
+
+    class Options(Flags):
+        """numba asks of each expression whether two sets of forty options are equal."""
+
+        __slots__ = ()
+        known = hash(Flags())  # of the names alone
+
+        def __hash__(self) -> int:
+            return self.known
+
+        def __eq__(self, other: object) -> Any:
+            same = isinstance(other, Options) and self._values == other._values
+            return same or super().__eq__(other)
+
+    class Whole(Compiler):
+        def __init__(
+            self, typing: Any, target: Any, library: Any, args: Any, returns: Any, flags: Any,
+            names: Any,
+        ) -> None:  # fmt: skip
+            super().__init__(typing, target, library, args, returns, Options(flags), names)
+
+    class Library(JITCodeLibrary):
+        """Code that never runs alone: not optimised, no machine code, and nowhere to be found."""
+
+        @property
+        def codegen(self) -> Any:
+            return self
+
+        def set_env(self, name: str, env: Any) -> None:
+            pass
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+    class Part(Whole):
+        def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+            super().__init__(typing, target, Library(target.codegen(), "part"), *rest)
+
+    return Whole, Part
 
 
 def _compiled(kernel: Kernel, **options: bool) -> Kernel:
@@ -56,12 +107,15 @@ def _compiled(kernel: Kernel, **options: bool) -> Kernel:
         from numba import njit
 
         _listen()
+        whole, part = _pipelines()
     settings: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", **options}
+    settings["pipeline_class"] = whole if settings["cache"] else part
     compile_kernel: Any = njit(**settings)
     fast: Any = compile_kernel(kernel)
-    # numba looks at the kernel's own file alone; what it calls may stand in another one of the room
-    file = fast._cache._cache_file
-    file._source_stamp = file._source_stamp, _newest(Path(kernel.__code__.co_filename).parent)
+    if settings["cache"]:
+        # numba looks at the kernel's own file alone; what it calls may stand in the room's others
+        file = fast._cache._cache_file
+        file._source_stamp = file._source_stamp, _newest(Path(kernel.__code__.co_filename).parent)
     made: Kernel = fast
     return made
 
@@ -89,6 +143,13 @@ def _listen() -> None:
     No garbage is collected meanwhile: a tenth of the time would go into looking for some.
     """
     from numba.core import event
+    from numba.np import linalg
+
+    # numba loads SciPy's linear algebra to see that it is there: an eighth of a first card
+    asked: Any = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    arraymath: Any = import_module("numba.np.arraymath")
+    linalg.ensure_blas = arraymath.ensure_blas = asked
 
     class Listener(event.Listener):
         announced, depth, collects = False, 0, True
@@ -116,9 +177,9 @@ def _listen() -> None:
         def on_end(self, event: Any) -> None:
             making.__exit__()
 
-    event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
+    event.register("numba:compile", Listener())
     # held while a kernel is compiled or taken from the disk
-    event.register("numba:compiler_lock", Timer())  # type: ignore[no-untyped-call]
+    event.register("numba:compiler_lock", Timer())
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -12,8 +12,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.special import expit
 
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
@@ -21,6 +19,7 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Logistic, RiskLoss
+from milpscore.losses.kinds import sigmoid
 from milpscore.penalties import L0
 from milpscore.search.beam import (
     NEARLY_DONE,
@@ -61,6 +60,7 @@ _WIDEST = 1000
 """Of wider ranges the search takes whole points up to this size, and the bounds themselves."""
 _PARTED = 1e-9
 _EXACT = 1e-12
+_SECANTS, _CLOSE = 100, 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -506,7 +506,7 @@ def _best_slope(scores: FloatArray, groups: Groups, steepest: float) -> tuple[fl
     up, down = groups.sides
 
     def rise(a: float) -> float:
-        return float(scores @ ((up + down) * expit(a * scores) - up))
+        return float(scores @ ((up + down) * sigmoid(a * scores) - up))
 
     low, high = 0.0, 1.0 / (float(np.abs(scores).max(initial=0.0)) or 1.0)
     if rise(low) >= 0:
@@ -515,8 +515,26 @@ def _best_slope(scores: FloatArray, groups: Groups, steepest: float) -> tuple[fl
         # below it every row is on its side: a rising slope costs nothing
         low, high = high, 2.0 * high
     high = min(high, steepest)
-    a = float(brentq(rise, low, high)) if rise(high) > 0 else high
+    a = _root(rise, low, high) if rise(high) > 0 else high
     return float(up @ np.logaddexp(0.0, -a * scores) + down @ np.logaddexp(0.0, a * scores)), a
+
+
+def _root(rise: Callable[[float], float], low: float, high: float) -> float:
+    """Where a rising function passes 0 between two places, by secants (the Illinois method).
+
+    SciPy's search for it would be all that a first card needs SciPy's optimisers for.
+    """
+    below, above, side, at = rise(low), rise(high), 0, high
+    for _ in range(_SECANTS):
+        before, at = at, (low * above - high * below) / (above - below)
+        if abs(at - before) <= _CLOSE * abs(at) or (value := rise(at)) == 0.0:
+            break
+        # an end that stays twice counts half: both ends close in
+        if value < 0.0:
+            low, below, above, side = at, value, above / 2 if side < 0 else above, -1
+        else:
+            high, above, below, side = at, value, below / 2 if side > 0 else below, 1
+    return at
 
 
 class _Search:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from milpscore.core.card import Card
 from milpscore.core.design import BoolArray, FloatArray, IntArray
@@ -27,6 +26,9 @@ _BESIDE = 2.0**-29
 
 _MOST_KEY = 2**62
 """Keys of rows are whole numbers below it; beyond, they are numbered anew."""
+
+_SMALL = 2**17
+"""Entries of X up to which its zeros are multiplied as well: loading SciPy would take longer."""
 
 
 class Arrays:
@@ -91,7 +93,11 @@ class Arrays:
                     self.table[j, k] = self.penalty.value(w)
                 w[j] = 0.0
         self.charges = np.ascontiguousarray(self.table.T) + self.l0
-        self._transposed = csr_array(self.X.T)
+        self._transposed: Any = self.X.T
+        if self.X.size > _SMALL:
+            from scipy.sparse import csr_array
+
+            self._transposed = csr_array(self.X.T)
 
     def _number_levels(self, raw: FloatArray) -> None:
         """Each column's values by number, for merging the rows alike in some columns."""

@@ -580,7 +580,9 @@ def move(
         for a in range(q):
             new[a] = min(max(v[a] + t * step[a], low[a]), high[a])
         if value_of(kind, new, p_cell, n_cell) < goal[0] - t * goal[1]:
-            v[:] = new
+            # not v[:] = new: numba would compile a check of shapes, and its words, for two seconds
+            for a in range(q + 1):
+                v[a] = new[a]
             return True
         t *= 0.5
     return False
