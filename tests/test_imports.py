@@ -182,3 +182,14 @@ def test_version_is_that_of_the_distribution() -> None:
     except PackageNotFoundError:
         pytest.skip("milpscore is on the path, not installed")
     assert milpscore.__version__ == installed
+
+
+def test_tagging_loads_nothing_heavy(tmp_path: Path) -> None:
+    from milpscore.sequence import SparseCRF
+
+    X = [[("the", "DT"), ("dog", "NN")], [("a", "DT"), ("cat", "NN")]]
+    SparseCRF(max_iterations=2).fit(X, [["B", "I"], ["B", "I"]]).save(tmp_path / "m.npz")
+    (tmp_path / "x.txt").write_text("the DT\ndog NN\n")
+    _, loaded, printed = run_child(tmp_path, HELP, "crf", "tag", "m.npz", "x.txt", runs=1)
+    assert printed.splitlines()[:2] == ["the\tDT\tB", "dog\tNN\tI"]
+    assert not loaded & HEAVY

@@ -77,6 +77,30 @@ def test_ties_go_to_the_lower_label_from_the_end_on():
     assert tied > 5
 
 
+def test_viterbi_side_by_side_is_the_kernels():
+    for seed in range(3):
+        data, theta = make_random_crf(30, n_labels=4, density=0.4, random_state=seed)
+        theta = np.sign(theta) if seed == 2 else theta  # with ties
+        found = viterbi(data, theta)
+        best = np.concatenate([each[0].labels for each in n_best(data, theta, 1)])
+        np.testing.assert_array_equal(found, best)
+    long, theta = make_random_crf(1, n_labels=3, mean_length=21_000.0, random_state=5)
+    # one sequence of many positions goes by the kernel: its halves, but for their seam, are it
+    half = long.n_positions // 2
+    alone = viterbi(
+        replace(long, offsets=[0, half, long.n_positions], **_cut_at(long, half)), theta
+    )
+    assert (alone != viterbi(long, theta)).sum() < 20
+
+
+def _cut_at(data, position):
+    """Bigram observations without those of a position that now opens a sequence."""
+    a, b = data.bigram_ptr[position], data.bigram_ptr[position + 1]
+    ptr = data.bigram_ptr.copy()
+    ptr[position + 1 :] -= b - a
+    return {"bigram_ptr": ptr, "bigram_ids": np.delete(data.bigram_ids, np.arange(a, b))}
+
+
 def test_more_parts_change_nothing():
     data, theta = make_random_crf(30, n_bigrams=9, random_state=8)
     cut = Prepared(data, part_bytes=8 * 9 * 9)

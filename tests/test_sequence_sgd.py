@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sequence_cases import make_random_crf
 
+from milpscore.core.clock import Clock
 from milpscore.core.result import Termination
 from milpscore.sequence import (
     Prepared,
@@ -74,7 +75,7 @@ def test_a_step_is_the_gradient_of_a_sequence(problem, rho1):
     start = np.random.default_rng(0).normal(size=data.layout.n_parameters)
     _, gradient = objective.smooth(start)
     epochs = Epochs(objective, start, 0.25)
-    epochs.run(np.array([0]))
+    epochs.run(np.array([0]), Clock())
     rates = 0.25 / np.sqrt(epochs.squares)
     gradient[np.abs(gradient) < 1e-15] = 0.0
     assert ((epochs.squares > 1.0) == (gradient != 0.0)).all()
@@ -101,14 +102,14 @@ def test_rates_fall_with_the_squared_gradients():
     squares = np.ones(data.layout.n_parameters)
     for _ in range(3):
         _, gradient = objective.smooth(epochs.theta)
-        epochs.run(np.array([0]))
+        epochs.run(np.array([0]), Clock())
         squares += gradient**2
         np.testing.assert_allclose(epochs.squares, squares, rtol=1e-12)
 
 
 def test_another_rate_leaves_the_parameters(problem):
     epochs = Epochs(Objective(problem, 1.0, 0.5), problem.layout.zeros(), 1.0)
-    epochs.run(epochs.full)
+    epochs.run(epochs.full, Clock())
     held = epochs.theta.copy()
     assert 0 < np.count_nonzero(held) < len(held)
     epochs.change_rate(0.3)
@@ -127,7 +128,7 @@ def test_all_penalties_are_paid_at_the_end_of_an_epoch(problem):
     mu[-2], mu[-1] = 0.01, 5.0
     mu[-1, 0] = -5.0
     epochs = Epochs(Objective(Prepared(wide), 3.0, 0.5), theta, 0.1)
-    epochs.run(epochs.full)
+    epochs.run(epochs.full, Clock())
     after, _ = wide.layout.split(epochs.theta)
     reached = (5.0 - 0.1 * 3.0) / (1.0 + 0.1 * 0.5)
     np.testing.assert_array_equal(after[-2], 0.0)
@@ -144,14 +145,14 @@ def test_thirty_epochs_on_generated_text(name):
         problem = Prepared(make_letters_to_phonemes(150, 0, n_observations=8, n_labels=26).data)
     best = owlqn(problem, 0.5, tol=1e-4, max_iterations=150).objective
     found = sgd(problem, 0.5, max_iterations=30, random_state=0)
-    assert found.objective <= 1.02 * best
+    assert found.objective <= 1.001 * best
 
 
 def test_says_where_epochs_are_no_more_use(problem):
-    found = sgd(problem, 1.0, tol=0.0, random_state=0)
+    found = sgd(problem, 1.0, tol=0.0, delta=0.5, random_state=0)
     assert found.termination is Termination.FLAT
     assert found.trace[-1].iteration < 400
-    assert "last epochs" in found.summary()
+    assert "last iterations" in found.summary()
 
 
 def test_short_and_empty_sequences():

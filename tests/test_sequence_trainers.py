@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sequence_cases import make_random_crf, small_chains
 
+from milpscore.core.clock import Clock
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.result import Termination
 from milpscore.sequence import (
@@ -139,6 +140,24 @@ def test_strong_penalty_leaves_nothing(problem):
     assert result.converged
     assert result.distance == 0.0
     assert train(problem, rho1=0.99 * np.abs(gradient).max()).active > 0
+
+
+@pytest.mark.parametrize("name", sorted(TRAINERS))
+def test_stops_where_ten_iterations_bring_little(problem, name):
+    flat = train(problem, name, rho1=0.5, tol=0.0, delta=0.9, random_state=0)
+    assert flat.termination is Termination.FLAT
+    assert flat.trace[-1].iteration >= 10
+    assert flat.trace[-11].objective - flat.objective <= 0.9 * flat.objective
+
+
+def test_a_clock_stops_within_an_iteration(problem, monkeypatch):
+    # a tick at each look: the limit is met between two steps, not after all of an iteration
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(Clock, "now", staticmethod(lambda: float(next(ticks))))
+    short = train(problem, rho1=0.1, tol=0.0, time_limit=20.0)
+    assert short.termination is Termination.TIME_LIMIT
+    assert len(short.trace) <= 4
+    assert short.seconds < 30
 
 
 def test_stalls_where_tol_cannot_be_reached(problem):

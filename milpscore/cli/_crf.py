@@ -90,6 +90,12 @@ def train_command(
         min=0,
         default=1e-4,
     ),
+    delta: float = option(
+        SOLVE,
+        "Stop where ten iterations lowered the objective by less than this share; 0: never.",
+        min=0,
+        default=0.0,
+    ),
     time_limit: float | None = option(SOLVE, "Seconds of training.", metavar="SECONDS", min=0),
     patience: int | None = option(
         SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1
@@ -126,6 +132,7 @@ def train_command(
         min_count=min_count,
         max_iterations=max_iterations,
         tol=tol,
+        delta=delta,
         time_limit=time_limit,
         patience=patience,
         errors_every=errors_every,
@@ -277,8 +284,9 @@ def _loaded(model: Path, data: Path, tab: bool) -> tuple[Tagger, Any, Any, Any]:
 
 def _tell(estimator: SparseCRF, as_json: bool) -> None:
     """Sum a training up."""
-    last = estimator.trace_.iloc[-1].to_dict() if len(estimator.trace_) else {}
-    errors = {str(key): value for key, value in last.items() if str(key).endswith("_error")}
+    trace = estimator.trace_
+    kept = trace[trace["objective"] == estimator.objective_].iloc[-1].to_dict()
+    errors = {str(key): value for key, value in kept.items() if str(key).endswith("_error")}
     about: dict[str, Any] = {
         "solver": estimator.solver,
         "status": str(estimator.status_),

@@ -50,7 +50,7 @@ class Termination(_Explained):
     ITERATION_LIMIT = "iteration_limit", "The iteration limit was reached."
     CARD_LIMIT = "card_limit", "As many cards as asked for were found."
     STALLED = "stalled", "No step lowers the objective any more in floating point."
-    FLAT = "flat", "The last epochs hardly lowered the objective: another algorithm may go on."
+    FLAT = "flat", "The last iterations hardly lowered the objective."
     STOPPED = "stopped", "The callback asked to stop: this is the best until then."
     HEURISTIC = "heuristic", "Only a heuristic was asked for: no solver ran, nothing is proved."
     INTERRUPTED = "interrupted", "The user interrupted the solve."

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from milpscore.core.clock import Clock
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.result import Termination
 from milpscore.metrics import integrity
@@ -22,10 +24,7 @@ from milpscore.sequence._measures import token_accuracy
 from milpscore.sequence._tagging import Tagger
 from milpscore.sequence._whole_gradient import check_penalty
 from milpscore.sequence.coding import Coding
-from milpscore.sequence.training import TOL, TRAINERS, TraceRow, TrainResult, train
-
-if TYPE_CHECKING:
-    pass
+from milpscore.sequence.training import DELTA, TOL, TRAINERS, TraceRow, TrainResult, train
 
 
 @dataclass(eq=False, repr=False)
@@ -50,8 +49,11 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
         unigram and bigram of every column, and the plain bigram. Named features need none.
     min_count : int
         Observations made at fewer positions are left out.
-    max_iterations, tol, time_limit, random_state
+    max_iterations, tol, delta, random_state
         See :class:`TrainOptions`.
+    time_limit : float or None
+        Seconds of a ``fit``, reading the patterns included; kernels that have to be compiled first
+        stand outside.
     patience : int or None
         Stop when the token errors on the development set were not below the fewest so far at so
         many looks in a row, and keep the model of the fewest.
@@ -77,7 +79,7 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
         "flat", "stalled" or "interrupted".
     n_iter_ : int
     seconds_ : float
-        Of training; reading left out.
+        Of ``fit``.
     trace_ : DataFrame
         One row per iteration: iteration, seconds, objective, active, distance, token_error,
         sequence_error, dev_token_error, dev_sequence_error.
@@ -103,6 +105,7 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
     min_count: int = 1
     max_iterations: int = 1000
     tol: float = TOL
+    delta: float = DELTA
     time_limit: float | None = None
     patience: int | None = None
     errors_every: int = 0
@@ -140,6 +143,7 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
             Training was interrupted.
         """
         _check_parameters(self)
+        clock = Clock(math.inf if self.time_limit is None else self.time_limit)
         if (X_dev is None) != (y_dev is None):
             raise DataError("a development set has sequences and labels: give both X_dev and y_dev")
         if self.patience is not None and X_dev is None:
@@ -158,7 +162,8 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
             start=start,
             tol=self.tol,
             max_iterations=self.max_iterations,
-            time_limit=self.time_limit,
+            delta=self.delta,
+            time_limit=clock,
             dev=None if X_dev is None else coding.encode(X_dev, y_dev, "y_dev"),
             keep_by_dev=self.patience is not None,
             errors_every=self.errors_every or int(self.patience is not None),
@@ -289,7 +294,7 @@ class Watch:
         return self.since >= self.patience
 
 
-_NUMBERS = ("rho1", "rho2", "tol", "time_limit")
+_NUMBERS = ("rho1", "rho2", "tol", "delta", "time_limit")
 _WHOLE = {"min_count": 1, "max_iterations": 0, "patience": 1, "errors_every": 0}
 _OPTIONAL = ("time_limit", "patience")
 

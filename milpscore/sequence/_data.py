@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 IdArray = npt.NDArray[np.integer[Any]]
 
@@ -172,6 +174,33 @@ class SequenceData:
         """Where the parameters of a model of these observations and labels stand."""
         return Layout(self.n_unigrams, self.n_bigrams, self.n_labels)
 
+    def restricted(self, at: IntArray) -> tuple[SequenceData, IntArray]:
+        """The data without labels and without observations that have none of the parameters ``at``.
+
+        Also where these (sorted) stand among the parameters of what is left.
+        """
+        layout, L = self.layout, self.n_labels
+        n_mu = int(np.searchsorted(at, layout.n_mu))
+        kept = []
+        for ptr, ids, size, wanted in (
+            (self.unigram_ptr, self.unigram_ids, self.n_unigrams, at[:n_mu] // L),
+            (self.bigram_ptr, self.bigram_ids, self.n_bigrams, (at[n_mu:] - layout.n_mu) // L**2),
+        ):
+            number = np.full(size, -1, dtype=np.int64)
+            number[wanted] = 0
+            found = np.flatnonzero(number == 0)
+            number[found] = np.arange(len(found))
+            numbered = number[ids]
+            held = numbered >= 0
+            kept.append(
+                (pointer(held.astype(np.int64))[ptr], numbered[held], len(found), number[wanted])
+            )
+        (u_ptr, u_ids, n_unigrams, u), (b_ptr, b_ids, n_bigrams, b) = kept
+        left = SequenceData(self.offsets, u_ptr, u_ids, b_ptr, b_ids, n_unigrams, n_bigrams, L)
+        within = (at[n_mu:] - layout.n_mu) % L**2
+        mu, lam = u * L + at[:n_mu] % L, left.layout.n_mu + b * L**2 + within
+        return left, np.concatenate([mu, lam])
+
     def subset(self, indices: Any) -> SequenceData:
         """The sequences ``indices`` (integers in any order, repeats allowed) as a set of their own.
 
@@ -201,11 +230,29 @@ class SequenceData:
         )
 
 
-def pointer(counts: IntArray) -> IntArray:
-    """Starts and end of consecutive runs of these lengths, shape (len(counts) + 1,)."""
-    bounds = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=bounds[1:])
+def pointer(counts: IntArray, empty: int = 0) -> IntArray:
+    """Starts and end of consecutive runs of these lengths, so many ``empty`` ones in front."""
+    bounds = np.zeros(len(counts) + 1 + empty, dtype=np.int64)
+    np.cumsum(counts, out=bounds[1 + empty :])
     return bounds
+
+
+def first_seen(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Numbers of whole keys in the order in which they are first seen, and where that is."""
+    n = len(keys)
+    if n and keys.min() >= 0 and keys.max() < 4 * n:
+        at = np.full(int(keys.max()) + 1, -1)
+        at[keys[::-1]] = np.arange(n - 1, -1, -1)  # of several the last holds: the first key's
+        first = np.sort(at[at >= 0])
+        at[keys[first]] = np.arange(len(first))
+        return at[keys], first
+    order = np.argsort(keys, kind="stable")
+    new = np.ones(n, dtype=bool)
+    new[1:] = np.diff(keys[order]) != 0
+    rank = np.argsort(order[new])
+    number = np.empty(n, dtype=np.int64)
+    number[order] = np.argsort(rank)[np.cumsum(new) - 1]
+    return number, order[new][rank]
 
 
 def runs(ptr: IntArray, rows: IntArray) -> IntArray:
@@ -264,30 +311,30 @@ class ObservationSets:
 
     def incidence(self, n_observations: int) -> sparse.csr_matrix:
         """How often each observation is in each set, shape (n_sets, n_observations)."""
+        from scipy import sparse
+
         shape = (self.n_sets, n_observations)
         return sparse.csr_matrix((np.ones(len(self.ids)), self.ids, self.ptr), shape=shape)
 
 
 def observation_sets(ptr: IntArray, ids: IdArray) -> ObservationSets:
-    """Group positions by the observations (CSR) held there; one held twice counts twice."""
-    counts = np.diff(ptr)
-    ordered = ids[np.lexsort((ids, np.repeat(np.arange(len(counts)), counts)))]
-    of_position = np.zeros(len(counts), dtype=np.int64)
-    lengths, n_sets = [np.zeros(1, dtype=np.int64)], 1
-    members: list[IdArray] = [np.zeros(0, dtype=np.int32)]
-    for size in np.unique(counts[counts > 0]):
-        at = np.flatnonzero(counts == size)
-        rows = ordered[ptr[at][:, None] + np.arange(size)]
-        if size == 1:  # several times as fast as by rows
-            distinct, inverse = np.unique(rows[:, 0], return_inverse=True)
-        else:
-            distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        of_position[at] = n_sets + inverse.reshape(-1)
-        lengths.append(np.full(len(distinct), size, dtype=np.int64))
-        members.append(distinct.reshape(-1))
-        n_sets += len(distinct)
-    together = np.concatenate(members).astype(np.int32)
-    return ObservationSets(pointer(np.concatenate(lengths)), together, of_position)
+    """Group positions by the observations (CSR) held there; one held twice counts twice.
+
+    A set is told by the sum of random numbers of its members, and a second sum checks the first.
+    """
+    rng = np.random.default_rng(0)
+    while True:
+        drawn = rng.integers(1, 2**63, (2, int(ids.max(initial=0)) + 1), dtype=np.int64)
+        sums = np.zeros((2, len(ids) + 1), dtype=np.int64)
+        np.cumsum(drawn[:, ids], axis=1, out=sums[:, 1:])  # modulo 2^64, as the differences
+        # the empty set goes in front: it is number 0
+        key, check = (np.append(0, each[ptr[1:]] - each[ptr[:-1]]) for each in sums)
+        number, first = first_seen(key)
+        if np.array_equal(check[first][number], check):
+            break
+    at = first[1:] - 1
+    members = ids[runs(ptr, at)].astype(np.int32)
+    return ObservationSets(pointer(np.diff(ptr)[at], 1), members, number[1:])
 
 
 ROW = np.dtype([("unigrams", np.int64), ("after", np.int64), ("before", np.int64)])

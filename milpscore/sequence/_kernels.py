@@ -43,32 +43,6 @@ class Chain(NamedTuple):
     room: Any  # (rows of the widest group, L)
 
 
-@compiled
-def first_seen(keys: Any) -> Any:
-    """Numbers of whole keys in the order in which they are first seen, and where that is.
-
-    A table of slots with open addressing, at most half full, by Fibonacci hashing: the high bits
-    of the key times 2^64 over the golden ratio.
-    """
-    bits = 1
-    while (1 << bits) < 2 * len(keys):
-        bits += 1
-    shift, mask = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
-    slots = np.full(1 << bits, -1, dtype=np.int64)  # where the key of a slot was first seen
-    numbers, first, found = np.empty_like(keys), np.empty_like(keys), 0
-    for k in range(len(keys)):
-        slot = (np.uint64(keys[k]) * np.uint64(11400714819323198485)) >> shift
-        while slots[slot] >= 0 and keys[slots[slot]] != keys[k]:
-            slot = (slot + np.uint64(1)) & mask
-        if slots[slot] < 0:
-            slots[slot] = k
-            numbers[k], first[found] = found, k
-            found += 1
-        else:
-            numbers[k] = numbers[slots[slot]]
-    return numbers, first[:found].copy()
-
-
 @inner
 def add_scores(lam: Any, ids: Any, scores: Any) -> None:
     """Write the sum of the observations' rows of lambda (n, L^2) to ``scores`` (L^2,)."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination
 from milpscore.core.statement import ProxPenalty
-from milpscore.sequence.inference import negative_log_likelihood
+from milpscore.sequence._data import Prepared
+from milpscore.sequence.inference import expected_counts, negative_log_likelihood
 from milpscore.sequence.training import (
     Algorithm,
     Objective,
@@ -20,8 +20,13 @@ from milpscore.sequence.training import (
     least_subgradient,
 )
 
-_MEMORY = 10
-# OWL-QN: share of the promised fall that a step must reach, and halvings of a step.
+_MEMORY = 30
+# OWL-QN: newcomers from zero in an iteration, these or as many as there are; its steps at most, and
+# the share of the slope at which they end.
+_NEWCOMERS = 1000
+_STEPS = 30
+_ENOUGH = 0.2
+# Share of the promised fall that a step must reach, and halvings of a step.
 _SUFFICIENT = 1e-4
 _HALVINGS = 30
 # Proximal gradients: factors of the curvature; sums of losses are known to some such share.
@@ -43,37 +48,58 @@ class Iterate(NamedTuple):
         return cls(theta, objective.penalised(theta, smooth), gradient)
 
 
-class Memory:
-    """The last pairs (step, change of gradient) on the working coordinates.
+class Face:
+    """The objective of the parameters ``at`` (sorted) alone, all others being zero.
 
-    Of a million parameters a few thousand are worked on: those not at zero, those that leave zero,
-    and those that moved within the memory. The others keep still in an iteration anyhow.
+    Only their observations are looked at: few, in few distinct sets, so that a look at some
+    thousands of parameters takes a small share of one at all the millions.
     """
+
+    def __init__(self, objective: Objective, at: IntArray) -> None:
+        self.objective, self.at = objective, at
+        self.counts = objective.counts[at]
+        self.prepared, self.place = objective.prepared, at
+        if len(at) < objective.prepared.layout.n_parameters:
+            data, self.place = objective.prepared.data.restricted(at)
+            self.prepared = Prepared(data)
+
+    def look(self, theta: FloatArray) -> Iterate:
+        """Evaluate the objective at these parameters."""
+        objective, placed = self.objective, self.prepared.layout.zeros()
+        placed[self.place] = theta
+        total, expected = expected_counts(self.prepared, placed)
+        smooth, gradient = objective.ridged(
+            total - float(self.counts @ theta), expected[self.place] - self.counts, theta
+        )
+        return Iterate(theta, objective.penalised(theta, smooth), gradient)
+
+    def slope(self, here: Iterate) -> FloatArray:
+        """The least subgradient."""
+        return least_subgradient(here.theta, here.gradient, self.objective.rho1)
+
+
+class Memory:
+    """The last pairs (step, change of gradient) on the working coordinates."""
 
     def __init__(self) -> None:
         self.index: IntArray = np.zeros(0, dtype=np.int64)
         self.pairs: list[tuple[FloatArray, FloatArray]] = []
 
-    def move_to(self, wanted: npt.NDArray[np.bool_]) -> IntArray:
-        """Lay the pairs out on ``wanted`` (a mask) and the coordinates that moved; return these.
+    def move_to(self, index: IntArray) -> None:
+        """Lay the pairs out on other coordinates (sorted).
 
         A coordinate that is new has no known change of gradient: it starts uncoupled.
         """
-        for step, _ in self.pairs:
-            wanted[self.index[step != 0.0]] = True
-        index = np.flatnonzero(wanted)
-        if self.pairs and not np.array_equal(index, self.index):
-            source = np.flatnonzero(wanted[self.index])
-            target = np.searchsorted(index, self.index[source])
-
-            def laid_out(values: FloatArray) -> FloatArray:
-                placed = np.zeros(len(index))
-                placed[target] = values[source]
-                return placed
-
-            self.pairs = [(laid_out(step), laid_out(change)) for step, change in self.pairs]
+        if not np.array_equal(index, self.index):
+            _, source, target = np.intersect1d(
+                self.index, index, assume_unique=True, return_indices=True
+            )
+            pairs, self.pairs = self.pairs, []
+            for pair in pairs:
+                step, change = np.zeros((2, len(index)))
+                step[target], change[target] = (each[source] for each in pair)
+                self.add(step, change)
         self.index = index
-        return index
 
     def add(self, step: FloatArray, change: FloatArray) -> None:
         """Keep a pair on the present coordinates where its curvature is positive."""
@@ -98,60 +124,89 @@ class Memory:
         return result
 
 
-def owlqn(objective: Objective, start: FloatArray, recorder: Recorder) -> Termination:
-    """L-BFGS that stays in an orthant (Andrew & Gao 2007); with rho1 = 0 plain L-BFGS."""
-    now, memory = Iterate.at(objective, start), Memory()
-    iteration = 0
-    while True:
-        slope = least_subgradient(now.theta, now.gradient, objective.rho1)
-        stop = recorder.note(iteration, now.theta, now.value, objective.relative(slope))
-        if stop is not None:
-            return stop
-        found = quasi_newton_step(objective, now, slope, memory)
-        if found is None:
-            return Termination.STALLED
-        now = found
-        iteration += 1
-
-
-def quasi_newton_step(
-    objective: Objective, now: Iterate, slope: FloatArray, memory: Memory
-) -> Iterate | None:
-    """One step of OWL-QN along the least subgradient ``slope``, kept in ``memory``.
-
-    None where no step lowers the objective, one without memory included.
-    """
-    at = memory.move_to((slope != 0.0) | (now.theta != 0.0))
-    found = _searched(objective, now, slope[at], at, memory)
-    if found is None and memory.pairs:
-        memory.pairs = []
-        found = _searched(objective, now, slope[at], at, memory)
-    if found is not None:
-        memory.add(found.theta[at] - now.theta[at], found.gradient[at] - now.gradient[at])
+def working_set(objective: Objective, now: Iterate) -> IntArray:
+    """The parameters that are not zero, and of those that want to leave zero the steepest."""
+    if not objective.rho1:
+        return np.arange(len(now.theta))
+    steep = np.abs(now.gradient)
+    steep[now.theta != 0.0] = np.inf
+    found = np.flatnonzero(steep > objective.rho1)
+    held = int(np.count_nonzero(now.theta))
+    most = held + max(held, _NEWCOMERS)
+    if len(found) > most:
+        found = np.sort(found[np.argpartition(-steep[found], most)[:most]])
     return found
 
 
-def _searched(
-    objective: Objective, now: Iterate, slope: FloatArray, at: IntArray, memory: Memory
-) -> Iterate | None:
+def descended(
+    face: Face, here: Iterate, memory: Memory, recorder: Recorder, wanted: float, steps: int
+) -> Iterate:
+    """So many steps of OWL-QN at most from ``here``, until the slope is as ``wanted``.
+
+    Fewer where no step lowers the objective, one without memory included, or time is up.
+    """
+    for _ in range(steps):
+        slope = face.slope(here)
+        if float(np.linalg.norm(slope)) <= wanted or recorder.clock.is_up:
+            break
+        found = _searched(face, here, slope, memory)
+        if found is None and memory.pairs:
+            memory.pairs = []
+            found = _searched(face, here, slope, memory)
+        if found is None:
+            break
+        memory.add(found.theta - here.theta, found.gradient - here.gradient)
+        here = found
+    return here
+
+
+def owlqn(objective: Objective, start: FloatArray, recorder: Recorder) -> Termination:
+    """L-BFGS that stays in an orthant (Andrew & Gao 2007); with rho1 = 0 plain L-BFGS."""
+    return finished(objective, Iterate.at(objective, start), recorder, 0)
+
+
+def finished(objective: Objective, now: Iterate, recorder: Recorder, iteration: int) -> Termination:
+    """OWL-QN from an iterate that is yet to be noted by this number.
+
+    An iteration is a look at the whole gradient, and steps of the parameters that are not zero or
+    most want to leave it, as long as they make good progress.
+    """
+    memory = Memory()
+    while True:
+        distance = objective.distance(now.theta, now.gradient)
+        stop = recorder.note(iteration, now.theta, now.value, distance)
+        if stop is not None:
+            return stop
+        face = Face(objective, working_set(objective, now))
+        memory.move_to(face.at)
+        here = Iterate(now.theta[face.at], now.value, now.gradient[face.at])
+        wanted = objective.unit * max(_ENOUGH * distance, 0.5 * recorder.options.tol)
+        here = descended(face, here, memory, recorder, wanted, _STEPS)
+        theta = objective.prepared.layout.zeros()
+        theta[face.at] = here.theta
+        before, now = now, Iterate.at(objective, theta)
+        if now.value >= before.value:
+            return Termination.STALLED
+        iteration += 1
+
+
+def _searched(face: Face, now: Iterate, slope: FloatArray, memory: Memory) -> Iterate | None:
     """The first point of a backtracking search that falls enough, None where there is none."""
-    here = now.theta[at]
+    rho1 = face.objective.rho1
     direction = -memory.times(slope)
-    if objective.rho1:
+    if rho1:
         # only where the model agrees with the slope (Andrew & Gao, step 2)
         direction[direction * slope >= 0.0] = 0.0
-        orthant = np.where(here != 0.0, np.sign(here), -np.sign(slope))
+        orthant = np.where(now.theta != 0.0, np.sign(now.theta), -np.sign(slope))
     if direction @ slope >= 0.0:
         return None
     length = 1.0 if memory.pairs else min(1.0, 1.0 / float(np.linalg.norm(slope)))
     for _ in range(_HALVINGS):
-        there = here + length * direction
-        if objective.rho1:
-            there[there * orthant <= 0.0] = 0.0
-        new = now.theta.copy()
-        new[at] = there
-        found = Iterate.at(objective, new)
-        promised = _SUFFICIENT * float(slope @ (there - here))
+        theta = now.theta + length * direction
+        if rho1:
+            theta[theta * orthant <= 0.0] = 0.0
+        found = face.look(theta)
+        promised = _SUFFICIENT * float(slope @ (theta - now.theta))
         if found.value <= now.value + promised and found.value < now.value:
             return found
         length *= 0.5

@@ -24,17 +24,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.result import Termination
 from milpscore.sequence import block_kernels as kernels
 from milpscore.sequence._data import Prepared, SequenceData, observation_sets, pointer
-from milpscore.sequence._whole_gradient import Iterate, Memory, quasi_newton_step
-from milpscore.sequence.training import Objective, Recorder, least_subgradient
+from milpscore.sequence._whole_gradient import Face, Iterate, Memory, descended, working_set
+from milpscore.sequence.training import Objective, Recorder
 
 # Sweeps over the working parameters between two looks at all of them: no more than so many, and
 # none once the violation met has fallen to this share of the one at the last look.
 _SWEEPS = 2
 _ENOUGH = 0.2
+# Blocks swept between two looks at the clock.
+_AT_ONCE = 1000
 # Steps of all parameters together after the sweeps.
 _JOINT_STEPS = 2
 # Sums of losses are known to some such share of themselves.
@@ -149,9 +152,6 @@ class BlockDescent:
         prepared, data = objective.prepared, objective.prepared.data
         self.objective, self.theta = objective, theta
         self.blocks = Blocks(prepared)
-        index, count = prepared.observed
-        self.counts = prepared.layout.zeros()
-        self.counts[index] = count
         self.positions = np.empty(data.n_positions, dtype=kernels.POSITION)
         self.positions["unigrams"] = self.blocks.unigrams.of_position
         self.positions["bigrams"] = self.blocks.bigrams.of_position
@@ -171,13 +171,6 @@ class BlockDescent:
         self.sequences["opened"] = np.maximum(offsets[1:] - 1, offsets[:-1])
         self.behind[offsets[1:][np.diff(offsets) > 0] - 1] = 1.0
 
-    def working(self, gradient: FloatArray) -> Working:
-        """The parameters that are not zero or, at this gradient, want to leave zero."""
-        rho1 = self.objective.rho1
-        if rho1 == 0.0:
-            return Working(self, np.arange(len(self.theta)))
-        return Working(self, np.flatnonzero((self.theta != 0.0) | (np.abs(gradient) > rho1)))
-
     def block_of(self, at: IntArray) -> IntArray:
         """The block of each of these parameters."""
         layout = self.objective.prepared.layout
@@ -185,31 +178,25 @@ class BlockDescent:
         of_mu = at < layout.n_mu
         return self._block_of[np.where(of_mu, at // layout.n_labels, layout.n_unigrams + later)]
 
-    def descend(self, working: Working, violation: float, sweeps: int) -> bool:
-        """Sweep until a share of the norm of the least subgradient is left; whether any step was.
+    def descend(self, working: Working, wanted: float, clock: Clock) -> bool:
+        """Sweep until the least subgradient met has a norm as wanted; whether any step was.
 
         The parameters are taken over, and the kept vectors are theirs.
         """
-        wanted = _ENOUGH * violation
         quiet = (0.1 * wanted) ** 2 / max(len(working.order), 1)
+        parts = np.array_split(working.order, -(-len(working.order) // _AT_ONCE) or 1)
         moved = False
-        for _ in range(sweeps):
-            met, fall = kernels.sweep_blocks(working.order, quiet, working.world)
-            if fall == 0.0:
-                break
-            moved = True
-            if met <= wanted**2:
+        for _ in range(_SWEEPS):
+            met, fall = 0.0, 0.0
+            for part in parts:
+                if not clock.is_up:
+                    some, fell = kernels.sweep_blocks(part, quiet, working.world)
+                    met, fall = met + some, fall + fell
+            moved = moved or fall > 0.0
+            if fall == 0.0 or met <= wanted**2:
                 break
         self.theta = working.theta()
         return moved
-
-    def joint_step(self, now: Iterate, memory: Memory) -> Iterate | None:
-        """Move all parameters together by a step of OWL-QN from ``now``."""
-        slope = least_subgradient(now.theta, now.gradient, self.objective.rho1)
-        found = quasi_newton_step(self.objective, now, slope, memory) if slope.any() else None
-        if found is not None:
-            self.go_to(found.theta)
-        return found
 
 
 class Working:
@@ -234,7 +221,7 @@ class Working:
         self.order = np.flatnonzero(sizes)
         parameters = np.empty(len(at), dtype=kernels.PARAMETER)
         parameters["theta"] = descent.theta[self.at]
-        parameters["count"] = descent.counts[self.at]
+        parameters["count"] = descent.objective.counts[self.at]
         parameters["earlier"], parameters["later"] = within // L, within % L
         mu, _ = layout.split(descent.theta)
         set_ptr, entries, values, member_ptr, entry_of = self._entries(
@@ -318,22 +305,22 @@ def sbcd(objective: Objective, start: FloatArray, recorder: Recorder) -> Termina
     now = Iterate.at(objective, start)
     iteration = 0
     while True:
-        least = least_subgradient(now.theta, now.gradient, objective.rho1)
-        stop = recorder.note(iteration, now.theta, now.value, objective.relative(least))
+        distance = objective.distance(now.theta, now.gradient)
+        stop = recorder.note(iteration, now.theta, now.value, distance)
         if stop is not None:
             return stop
-        before = now
-        working = descent.working(now.gradient)
-        if not descent.descend(working, float(np.linalg.norm(least)), _SWEEPS):
+        face = Face(objective, working_set(objective, now))
+        memory.move_to(face.at)
+        wanted = objective.unit * max(_ENOUGH * distance, 0.5 * recorder.options.tol)
+        descent.go_to(now.theta)
+        if not descent.descend(Working(descent, face.at), wanted, recorder.clock):
             return Termination.STALLED
-        now = Iterate.at(objective, descent.theta)
-        at = memory.move_to((before.theta != 0.0) | (now.theta != 0.0))
-        memory.add((now.theta - before.theta)[at], (now.gradient - before.gradient)[at])
-        for _ in range(_JOINT_STEPS):
-            found = descent.joint_step(now, memory)
-            if found is None:
-                break
-            now = found
+        swept = face.look(descent.theta[face.at])
+        memory.add(swept.theta - now.theta[face.at], swept.gradient - now.gradient[face.at])
+        here = descended(face, swept, memory, recorder, wanted, _JOINT_STEPS)
+        theta = np.zeros_like(start)
+        theta[face.at] = here.theta
+        before, now = now, Iterate.at(objective, theta)
         if before.value - now.value <= _ROUNDING * abs(before.value):
             return Termination.STALLED
         iteration += 1

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.sequence._data import Layout, SequenceData, pointer
+from milpscore.sequence._data import Layout, SequenceData, first_seen, pointer
 from milpscore.sequence.patterns import (
     Pattern,
     PatternSource,
@@ -218,8 +218,6 @@ def _expand(pattern: Pattern, tokens: Tokens, answers: dict[Reference, Column]) 
 
     ``answers`` keeps what references give for the patterns to come.
     """
-    from milpscore.sequence._kernels import first_seen
-
     codes, first = np.zeros(tokens.n_positions, dtype=np.int64), np.zeros(1, dtype=np.int64)
     for reference in pattern.references:
         if reference not in answers:

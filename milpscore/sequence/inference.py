@@ -14,13 +14,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
-from milpscore.sequence._data import IdArray, Part, Prepared, SequenceData, prepare
+from milpscore.sequence._data import (
+    IdArray,
+    Part,
+    Prepared,
+    SequenceData,
+    observation_sets,
+    prepare,
+)
 
 # |mu| + |lambda| at a position up to which exp, its products and quotients stay in range: the
 # scaled vectors then differ by at most exp(300) within, their products by exp(600).
@@ -28,6 +36,9 @@ STEEP = 150.0
 # Entries of the matrix that a gathered entry of the sparse form must save, as measured: products of
 # small matrices are plain loops, those of large ones BLAS.
 _SAVED_SMALL, _SAVED_LARGE, _LARGE = 40, 100, 32
+# Numbers in all matrices of a piece decoded at once; steps over all pieces from which on the kernel
+# is quicker, which goes by positions.
+_TOGETHER, _LONG = 1 << 23, 20_000
 
 
 def negative_log_likelihood(
@@ -84,16 +95,25 @@ def value_and_gradient(
     """
     ready, theta = _checked(data, theta)
     index, count = ready.observed
+    total, gradient = expected_counts(ready, theta, form)
+    gradient[index] -= count
+    return total - float(count @ theta[index]), gradient
+
+
+def expected_counts(
+    data: SequenceData | Prepared, theta: FloatArray, form: str = "auto"
+) -> tuple[float, FloatArray]:
+    """The sum of log Z over the sequences, and its gradient; no labels are needed."""
+    ready, theta = _checked(data, theta)
     gradient = np.zeros(len(theta))
     mu, lam = ready.layout.split(theta)
     mu_gradient, lam_gradient = ready.layout.split(gradient)
-    value = -float(count @ theta[index])
+    total = 0.0
     for part in ready.parts:
         done = sweep(part, mu, lam, form)
-        value += float(done.log_partition().sum())
+        total += float(done.log_partition().sum())
         done.add_gradient(mu_gradient, lam_gradient)
-    gradient[index] -= count
-    return value, gradient
+    return total, gradient
 
 
 def log_partition(
@@ -165,9 +185,62 @@ def viterbi(data: SequenceData | Prepared, theta: FloatArray) -> IdArray:
     DataError
         theta is of another model.
     """
-    ready, theta = _checked(data, theta)
-    labels, _ = _best(ready, theta, 1)
-    return np.asarray(labels[0])
+    whole = data.data if isinstance(data, Prepared) else data
+    theta = _finite(theta)
+    whole.layout.split(theta)
+    at = np.flatnonzero(theta)
+    used, place = whole.restricted(at)
+    placed = used.layout.zeros()
+    placed[place] = theta[at]
+    # so many positions at once that the matrices of all their bigram sets fit
+    most = max(_TOGETHER // used.n_labels**2, 1)
+    cuts = np.unique(np.searchsorted(used.offsets, np.arange(most, used.n_positions, most)))
+    bounds = [0, *cuts[cuts < used.n_sequences].tolist(), used.n_sequences]
+    pieces = [used.subset(np.arange(a, b)) for a, b in pairwise(bounds)]
+    if sum(int(piece.lengths.max(initial=0)) for piece in pieces) > _LONG:
+        return np.asarray(_best(prepare(used), placed, 1)[0][0])
+    return np.concatenate([_side_by_side(piece, placed) for piece in pieces])
+
+
+def _side_by_side(data: SequenceData, theta: FloatArray) -> IdArray:
+    """Viterbi over all sequences at once, a position of each at a time; ties as in `viterbi`.
+
+    Needs no compiled kernel, so that a few thousand tokens are tagged before one is loaded.
+    """
+    L, sets = data.n_labels, observation_sets(data.bigram_ptr, data.bigram_ids)
+    mu, lam = data.layout.split(theta)
+    own = _summed(mu, data.unigram_ptr, data.unigram_ids)
+    # moves[s, y, y']: the label before runs fastest
+    turned = np.ascontiguousarray(lam.swapaxes(1, 2)).reshape(len(lam), L * L)
+    moves = _summed(turned, sets.ptr, sets.ids).reshape(sets.n_sets, L, L)
+    order = np.argsort(-data.lengths, kind="stable")[: len(data.first)]
+    start, lengths = data.offsets[order], data.lengths[order]
+    value, came = own[start], []
+    for t in range(1, int(lengths.max(initial=0))):
+        at = start[: np.searchsorted(-lengths, -t)] + t
+        grown = moves[sets.of_position[at]]
+        grown += value[: len(at), None]
+        came.append(grown.argmax(axis=2))
+        value[: len(at)] = np.take_along_axis(grown, came[-1][:, :, None], axis=2)[:, :, 0]
+        value[: len(at)] += own[at]
+    labels = np.empty(data.n_positions, dtype=np.int32)
+    here = value.argmax(axis=1)
+    for t in range(len(came), 0, -1):
+        n = len(came[t - 1])
+        labels[start[:n] + t] = here[:n]
+        here[:n] = came[t - 1][np.arange(n), here[:n]]
+    labels[start] = here
+    return labels
+
+
+def _summed(rows: FloatArray, ptr: IntArray, ids: IdArray) -> FloatArray:
+    """The sum of the rows ids[ptr[k]:ptr[k+1]] of each k."""
+    counts = np.diff(ptr)
+    total = np.zeros((len(counts), rows.shape[1]))
+    for k in range(int(counts.max(initial=0))):
+        at = np.flatnonzero(counts > k)
+        total[at] += rows[ids[ptr[at] + k]]
+    return total
 
 
 def n_best(data: SequenceData | Prepared, theta: FloatArray, k: int) -> list[list[Labelling]]:
@@ -223,23 +296,27 @@ def decoding_errors(data: SequenceData | Prepared, theta: FloatArray) -> tuple[f
     DataError
         The data has no labels.
     """
-    ready = prepare(data)
-    labels = ready.data.labels
-    if labels is None:
+    whole = data.data if isinstance(data, Prepared) else data
+    if whole.labels is None:
         raise DataError("errors need labels: give labelled sequences, or leave them out")
-    wrong = viterbi(ready, theta) != labels
+    wrong = viterbi(whole, theta) != whole.labels
     if not len(wrong):
         return 0.0, 0.0
-    missed = np.unique(ready.data.sequence_of[wrong])
-    return float(wrong.mean()), len(missed) / ready.data.n_sequences
+    missed = np.unique(whole.sequence_of[wrong])
+    return float(wrong.mean()), len(missed) / whole.n_sequences
 
 
 def _checked(data: SequenceData | Prepared, theta: FloatArray) -> tuple[Prepared, FloatArray]:
     """The data prepared and theta as numbers; DataError where these are not finite."""
+    return prepare(data), _finite(theta)
+
+
+def _finite(theta: FloatArray) -> FloatArray:
+    """Theta as numbers; DataError where these are not finite."""
     theta = np.ascontiguousarray(theta, dtype=np.float64)
     if not np.isfinite(theta.sum()) and not np.isfinite(theta).all():
         raise DataError("theta holds numbers that are not finite: fit again, or mend the file")
-    return prepare(data), theta
+    return theta
 
 
 def _best(ready: Prepared, theta: FloatArray, k: int) -> tuple[IdArray, FloatArray]:

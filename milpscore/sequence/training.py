@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError, Registry
 from milpscore.core.jit import is_interrupt
@@ -22,7 +22,9 @@ from milpscore.sequence.inference import decoding_errors, value_and_gradient
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-TOL = 1e-4
+TOL, DELTA = 1e-4, 0.0
+# Iterations that `delta` looks back.
+_PERIOD = 10
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,11 @@ class TrainOptions:
     tol : float
         Relative distance of 0 to the subdifferential at which to stop; 0 to go on to the limits.
     max_iterations : int
+    delta : float
+        Stop where the last ten iterations lowered the objective by less than this share of itself,
+        as CRFsuite's rule of this name; 0 for never.
     time_limit : float or None
-        Seconds of training.
+        Seconds of the call; kernels that have to be compiled first stand outside.
     dev : SequenceData, Prepared or None
         Data on which the errors are traced.
     keep_by_dev : bool
@@ -99,6 +104,7 @@ class TrainOptions:
     start: FloatArray | None = None
     tol: float = TOL
     max_iterations: int = 1000
+    delta: float = DELTA
     time_limit: float | None = None
     dev: SequenceData | Prepared | None = None
     keep_by_dev: bool = False
@@ -108,10 +114,12 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         """Refuse values outside their ranges."""
-        for name in ("rho1", "rho2", "tol", "max_iterations", "errors_every", "time_limit"):
+        for name in ("rho1", "rho2", "tol", "max_iterations", "delta", "errors_every"):
             value = getattr(self, name)
-            if value is not None and not (value >= 0 and math.isfinite(value)):
+            if not (value >= 0 and math.isfinite(value)):
                 raise OptionError(f"{name} must be finite and not negative, got {value}")
+        if self.time_limit is not None and not self.time_limit >= 0:
+            raise OptionError(f"time_limit must not be negative, got {self.time_limit}")
         if self.keep_by_dev and (self.dev is None or not self.errors_every):
             raise OptionError("keep_by_dev needs dev, and errors_every of 1 or more")
 
@@ -200,7 +208,24 @@ class Objective:
 
     def relative(self, subgradient: FloatArray) -> float:
         """The same from the least subgradient."""
-        return float(np.linalg.norm(subgradient)) / self._unit
+        return float(np.linalg.norm(subgradient)) / self.unit
+
+    def ridged(
+        self, value: float, gradient: FloatArray, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Value and gradient with the squared norm."""
+        if self.rho2:
+            value += 0.5 * self.rho2 * float(theta @ theta)
+            gradient += self.rho2 * theta
+        return value, gradient
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """How often the labelled sequences hold each parameter."""
+        counts = self.prepared.layout.zeros()
+        index, count = self.prepared.observed
+        counts[index] = count
+        return counts
 
     @cached_property
     def _at_zero(self) -> tuple[float, FloatArray]:
@@ -208,7 +233,7 @@ class Objective:
         return self._evaluated(self.prepared.layout.zeros())
 
     @cached_property
-    def _unit(self) -> float:
+    def unit(self) -> float:
         """What distances are measured in."""
         gradient = self._at_zero[1]
         least = least_subgradient(np.zeros_like(gradient), gradient, self.rho1)
@@ -217,11 +242,7 @@ class Objective:
     def _evaluated(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """One evaluation of the smooth part."""
         self.evaluations += 1
-        value, gradient = value_and_gradient(self.prepared, theta)
-        if self.rho2:
-            value += 0.5 * self.rho2 * float(theta @ theta)
-            gradient += self.rho2 * theta
-        return value, gradient
+        return self.ridged(*value_and_gradient(self.prepared, theta), theta)
 
 
 @dataclass(eq=False)
@@ -237,17 +258,18 @@ class Recorder:
     trace: list[TraceRow] = field(default_factory=list)
     theta: FloatArray | None = None
     best: TraceRow | None = None
-    _started: float = field(default_factory=time.perf_counter)
+    least: list[float] = field(default_factory=list)  # objectives so far, as they never rise
+    clock: Clock = field(default_factory=Clock)
 
     @cached_property
-    def dev(self) -> Prepared | None:
+    def dev(self) -> SequenceData | Prepared | None:
         """The development data."""
-        return None if self.options.dev is None else prepare(self.options.dev)
+        return self.options.dev
 
     @property
     def seconds(self) -> float:
         """Seconds of training so far, looks at errors included."""
-        return time.perf_counter() - self._started
+        return self.clock.seconds
 
     def note(
         self, iteration: int, theta: FloatArray, value: float, distance: float
@@ -258,6 +280,7 @@ class Recorder:
         active = int(np.count_nonzero(theta))
         row = TraceRow(iteration, self.seconds, value, active, distance, *errors)
         self.trace.append(row)
+        self.least.append(min([value, *self.least[-1:]]))
         if self.best is None or self._better(row, self.best):
             self.best, self.theta = row, theta
         asked = options.callback is not None and options.callback(row) is True
@@ -267,8 +290,12 @@ class Recorder:
             return Termination.STOPPED
         if iteration >= options.max_iterations:
             return Termination.ITERATION_LIMIT
-        if options.time_limit is not None and self.seconds >= options.time_limit:
+        if self.clock.is_up:
             return Termination.TIME_LIMIT
+        if len(self.least) > _PERIOD:
+            fall = self.least[-1 - _PERIOD] - self.least[-1]
+            if fall <= options.delta * abs(self.least[-1]) and options.delta:
+                return Termination.FLAT
         return None
 
     def result(self, termination: Termination) -> TrainResult:
@@ -367,6 +394,7 @@ def train(
     eqs 10, 11 (which omits lambda), 12 and 18.
     """
     asked = TrainOptions(**options)
+    clock = Clock.of(math.inf if asked.time_limit is None else asked.time_limit)
     name = TRAINERS.name_of(solver)
     if penalty is None:
         algorithm = TRAINERS[name]
@@ -379,7 +407,7 @@ def train(
     start = layout.zeros() if asked.start is None else np.array(asked.start, dtype=np.float64)
     layout.split(start)
     _warm_up(name if penalty is None and name in _COMPILED else "owlqn")
-    recorder = Recorder(Objective(ready, asked.rho1, asked.rho2), asked)
+    recorder = Recorder(Objective(ready, asked.rho1, asked.rho2), asked, clock=clock)
     try:
         termination = algorithm(recorder.objective, start, recorder)
     except (KeyboardInterrupt, SystemError) as error:
