@@ -148,19 +148,13 @@ def descend_sparse(
 
 
 @compiled
-def gather(gram: Any, index: Any, sign: Any, starts: Any) -> Any:
-    """S'GS for clusters of coordinates: cluster a is ``index[starts[a] : starts[a + 1]]``."""
-    size = len(starts) - 1
+def gather(gram: Any, index: Any, sign: Any, member: Any, size: int) -> Any:
+    """S'GS for ``size`` clusters of coordinates: w[index[i]] = sign[i] z[member[i]]."""
     table = np.zeros((size, size))
-    for a in range(size):
-        row = table[a]
-        for i in range(starts[a], starts[a + 1]):
-            line = gram[index[i]]
-            for b in range(size):
-                total = 0.0
-                for j in range(starts[b], starts[b + 1]):
-                    total += sign[j] * line[index[j]]
-                row[b] += sign[i] * total
+    for i in range(len(index)):
+        line, row = gram[index[i]], table[member[i]]
+        for j in range(len(index)):
+            row[member[j]] += sign[i] * sign[j] * line[index[j]]
     return table
 
 

@@ -73,14 +73,15 @@ def _parted(
     starts = np.concatenate([[0], np.flatnonzero(apart) + 1, [used]])
     sign = np.where(x[index] != 0, np.sign(x[index]), -np.sign(slope[index]))
     count = np.diff(starts)
+    member = np.repeat(np.arange(len(count)), count)
     return _Clusters(
         index=index,
         sign=sign,
-        member=np.repeat(np.arange(len(count)), count),
+        member=member,
         count=count,
         z=sizes[starts[:-1]],
         slope=np.add.reduceat(sign * slope[index], starts[:-1]),
-        table=_kernels.gather(gram, index, sign, starts),
+        table=_kernels.gather(gram, index, sign, member, len(count)),
     )
 
 
@@ -179,5 +180,5 @@ def ready() -> None:
 
     one, table, whole = np.ones(1), np.ones((1, 1)), np.ones(1, dtype=np.int64)
     prepare(kernels.pooled, one, one)
-    prepare(_kernels.gather, table, whole, one, whole)
+    prepare(_kernels.gather, table, whole, one, whole, 1)
     prepare(_kernels.descend_clusters, table, one, one, whole, one, whole, 0.0, 1)

@@ -357,12 +357,13 @@ def _solve(
     point = _Point(at.w, at.eta, float(at.b), at.loss, found.penalty, at.u * smooth.weight)
     gradient = at.gradient[panel.index]
     limit = min(max_steps, _INNER_STEPS)
+    share, near = (0.05, 0.3) if isinstance(panel.part, OWL) else (0.01, 0.1)
     enough = _SPARE * worst * tol / found.gap
     # where the panel is the whole, no other columns are waiting
-    target = enough if len(panel.index) == len(point.w) else max(0.1 * worst, enough)
+    target = enough if len(panel.index) == len(point.w) else max(near * worst, enough)
     steps = 0
     while steps < limit:
-        following = _newton(smooth, panel, point, gradient, max(1e-2 * worst, enough))
+        following = _newton(smooth, panel, point, gradient, max(share * worst, enough))
         if following is None:
             break
         steps += 1
