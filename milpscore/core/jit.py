@@ -158,7 +158,7 @@ def _listen() -> None:
             self.collects = gc.isenabled() if self.depth == 0 else self.collects
             self.depth += 1
             gc.disable()
-            module = event.data["dispatcher"].py_func.__module__
+            module = event.data["dispatcher"].py_func.__module__ or ""  # of code made at run time
             if not self.announced and module.startswith("milpscore"):
                 self.announced = True
                 logging.getLogger("milpscore").warning(

@@ -160,6 +160,11 @@ class Ramps:
         """Whether there is no kink but at zero and no square."""
         return len(self.slopes) == 1 and not self.growth and not np.any(self.ridge)
 
+    @cached_property
+    def _finite(self) -> bool:
+        """Whether no coefficient is held at zero by an infinite weight."""
+        return bool(np.isfinite(self.weight).all())
+
     def wide(self, p: int) -> Ramps:
         """The same with one finite weight and ridge for each of p coefficients."""
         weight, ridge = np.full(p, self.weight), np.full(p, self.ridge)
@@ -175,8 +180,9 @@ class Ramps:
     def value(self, w: Vector) -> float:
         """The penalty of w, of shape (p,) or (p, K); exact sums at whole multiples of gamma."""
         size = np.abs(w)
-        if self._lasso and not isinstance(self.weight, np.ndarray):
-            return float(self.weight * self.slopes[0] * size.sum())
+        if self._lasso and self._finite and size.ndim == 1:
+            weighted = self.shaped(self.weight, w) * size
+            return float(self.slopes[0] * weighted.sum())
         phi = self._phi(size)
         weight, ridge = self.shaped(self.weight, w), self.shaped(self.ridge, w)
         if isinstance(weight, np.ndarray):
@@ -296,6 +302,10 @@ class Ramps:
         At x > 0 that is [weight A_{k-1} + ridge x, weight A_k + ridge x] on kink k, a point between
         two kinks, and at 0 it is weight A_0 [-1, 1].
         """
+        if self._lasso and self._finite:
+            limit = self.shaped(self.weight, w) * self.slopes[0]
+            beyond = np.maximum(np.abs(grad) - limit, 0.0)
+            return np.asarray(np.where(w == 0, beyond, np.abs(grad + np.sign(w) * limit)))
         size = np.abs(w)
         weight, ridge = self.shaped(self.weight, w), self.shaped(self.ridge, w)
         pull = np.where(size == 0, np.abs(grad), -np.sign(w) * grad)
@@ -343,7 +353,7 @@ class Ramps:
 
     def shaped(self, factor: Any, w: Vector) -> Any:
         """A factor of shape () or (p,) shaped for w of shape (p,) or (p, K)."""
-        if not isinstance(factor, np.ndarray):
+        if not isinstance(factor, np.ndarray) or (np.ndim(w) == 1 and len(w) == len(factor)):
             return factor
         if np.ndim(w) == 0 or len(w) != len(factor):
             check_length(w, len(factor), "the penalty")

@@ -180,12 +180,13 @@ def _descended(
     """The fits of a path; ``lams`` descend."""
     results: list[ProximalResult] = []
     at, step = smooth.null, 0.0
-    before: ProxPenalty | None = None
+    before: Ramps | OWL | None = None
     for lam in lams.tolist():
         penalty = shaped(maker(lam), smooth)
-        hint = _strong_rule(smooth, at, before, penalty)
-        result, at = solve(smooth, penalty, options, start=at, step=step, hint=hint)
-        step, before = result.step, penalty
+        part = part_of(penalty, smooth)
+        hint = _strong_rule(at, before, part)
+        result, at = solve(smooth, penalty, options, start=at, step=step, hint=hint, part=part)
+        step, before = result.step, part
         results.append(result)
         if progress is not None:
             progress(len(results), len(lams))
@@ -219,16 +220,12 @@ def _lams(
     return top * np.geomspace(1.0, ratio, n_lams) if n_lams > 1 else np.array([top])
 
 
-def _strong_rule(
-    smooth: Smooth, at: Primal, before: ProxPenalty | None, penalty: ProxPenalty
-) -> IntArray | None:
+def _strong_rule(at: Primal, old: Ramps | OWL | None, new: Ramps | OWL | None) -> IntArray | None:
     """Columns that may enter: those whose gradient could reach the new threshold.
 
     Tibshirani et al., "Strong rules for discarding predictors in lasso-type problems" (2012). It
     only proposes; the duality gap looks at every column.
     """
-    old = None if before is None else part_of(before, smooth)
-    new = part_of(penalty, smooth)
     if old is None or new is None:
         return None
     if isinstance(old, OWL) and isinstance(new, OWL):

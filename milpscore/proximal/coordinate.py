@@ -12,6 +12,7 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.core.result import Termination
+from milpscore.losses import Squared
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.clusters import descend_sorted, ready
@@ -361,6 +362,8 @@ def _solve(
     enough = _SPARE * worst * tol / found.gap
     # where the panel is the whole, no other columns are waiting
     target = enough if len(panel.index) == len(point.w) else max(near * worst, enough)
+    if isinstance(smooth.loss, Squared):  # the model is the problem
+        limit, share = 1, target / worst
     steps = 0
     while steps < limit:
         following = _newton(smooth, panel, point, gradient, max(share * worst, enough))

@@ -337,12 +337,14 @@ def solve(
     start: Primal,
     step: float = 0.0,
     hint: IntArray | None = None,
+    part: Ramps | OWL | None = None,
 ) -> tuple[ProximalResult, Primal]:
     """Fit a prepared problem from ``start``; the answer, and its point for the next fit.
 
-    ``step`` is a step length to try first (0: any), ``hint`` the columns a working set begins with.
+    ``step`` is a step length to try first (0: any), ``hint`` the columns a working set begins with,
+    ``part`` the answer of :func:`part_of` where it is known.
     """
-    part = part_of(penalty, smooth)
+    part = part or part_of(penalty, smooth)
     chosen = _choose(options.algorithm, penalty, part, smooth)
     most = MAX_ITER[chosen] if options.max_iter is None else options.max_iter
     common: dict[str, Any] = {"tol": options.tol, "max_iter": most, "start": start}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # a product with few of the columns gathers these first
 _SPARSE_SHARE = 0.25
+_SMALL = 20_000
 # a sparse matrix this full and this small is quicker as an array
 _DENSE_SHARE = 0.1
 _DENSE_CELLS = 20_000_000
@@ -69,9 +70,10 @@ class DenseOperator:
 
     def matvec(self, w: FloatArray) -> FloatArray:
         """X w; columns without weight are not read where they are most."""
-        used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
-        if len(used) < _SPARSE_SHARE * len(w):
-            return np.asarray(self.X[:, used] @ w[used])
+        if self.X.size > _SMALL:
+            used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
+            if len(used) < _SPARSE_SHARE * len(w):
+                return np.asarray(self.X.T[used].T @ w[used])
         return np.asarray(self.X @ w)
 
     def rmatvec(self, r: FloatArray) -> FloatArray:
