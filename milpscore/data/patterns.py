@@ -25,10 +25,10 @@ from milpscore.core.errors import (
     TooManyPatternsError,
     listing,
 )
-from milpscore.data.checking import check_size, class_weights, encode_labels, refuse_missing
-from milpscore.data.columns import column_values
+from milpscore.data.checking import class_weights, encode_labels, refuse_missing
 from milpscore.data.cutting import ENOUGH, Cutting, Learned, Made, bins_for
 from milpscore.data.designs import doubts, one_against_rest, uses
+from milpscore.data.packing import Reading, plain_values
 from milpscore.data.sources import Ask, Rows, Value, literal, opened, quoted
 
 MAX_PATTERNS = 1_000_000
@@ -59,11 +59,8 @@ _SURELY = 2.0
 """Times the most patterns: what a glance has to estimate for a table to be refused by it."""
 
 _MANY_LABELS = 1000
-_WORD = 2**62
 _CODED = 16
-
-_TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
-"""What pandas reads as truth values, in columns of nothing else."""
+"""Values of a feature up to which these are codes as they stand."""
 
 _NUMBERS = (
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
@@ -274,7 +271,7 @@ class _Scan:
             Value("0" if weight is None else f"count_if(isinf({weight}))"),
             Value("1" if weight is None else f"count_if({weight} > 0)"),
         ]
-        whole = [name for name in features if self._kind(name) == "number" and weight is None]
+        whole = [name for name in features if self.kind_of(name) == "number" and weight is None]
         ends = [
             value
             for name in whole
@@ -296,7 +293,7 @@ class _Scan:
             known, least, most = figures[3 * j : 3 * j + 3]
             if known == self.count and math.isfinite(least) and math.isfinite(most):
                 self.clean.add(name)
-                distinct = most - least + 1 if self._counts(name) else math.inf
+                distinct = most - least + 1 if self.is_whole(name) else math.inf
                 found[name] = _Seen("number", 0, least, most, distinct)
         return found | self._look_closer([n for n in features if n not in found], found)
 
@@ -305,8 +302,8 @@ class _Scan:
         many = [name for name, each in found.items() if each.distinct > EXACT_VALUES]
         values = [Value(f"approx_count_distinct({quoted(name)})", merged="max") for name in many]
         for name in features:
-            number = self._kind(name) == "number"
-            read = self._number(name) if number else "NULL"
+            number = self.kind_of(name) == "number"
+            read = self.number_of(name) if number else "NULL"
             infinite = f"count_if(isinf({read}))" if number else "0"
             values += [
                 Value(f"approx_count_distinct({quoted(name)})", merged="max"),
@@ -327,7 +324,7 @@ class _Scan:
                     f"column {name!r} holds {int(infinite)} infinite value(s) (inf)."
                     " Replace them by finite numbers or mark them as missing."
                 )
-            made[name] = _Seen(self._kind(name), int(missing), least, most, distinct)
+            made[name] = _Seen(self.kind_of(name), int(missing), least, most, distinct)
         return made
 
     @property
@@ -336,7 +333,7 @@ class _Scan:
         many = sum(each.distinct > EXACT_VALUES for each in self.seen.values())
         return self.count * many <= EXACT_CELLS
 
-    def _counts(self, name: str) -> bool:
+    def is_whole(self, name: str) -> bool:
         """Whether a column holds whole numbers by its type."""
         return not self.rows.types[name].upper().startswith(("FLOAT", "DOUBLE", "DECIMAL"))
 
@@ -361,7 +358,7 @@ class _Scan:
                 f"column {self.target!r} has about {labels} distinct labels: a score needs two."
             )
 
-    def _kind(self, name: str) -> str:
+    def kind_of(self, name: str) -> str:
         """What a column holds, by DuckDB's type."""
         kind = self.rows.types[name].upper()
         if kind.startswith(_NUMBERS) and not kind.endswith("]"):
@@ -372,7 +369,7 @@ class _Scan:
             return "text"
         return "truth" if kind == "BOOLEAN" else kind
 
-    def _number(self, name: str) -> str:
+    def number_of(self, name: str) -> str:
         """A column of numbers in SQL, NULL where it is missing."""
         given = f"{quoted(name)}::DOUBLE"
         if name in self.clean:
@@ -382,21 +379,21 @@ class _Scan:
 
     def _null(self, name: str) -> str:
         """Whether a value is missing."""
-        return f"{self._key(name)} IS NULL{self._and}"
+        return f"{self.key_of(name)} IS NULL{self._and}"
 
-    def _key(self, name: str) -> str:
+    def key_of(self, name: str) -> str:
         """A column in SQL as a key of groups."""
-        kind = self._kind(name)
+        kind = self.kind_of(name)
         if kind == "number":
-            return self._number(name)
+            return self.number_of(name)
         return quoted(name) if kind in {"truth", "date"} else f"{quoted(name)}::VARCHAR"
 
     @property
     def _weight(self) -> str:
         assert self.weights is not None
-        if self._kind(self.weights) != "number":
+        if self.kind_of(self.weights) != "number":
             raise DataError(f"column {self.weights!r} holds no numbers, which weights have to be.")
-        return self._number(self.weights)
+        return self.number_of(self.weights)
 
     @property
     def _and(self) -> str:
@@ -418,7 +415,7 @@ class _Scan:
     @cached_property
     def labels(self) -> _Labels:
         """The labels of the table."""
-        asked = Ask("counting labels", [self._key(self.target)], [Value("count(*)")])
+        asked = Ask("counting labels", [self.key_of(self.target)], [Value("count(*)")])
         (found,) = self.rows.ask(asked)
         return self._labels(found["k0"], found["v0"])
 
@@ -426,7 +423,7 @@ class _Scan:
         """The class of each label, of labels and how many rows have them."""
         if raw.isna().any():
             self._check_rows(int(rows[raw.isna()].sum()), 0, 0, 0, 1)
-        labels = _plain(raw).rename(self.target)
+        labels = plain_values(raw).rename(self.target)
         if len(labels) > 2 and (self.positive is None or callable(self.positive)):
             each = zip(labels.tolist(), rows.tolist(), strict=True)
             shown = listing((f"{label} ({n} rows)" for label, n in sorted(each, key=str)), 8)
@@ -467,7 +464,7 @@ class _Scan:
         plain = {
             name
             for name, series in table.items()
-            if seen[name].kind == "number" and not seen[name].missing
+            if seen[name].kind == "number" and not seen[name].missing and len(series) == 2
             and np.array_equal(np.sort(series.to_numpy()), (0.0, 1.0))
         }  # fmt: skip
         self.few = {
@@ -537,7 +534,7 @@ class _Scan:
             seen = self.seen[name]
             if seen.kind == "number" and name in (cutting.thresholds or {}):
                 continue
-            read = self._key(name)
+            read = self.key_of(name)
             keys, values = [read], self._figures
             few = seen.distinct <= EXACT_VALUES or self.exact
             if seen.kind == "number" and not few:
@@ -550,7 +547,7 @@ class _Scan:
             asks[name] = Ask(f"counting values of {name}", keys, values, where)
         answers = dict(zip(asks, self.rows.ask(*asks.values()), strict=True))
         heavy = [name for name in rounded if _heaviest(answers[name]) > _HEAVY * self.count]
-        again = [replace(asks[name], keys=[_near(self._key(name))]) for name in heavy]
+        again = [replace(asks[name], keys=[_near(self.key_of(name))]) for name in heavy]
         for name, found in zip(heavy, self.rows.ask(*again) if again else (), strict=True):
             answers[name] = min(answers[name], found, key=_heaviest)
         return {name: self._series(name, answers.get(name), name in rounded) for name in names}
@@ -572,7 +569,7 @@ class _Scan:
             weight = np.concatenate([mass, last])
             weight[: len(mass)][wide] -= last
         else:
-            values = _plain(found["k0"]) if seen.kind != "number" else found["k0"]
+            values = plain_values(found["k0"]) if seen.kind != "number" else found["k0"]
             weight = self._mass(found)
         if seen.missing:
             known = values.dtype.kind in "fb" and seen.kind == "number"
@@ -592,7 +589,7 @@ class _Scan:
     def _distinct(self, enough: int, where: str = "") -> int:
         """Distinct rows of the features, or at least so many."""
         where = f"{where}{self._and}".removeprefix(" AND ")
-        keys = [self._key(name) for name in self.features]
+        keys = [self.key_of(name) for name in self.features]
         for first in (4 * enough, None):
             asked = Ask("looking for repeated rows", keys, (), where, enough, first)
             (found,) = self.rows.ask(asked)
@@ -606,7 +603,7 @@ class _Scan:
         for label, sign in self.labels.signs.items():
             classes[sign].append(literal(label) if isinstance(label, str) else str(label))
         return min(
-            self._distinct(ENOUGH, f"{self._key(self.target)} IN ({', '.join(group)})")
+            self._distinct(ENOUGH, f"{self.key_of(self.target)} IN ({', '.join(group)})")
             for group in classes.values()
         )
 
@@ -620,10 +617,10 @@ class _Scan:
         drawn: tuple[float, int] | None = None,
     ) -> Design:
         """The patterns of the columns, their classes and weights; of the rows ``drawn`` alone."""
-        reading = _Reading.of(learned.columns, self)
+        reading = Reading.of(learned.columns, self)
         if relearn is None and self.weights is not None:
             self._look(())
-        keys = [*reading.keys, self._key(self.target)]
+        keys = [*reading.keys, self.key_of(self.target)]
         where = self._and.removeprefix(" AND ")
         asked = Ask("merging rows", keys, self._figures, where, MAX_PATTERNS + 1, drawn=drawn)
         (found,) = self.rows.ask(asked)
@@ -663,7 +660,7 @@ class _Scan:
             columns = look.made(cutting).columns
         except DataError:
             return  # of these rows; the passes look at all
-        keys = [*_Reading.of(columns, look).keys, look._key(look.target)]
+        keys = [*Reading.of(columns, look).keys, look.key_of(look.target)]
         where = look._and.removeprefix(" AND ")
         (found,) = look.rows.ask(Ask("looking for patterns", keys, [Value("count(*)")], where))
         once, twice = (int((found["v0"] == times).sum()) for times in (1, 2))
@@ -697,110 +694,3 @@ def _near(read: str) -> str:
         f"CASE WHEN {read} = 0 THEN 0 WHEN {read} > 0 THEN 4000000 + {part}"
         f" ELSE -4000000 - {part} END"
     )
-
-
-def _plain(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Values as pandas would read them: whole numbers, truth values."""
-    if values.dtype.kind == "f" and (values % 1.0 == 0.0).all():
-        return values.astype(np.int64)
-    if values.dtype.kind in "biufM":
-        return values
-    texts = [None if pd.isna(value) else value for value in values.tolist()]
-    there = [text for text in texts if text is not None]
-    if there and all(isinstance(text, str) and text in _TRUTH for text in there):
-        texts = [None if text is None else _TRUTH[text] for text in texts]
-    made_of = pd.Series(texts, dtype=object)
-    return made_of.infer_objects() if all(isinstance(text, bool) for text in texts) else made_of
-
-
-@dataclass
-class _Part:
-    """How one feature is read: its SQL, the value behind each code, the places of its columns."""
-
-    text: str
-    size: int  # of its codes, 0 where the value itself is the key
-    values: pd.Series[Any] | None
-    columns: list[int]
-    key: int = 0
-    unit: int = 1
-
-
-@dataclass
-class _Reading:
-    """How rows become codes, many of them packed in one whole number, and codes columns."""
-
-    columns: Sequence[Column]
-    parts: dict[str, _Part]
-    keys: list[str]
-    numbers: frozenset[str]
-
-    @classmethod
-    def of(cls, columns: Sequence[Column], scan: _Scan) -> _Reading:
-        """The reading of some columns."""
-        places: dict[str, list[int]] = {}
-        for j, column in enumerate(columns):
-            places.setdefault(column.feature, []).append(j)
-        numbers = frozenset(name for name in places if scan._kind(name) == "number")
-        parts = {name: _part_of(name, own, columns, scan) for name, own in places.items()}
-        keys: list[str] = []
-        packed, unit = -1, _WORD
-        for part in parts.values():
-            if not part.size:
-                part.key = len(keys)
-                keys.append(part.text)
-                continue
-            if unit * part.size > _WORD:
-                packed, unit = len(keys), 1
-                keys.append("")
-            part.key, part.unit = packed, unit
-            unit *= part.size
-            term = f"{part.unit} * ({part.text})::BIGINT"
-            keys[packed] = f"{keys[packed]} + {term}" if keys[packed] else term
-        return cls(columns, parts, keys, numbers)
-
-    def values(self, found: pd.DataFrame) -> FloatArray:
-        """The columns of the patterns, shape (m, p)."""
-        check_size(len(found), len(self.columns), "the design")
-        X = np.empty((len(found), len(self.columns)))
-        for name, part in self.parts.items():
-            keys, own = found[f"k{part.key}"], [self.columns[j] for j in part.columns]
-            if part.values is not None:
-                values, codes = part.values, keys.to_numpy(np.int64) // part.unit % part.size
-            else:
-                codes, distinct = pd.factorize(keys)
-                raw = pd.Series(distinct)
-                values = raw.astype(np.float64) if name in self.numbers else _plain(raw)
-                codes = np.where(codes < 0, len(raw), codes)
-            absent = codes == len(values)
-            if absent.any():
-                if all(column.kind != "missing" for column in own):
-                    refuse_missing({name: int(found["v0"][absent].sum())})
-                gap = pd.Series([np.nan]) if name in self.numbers else pd.Series([None])
-                values = pd.concat([values.astype(gap.dtype), gap], ignore_index=True)
-            made = column_values(own, pd.DataFrame({name: values}), "error")
-            X[:, part.columns] = made[codes]
-        return X
-
-
-def _part_of(name: str, places: list[int], columns: Sequence[Column], scan: _Scan) -> _Part:
-    """The reading of one feature: by its cuts, or by its values."""
-    own = [columns[j] for j in places]
-    kinds = {column.kind for column in own}
-    if scan._kind(name) != "number":
-        if not kinds <= {"category", "missing"}:
-            raise DataError(f"column {name!r} holds no numbers, which its cuts are for.")
-        return _Part(scan._key(name), 0, None, places)
-    read = scan._number(name)
-    if "numeric" in kinds:
-        if name not in scan.few:
-            return _Part(read, 0, None, places)
-        below = scan.few[name] or [0.0]
-        cuts = below[1:]
-    else:
-        ends = {end for column in own for end in (column.lower, column.upper)}
-        cuts = sorted(end for end in ends if math.isfinite(end))
-        below = [np.nextafter(cuts[0], -np.inf), *cuts] if cuts else [0.0]
-    steps = " ".join(f"WHEN {read} < {cut!r}::DOUBLE THEN {k}" for k, cut in enumerate(cuts))
-    absent = "" if name in scan.clean else f"WHEN {read} IS NULL THEN {len(cuts) + 1} "
-    text = f"CASE {absent}{steps} ELSE {len(cuts)} END" if absent or cuts else "0"
-    return _Part(text, len(cuts) + 2, pd.Series(below), places)
