@@ -10,4 +10,8 @@ from .designs import (
     read_table as read_table,
     undouble as undouble,
 )
-from .patterns import read_patterns as read_patterns, sample_patterns as sample_patterns
+from .patterns import (
+    read_patterns as read_patterns,
+    sample_patterns as sample_patterns,
+    stored_rows as stored_rows,
+)

@@ -14,7 +14,10 @@ from milpscore.core.design import Column, FloatArray
 from milpscore.core.errors import DataError
 from milpscore.data.checking import check_size, refuse_missing
 from milpscore.data.columns import column_values
-from milpscore.data.sources import quoted
+from milpscore.data.sources import literal, quoted
+
+MAX_CODES = 255
+"""Values of a feature that a byte tells apart, one more kept for a missing one."""
 
 _WORD = 2**62
 _SPAN = 2**10
@@ -40,6 +43,13 @@ class Scan(Protocol):
 
     def is_whole(self, name: str) -> bool:
         """Whether it holds whole numbers by its type."""
+
+
+def case_of(read: str, values: Sequence[Any]) -> str:
+    """The place of a value among some, behind them where it is none, in SQL."""
+    said = [literal(v) if isinstance(v, str) else str(v) for v in values]
+    steps = " ".join(f"WHEN {text} THEN {k}" for k, text in enumerate(said))
+    return f"CASE {read} {steps} ELSE {len(values)} END"
 
 
 def plain_values(values: pd.Series[Any]) -> pd.Series[Any]:

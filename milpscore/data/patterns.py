@@ -9,9 +9,12 @@ Counts are whole numbers and add up to the rows, in whatever order and parts the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,7 @@ from milpscore.data.cutting import ENOUGH, Cutting, Learned, Made, bins_for
 from milpscore.data.designs import doubts, one_against_rest, uses
 from milpscore.data.packing import Reading, plain_values
 from milpscore.data.sources import Ask, Rows, Value, literal, opened, quoted
+from milpscore.data.stored import StoredRows, store
 
 MAX_PATTERNS = 1_000_000
 """Distinct rows beyond which no design is made."""
@@ -207,6 +211,52 @@ def sample_patterns(
         learned = Learned(tuple(columns.columns), tuple(columns.blocks), (), True, None)
         drawn = rows / scan.count, int(random_state)
         return scan.design(learned, None, drawn=drawn), scan.count
+
+
+@contextmanager
+def stored_rows(
+    source: Any,
+    target: str,
+    *,
+    positive: Any = None,
+    class_weight: Any = None,
+    drop: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    binner: Any = None,
+    memory_limit: int | str | None = None,
+    progress: bool | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+) -> Iterator[StoredRows]:
+    """The rows of a table as codes in a temporary file, which is gone at the end.
+
+    Parameters
+    ----------
+    source, target, positive, class_weight, drop, features, binner, memory_limit, progress, \
+decimal, encoding
+        As for :func:`read_patterns`.
+
+    Yields
+    ------
+    StoredRows
+        Their columns, those that repeat others among them.
+
+    Raises
+    ------
+    DataError, SizeError, MissingDependencyError
+        As :func:`read_patterns`; SizeError too where text has more than 254 categories.
+    """
+    with (
+        opened(
+            source, memory_limit=memory_limit, progress=progress, once=False, decimal=decimal,
+            encoding=encoding,
+        ) as table,
+        TemporaryDirectory(prefix="milpscore-") as folder,
+    ):  # fmt: skip
+        taken, named = uses(list(table.types), target, None, drop, features)
+        scan, cutting = _Scan(table, named, taken[0], None, positive), _cutting(binner)
+        scan.check(cutting)
+        yield store(scan, scan.made(cutting), Path(folder) / "rows", class_weight)
 
 
 def _cutting(binner: Any) -> Cutting:
