@@ -27,6 +27,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from typer.testing import CliRunner
 
+from milpscore import proximal
 from milpscore.certificate import certify, verify_certificate
 from milpscore.cli.app import app
 from milpscore.constraints import MaxErrors
@@ -39,7 +40,16 @@ from milpscore.core.errors import (
     SizeError,
     TooManyPatternsError,
 )
-from milpscore.data import Binner, make_design, patterns, read_patterns, read_table, sources
+from milpscore.data import (
+    Binner,
+    make_design,
+    patterns,
+    read_patterns,
+    read_table,
+    sources,
+    stored,
+    stored_rows,
+)
 from milpscore.data.binning import folds_of, stratified_splits
 from milpscore.data.cutting import Cutting
 from milpscore.estimators import (
@@ -50,6 +60,8 @@ from milpscore.estimators import (
 )
 from milpscore.fitting import fit_card, fit_sample, sample_deviation
 from milpscore.formulations import slim
+from milpscore.penalties import EYE, L1
+from milpscore.proximal import streamed
 from milpscore.solvers import solve
 from milpscore.study import run_study
 
@@ -661,3 +673,83 @@ def test_the_command_line_draws_a_sample(tmp_path: Path) -> None:
         assert bad.exit_code == 2
         assert said in bad.output
         assert bad.output.count("\n") == 1
+
+
+# ---------------------------------------------------------------- rows out of core
+
+
+@pytest.mark.parametrize("penalty", ["l1", "eye"])
+def test_a_path_out_of_core_is_that_of_all_rows(
+    penalty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "ROWS", 500)
+    monkeypatch.setattr(streamed, "_SAMPLE_ROWS", 800)
+    frame = mixed(3000)
+    frame.to_parquet(path := tmp_path / "t.parquet")
+    cutting = Cutting(thresholds={"age": [30, 50, 70]}, n_bins=None, encoding="onehot")
+    X, y = frame.drop(columns="outcome"), frame["outcome"]
+    design = cutting.design(X, y, class_weight="balanced")
+    known = np.arange(design.shape[1]) % 2.0
+    make = L1 if penalty == "l1" else lambda lam: EYE(lam, expert=known)
+    with stored_rows(path, "outcome", binner=cutting, class_weight="balanced") as rows:
+        assert rows.columns == design.columns
+        assert rows.n_rows == rows.summary.rows.sum() == 3000
+        sums = rows.summary.weight @ rows.summary.X
+        assert sums == pytest.approx(design.weight @ design.X, rel=1e-9)
+        drawn = rows.sample(3000, 0)
+        assert np.sort(drawn[0] @ np.arange(1, design.shape[1] + 1)) == pytest.approx(
+            np.sort(design.X @ np.arange(1, design.shape[1] + 1))
+        )
+        found = proximal.path_out_of_core(rows, penalty=make, n_lams=5, ratio=0.02)
+    expected = proximal.path(
+        design.X, design.y, penalty=make, sample_weight=design.weight, n_lams=5, ratio=0.02,
+        tol=1e-9,
+    )  # fmt: skip
+    assert found.lams == pytest.approx(expected.lams)
+    for ours, theirs in zip(found.results, expected.results, strict=True):
+        assert ours.converged
+        assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
+        assert ours.dual_objective <= theirs.objective + 1e-12
+        assert theirs.dual_objective <= ours.objective + 1e-12
+    ours, theirs = (
+        made.coefficients @ design.X.T + made.intercepts[:, None] for made in (found, expected)
+    )
+    assert ours == pytest.approx(theirs, abs=0.02)
+
+
+def test_every_reader_stores_each_row(tmp_path: Path) -> None:
+    frame = mixed(300)
+    for name, source in written(frame, tmp_path).items():
+        with stored_rows(source, "outcome", binner=Binner(3, missing="bin")) as rows:
+            assert rows.n_rows == 300, name
+            assert [*rows.summary.rows] == [*(frame["outcome"].value_counts()[["ill", "well"]])]
+            assert rows.path.exists()
+        assert not rows.path.parent.exists()
+
+
+def test_the_command_fits_a_path_out_of_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noisy(3000).to_parquet(path := tmp_path / "t.parquet")
+    run, given = CliRunner(), ["path", str(path), "--target", "y", "--penalty", "l1", "--json"]
+    more = ["--n-lams", "3", "-q"]
+    whole = json.loads(run.invoke(app, [*given, *more]).stdout)
+    monkeypatch.setattr(sources, "IN_MEMORY", 0)
+    monkeypatch.setattr(patterns, "MAX_PATTERNS", 500)
+    found = run.invoke(app, [*given, *more])
+    assert "too many distinct rows to merge" in found.stderr
+    told = json.loads(found.stdout)
+    assert told["out_of_core"]
+    assert told["n_rows"] == 3000
+    for ours, theirs in zip(told["table"], whole["table"], strict=True):
+        assert ours["objective"] == pytest.approx(theirs["objective"], rel=2e-6)
+        assert ours["terms"] == theirs["terms"]
+    for wrong, said in (
+        (["--cv", "3"], "leave out --cv"),
+        (["--grid", "2x2"], "leave out --grid"),
+        (["--weights-column", "x0"], "leave out --weights-column"),
+    ):
+        keep = [each for each in given if each not in ("l1", "--penalty")]
+        bad = run.invoke(app, [*keep, "--penalty", "facets", *wrong])
+        assert bad.exit_code == 2
+        assert said in bad.output

@@ -352,22 +352,35 @@ class TableOptions(FileOptions):
 
     def sampled(self, formulation: str, rows: int, **fitting: Any) -> Any:
         """A card for a table of too many patterns, by a sample of so many rows."""
-        from milpscore.data import read_thresholds
         from milpscore.fitting import fit_sample
         from milpscore.formulations.building import encoding_for
 
-        if self.weights_column is not None or self.class_weight is not None:
-            given = "--weights-column" if self.weights_column is not None else "--class-weight"
-            raise OptionError(f"--sample draws rows that weigh the same: leave out {given}")
-        cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
-        reading = {
-            "positive": self.positive, "drop": self.left_out,
-            "features": names_of(self.features) or None, "memory_limit": self.reading_memory,
-            "binner": self.cutting(cuts, **encoding_for(FORMULATIONS[formulation])), **self.reading,
-        }  # fmt: skip
+        if self.class_weight is not None:
+            raise OptionError("--sample draws rows that weigh the same: leave out --class-weight")
+        reading = self._drawn("--sample", **encoding_for(FORMULATIONS[formulation]))
         return fit_sample(
             self.data, self.target, formulation, rows=rows, reading=reading, **fitting
         )
+
+    def stored(self) -> Any:
+        """The rows of a table of too many patterns, in a temporary file."""
+        from milpscore.data import stored_rows
+
+        given = self._drawn("a path out of core")
+        return stored_rows(self.data, self.target, class_weight=self.class_weight, **given)
+
+    def _drawn(self, what: str, **default: Any) -> dict[str, Any]:
+        """How rows that are not merged are read."""
+        from milpscore.data import read_thresholds
+
+        if self.weights_column is not None:
+            raise OptionError(f"{what} takes rows that weigh the same: leave out --weights-column")
+        cuts = None if self.thresholds is None else read_thresholds(self.thresholds)
+        return {
+            "positive": self.positive, "drop": self.left_out,
+            "features": names_of(self.features) or None, "memory_limit": self.reading_memory,
+            "binner": self.cutting(cuts, **default), **self.reading,
+        }  # fmt: skip
 
     @staticmethod
     def names(table: Any) -> list[str]:

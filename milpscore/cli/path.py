@@ -6,7 +6,8 @@ import inspect
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -37,7 +38,7 @@ from milpscore.cli.groups import (
     option,
     settings_of,
 )
-from milpscore.core.errors import DataError, OptionError, did_you_mean
+from milpscore.core.errors import DataError, OptionError, TooManyPatternsError, did_you_mean
 from milpscore.losses.registry import EXACT_ONLY, LOSSES
 from milpscore.penalties import PENALTIES
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from milpscore.core.design import Design
     from milpscore.core.statement import ProxPenalty
+    from milpscore.data.stored import StoredRows
     from milpscore.proximal import FacetsGrid, ProximalPath
 
 Found: TypeAlias = "ProximalPath | FacetsGrid"
@@ -134,50 +136,42 @@ def path_command(
     its relative duality gap.
     """
     from milpscore import proximal
-    from milpscore.data.binning import stratified_splits
 
     shape = None if grid is None else _grid_shape(grid, gamma, lams)
     chosen = _loss_key(loss)
     weights = None if lams is None else _numbers(lams)
     require_drawable(plot)
-    design = data.design(rows=bool(cv))
-    folds: Any = cv or None
-    if cv and design.counts is not None:
-        design, folds = stratified_splits(design, cv, seed)
-    tell_warnings(design, output.quiet)
-    given = {"gamma": gamma, "expert": expert_features, **settings_of(settings, _BY_OPTION)}
-    binned = data.bins is not None or data.thresholds is not None
-    make = _penalty_maker(penalty, design, given, binned)
-    if shape is not None:
-        _require_unit(penalty, make)
-    common: dict[str, Any] = {
-        "sample_weight": design.weight,
-        "loss": chosen,
-        "penalty": make,
-        "tol": tol,
-        "cv": folds,
-        "random_state": seed,
-    }
-    started = time.perf_counter()
-    found: Found
-    try:
-        with counting("fitting", "models", output.quiet or not sys.stderr.isatty()) as tell:
-            common["progress"] = None if tell is None else _without_failures(tell)
-            if shape is None:
-                found = proximal.path(
-                    design.X, design.y, lams=weights, n_lams=n_lams, ratio=ratio, **common
-                )
-            else:
-                found = proximal.facets_grid(
-                    design.X, design.y, n_alpha=shape[0], n_gamma=shape[1], n_jobs=jobs, **common
-                )
-    except KeyboardInterrupt:
-        say("Interrupted: a path cannot be resumed; ask for fewer models, or a larger --tol.")
-        raise typer.Exit(INTERRUPTED) from None
+    with _read(data, cv, seed, shape is not None) as (design, folds, stored):
+        tell_warnings(design, output.quiet)
+        given = {"gamma": gamma, "expert": expert_features, **settings_of(settings, _BY_OPTION)}
+        binned = data.bins is not None or data.thresholds is not None
+        make = _penalty_maker(penalty, design, given, binned)
+        if shape is not None:
+            _require_unit(penalty, make)
+        common: dict[str, Any] = {"loss": chosen, "penalty": make, "tol": tol, "random_state": seed}
+        if stored is None:
+            common |= {"sample_weight": design.weight, "cv": folds}
+        started = time.perf_counter()
+        found: Found
+        try:
+            with counting("fitting", "models", output.quiet or not sys.stderr.isatty()) as tell:
+                common["progress"] = None if tell is None else _without_failures(tell)
+                steps: dict[str, Any] = {"lams": weights, "n_lams": n_lams, "ratio": ratio}
+                if stored is not None:
+                    found = proximal.path_out_of_core(stored, **steps, **common)
+                elif shape is None:
+                    found = proximal.path(design.X, design.y, **steps, **common)
+                else:
+                    axes = {**common, "n_alpha": shape[0], "n_gamma": shape[1], "n_jobs": jobs}
+                    found = proximal.facets_grid(design.X, design.y, **axes)
+        except KeyboardInterrupt:
+            say("Interrupted: a path cannot be resumed; ask for fewer models, or a larger --tol.")
+            raise typer.Exit(INTERRUPTED) from None
     found = _with_terms(found, design)
     seconds = time.perf_counter() - started
     if output.json:
-        print_json(_report(found, design, penalty, chosen, seconds))
+        told = _report(found, design, penalty, chosen, seconds)
+        print_json(told if stored is None else {**told, "fingerprint": None, "out_of_core": True})
     else:
         _print(found, seconds)
     _tell_unfinished(found.table, tol)
@@ -186,6 +180,28 @@ def path_command(
 
 
 # ---------------------------------------------------------------- what was asked for
+
+
+@contextmanager
+def _read(
+    data: TableOptions, cv: int, seed: int, grid: bool
+) -> Iterator[tuple[Design, Any, StoredRows | None]]:
+    """The design, its folds, and the rows in a file where their patterns are too many."""
+    from milpscore.data.binning import stratified_splits
+
+    folds: Any = cv or None
+    try:
+        design = data.design(rows=bool(cv))
+    except TooManyPatternsError as error:
+        if cv or grid:
+            raise OptionError(f"leave out {'--cv' if cv else '--grid'}: {error}") from error
+        say("Note: too many distinct rows to merge: they stay in a file, read at every step.")
+        with data.stored() as stored:
+            yield stored.summary, None, stored
+        return
+    if cv and design.counts is not None:
+        design, folds = stratified_splits(design, cv, seed)
+    yield design, folds, None
 
 
 def _loss_key(name: str) -> str:

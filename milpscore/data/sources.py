@@ -78,6 +78,7 @@ class Ask:
     most: int | None = None
     first: int | None = None  # of so many rows only
     drawn: tuple[float, int] | None = None  # of each row with this chance, by this seed
+    grouped: bool = True  # or each row for itself
 
     def text(self, source: str) -> str:
         """The question to all rows, or to a part of them."""
@@ -105,7 +106,7 @@ class Ask:
         # by place: a column of the table may be called k0
         grouped = f" GROUP BY {', '.join(str(j + 1) for j in range(len(self.keys)))}"
         limit = "" if self.most is None else f" LIMIT {self.most}"
-        return f"{grouped if self.keys else ''}{limit}"
+        return f"{grouped if self.keys and self.grouped else ''}{limit}"
 
 
 class Rows(Protocol):

@@ -199,7 +199,7 @@ def store(scan: Any, made: Made, path: Path, class_weight: Any) -> StoredRows:
     keys = [case_of(scan.key_of(scan.target), list(scan.labels.signs)), *texts]
     signs, sizes = np.array([*scan.labels.signs.values(), 0], dtype=np.int8), []
     with path.open("wb") as file:
-        for batch in scan.rows.batches(Ask("storing rows", keys), ROWS):
+        for batch in scan.rows.batches(Ask("storing rows", keys, grouped=False), ROWS):
             columns = [np.asarray(column) for column in batch.columns]
             signs[columns[0].astype(np.intp)].tofile(file)
             for kind, places in ((np.uint8, coded), (np.float64, plain)):

@@ -6,3 +6,4 @@ from ._path import (
 )
 from .engine import fit_proximal as fit_proximal
 from .problem import ProximalPoint as ProximalPoint, ProximalResult as ProximalResult
+from .streamed import path_out_of_core as path_out_of_core

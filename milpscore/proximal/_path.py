@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -154,23 +154,29 @@ def path(
     options = Options(tol, max_iter, algorithm)
     maker = as_maker(penalty)
     smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
-    steps = _lams(smooth, maker, lams, n_lams, ratio)
+    steps = lams_of(smooth, maker, lams, n_lams, ratio)
     folds = _across_folds(X, y, smooth, sample_weight, cv, random_state)
-    results = _descended(smooth, maker, steps, options, progress)
-    unit = float(getattr(maker(steps[0]), "gamma", 1.0))
-    table = _table([{"lam": lam} for lam in steps.tolist()], results, [unit] * len(steps))
-    if folds is not None:
-        table = table.assign(**folds(lambda part: _descended(part, maker, steps, options)))
+    results = descended(smooth, maker, steps, options, progress)
+    found = path_of(steps, results, maker)
+    if folds is None:
+        return found
+    held_out = folds(lambda part: descended(part, maker, steps, options))
+    return replace(found, table=found.table.assign(**held_out))
+
+
+def path_of(lams: FloatArray, results: list[ProximalResult], maker: Maker) -> ProximalPath:
+    """The path of its models."""
+    unit = float(getattr(maker(float(lams[0])), "gamma", 1.0))
     return ProximalPath(
-        table=table,
-        lams=steps,
+        table=_table([{"lam": lam} for lam in lams.tolist()], results, [unit] * len(lams)),
+        lams=lams,
         coefficients=np.stack([result.coefficients for result in results]),
         intercepts=np.stack([result.intercept for result in results]),
         results=tuple(results),
     )
 
 
-def _descended(
+def descended(
     smooth: Smooth,
     maker: Maker,
     lams: FloatArray,
@@ -193,7 +199,7 @@ def _descended(
     return results
 
 
-def _lams(
+def lams_of(
     smooth: Smooth,
     maker: Maker,
     lams: Sequence[float] | FloatArray | None,

@@ -231,7 +231,7 @@ def _newton_step(smooth: Smooth, penalty: ProxPenalty, at: Primal) -> Primal | N
     for floor in _FLOORS:
         rows = np.maximum(curvature, floor * smooth.weight)
         gram = Quadratic(smooth.X, rows, smooth.intercept).gram
-        target = _model_minimiser(gram, at.gradient, penalty, at.w)
+        target = model_minimiser(gram, at.gradient, penalty, at.w)
         found = _searched(smooth, penalty, at, target)
         if found is not None:
             return found
@@ -243,7 +243,7 @@ def _cost(penalty: ProxPenalty, at: Primal) -> float:
     return at.loss + float(penalty.value(at.w))
 
 
-def _model_minimiser(
+def model_minimiser(
     gram: FloatArray, gradient: FloatArray, penalty: ProxPenalty, w: FloatArray
 ) -> FloatArray:
     """Nearly the x that minimises gradient.(x - w) + (x - w)'gram(x - w)/2 + penalty(x)."""
