@@ -65,6 +65,7 @@ class Page(HTMLParser):
             self._table = None
 
     def handle_data(self, data: str) -> None:
+        data = data.replace("\u00a0", " ")
         inside = [name for name, _ in self._open]
         if inside and inside[-1] in ("script", "style"):
             key = self._open[-1][1].get("id", inside[-1])

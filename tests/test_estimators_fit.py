@@ -396,7 +396,7 @@ def test_certified_and_reported_also_after_a_pickle(
         made = one.certificate(source={"target": "y"})
         assert made.objective == pytest.approx(model.result_.objective, abs=1e-12)
         assert made.statement["formulation"] == estimator.formulation
-        page = one.report(tmp_path / "page.html")
+        page = one.report(tmp_path / "page.html", bootstraps=2)
         assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
         assert str(model.result_.claim) in page
     assert loaded.program_.arguments.keys() == model.program_.arguments.keys()

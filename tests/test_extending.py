@@ -327,7 +327,9 @@ def test_an_estimator_keeps_certifies_and_reports_it(tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(model))
     for each in (model, again):
         assert verify_certificate(each.certificate(), X, y).proved
-        assert each.report(tmp_path / "page.html") == (tmp_path / "page.html").read_text("utf-8")
+        page = each.report(tmp_path / "page.html", bootstraps=2)
+        assert page == (tmp_path / "page.html").read_text("utf-8")
+        assert "was made again on 2 bootstrap samples" in page
 
 
 def test_a_solver_is_one_name_more_by_every_door() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from report_pages import Page
 
 from milpscore.data import make_design
 from milpscore.report import report
@@ -77,7 +78,12 @@ def test_nothing_overflows_a_phone_and_the_slider_works(wide: str, tmp_path: Pat
       var none = document.getElementById("cell-fn").textContent;
       var said = document.getElementById("cut-answer").textContent;
       document.getElementById("cut-back").click();
-      parent.postMessage([document.documentElement.scrollWidth, window.innerWidth,
+      var yours = document.querySelectorAll(".card td.box input");
+      [[0, 2], [1, 3]].forEach(function (pair) {
+        yours[pair[0]].value = pair[1];
+        yours[pair[0]].dispatchEvent(new Event("input")); });
+      var ticked = document.getElementById("tick-answer").textContent;
+      parent.postMessage([ticked, document.documentElement.scrollWidth, window.innerWidth,
         document.getElementById("slider").hidden, none, said.slice(0, 9), input.value === before,
         input.getAttribute("aria-valuetext") !== "", own.split(" ").length].join("|"), "*");
     """
@@ -97,9 +103,14 @@ def test_nothing_overflows_a_phone_and_the_slider_works(wide: str, tmp_path: Pat
         (tmp_path / "phone.html").as_uri(),
     )
     assert console == ""
-    width, inner, hidden, missed, said, back, value, cells = (
+    ticked, width, inner, hidden, missed, said, back, value, cells = (
         re.search(r"<body>([^<]*)</body>", dom).group(1).split("|")  # type: ignore[union-attr]
     )
+    printed = Page(wide).tables["Add up the points of every line that applies."][1:3]
+    first, second = (int(row[2].replace("\u2212", "-")) for row in printed)
+    total = 2 * first + 3 * second
+    answer = int(total >= 5)
+    assert ticked == f"Total {total}: {answer}.".replace("-", "\u2212")
     assert (width, inner) == ("360", "360")
     assert (hidden, missed, back, value, cells) == ("false", "0", "true", "true", "4")
     assert said == "Positive:"

@@ -21,6 +21,7 @@ from milpscore.cli.common import (
     say,
 )
 from milpscore.cli.groups import (
+    CARD,
     CLASS_WEIGHT,
     DATA,
     DATA_FILE,
@@ -40,6 +41,7 @@ from milpscore.cli.groups import (
     seconds,
 )
 from milpscore.core.errors import DataError, OptionError
+from milpscore.report import BOOTSTRAPS
 
 if TYPE_CHECKING:
     from milpscore.certificate import Certificate
@@ -207,6 +209,18 @@ def report_command(
     ),
     weights_column: str | None = WEIGHTS_COLUMN,
     class_weight: ClassWeight | None = CLASS_WEIGHT,
+    validation: Path | None = file(
+        "Other rows, whose figures stand beside those of DATA; the same kinds of file.", DATA
+    ),
+    by: str | None = option(
+        DATA, "Show the subgroups of this column apart; it need be no feature.", metavar="COL"
+    ),
+    risk_groups: str | None = option(
+        CARD,
+        "The risks at which groups begin, such as 5%,20%; default: half and twice the odds of the "
+        "share of positives.",
+        metavar="A,B,C",
+    ),
     compare: bool = option(
         SOLVE,
         "Solve the certificate's program again beside its LP and rounded cards, and show all.",
@@ -217,8 +231,29 @@ def report_command(
         "Prove the certificate again, as 'milpscore verify' does, and show what came of it.",
         default=False,
     ),
-    time_limit: float = seconds("Seconds for --compare, and for --verify."),
+    pool: float | None = option(
+        SOLVE,
+        "Find every card worse than the best by this share of its objective at most, and set them "
+        "beside the bootstrap.",
+        metavar="SHARE",
+    ),
+    bootstraps: int = option(
+        SOLVE,
+        "Make the card again by fast mode on so many samples of the rows, for optimism and "
+        "stability; it needs the certificate. Ctrl-C keeps what there is.",
+        metavar="N",
+        min=0,
+        default=BOOTSTRAPS,
+    ),
+    time_limit: float = seconds("Seconds for --compare, for --verify and for --pool."),
     seed: int = SEED,
+    title: str | None = option(OUTPUT, "What stands above the card.", metavar="TEXT"),
+    outcome: str | None = option(
+        OUTPUT, "What a positive answer says, such as 'heart disease'.", metavar="TEXT"
+    ),
+    population: str | None = option(OUTPUT, "Of whom the rows are.", metavar="TEXT"),
+    author: str | None = option(OUTPUT, "Who answers for the page.", metavar="TEXT"),
+    date: str | None = option(OUTPUT, "The page's date; today unless given.", metavar="TEXT"),
     out: Path = option(OUTPUT, "The page to write.", metavar="FILE", default=Path("report.html")),
 ) -> None:
     """Write one self-contained HTML page: the card, its proof, its figures.
@@ -229,46 +264,64 @@ def report_command(
     options say otherwise.
     """
     require_file(card)
-    require_columns(data, target, encoding=written.csv_encoding or "utf-8")
+    for table in filter(None, [data, validation]):
+        require_columns(table, target, by, encoding=written.csv_encoding or "utf-8")
     require_folder(out)
     from milpscore.certificate import verify_certificate
+    from milpscore.pools import pool as find_pool
     from milpscore.report import report
-    from milpscore.report.subject import compared_again
+    from milpscore.report.subject import compared_again, program_again
     from milpscore.scorecard import Scorecard
 
     given, proof = _subject(card, certificate)
-    if proof is None and (compare or verify):
-        wish = "--compare" if compare else "--verify"
+    edges = None if risk_groups is None else [_risk(text) for text in names_of(risk_groups)]
+    wishes = {"--compare": compare, "--verify": verify, "--pool": pool is not None}
+    if proof is None and (wish := next((name for name, asked in wishes.items() if asked), None)):
         raise OptionError(f"{wish} needs the program: give the certificate with --certificate FILE")
     foreseen = any(each.kind == "missing" for each in given.columns)
-    known = {"classes": given.classes} if isinstance(given, Scorecard) else {}
+    known: dict[str, Any] = {"classes": given.classes} if isinstance(given, Scorecard) else {}
     known |= {} if proof is None else proof.data
     negative, positive = known["classes"]
     if negative == f"not {positive}":  # one of three and more classes against the rest
         known["positive"] = positive
-    X, y, weights = _data(
-        {**known, **written.reading},
-        data,
-        target,
-        given,
-        missing="bin" if foreseen else "error",
-        weights_column=weights_column,
-        class_weight=class_weight,
-        memory_limit=written.reading_memory,
-    )
-    comparison = verification = None
-    if proof is not None and compare:
-        comparison = compared_again(
-            proof, X, y, **weights, time_limit=time_limit, random_state=seed,
-            progress=output.progress,
+    read: dict[str, Any] = {
+        "missing": "bin" if foreseen else "error", "weights_column": weights_column,
+        "class_weight": class_weight, "memory_limit": written.reading_memory, "by": by,
+    }  # fmt: skip
+    known |= written.reading
+    X, y, weights = _data(known, data, target, given, **read)
+    other = None if validation is None else _data(known, validation, target, given, **read)[:2]
+    comparison = verification = found = None
+    with noting_interrupts() as interrupted:
+        if proof is not None and (compare or pool is not None):
+            program = program_again(proof, X, y, **weights)
+            if compare:
+                comparison = compared_again(
+                    program, time_limit=time_limit, random_state=seed, progress=output.progress
+                )
+            if pool is not None:
+                found = find_pool(
+                    program, epsilon=pool, time_limit=time_limit, progress=output.progress
+                )
+        if proof is not None and verify:
+            verification = verify_certificate(proof, X, y, time_limit=time_limit, **weights)
+        report(
+            given, X, y, path=out, validation=other, by=by, risk_groups=edges, certificate=proof,
+            comparison=comparison, pool=found, verification=verification, title=title,
+            outcome=outcome, population=population, author=author, date=date,
+            bootstraps=bootstraps, random_state=seed, progress=output.progress, **weights,
         )  # fmt: skip
-    if proof is not None and verify:
-        verification = verify_certificate(proof, X, y, time_limit=time_limit, **weights)
-    report(
-        given, X, y, path=out, certificate=proof, comparison=comparison,
-        verification=verification, random_state=seed, **weights,
-    )  # fmt: skip
     say(f"The report was saved in {out}.")
+    if interrupted.is_set():
+        raise typer.Exit(INTERRUPTED)
+
+
+def _risk(text: str) -> float:
+    """A risk as people type it, in per cent or as a share."""
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise OptionError(f"--risk-groups takes risks such as 5%,20%, not {text!r}") from None
 
 
 def _subject(
@@ -302,12 +355,14 @@ def _data(
     weights_column: str | None = None,
     class_weight: str | None = None,
     memory_limit: str | None = None,
+    by: str | None = None,
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Features, labels and weights, read as for the certificate where no option says otherwise.
 
-    Of a table too large for memory, the design of its distinct rows in the columns given.
+    The column ``by`` stands among the features, whatever it is. Of a table too large for memory,
+    the design of its distinct rows in the columns given.
     """
-    from milpscore.data import read_patterns, read_table
+    from milpscore.data import read_frame, read_patterns, read_table
     from milpscore.data.checking import MAX_CELLS
     from milpscore.data.sources import at_size
 
@@ -321,6 +376,9 @@ def _data(
     factors = class_weight or known.get("class_weight")
     if not at_size(data):
         X, y, *rest = read_table(data, column, missing=missing, weights=weights, **read)
+        if by is not None and by not in X.columns:
+            of_file = {name: read[name] for name in ("decimal", "encoding") if name in read}
+            X = X.assign(**{by: read_frame(data, **of_file)[by]})
         if len(X) * len(given.columns) <= MAX_CELLS:
             return X, y, {"class_weight": factors, "sample_weight": rest[0] if rest else None}
     blocks = known.get("blocks", getattr(given, "blocks", ()))

@@ -205,9 +205,10 @@ def _write_page(answer: Comparison, path: Path, seed: int, target: str) -> None:
         if result.card is not None:
             title = f"{target}, scored by {spelt(name)}"
             card = certified_card(statement.design, result, title, statement=statement)
+            # 'milpscore report' makes the card again on samples of its rows
             report(
-                card, statement.design, path=path, statement=statement, comparison=answer,
-                random_state=seed,
+                card, statement.design, path=path, program=program, comparison=answer,
+                bootstraps=0, random_state=seed,
             )  # fmt: skip
             say(f"The report was saved in {path}.")
             return

@@ -340,7 +340,8 @@ class CardClassifier(Decided, OnDesign):
         path : str or Path, optional
             Where to write it.
         **options :
-            As in :func:`milpscore.report.report`.
+            As in :func:`milpscore.report.report`: ``validation=(X, y)`` for other rows,
+            ``by=X["sex"]`` for subgroups, ``bootstraps``, ``outcome``, ``population`` and so on.
 
         Returns
         -------
@@ -349,9 +350,9 @@ class CardClassifier(Decided, OnDesign):
         """
         from milpscore.report import report
 
-        statement = self.program_.statement
-        given = {"statement": statement, "result": self.result_, **options}
-        return report(self.scorecard_, statement.design, path=path, **given)
+        program = self.program_
+        given = {"program": program, "result": self.result_, **options}
+        return report(self.scorecard_, program.statement.design, path=path, **given)
 
     def complexity(self) -> int:
         """What the one-standard-error rule makes small: the number of nonzero points."""

@@ -1,1 +1,3 @@
 from ._report import report as report
+
+BOOTSTRAPS: int

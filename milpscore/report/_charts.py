@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -16,65 +16,157 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.plots import bounds_over_time, calibration
 from milpscore.plots.drawing import PALETTE, Results, spaced, tidy
-from milpscore.report.figures import Cuts, Histogram, Roc
+from milpscore.report.figures import Cuts, Histogram
+from milpscore.report.measures import GRID, Estimate, Gathered, Roc, net_benefits, smoothed
 from milpscore.report.subject import Subject
-from milpscore.scorecard.rendering import number, printable
+from milpscore.scorecard.rendering import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-BLUE, ORANGE = PALETTE[:2]
+BLUE, ORANGE, GREEN = PALETTE[:3]
 _INK = "#1a1a1a"
+_OF_SET = ((BLUE, "blue", "-", "o"), (GREEN, "green", "--", "s"))
+"""Colour, its name in the page's style, line and marker of the first set of data and the second."""
+
+Legend = tuple[tuple[str, str], ...]
 # text stays text, which a screen reader reads, and equal figures are equal bytes
 _STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "milpscore", "font.size": 9}
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One picture as text, and where the mark that a script moves stands at each cut.
+    """One picture as text, its legend, and where the mark that a script moves stands at each cut.
 
-    ``moves`` holds (across, down) in the picture's units, one pair for each cut.
+    ``legend`` names the classes of a sample in the page's style, and what it stands for; ``moves``
+    holds (across, down) in the picture's units, one pair for each cut.
     """
 
     svg: str
     moves: FloatArray
+    legend: Legend = ()
 
 
-def roc_chart(roc: Roc, cuts: Cuts) -> Chart:
-    """The curve with its band; the mark stands at the card's threshold."""
+def roc_chart(found: Mapping[str, tuple[Roc, Estimate]], cuts: Cuts) -> Chart:
+    """A curve for each set of data, the first with its band; the mark is the card's threshold."""
     from matplotlib.ticker import PercentFormatter
 
     figure, ax = _axes()
     false, true = 1 - cuts.specificity, cuts.sensitivity
     ax.plot([0, 1], [0, 1], color="0.55", linewidth=1, linestyle=":")
-    ax.fill_between(roc.grid, roc.lower, roc.upper, color=BLUE, alpha=0.16, linewidth=0)
-    ax.plot(roc.false, roc.true, color=BLUE)
+    legend: list[tuple[str, str]] = []
+    said = "Sensitivity against one minus specificity over all thresholds."
+    for (name, (roc, area)), (colour, spelt, line, _) in zip(found.items(), _OF_SET, strict=False):
+        if not legend:
+            ax.fill_between(GRID, roc.lower, roc.upper, color=colour, alpha=0.16, linewidth=0)
+        ax.plot(roc.false, roc.true, color=colour, linestyle=line)
+        shown = f"{area.value:.3f} ({area.lower:.3f} to {area.upper:.3f})"
+        dashes = " dashed" * bool(legend)
+        legend.append((f"line {spelt}{dashes}", f"{name}: area {shown}"))
+        said += f" {name}: the area below the curve is {shown}."
     ax.plot(
         false[cuts.own], true[cuts.own], "o", color=ORANGE, markeredgecolor="white", gid="mark",
         zorder=3,
     )  # fmt: skip
-    area = f"{roc.area:.3f} ({roc.area_lower:.3f} to {roc.area_upper:.3f})"
-    ax.text(0.98, 0.04, f"area {area}", ha="right")
     ax.set_xlabel("1 \u2212 specificity")
     ax.set_ylabel("sensitivity")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(PercentFormatter(xmax=1.0))
-    said = (
-        "Sensitivity against one minus specificity over all thresholds. The area below the curve "
-        f"is {roc.area:.3f}, 95 % interval {roc.area_lower:.3f} to {roc.area_upper:.3f}. At the "
-        f"card's threshold sensitivity is {true[cuts.own]:.1%} and specificity "
+    said += (
+        f" At the card's threshold sensitivity is {true[cuts.own]:.1%} and specificity "
         f"{cuts.specificity[cuts.own]:.1%}."
     )
-    return _chart(figure, "fig-roc", "ROC curve of the totals", said, _moves(ax, false, true, cuts))
+    legend += [
+        ("band blue", f"{next(iter(found))}: pointwise 95 % band"),
+        ("dot orange", "the threshold"),
+        ("line grey dotted", "chance"),
+    ]
+    moves = _moves(ax, false, true, cuts)
+    return _chart(figure, "fig-roc", "ROC curve of the totals", said, moves, tuple(legend))
+
+
+def agreement_chart(found: Mapping[str, Gathered], ici: Mapping[str, Estimate]) -> Chart:
+    """The smooth share of positives at each stated risk, for each set of data."""
+    from matplotlib.ticker import PercentFormatter
+
+    figure, ax = _axes()
+    most = max(float(given.risk.max()) for given in found.values() if given.risk is not None)
+    ax.plot([0, most], [0, most], color="0.55", linewidth=1, linestyle=":")
+    legend: list[tuple[str, str]] = []
+    said = "Share of positive rows at each stated risk."
+    for (name, given), (colour, spelt, line, marker) in zip(found.items(), _OF_SET, strict=False):
+        risk = given.risk
+        assert risk is not None
+        curve = smoothed(risk, given.mass[None])[0]
+        dense = len(risk) > 40
+        style: Any = {"markersize": 0 if dense else 4, "markeredgecolor": "white"}
+        ax.plot(risk, curve, color=colour, linestyle=line, marker=marker, **style)
+        value = ici[name].value
+        dashes = " dashed" * bool(legend)
+        legend.append((f"line {spelt}{dashes}", f"{name}: smooth observed share, ICI {value:.3f}"))
+        said += f" {name}: the mean distance from the stated risk is {value:.3f}."
+    ax.set_xlabel("stated risk")
+    ax.set_ylabel("observed share")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(xmax=1.0))
+    legend.append(("line grey dotted", "as it should be: observed as stated"))
+    title = "Calibration: observed share at each stated risk"
+    return _chart(figure, "fig-agreement", title, said, legend=tuple(legend))
+
+
+def benefit_chart(found: Mapping[str, Gathered]) -> Chart:
+    """Net benefit of the card, of acting on all rows and on none."""
+    from matplotlib.ticker import PercentFormatter
+
+    figure, ax = _axes()
+    risks = np.linspace(0.005, 0.99, 198)
+    ax.axhline(0, color=_INK, linewidth=0.8)
+    legend: list[tuple[str, str]] = []
+    said, top = "Net benefit against the risk from which one would act.", 0.0
+    for (name, given), (colour, spelt, line, _) in zip(found.items(), _OF_SET, strict=False):
+        own = net_benefits(given, risks)
+        top = max(top, float(own["card"].max()), float(own["all"].max()))
+        ax.plot(risks, own["all"], color=colour, linewidth=1, linestyle=":")
+        ax.plot(risks, own["card"], color=colour, linestyle=line)
+        dashes = " dashed" * bool(legend)
+        legend += [(f"line {spelt}{dashes}", f"{name}: the card")]
+        legend += [(f"line {spelt} dotted", f"{name}: act on all")]
+        said += f" {name}: {worth(given)}"
+    legend.append(("line ink", "act on none"))
+    most = max((float(given.risk.max()) if given.risk is not None else 1.0)
+               for given in found.values())  # fmt: skip
+    ax.set_xlim(0, min(1.15 * most, 1.0))
+    ax.set_ylim(-0.25 * top, 1.08 * top)
+    ax.set_xlabel("risk from which one would act")
+    ax.set_ylabel("net benefit")
+    ax.xaxis.set_major_formatter(PercentFormatter(xmax=1.0))
+    return _chart(figure, "fig-benefit", "Decision curve", said, legend=tuple(legend))
+
+
+def worth(given: Gathered) -> str:
+    """From which to which risk acting by the card is worth more than acting on all or none."""
+    risks = np.arange(1, 100) / 100
+    own = net_benefits(given, risks)
+    better = own["card"] > np.maximum(own["all"], own["none"]) + 1e-12
+    if not better.any():
+        return "At no risk from 1 % to 99 % is the card worth more than acting on all or on none."
+    ends = np.flatnonzero(np.diff(np.r_[False, better, False]))
+    spans = [f"{risks[a]:.0%}" + (f" to {risks[b - 1]:.0%}" if b - 1 > a else "")
+             for a, b in ends.reshape(-1, 2)]  # fmt: skip
+    more = f" and {len(spans) - 4} narrower spans" if len(spans) > 4 else ""
+    return (
+        "Acting by the card is worth more than acting on all or on none where one would act from a "
+        f"risk of {', '.join(spans[:4])}{more}."
+    )
 
 
 def totals_chart(subject: Subject, found: Histogram, cuts: Cuts) -> Chart:
     """Positive rows upwards, negative rows downwards, the threshold between them."""
     from matplotlib.ticker import MaxNLocator
 
-    negative, positive = (printable(str(label)) for label in subject.card.classes)
+    negative, positive = subject.names
     figure, ax = _axes()
     width, middle = found.right - found.left, (found.left + found.right) / 2
     ax.bar(middle, found.positive, 0.84 * width, color=ORANGE)
@@ -86,8 +178,6 @@ def totals_chart(subject: Subject, found: Histogram, cuts: Cuts) -> Chart:
     most = float(max(found.positive.max(), found.negative.max(), 1))
     ax.set_xlim(found.left[0], found.right[-1])
     ax.set_ylim(-1.3 * most, 1.3 * most)
-    ax.text(0.01, 0.97, f"\u2191 {_short(positive)}", va="top", transform=ax.transAxes)
-    ax.text(0.01, 0.03, f"\u2193 {_short(negative)}", va="bottom", transform=ax.transAxes)
     ax.set_xlabel("total (points)")
     ax.set_ylabel("rows")
     for axis in (ax.xaxis, ax.yaxis):
@@ -98,17 +188,22 @@ def totals_chart(subject: Subject, found: Histogram, cuts: Cuts) -> Chart:
         f"{number(float(subject.card.threshold))}."
     )
     moves = _moves(ax, places, np.zeros(len(places)), cuts)
-    return _chart(figure, "fig-totals", "Totals by class", said, moves)
+    legend = (
+        ("bar orange", f"{positive}, upwards"),
+        ("bar blue hollow", f"{negative}, downwards"),
+        ("line ink dashed", "the threshold"),
+    )
+    return _chart(figure, "fig-totals", "Totals by class", said, moves, legend)
 
 
 def calibration_chart(subject: Subject, table: DataFrame) -> Chart:
     """Observed shares with their intervals; the line is the risk the card states, if any."""
     figure, ax = _axes()
     calibration(table, ax, title="")
-    if (legend := ax.get_legend()) is not None:
-        legend.remove()  # the caption says it
+    if (drawn := ax.get_legend()) is not None:
+        drawn.remove()  # the legend below the picture says it
     total, observed = table["total"].to_numpy(float), table["observed"].to_numpy(float)
-    positive = printable(str(subject.card.classes[1]))
+    positive = subject.names[1]
     ax.set_ylabel(f"share of {_short(positive, 24)}")
     stated = subject.card.risk is not None
     title = "Stated risk and observed share by total" if stated else "Observed share by total"
@@ -117,7 +212,12 @@ def calibration_chart(subject: Subject, table: DataFrame) -> Chart:
         f"{number(total.min())} to {number(total.max())}: from {observed[0]:.0%} to "
         f"{observed[-1]:.0%}. The figures stand in the table below."
     )
-    return _chart(figure, "fig-calibration", title, said)
+    legend = [
+        ("dot orange", "observed share, its size grows with the rows"),
+        ("line grey", "Wilson's 95 % interval; one half"),
+    ]
+    legend += [("line blue", "the risk the card states")] * stated
+    return _chart(figure, "fig-calibration", title, said, legend=tuple(legend))
 
 
 def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
@@ -135,8 +235,8 @@ def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
         bounds_over_time(shown, ax)
     except NotApplicableError:
         return None
-    if (legend := ax.get_legend()) is not None:
-        legend.remove()  # the caption says it
+    if (drawn := ax.get_legend()) is not None:
+        drawn.remove()  # the legend below the picture says it
     ax.set_title("", loc="left")
     if exact.solve_seconds < 10 * min((point.seconds for point in exact.trace), default=0.0):
         ax.set_xscale("linear")
@@ -148,7 +248,14 @@ def bounds_chart(results: Results, formulation: str, key: str) -> Chart | None:
         f"After {exact.solve_seconds:.2g} seconds the best card has objective "
         f"{exact.objective:.6g} and the proven bound is {exact.dual_bound:.6g}: {exact.claim}."
     )
-    return _chart(figure, key, f"Best card and bound over time, {spaced(formulation)}", said)
+    legend = [
+        ("line blue", "the best card so far"),
+        ("line blue dashed", "the proven bound"),
+        ("band blue", "what is open between them"),
+    ]
+    legend += [("line blue dotted", "the bound of the LP")] * ((formulation, "relaxed") in results)
+    title = f"Best card and bound over time, {spaced(formulation)}"
+    return _chart(figure, key, title, said, legend=tuple(legend))
 
 
 def _axes() -> tuple[Figure, Axes]:
@@ -162,7 +269,12 @@ def _axes() -> tuple[Figure, Axes]:
 
 
 def _chart(
-    figure: Figure, key: str, title: str, said: str, moves: FloatArray | None = None
+    figure: Figure,
+    key: str,
+    title: str,
+    said: str,
+    moves: FloatArray | None = None,
+    legend: Legend = (),
 ) -> Chart:
     """The figure as one ``svg`` element whose ids begin with ``key``."""
     from matplotlib import rc_context
@@ -184,7 +296,7 @@ def _chart(
         f'aria-labelledby="{key}-title {key}-desc">\n<title id="{key}-title">{escape(title)}'
         f'</title>\n<desc id="{key}-desc">{escape(said)}</desc>'
     )
-    return Chart(head + body.rstrip(), np.zeros((0, 2)) if moves is None else moves)
+    return Chart(head + body.rstrip(), np.zeros((0, 2)) if moves is None else moves, legend)
 
 
 def _moves(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, cuts: Cuts) -> FloatArray:

@@ -2,46 +2,64 @@
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from pandas import DataFrame
 
 from milpscore._version import __version__
 from milpscore.certificate import Certificate, Verification
 from milpscore.comparison import Comparison
-from milpscore.core.errors import NotApplicableError
+from milpscore.core.errors import DataError
+from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.core.statement import Statement
 from milpscore.plots.drawing import Results, results_of
+from milpscore.report import BOOTSTRAPS
 from milpscore.report._charts import (
     Chart,
+    agreement_chart,
+    benefit_chart,
     bounds_chart,
     calibration_chart,
     moves_of,
     roc_chart,
     totals_chart,
+    worth,
 )
-from milpscore.report.figures import Cuts, calibration_of, cuts_of, histogram_of, roc_of
+from milpscore.report.figures import MOST_TOTALS, Cuts, calibration_of, cuts_of, histogram_of
+from milpscore.report.measures import DRAWS, Gathered, performance_of
 from milpscore.report.proof import Proof, proof_of
+from milpscore.report.refits import Refits, refits_of, why_not
 from milpscore.report.subject import Subject, subject_of
+from milpscore.report.tables import (
+    DASH,
+    benefits_table,
+    checks_table,
+    comparison_table,
+    gathered,
+    groups_tables,
+    measures_table,
+    parts_table,
+    pool_table,
+    population_tables,
+    shares_table,
+    stability_table,
+    subgroups_tables,
+    threshold_label,
+    thresholds_table,
+)
+from milpscore.report.tripod import ticked
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.rendering import (
+    answers,
+    attainable_totals,
     card_html,
     card_style,
-    class_names,
-    exact_number,
-    finite,
     least_positive,
-    number,
     printable,
     reading_sentences,
-    signed,
     templates,
 )
 
@@ -51,6 +69,8 @@ ONE_COLUMN, ONE_PAGE = 16, 34
 A longer card is printed smaller still, and in two columns.
 """
 
+WARNING = "Not for clinical use before external validation."
+
 
 def report(
     card: Scorecard | Certificate,
@@ -58,21 +78,33 @@ def report(
     y: Any = None,
     *,
     path: str | Path | None = None,
+    validation: tuple[Any, Any] | None = None,
+    by: Any = None,
+    risk_groups: Sequence[float] | None = None,
     certificate: Certificate | None = None,
-    statement: Statement | None = None,
+    program: Program | None = None,
     result: Result | None = None,
     comparison: Comparison | None = None,
     pool: Any = None,
     verification: Verification | None = None,
     sample_weight: Any = None,
     class_weight: Any = None,
+    title: str | None = None,
+    outcome: str | None = None,
+    population: str | None = None,
+    author: str | None = None,
+    date: str | None = None,
+    bootstraps: int = BOOTSTRAPS,
     random_state: int = 0,
+    progress: bool | None = None,
 ) -> str:
     """Write one self-contained HTML page about a card.
 
-    The card stands first and prints on a page of its own. Below it: what is proved, in a number
-    derived from the bound; what the card answers on the data, with bands; a comparison and a pool
-    where they are given; and what the data are like. The page loads nothing.
+    The card stands first, with boxes that add up, and prints on a page of its own. Below it: what
+    is proved, in a number derived from the bound; whom the data describe; how the card does, with
+    intervals and corrected for optimism; calibration, risk groups, decision curve, subgroups; what
+    stays of the card on other samples; a comparison and a pool where they are given; which items of
+    TRIPOD the page answers; and the fingerprints of everything. The page loads nothing.
 
     Parameters
     ----------
@@ -83,10 +115,19 @@ def report(
     y : array of shape (n,), the labels; None with a Design
     path : str or Path, optional
         Where to write the page, in UTF-8.
+    validation : (X, y), optional
+        Other rows, whose figures stand beside those of the data.
+    by : str or array of shape (n,), optional
+        Subgroups to show apart: a column of the tables, or a value for each row of the data. A
+        number of many values is cut in thirds. Of an array with a ``name`` the validation data
+        have a column of that name.
+    risk_groups : sequence of float, optional
+        The risks at which a group begins, such as (0.05, 0.2). Default: those whose odds are half
+        and twice the odds of the share of positives.
     certificate : Certificate, optional
-        Of the card; it tells which cards the bound speaks of.
-    statement : Statement, optional
-        ``program.statement``, which tells the same.
+        Of the card; it tells which cards the bound speaks of, and how to make the card again.
+    program : Program, optional
+        That the card was found with, which tells the same.
     result : Result, optional
         Of the solve, for its bound over time.
     comparison : Comparison, optional
@@ -97,8 +138,18 @@ def report(
         Of :func:`milpscore.certificate.verify_certificate` on the same data.
     sample_weight, class_weight :
         As they were given to the builder; None with a Design.
+    title, outcome : str, optional
+        What stands above the card, and what a positive answer says; default: the card's own.
+    population, author, date : str, optional
+        Of whom, by whom and when; the date is today's unless given.
+    bootstraps : int
+        Samples of the rows on which the card is made again by fast mode, for the optimism of its
+        figures and the stability of its features; 0: none. Ctrl-C ends it, and what there is
+        counts. It needs the card's own data, and certificate or program.
     random_state : int
-        Seed of the bootstrap.
+        Seed of the bootstraps.
+    progress : bool, optional
+        Show a progress line; default: in a terminal.
 
     Returns
     -------
@@ -108,10 +159,12 @@ def report(
     Raises
     ------
     DataError
-        The data lack a feature with points or have other labels, or card, certificate and
-        statement are not of one solve.
+        The data lack a feature with points or have other labels; card, certificate and program are
+        not of one solve; the validation data are the card's own; ``by`` names no column.
     NotApplicableError
         ``card``, ``comparison`` or ``pool`` is something else.
+    OptionError
+        ``bootstraps`` is no whole number, ``risk_groups`` are no ascending risks.
 
     Examples
     --------
@@ -119,60 +172,181 @@ def report(
     """
     subject = subject_of(
         card, X, y, sample_weight=sample_weight, class_weight=class_weight,
-        certificate=certificate, statement=statement,
-    )  # fmt: skip
+        certificate=certificate, program=program,
+    ).in_words(title, outcome)  # fmt: skip
+    subjects = {"Development" if subject.same_data else "These data": subject}
+    if validation is not None:
+        subjects["Validation"] = _validated(subject, validation)
+    named = None if pool is None else _pool_part(pool)
+    refused = why_not(subject, bootstraps)
+    refits = None if refused else refits_of(subject, bootstraps, random_state, progress)
     results = {} if comparison is None else comparison.results
+    proof = proof_of(subject, verification)
+    told = {"population": population, "outcome": subject.card.outcome, "program": subject.program,
+            "refits": refits and refits.made, "validation": validation}  # fmt: skip
+    there = {"card", "data", "performance", "groups", *(name for name, v in told.items() if v)}
+    there |= {"certificate"} if subject.record.get("claim") is not None else set()
     page: str = templates("milpscore.report")("page.html").render(
         version=__version__,
         dash=DASH,
+        warning=WARNING,
         card_style=card_style(),
         subject=subject,
-        **_card_part(subject, proof_of(subject, verification)),
-        parts=None if verification is None else _parts_table(verification),
-        **_figures_part(subject, random_state),
+        subjects=subjects,
+        about={
+            "Outcome": answers(subject.card)[1],
+            "Population": population or "not stated",
+            "Author": author or "not stated",
+            "Date": date or datetime.date.today().isoformat(),
+        },
+        several=len(subjects) > 1,
+        **_card_part(subject, proof),
+        parts=None if verification is None else parts_table(verification),
+        **_data_part(subjects),
+        **_figures_part(subjects, refits, random_state),
+        **_groups_part(subjects, risk_groups),
+        subgroups=[] if by is None else subgroups_tables(subjects, by, random_state).values(),
+        refused=refused,
+        refits=refits,
+        stability=stability_table(subject, refits, pool) if refits and refits.made else None,
         **_comparison_part(comparison, results if result is None else results_of(result)),
-        pool=None if pool is None else _pool_part(pool),
-        **_data_part(subject),
+        pool=named,
+        tripod=ticked(there),
+        hashes=_hashes(subjects, certificate if isinstance(card, Scorecard) else card),
     )
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page
 
 
+def _validated(subject: Subject, validation: tuple[Any, Any]) -> Subject:
+    """The same card beside other rows."""
+    other = subject_of(subject.card, *validation)
+    if other.design.fingerprint == subject.design.fingerprint:
+        raise DataError("the validation data are the rows reported on: give others, or leave it")
+    return other
+
+
+def _hashes(subjects: Mapping[str, Subject], certificate: Certificate | None) -> dict[str, str]:
+    """What tells the card, its data and its certificate from all others."""
+    subject = next(iter(subjects.values()))
+    card = subject.card
+    found = {
+        "Card (SHA-256 of its JSON)": hashlib.sha256(card.to_json().encode()).hexdigest(),
+        "Data of the card": card.fingerprint or DASH,
+        "Data given here": subject.design.fingerprint,
+        "Fingerprints": {None: "the card names none", True: "the same", False: "different"}[
+            subject.same_data
+        ],
+    }
+    if len(subjects) > 1:
+        found["Validation data"] = list(subjects.values())[1].design.fingerprint
+    if certificate is not None:
+        found["Certificate"] = certificate.digest
+    return found
+
+
 def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
-    """The card as it is printed, and what is proved of it."""
+    """The card as it is printed, what its boxes add up to, and what is proved of it."""
     card = subject.card
     lines = sum(map(len, card.rows)) + (len(card.risk.edges) + 1 if card.risk else 0)
     size = "" if lines <= ONE_COLUMN else (" dense" if lines <= ONE_PAGE else " long")
     foot = [*reading_sentences(card), proof.headline, *([proof.own] if proof.own else [])]
-    if card.fingerprint:
-        foot.append(f"Data: SHA-256 {card.fingerprint[:16]}\u2026")
     sheet = card_html(card, foot, styled=False)
-    return {"title": printable(card.title), "size": size, "sheet": sheet, "proof": proof}
+    return {
+        "title": printable(card.title), "size": size, "sheet": sheet, "proof": proof,
+        "boxes_json": _in_script(_boxes(card)),
+    }  # fmt: skip
 
 
-def _figures_part(subject: Subject, random_state: int) -> dict[str, Any]:
-    """Charts, the confusion matrix and the other thresholds."""
-    cuts, roc, shares = cuts_of(subject), roc_of(subject, random_state), calibration_of(subject)
-    curve, totals = roc_chart(roc, cuts), totals_chart(subject, histogram_of(subject), cuts)
-    negative, positive = class_names(subject.card)
-    answers = [_answer(subject, cuts, k, curve, totals) for k in range(len(cuts.thresholds))]
+def _boxes(card: Scorecard) -> dict[str, Any]:
+    """Of every printed line its points, whether it counts by the unit, and what it excludes.
+
+    Of the lines of one group one applies at most; a missing value applies alone.
+    """
+    features = []
+    for lines in card.lines:
+        shown = [
+            {"points": row.points, "unit": row.kind == "numeric", "group": k,
+             "says": f"{row.feature} {row.condition}"}
+            for k, (rows, full) in enumerate(zip(lines.groups, lines.in_full, strict=True))
+            for row in rows if full or row.points
+        ]  # fmt: skip
+        if lines.missing is not None:
+            row = lines.missing
+            shown.append({"points": row.points, "unit": False, "group": -1,
+                          "says": f"{row.feature} {row.condition}"})  # fmt: skip
+        if lines.printed:
+            features.append(shown)
+    negative, positive = answers(card)
+    risk = None
+    if card.risk is not None and card.risk.link == "logistic":
+        risk = [float(card.fitted_rule.threshold), card.risk.scale]
+    whole = attainable_totals(card) is not None
+    return {"features": features, "cut": float(least_positive(card)), "risk": risk,
+            "answers": [negative, positive], "tolerance": 0 if whole else 1e-9}  # fmt: skip
+
+
+def _in_script(content: Any) -> str:
+    """JSON inside a script element, which a "<" could close."""
+    return json.dumps(content, ensure_ascii=True).replace("<", "\\u003c")
+
+
+def _data_part(subjects: Mapping[str, Subject]) -> dict[str, Any]:
+    """Whom the rows describe, and what is odd about them."""
+    checks, remarks = checks_table(next(iter(subjects.values())))
+    return {"people": population_tables(subjects), "checks": checks, "remarks": remarks}
+
+
+def _figures_part(
+    subjects: Mapping[str, Subject], refits: Refits | None, random_state: int
+) -> dict[str, Any]:
+    """Measures, charts, the confusion matrix and the other thresholds."""
+    first, subject = next(iter(subjects.items()))
+    rows = {name: gathered(each) for name, each in subjects.items()}
+    done = {name: performance_of(given, random_state) for name, given in rows.items()}
+    found, areas = {}, {}
+    for name, (figures, roc) in done.items():
+        found[name], areas[name] = figures, (roc, figures["auc"])
+    cuts, shares = cuts_of(subject), calibration_of(subject)
+    curve, totals = roc_chart(areas, cuts), totals_chart(subject, histogram_of(subject), cuts)
+    negative, positive = subject.names
+    own = [_answer(subject, cuts, k, curve, totals) for k in range(len(cuts.thresholds))]
+    agreement = None
+    if subject.card.risk is not None:
+        agreement = agreement_chart(rows, {name: each["ici"] for name, each in found.items()})
     return {
         "positive": positive,
         "negative": negative,
-        "cuts": answers,
-        "own": answers[cuts.own],
+        "measures": measures_table(found, refits if refits and refits.made else None, first),
+        "cuts": own,
+        "own": own[cuts.own],
         "own_cut": cuts.own,
-        # a "<" inside a script element could close it
-        "cuts_json": json.dumps(answers, ensure_ascii=True).replace("<", "\\u003c"),
+        "cuts_json": _in_script(own),
         "thresholds": thresholds_table(subject, cuts),
         "totals_chart": totals,
         "roc_chart": curve,
+        "agreement_chart": agreement,
         "shares_chart": calibration_chart(subject, shares),
-        "shares": shares_table(subject, shares),
-        "draws": roc.draws,
+        "shares": [
+            shares_table(each, calibration_of(each, MOST_TOTALS), name if len(subjects) > 1 else "")
+            for name, each in subjects.items()
+        ],
+        "draws": DRAWS,
         "seed": random_state,
-    }
+    }  # fmt: skip
+
+
+def _groups_part(subjects: Mapping[str, Subject], asked: Sequence[float] | None) -> dict[str, Any]:
+    """Risk groups, cuts, and what acting by the card is worth."""
+    rows: dict[str, Gathered] = {name: gathered(each) for name, each in subjects.items()}
+    groups, cuts = groups_tables(subjects, rows, asked)
+    return {
+        "groups": groups, "cuts_table": cuts, "benefit_chart": benefit_chart(rows),
+        "benefits": benefits_table(rows),
+        "worth": [f"{name}. {worth(given)}" if len(rows) > 1 else worth(given)
+                  for name, given in rows.items()],
+    }  # fmt: skip
 
 
 def _answer(subject: Subject, cuts: Cuts, k: int, curve: Chart, totals: Chart) -> dict[str, Any]:
@@ -205,12 +379,7 @@ def _comparison_part(comparison: Comparison | None, results: Results) -> dict[st
     for k, name in enumerate(dict.fromkeys(name for name, _ in results)):
         chart = bounds_chart(results, name, f"fig-bounds-{k}")
         if chart is not None:
-            caption = (
-                f"{name.replace('_', '-')}. Solid: the best card so far. Dashed: the proven bound. "
-                "Between them lies what is open."
-            )
-            lp = " Dotted: the LP's bound." if (name, "relaxed") in results else ""
-            solved.append((chart, caption + lp))
+            solved.append((chart, name.replace("_", "-")))
     return {"compared": compared, "solved": solved}
 
 
@@ -228,199 +397,3 @@ def _pool_part(pool: Any) -> dict[str, Any]:
             "the threshold is set anew.",
         ),
     }
-
-
-# --- tables ---------------------------------------------------------------------------------------
-
-DASH = "–"
-"""Stands where there is no figure."""
-
-_KINDS = {
-    "relaxed": "LP relaxation",
-    "randomised": "randomised rounding",
-    "nearest": "nearest rounding",
-    "proximal": "from a proximal path",
-}
-_COMPARED = {
-    "formulation": ("Program", ""),
-    "kind": ("Kind", ""),
-    "claim": ("Claim", ""),
-    "objective": ("Objective", ".5f"),
-    "bound": ("Bound", ".5f"),
-    "gap": ("Gap", ".1%"),
-    "terms": ("Terms", ".0f"),
-    "train_accuracy": ("Right", ".1%"),
-    "cv_accuracy": ("Right, held out", ".1%"),
-    "solve_seconds": ("Seconds", ".2f"),
-}
-"""Columns of a comparison: what stands above them, and the form of their figures."""
-
-_POOLED = {
-    "share": ("Cards that use it", ".0%"),
-    "min_points": ("Least points", ".0f"),
-    "max_points": ("Most points", ".0f"),
-    "min_reliance": ("Least reliance", ".4f"),
-    "max_reliance": ("Most reliance", ".4f"),
-}
-_MOST_ROWS = 200
-
-
-@dataclass
-class Table:
-    """Cells made printable; the first ``words`` columns hold words, the others figures."""
-
-    caption: str
-    heads: Iterable[str]
-    rows: Iterable[Iterable[str]]
-    words: int = 1
-    marked: int | None = None  # the row that is the card's own
-
-    def __post_init__(self) -> None:
-        self.caption, self.heads = printable(self.caption), [*map(printable, self.heads)]
-        self.rows = [[*map(printable, row)] for row in self.rows]
-
-
-def _in_form(row: Mapping[Any, Any], forms: Mapping[str, tuple[str, str]]) -> list[str]:
-    """Figures of a row of a frame in their forms, a dash where there is none; words as they are."""
-    cells = ((row[name], form) for name, (_, form) in forms.items())
-    return [
-        str(value) if not form
-        else signed(format(float(value), form)) if finite(value) is not None
-        else DASH
-        for value, form in cells
-    ]  # fmt: skip
-
-
-def _parts_table(verification: Verification) -> Table:
-    """What each part of a certificate came to."""
-    rows = [(part.name, str(part.status), part.sentence) for part in verification.parts]
-    return Table("The certificate, part by part", ("Part", "Status", "Why"), rows, words=3)
-
-
-def threshold_label(subject: Subject, cuts: Cuts, k: int) -> str:
-    """The k-th threshold in words."""
-    if k == cuts.own:
-        return f"{exact_number(least_positive(subject.card))} or more"
-    value = float(cuts.thresholds[k])
-    return f"{number(value)} or more" if math.isfinite(value) else "never"
-
-
-def thresholds_table(subject: Subject, cuts: Cuts) -> Table:
-    """Every threshold with its confusion counts."""
-    rows = [
-        (
-            threshold_label(subject, cuts, k) + (" (the card)" if k == cuts.own else ""),
-            *(str(int(side[k])) for side in (cuts.true_positive, cuts.false_positive,
-                                             cuts.false_negative, cuts.true_negative)),
-            *(f"{side[k]:.1%}" for side in (cuts.sensitivity, cuts.specificity, cuts.error)),
-        )
-        for k in range(len(cuts.thresholds))
-    ]  # fmt: skip
-    note = f"; {cuts.left_out} totals between these are left out" if cuts.left_out else ""
-    heads = ("Positive from", "True positive", "False positive", "False negative",
-             "True negative", "Sensitivity", "Specificity", "Error")  # fmt: skip
-    return Table(f"What other thresholds would answer{note}", heads, rows, marked=cuts.own)
-
-
-def shares_table(subject: Subject, found: DataFrame) -> Table:
-    """The figures behind the calibration chart."""
-    stated = subject.card.risk is not None
-    rows = [
-        (
-            f"{row['total']:.6g}",
-            *([f"{row['risk']:.1%}"] if stated else []),
-            f"{row['observed']:.1%}",
-            f"{row['lower']:.1%} to {row['upper']:.1%}",
-            str(int(row["rows"])),
-        )
-        for row in found.to_dict("records")
-    ]
-    heads = ["Total", *(["Stated risk"] if stated else []), "Observed", "95 % interval", "Rows"]
-    return Table("Observed share by total", heads, rows)
-
-
-def comparison_table(frame: DataFrame) -> Table:
-    """Exact beside relaxed beside rounded; an LP has a bound, and no claim about cards."""
-    held_out = "cv_accuracy" in frame and bool(frame["cv_accuracy"].notna().any())
-    forms = {k: form for k, form in _COMPARED.items() if held_out or k != "cv_accuracy"}
-    lacking = forms.keys() - set(frame.columns)
-    if lacking:
-        raise NotApplicableError(
-            f"this is not a comparison, it lacks {', '.join(sorted(lacking))}: pass the table of "
-            "milpscore.compare"
-        )
-    shown = frame.assign(
-        formulation=frame["formulation"].str.replace("_", "-"),
-        kind=frame["kind"].replace(_KINDS),
-        claim=frame["claim"].astype(str).mask(frame["kind"] == "relaxed", "bound only"),
-    )
-    rows = [_in_form(row, forms) for row in shown.to_dict("records")]
-    heads = [head for head, _ in forms.values()]
-    return Table("Exact programs, their relaxations, and rounded cards", heads, rows, words=3)
-
-
-def pool_table(pool: Any) -> Table:
-    """Ranges of points and reliance over a pool of cards."""
-    ranges = getattr(pool, "importance", None)
-    if not isinstance(ranges, DataFrame) or not _POOLED.keys() <= set(ranges.columns):
-        raise NotApplicableError("this is not a pool of cards: pass what pools.pool returns")
-    used = ranges[ranges["share"] > 0]
-    records = used.head(_MOST_ROWS).to_dict("records")
-    rows = [[str(used.index[k]), *_in_form(row, _POOLED)] for k, row in enumerate(records)]
-    unused = len(ranges) - len(used)
-    note = f"; {unused} columns have points in none" if unused else ""
-    heads = ["Column", *(head for head, _ in _POOLED.values())]
-    return Table(f"Ranges over the pool{note}", heads, rows)
-
-
-def _data_part(subject: Subject) -> dict[str, Any]:
-    """What is odd about the data in the card's columns, over the rows of positive weight."""
-    design, counted = subject.design, subject.counted
-    merged, weight = design.merged, design.weight
-    own, every = design.rows[counted], int(design.rows.sum())
-    rows, hits = int(own.sum()), int(own[subject.positive[counted]].sum())
-    pairs = merged.conflicts
-    conflicting = int(own[np.isin(merged.inverse[counted], pairs)].sum())
-    whole = math.fsum(weight)
-    lost = math.fsum(merged.weight[pairs].min(axis=1)) if len(pairs) else 0.0
-    least, share = f"{lost / whole:.2%}", f"{math.fsum(weight[subject.positive]) / whole:.1%}"
-    if subject.weighted:
-        share += " of the weight"
-    else:
-        least = f"{round(lost * rows / whole)} ({least})"
-    constant = np.flatnonzero(np.ptp(design.X[counted], axis=0) == 0).tolist()
-    missing = "cannot be told from a design"
-    if subject.missing is not None:
-        missing = _names([f"{name} ({count})" for name, count in subject.missing.items()])
-    weightless = every - rows
-    negative, positive = class_names(subject.card)
-    found = {
-        "Rows": f"{every}" + f", {weightless} of weight 0" * bool(weightless),
-        "Columns": design.shape[1],
-        f"Class {positive}": f"{hits} ({share})",
-        f"Class {negative}": rows - hits,
-        "Rows that repeat an earlier one": rows - len(merged.y),
-        "Different rows of values": len(merged.y) - len(pairs),
-        "Rows with the values of a row of the other class": conflicting,
-        "Least errors of any rule on these columns": least,
-        "Constant columns": _names([design.names[j] for j in constant]),
-        "Missing values": missing,
-    }
-    remarks = []
-    if conflicting:
-        remarks.append(
-            f"{conflicting} rows have the values of a row of the other class: no rule on "
-            "these columns answers all of them rightly."
-        )
-    if subject.absent:
-        remarks.append(
-            f"These data lack {len(subject.absent)} feature(s) the card knows and gives no points."
-        )
-    table = Table("Data checks", ("Check", "Found"), [(k, str(v)) for k, v in found.items()], 2)
-    return {"remarks": remarks, "checks": table}
-
-
-def _names(names: Sequence[str], most: int = 8) -> str:
-    """Some names, and how many more."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(names[:most]) + more) or "none"

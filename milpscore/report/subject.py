@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,10 +15,10 @@ import pandas as pd
 
 from milpscore.certificate import Certificate
 from milpscore.comparison import Comparison, compare
-from milpscore.constraints import make_constraint
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, as_fraction
 from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.data import apply_columns, make_design
 from milpscore.data.checking import missing_counts
@@ -25,6 +26,7 @@ from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import allowed_cards, risk_scale
 from milpscore.scorecard.claims import known_limits
+from milpscore.scorecard.rendering import class_names, printable
 from milpscore.solvers.options import Options
 
 _CHANGED = "the certificate's file was changed after it was written: its digest differs"
@@ -38,9 +40,27 @@ class Subject:
     design: Design
     totals: FloatArray
     absent: tuple[str, ...]
-    statement: Statement | None
+    program: Program | None  # that the card was found with
     broken: str  # why the certificate's file cannot be believed; empty where it can
-    missing: Mapping[str, int] | None
+    raw: pd.DataFrame | None  # the table as it was given; None of a design or an array
+
+    @property
+    def statement(self) -> Statement | None:
+        """What the program minimises over which cards."""
+        return None if self.program is None else self.program.statement
+
+    @cached_property
+    def missing(self) -> Mapping[str, int] | None:
+        """The columns of the table that lack values; None where nobody can tell."""
+        return None if self.raw is None else missing_counts(self.raw)
+
+    def place(self, column: str) -> int | None:
+        """Where a column of the card stands in the design; None where the data lack it."""
+        return {name: j for j, name in enumerate(self.design.names)}.get(column)
+
+    def in_words(self, title: str | None, outcome: str | None) -> Subject:
+        """The same with what stands above the card, and what a positive answer says."""
+        return replace(self, card=self.card.with_words(None, title=title, outcome=outcome))
 
     @property
     def record(self) -> Mapping[str, Any]:
@@ -67,6 +87,12 @@ class Subject:
         """The card as the statement knows it."""
         free = self.statement is not None and self.statement.scales is not None
         return _bare(self.card, free)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The negative and the positive class in the card's words."""
+        outcome = printable(self.card.outcome)
+        return (f"not {outcome}", outcome) if outcome else class_names(self.card)
 
     @cached_property
     def counted(self) -> npt.NDArray[np.bool_]:
@@ -98,7 +124,7 @@ def subject_of(
     sample_weight: Any = None,
     class_weight: Any = None,
     certificate: Certificate | None = None,
-    statement: Statement | None = None,
+    program: Program | None = None,
 ) -> Subject:
     """Read a card, its certificate and data together."""
     proof = given if isinstance(given, Certificate) else certificate
@@ -112,12 +138,11 @@ def subject_of(
         card = replace(card, certificate=_record(proof, card))
         if isinstance(given, Certificate):
             card = _with_risks(replace(card, step=design.step), proof, design)
-        if statement is None and design.fingerprint == card.fingerprint:
-            statement = restate(proof.statement, design).statement
-    if statement is not None and statement.design.fingerprint != card.fingerprint:
+        if program is None and design.fingerprint == card.fingerprint:
+            program = restate(proof.statement, design)
+    if program is not None and program.statement.design.fingerprint != card.fingerprint:
         raise DataError(
-            "the statement speaks of other data than the card: give that of the program the card "
-            "was found with"
+            "the program speaks of other data than the card: give the one the card was found with"
         )
     intact = proof is None or proof.content_digest() == proof.digest
     return Subject(
@@ -125,9 +150,9 @@ def subject_of(
         design=design,
         totals=totals,
         absent=tuple(dict.fromkeys(c.feature for j, c in enumerate(card.columns) if j not in kept)),
-        statement=statement,
+        program=program,
         broken="" if intact else _CHANGED,
-        missing=missing_counts(X) if isinstance(X, pd.DataFrame) else None,
+        raw=X if isinstance(X, pd.DataFrame) else None,
     )
 
 
@@ -181,7 +206,10 @@ def _bare(card: Scorecard, scaled: bool) -> Card:
 
 
 def _require_same_card(card: Scorecard, proof: Certificate) -> None:
-    same = _bare(card, proof.points.scale is not None) == proof.points
+    own, held = _bare(card, proof.points.scale is not None), proof.points
+    # a card's file holds its scale as a float, a certificate exactly
+    same = replace(own, scale=None) == replace(held, scale=None)
+    same = same and math.isclose(own.scale or 1, held.scale or 1, rel_tol=1e-12)
     same = same and [c.name for c in card.columns] == [c.name for c in proof.columns]
     if not same or (card.fingerprint and card.fingerprint != proof.fingerprint):
         raise DataError(
@@ -245,28 +273,27 @@ def design_of(
     return design
 
 
+def program_again(
+    proof: Certificate, X: Any, y: Any, *, sample_weight: Any = None, class_weight: Any = None
+) -> Program:
+    """The program a certificate states, on data as they are given to a report."""
+    card = card_of(proof)
+    design = design_of(card, range(len(card.columns)), X, y, sample_weight, class_weight)
+    return restate(proof.statement, design)
+
+
 def compared_again(
-    proof: Certificate,
-    X: Any,
-    y: Any,
+    program: Program,
     *,
-    sample_weight: Any = None,
-    class_weight: Any = None,
     time_limit: float = Options.time_limit,
     random_state: int = 0,
     progress: bool | None = None,
 ) -> Comparison:
-    """What :func:`milpscore.compare` answers for the program a certificate states."""
-    name = str(proof.statement["formulation"])
-    arguments = dict(proof.statement["arguments"])
-    if "constraints" in arguments:
-        arguments["constraints"] = [make_constraint(each) for each in arguments["constraints"]]
-    card = card_of(proof)
-    design = design_of(card, range(len(card.columns)), X, y, sample_weight, class_weight)
+    """What :func:`milpscore.compare` answers for a program."""
     return compare(
-        design,
-        formulations=[name],
-        arguments={name: arguments},
+        program.statement.design,
+        formulations=[program.formulation],
+        arguments={program.formulation: dict(program.arguments)},
         time_limit=time_limit,
         cv=None,
         random_state=random_state,
