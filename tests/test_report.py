@@ -44,7 +44,7 @@ def solved(
 ) -> tuple[Any, Any, Scorecard]:
     """Program, result and card of a quick solve."""
     program, result = fit_card(design, formulation, **QUICK, **arguments)
-    return program, result, certified_card(design, result, "Tiny", program=program)
+    return program, result, certified_card(design, result, "Tiny", statement=program.statement)
 
 
 def errors_of_every_card(design: Design, reach: int, terms: int) -> dict[tuple[int, ...], int]:

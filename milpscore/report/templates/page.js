@@ -32,7 +32,7 @@
     lines.forEach(function (line, i) {
       var input = document.createElement("input");
       input.type = line.unit ? "number" : "checkbox";
-      if (line.unit) { input.step = "any"; }
+      if (line.unit) { input.step = "any"; input.placeholder = " "; }
       input.setAttribute("aria-label", line.says);
       bodies[k].rows[i].querySelector("td.box").appendChild(input);
       boxes.push({ line: line, input: input, feature: k });
