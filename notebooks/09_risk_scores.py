@@ -283,8 +283,14 @@ front.table[columns].round(4)
 # %%
 page = Path(folder.name) / "card.html"
 text = milpscore.report.report(
-    card, design, program=program, pool=cards, verification=verification, path=page,
-    outcome="back within a month", bootstraps=20,
+    card,
+    design,
+    program=program,
+    pool=cards,
+    verification=verification,
+    path=page,
+    outcome="back within a month",
+    bootstraps=20,
 )
 assert page.read_text(encoding="utf-8") == text
 assert "<script src" not in text

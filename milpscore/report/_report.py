@@ -252,6 +252,8 @@ def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
     lines = sum(map(len, card.rows)) + (len(card.risk.edges) + 1 if card.risk else 0)
     size = "" if lines <= ONE_COLUMN else (" dense" if lines <= ONE_PAGE else " long")
     foot = [*reading_sentences(card), proof.headline, *([proof.own] if proof.own else [])]
+    if card.risk is not None:
+        foot.append("Blue bars: the stated risk.")
     sheet = card_html(card, foot, styled=False)
     return {
         "title": printable(card.title), "size": size, "sheet": sheet, "proof": proof,
