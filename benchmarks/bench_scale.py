@@ -98,6 +98,66 @@ def read(path: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def again(path: str) -> dict[str, Any]:
+    """Reading alone, once more."""
+    from milpscore.data import Binner, read_patterns
+
+    read_patterns(path, "y", features=["x0"])
+    began, own = time.perf_counter(), time.process_time()
+    read_patterns(path, "y", binner=Binner(BINS), memory_limit=LIMIT)
+    return _seconds(began, own)
+
+
+def fitted(path: str, merged: bool) -> dict[str, Any]:
+    """A fast card of a table in memory, or of its file, which is merged."""
+    import pandas as pd
+
+    from milpscore.data import Binner
+    from milpscore.estimators import RiskScoreClassifier
+
+    frame = pd.read_parquet(path)
+    X, y = frame.drop(columns="y"), frame["y"]
+    model = RiskScoreClassifier(heuristic=True, binner=Binner(BINS))
+    model.fit(X[:1000], y[:1000])  # kernels
+    began, own = time.perf_counter(), time.process_time()
+    model = model.fit(path, "y") if merged else model.fit(X, y)
+    return {**_seconds(began, own), "objective": model.result_.objective}
+
+
+def sampled(path: str) -> dict[str, Any]:
+    """A card for a table whose rows do not merge, and the bound of a sample."""
+    from milpscore.data import Binner
+    from milpscore.fitting import fit_sample
+
+    began, own = time.perf_counter(), time.process_time()
+    reading = {"binner": Binner(BINS), "memory_limit": LIMIT}
+    found = fit_sample(path, "y", rows=20_000, time_limit=60, reading=reading)
+    bound = found.bound
+    assert bound is not None
+    return {
+        **_seconds(began, own), "objective": found.result.objective, "bound": bound.bound,
+        "proved": bound.sample_bound, "rows": int(found.design.rows.sum()),
+    }  # fmt: skip
+
+
+def descended(path: str) -> dict[str, Any]:
+    """A path over lam of all rows, out of core."""
+    from milpscore.data import Binner, stored_rows
+    from milpscore.penalties import L1
+    from milpscore.proximal import path_out_of_core
+
+    began, own = time.perf_counter(), time.process_time()
+    cuts = Binner(BINS, encoding="onehot")
+    with stored_rows(path, "y", binner=cuts, memory_limit=LIMIT) as rows:
+        stored = _seconds(began, own)["cpu"]
+        found = path_out_of_core(rows, penalty=L1, n_lams=10, ratio=0.05)
+    table = found.table
+    return {
+        **_seconds(began, own), "stored": stored, "gap": float(table["gap"].max()),
+        "passes": int(table["iterations"].max()), "terms": int(table["terms"].max()),
+    }  # fmt: skip
+
+
 def refused(path: str) -> dict[str, Any]:
     """How long it takes to be told that rows do not merge."""
     from milpscore.core.errors import SizeError
@@ -107,8 +167,13 @@ def refused(path: str) -> dict[str, Any]:
     try:
         read_patterns(path, "y", binner=Binner(BINS), memory_limit=LIMIT)
     except SizeError as error:
-        return {**_seconds(began, own), "said": str(error).partition(" in these")[0]}
+        return {**_seconds(began, own), "said": str(error).partition(" distinct")[0]}
     raise RuntimeError("rows without pattern were merged")
+
+
+def _both(*runs: dict[str, float]) -> str:
+    """The seconds of several runs, the CPU's between brackets."""
+    return " / ".join(f"{run['wall']:.1f} ({run['cpu']:.1f})" for run in runs)
 
 
 def _seconds(began: float, own: float) -> dict[str, float]:
@@ -119,7 +184,7 @@ def main() -> None:
     settings = arguments(__doc__ or "", _options)
     report = Report("Tables beyond memory, beside DuckDB's bare group-by", settings)
     share = 0.01 if settings.quick else settings.share
-    tables, turned = [], []
+    tables, turned, held = [], [], []
     for most, columns in ((1e8, 12), (1e7, 30)):
         rows = int(most * share)
         with tempfile.TemporaryDirectory(dir=settings.folder) as folder:
@@ -127,35 +192,68 @@ def main() -> None:
             size = in_child(make, path, rows, columns, True, patience=3600)["gigabytes"]
             ours = in_child(read, path, patience=3600)
             cuts = {f"x{j}": ours["cuts"].get(f"x{j}", []) for j in range(columns)}
-            plain = in_child(bare, path, columns, cuts, patience=3600)
-            ratio = ours["cpu"] / plain["cpu"]
+            plain, second, last = (
+                in_child(job, *given, patience=3600)
+                for job, *given in ((bare, path, columns, cuts), (again, path),
+                                    (bare, path, columns, cuts))
+            )  # fmt: skip
+            ratio = (ours["cpu"] + second["cpu"]) / (plain["cpu"] + last["cpu"])
             name = f"{rows:,} x {columns}"
             tables.append({
                 "table": name, "GB": size, "patterns": ours["patterns"],
-                "bare": f"{plain['wall']:.1f} ({plain['cpu']:.1f})",
-                "read": f"{ours['wall']:.1f} ({ours['cpu']:.1f})", "ratio": f"{ratio:.2f}",
+                "bare": _both(plain, last), "read": _both(ours, second), "ratio": f"{ratio:.2f}",
                 "tree": f"{ours['tree']:.1f} ({ours['tree_cpu']:.1f})", "claim": ours["claim"],
                 "peak": f"{ours['reading_mb']:.0f} MB", "with tree": f"{ours['peak_mb']:.0f} MB",
                 "bare peak": f"{plain['peak_mb']:.0f} MB",
             })  # fmt: skip
-            report.records += [{"table": name, "bare": plain, **ours}]
+            report.records += [{"table": name, "bare": [plain, last], "again": second, **ours}]
             print(f"{name}: {ours}, bare {plain}", flush=True)
             report.target(f"{name}: reading", "3x the bare scan", f"{ratio:.2f}x", ratio <= 3)
             report.target(f"{name}: memory", "2 GB", f"{ours['reading_mb']:.0f} MB",
                           ours["reading_mb"] <= 2000)  # fmt: skip
             report.target(f"{name}: rows", f"{rows}", f"{ours['rows']}", ours["rows"] == rows)
             report.target(f"{name}: claim", "optimal", ours["claim"], ours["claim"] == "optimal")
-            if columns == 30:
+            if columns == 30 and rows > 2e6:  # of fewer rows no more than a million are distinct
                 in_child(make, path, rows, columns, False, patience=3600)
                 told = in_child(refused, path, patience=3600)
                 turned.append({
                     "table": f"{name}, noise", "seconds": f"{told['wall']:.1f} ({told['cpu']:.1f})",
                     "peak": f"{told['peak_mb']:.0f} MB", "said": told["said"],
                 })  # fmt: skip
-    report.tables = [("Wall seconds (CPU seconds)", tables), ("Refused", turned)]
+                report.records += [{"table": f"{name}, noise", "refused": told}]
+                done = told["cpu"] <= plain["cpu"]
+                report.target(f"{name}, noise: refused", "within the bare scan's CPU seconds",
+                              f"{told['cpu']:.1f} of {plain['cpu']:.1f}", done)  # fmt: skip
+                for what, job in (("card and bound of a sample", sampled), ("path", descended)):
+                    found = in_child(job, path, patience=7200)
+                    report.records += [{"table": f"{name}, noise", what: found}]
+                    held.append({
+                        "what": what, "seconds": f"{found['wall']:.1f} ({found['cpu']:.1f})",
+                        "peak": f"{found['peak_mb']:.0f} MB",
+                        "found": f"objective {found['objective']:.4f}, bound {found['bound']:.4f}"
+                        if "bound" in found else f"10 models, {found['passes']} passes, gaps up to "
+                        f"{found['gap']:.1e}, codes stored in {found['stored']:.1f} CPU s",
+                    })  # fmt: skip
+                    print(f"{what}: {found}", flush=True)
+    rows = int(1e6 * share)
+    with tempfile.TemporaryDirectory(dir=settings.folder) as folder:
+        path = str(Path(folder) / "table.parquet")
+        in_child(make, path, rows, 12, True, patience=3600)
+        whole, parts = (in_child(fitted, path, merged, patience=3600) for merged in (False, True))
+        memory = [{
+            "table": f"{rows:,} x 12", "in memory": f"{whole['wall']:.1f} ({whole['cpu']:.1f})",
+            "the file, merged": f"{parts['wall']:.1f} ({parts['cpu']:.1f})",
+            "one answer": str(whole["objective"] == parts["objective"]),
+        }]  # fmt: skip
+        report.records += [{"table": f"{rows:,} x 12", "memory": whole, "merged": parts}]
+    report.tables = [
+        ("Wall seconds (CPU seconds)", tables), ("Refused", turned),
+        ("What holds where rows do not merge", held), ("A fast card, reading and all", memory),
+    ]  # fmt: skip
     report.note(
         f"memory_limit {LIMIT}, about {BINS} bins a column; the ratio is that of CPU seconds, "
-        "reading beside the bare scan; the tree's seconds are those of fit_card with five terms."
+        "reading beside the bare scan, two runs of each in turns; the tree's seconds are those of "
+        "fit_card with five terms. The sample has 20,000 rows, its bound 95 % confidence."
     )
     if share != 1:
         report.note(f"Tables of {share:g} times the rows they are to have.")

@@ -302,6 +302,8 @@ class _Scan:
     """Features of numbers, all of them finite and none missing."""
     few: dict[str, list[float]] = field(default_factory=dict)
     """Features whose values, where they are few, are codes as they stand."""
+    glancing: Cutting | None = None
+    """How columns will be cut, where a glance may tell that there are too many patterns."""
 
     # ------------------------------------------------------------ the first pass
 
@@ -338,6 +340,8 @@ class _Scan:
         figures = told.fillna(0).iloc[0].tolist()  # of no rows
         self.count = int(figures[0])
         self._check_rows(*map(int, figures[1:6]))
+        if self.glancing is not None and self.count > _SURELY * MAX_PATTERNS:
+            self._glance(self.glancing)  # before anything looks at all rows
         found, figures = {}, more[0].iloc[0].tolist() if more else []
         for j, name in enumerate(whole):
             known, least, most = figures[3 * j : 3 * j + 3]
@@ -490,9 +494,8 @@ class _Scan:
 
     def cut(self, cutting: Cutting, class_weight: Any) -> Design:
         """The design in the columns that a Cutting learns of the table."""
+        self.glancing = cutting
         self.check(cutting)
-        if self.count > _SURELY * MAX_PATTERNS:
-            self._glance(cutting)
         made = self.made(cutting)
         learned = Learned(tuple(made.columns), tuple(made.blocks), (), True, None)
         return self.design(
@@ -704,7 +707,8 @@ class _Scan:
 
         At least the square of those seen once, over twice those seen twice, are unseen (Chao 1984).
         """
-        look = replace(self, rows=self.rows.glance(_GLANCE, self.count), clean=set(), few={})
+        rows = self.rows.glance(_GLANCE, self.count)
+        look = replace(self, rows=rows, clean=set(), few={}, glancing=None)
         look.labels = self.labels
         try:
             columns = look.made(cutting).columns
