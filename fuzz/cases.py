@@ -104,7 +104,12 @@ def _table(rng: Random, form: str) -> tuple[Array, tuple[ColumnOf, ...], list[st
     n = int(rng.integers(3, 11))
     columns: list[ColumnOf] = []
     parts: list[Array] = []
-    if form == "fused_lasso" or rng.random() < 0.15:
+    if form in ("slim", "risk_score") and rng.random() < 0.15:
+        for name, size in (("a", 2), ("c", int(rng.integers(1, 3)))):
+            values = rng.integers(0, size + 1, n)
+            columns += [(f"{name} >= {k}", name, "step", k, math.inf) for k in range(1, size + 1)]
+            parts += [(values >= k).astype(float) for k in range(1, size + 1)]
+    elif form == "fused_lasso" or rng.random() < 0.15:
         for f in range(2 if rng.random() < 0.7 else 1):
             size = int(rng.integers(2, 4))
             parts += list(np.eye(size)[rng.integers(0, size, n)].T)
@@ -229,9 +234,28 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
     if given.get("intercept") != "zero" and rng.random() < 0.2:
         low = int(rng.integers(-6, 3))
         given["intercept_bounds"] = [low, low + int(rng.integers(0, 6)) + 1]
+    if form in ("slim", "risk_score") and any(column[2] == "step" for column in case.columns):
+        given |= _jumps(rng, case, given, most)
     if form == "slim" and rng.random() < 0.08 and "intercept_bounds" not in given:
         given["threshold_gap"] = pick(rng, 0.05, 0.5, 1.0)
     return given
+
+
+def _jumps(rng: Random, case: Case, given: dict[str, Any], most: int) -> dict[str, Any]:
+    """A limit on cuts, and now and then a penalty on jumps, few enough to enumerate."""
+    found: dict[str, Any] = {"max_cuts": pick(rng, 0, 1, 2)} if rng.random() < 0.3 else {}
+    cuts, p = sum(column[2] == "step" for column in case.columns), len(case.columns)
+    reach = pick(rng, 1, 2, 3)
+    if rng.random() < 0.5 or (2 * reach + 1) ** cuts * (reach + 1) ** (p - cuts) > most:
+        return found
+    for name in ("coef_sets", "expert"):
+        given.pop(name, None)
+    kind = pick(rng, "tv", "binarsity") if cuts == p else "tv"
+    low = -pick(rng, 0, 0, 1)
+    return found | {
+        "penalty": kind, "lam": pick(rng, 0.0, 1e-4, 0.01, 0.2), "coef_min": low,
+        "coef_max": low + reach,
+    }  # fmt: skip
 
 
 def _risk(rng: Random, p: int, free: bool) -> dict[str, Any]:
@@ -308,6 +332,13 @@ def _monotone(rng: Random, case: Case, indicators: list[str]) -> Rule:
     return "Monotone", {"features": feature, "direction": pick(rng, "increasing", "decreasing")}
 
 
+def _apart(rng: Random, case: Case, indicators: list[str]) -> Rule | None:
+    binned = sorted({feature for _, feature, kind, *_ in case.columns if kind != "numeric"})
+    if not binned:
+        return None
+    return "Span", {"most": int(rng.integers(0, 4)), "features": pick(rng, *binned)}
+
+
 def _total(rng: Random, case: Case, indicators: list[str]) -> Rule:
     size = max(abs(v) for row in case.X for v in row) or 1.0
     ends = {"lower": -float(pick(rng, 0, 1, 3)) * size, "upper": float(pick(rng, 0, 1, 4)) * size}
@@ -368,6 +399,7 @@ RULES: dict[str, Maker] = {
     "EitherOr": _either,
     "Implies": _implies,
     "Monotone": _monotone,
+    "Span": _apart,
     "TotalRange": _total,
     "MaxFPR": _rate("MaxFPR", 0.0, 0.1, 0.25, 1 / 3, 0.5),
     "MinTPR": _rate("MinTPR", 0.5, 2 / 3, 0.9, 1.0),

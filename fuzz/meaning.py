@@ -95,6 +95,23 @@ class Case:
         return Fraction(0) if on_grid else max(Fraction(1), abs(exact(end))) / 10**9
 
     @property
+    def jumps(self) -> bool:
+        """Whether jumps along features are charged, and ranges are those of bins."""
+        return self.get("penalty") in ("tv", "binarsity")
+
+    @property
+    def demanded(self) -> tuple[Rule, ...]:
+        """The rules, and those that arguments stand for."""
+        cut = dict.fromkeys(column[1] for column in self.columns if column[2] == "step")
+        found = list(self.rules)
+        if self.jumps:
+            most = self.get("coef_max", 5) - self.get("coef_min", -5)
+            found += [("Span", {"most": most, "features": name}) for name in cut]
+        if (k := self.get("max_cuts")) is not None:
+            found += [("AtMost", {"k": k, "columns": name}) for name in cut]
+        return tuple(found)
+
+    @property
     def margin(self) -> Fraction:
         """Of the card's own totals under a hinge loss."""
         return exact(self.get("margin", 1.0) / self.get("gamma", 1.0))
@@ -118,6 +135,11 @@ def ranges(case: Case) -> list[Sequence[int]]:
         reach = math.ceil(math.sqrt(4 / case.get("lam", 0.01))) + 1
         low, high = -reach, reach
     p = len(case.columns)
+    if case.jumps:
+        return [
+            range(low, high + 1) if column[2] == "numeric" else range(low - high, high - low + 1)
+            for column in case.columns
+        ]
     lows, highs = (list(end) if isinstance(end, list | tuple) else [end] * p for end in (low, high))
     values: list[Sequence[int]] = [range(a, b + 1) for a, b in zip(lows, highs, strict=True)]
     for name, chosen in case.get("coef_sets", {}).items():
@@ -183,6 +205,12 @@ def allows(case: Case, rule: Rule, w: Sequence[int]) -> bool:
         if case.columns[own_columns[0]][2] == "interval":
             return all(way * (w[b] - w[a]) >= 0 for a, b in itertools.pairwise(own_columns))
         return all(way * w[j] >= 0 for j in own_columns)
+    if kind == "Span":
+        own_columns = case.feature(given["features"])
+        points = [w[j] for j in own_columns]
+        if case.columns[own_columns[0]][2] == "step":
+            points = list(itertools.accumulate(points, initial=0))
+        return bool(max(points) - min(points) <= given["most"])
     if kind == "TotalRange":
         least = most = Fraction(0)
         rows = [row for row, s in zip(case.X, case.weight, strict=True) if s > 0]
@@ -236,8 +264,16 @@ def penalty(case: Case, w: Sequence[int]) -> float:
         into = case.get("weights") or [1.0] * len(size)
         jumps = [pair for block in case.blocks for pair in itertools.pairwise(block)]
         return float(lam * math.fsum(into[b] * abs(int(w[b]) - int(w[a])) for a, b in jumps))
-    if kind == "l1":
+    if kind in ("l1", "tv"):
         charge += lam * sum(size)
+    elif kind == "binarsity":
+        total = math.fsum(case.weight)
+        d = len(size) + len({column[1] for column in case.columns})
+        for j, v in enumerate(size):
+            share = (
+                math.fsum(s * row[j] for s, row in zip(case.weight, case.X, strict=True)) / total
+            )
+            charge += lam * math.sqrt(math.log(d) / total * share) * v
     elif kind == "l2":
         charge += lam * sum(v * v for v in size) / 2
     elif kind == "facets":
@@ -388,7 +424,7 @@ def enumerate_cards(
         w
         for w in itertools.product(*values)
         if (most is None or sum(v != 0 for v in w) <= most)
-        and all(allows(case, rule, w) for rule in case.rules)
+        and all(allows(case, rule, w) for rule in case.demanded)
     ]
     W = np.array(points, dtype=np.int64).reshape(len(points), len(case.columns))
     if not points:
@@ -586,7 +622,7 @@ def figures(
     totals = [sum((x * int(v) for x, v in zip(row, w, strict=True)), Fraction(0)) for row in rows]
     weight = [exact(s) for s in case.weight]
     wrong = [(t + b >= 0) != (c > 0) for t, c in zip(totals, case.y, strict=True)]
-    broken = [str(rule) for rule in case.rules if not allows(case, rule, w)]
+    broken = [str(rule) for rule in case.demanded if not allows(case, rule, w)]
     for j, values in enumerate(ranges(case)):
         if int(w[j]) not in values:
             broken.append(f"{case.columns[j][0]} has {w[j]} points, not in {values}")

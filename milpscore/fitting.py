@@ -336,7 +336,9 @@ def fit_sample(
         )
     left = clock.left
     read = {k: v for k, v in read.items() if k not in ("drop", "features", "binner")}
-    design = read_patterns(source, target, **_columns_used(sample, found.card), **read)
+    design = read_patterns(
+        source, target, **_columns_used(program.statement.design, found.card), **read
+    )
     whole, result = fit_card(design, name, time_limit=left, **common)
     features = listing(dict.fromkeys(column.feature for column in design.columns))
     said = f"among cards of {features} alone, chosen on {drawn:,} rows of {of:,}"
@@ -383,6 +385,11 @@ def _check_sampled(name: str, fitting: Mapping[str, Any]) -> None:
         raise FormulationError(
             "a bound from a sample is there for risk-score with logistic loss, and for slim:"
             f" {name} with {loss} loss has none"
+        )
+    if fitting.get("penalty") == "binarsity":
+        raise FormulationError(
+            "penalty='binarsity' weighs cuts by the rows above them, which a sample's are not: take"
+            " penalty='tv'"
         )
     for argument in ("class_weight", "sample_weight"):
         if fitting.get(argument) is not None:

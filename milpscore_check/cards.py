@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from milpscore_check.table import Refused, number
 
-GRID = 64  # bounds and costs are whole multiples of 2^-GRID, rounded down
-_MOST_VALUES = 2_000_000
+GRID, _MOST_VALUES = 64, 2_000_000  # bounds, costs: whole multiples of 2^-GRID, rounded down
 
 
 def floor(q: Fraction) -> int:
@@ -44,16 +43,19 @@ class Cards:
         self.values = tuple(tuple(v for a, b in own for v in range(a, b + 1)) for own in spans)
         self.terms = min(whole(given["max_terms"]), columns)
         self.cost = [number(cost) for cost in given["points"]]
-        self.charge = [floor(cost) for cost in self.cost]
+        self.price = [number(cost) for cost in given.get("prices", ["0"] * columns)]
         self.jumps = [(whole(a), whole(b), number(cost)) for a, b, cost in given["jumps"]]
         most = max((abs(v) for own in self.values for v in own), default=0)
         named = {j for a, b, _ in self.jumps for j in (a, b)}
         for rule in self.rules:
             named.update(*rule.get("groups", ()), *(own for own, _ in rule.get("features", ())))
-        if min([*self.cost, *(cost for *_, cost in self.jumps)]) < 0 or self.cost[0]:
+        if min([*self.cost, *self.price, *(c for *_, c in self.jumps)]) < 0 or self.cost[0]:
             raise Refused("a penalty is below 0, or no points cost something")
-        if len(self.values) != columns or most >= len(self.cost) or not named <= {*range(columns)}:
+        same = len(self.values) == len(self.price) == columns
+        if not same or most >= len(self.cost) or not named <= {*range(columns)}:
             raise Refused("values, jumps, rules or costs are not those of the columns")
+        both = zip(self.values, self.price, strict=True)
+        self.charge = [{v: floor(self.cost[abs(v)] + abs(v) * c) for v in own} for own, c in both]
         lower, upper, step = given["intercept"]
         self.b, self.step = (number(lower), number(upper)), None if step is None else number(step)
         self.scale = number(given["scale"][0]), number(given["scale"][1])
@@ -72,8 +74,8 @@ class Cards:
 
     def penalty(self, w: Sequence[int]) -> Fraction:
         """The penalty of points."""
-        jumps = sum(cost * abs(w[a] - w[b]) for a, b, cost in self.jumps)
-        return jumps + sum((self.cost[abs(v)] for v in w), Fraction(0))
+        jumps = sum((cost * abs(w[a] - w[b]) for a, b, cost in self.jumps), Fraction(0))
+        return sum(map(mul, map(abs, w), self.price), jumps) + sum(self.cost[abs(v)] for v in w)
 
     def broken(self, card: Card, data: Any) -> str | None:
         """What a card breaks, in words."""

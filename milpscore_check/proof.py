@@ -151,9 +151,9 @@ class Lines:
     def _prices(self, number: int, slope: Fraction) -> list[dict[int, int]]:
         """What each number of points of each column adds to a line at a slope, with its penalty."""
         (_, g, _, fixed), made = self.line(number), []
-        for values, own, more in zip(self.cards.values, g, fixed, strict=True):
+        for charge, own, more in zip(self.cards.charge, g, fixed, strict=True):
             n, d = (slope * own + more).numerator << GRID, (slope * own + more).denominator
-            made.append({v: v * n // d + self.cards.charge[abs(v)] for v in values})
+            made.append({v: v * n // d + cost for v, cost in charge.items()})
         return made
 
     def _line(self, number: int) -> tuple[int, list[Fraction], Fraction, list[Fraction]]:
@@ -219,7 +219,7 @@ class Cells:
         mistaken = GRID + (cards.loss == "hinge")  # a hinge loses 2 where one answer errs
         least = entropy if cards.loss == "logistic" else lambda n, p: min(n, p) << mistaken
         self.least: Callable[[int, int], int] = lru_cache(1 << 18)(least)
-        self.cost = [data.whole * charge for charge in cards.charge]
+        self.cost = [{v: data.whole * c for v, c in own.items()} for own in cards.charge]
 
     def missed(self, box: Box, wanted: int) -> Iterator[list[int]]:
         """The choices of columns whose cards in a box may cost less than is wanted."""
@@ -238,7 +238,7 @@ class Cells:
 
     def _missed(self, used: list[int], more: list[int], cells: list[Cell]) -> Iterator[list[int]]:
         """Those among points on some columns, and any of more."""
-        total = sum(min(self.cost[abs(v)] for v in self.points[j]) for j in used)
+        total = sum(min(self.cost[j][v] for v in self.points[j]) for j in used)
         room = self.cards.terms - len(used)
         if total >= self.wanted or room < 0:
             return
@@ -264,7 +264,7 @@ class Cells:
         A cell's loss is shared by its n p pairs of both classes. Pairs a column leaves together
         lose as much or more then: least(n, p) / (n p) falls in n and in p.
         """
-        gain = -min(self.cost[abs(v)] for v in self.points[j])
+        gain = -min(self.cost[j][v] for v in self.points[j])
         for a, b, n, p in mixed:
             alike, above, below = 0, n, p
             for low, high in self.of_value[j][1:]:
@@ -278,7 +278,7 @@ class Cells:
         """Whether cards with points on some columns err often enough, their values in turn."""
         rows = [self.rows[not a][-(a or b).bit_length()] for a, b, *_ in cells]
         columns = [[self.data.columns[j][k] for k in rows] for j in used]
-        cost = [{v: self.cost[abs(v)] for v in self.points[j]} for j in used]
+        cost = [{v: self.cost[j][v] for v in self.points[j]} for j in used]
         both = zip(cost, columns, strict=True)
         span = 1 + 2 * sum(max(map(abs, own)) * max(map(abs, column)) for own, column in both)
         origins = []  # of totals with d columns fixed: the groups lie a span apart

@@ -16,8 +16,7 @@ VERSION = 3
 MOST_BYTES, _MOST_LISTS = 8_000_000, 500_000  # a list of 3 bytes takes 100 as Python's
 # what reading an entry of another layout raises
 DAMAGE = Refused, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError
-_ROUNDING = Fraction(1, 10**12)  # of figures written as doubles, relatively
-_OPTIMAL = Fraction(1, 10**6)
+_ROUNDING, _OPTIMAL = Fraction(1, 10**12), Fraction(1, 10**6)  # of doubles, of claims; relatively
 _STATUS = {True: "proved", False: "refuted"}
 _STRENGTH = ("feasible", "gap", "optimal")
 

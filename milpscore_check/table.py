@@ -16,7 +16,6 @@ MISSING = frozenset(  # fields that say there is no value
 _NUMBER = re.compile(
     r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?(/[1-9]\d{0,800})?"
 )
-_MOST_BYTES = 500_000_000
 
 
 class Refused(Exception):  # noqa: N818
@@ -39,7 +38,7 @@ class Table:
         self.decimal = decimal
         codec = "utf-8-sig" if encoding.lower().replace("_", "-") == "utf-8" else encoding
         try:
-            if path.stat().st_size > _MOST_BYTES or decimal not in (".", ","):
+            if path.stat().st_size > 500_000_000 or decimal not in (".", ","):
                 raise Refused(f"{path.name} is too large, or {decimal!r} is no decimal point")
             with path.open(encoding=codec, newline="") as lines:
                 separator = max(",;\t", key=lines.readline().count)

@@ -172,6 +172,19 @@ def make_monotone(rng: np.random.Generator, d: Design) -> Rule:
     return Rule(c.Monotone(feature, direction), fits)
 
 
+def make_span(rng: np.random.Generator, d: Design) -> Rule:
+    binned = {column.feature for column in d.columns if column.kind != "numeric"}
+    feature, most = str(rng.choice(sorted(binned))), int(rng.integers(0, 3))
+    own = groups_of_feature(d, feature)
+    cuts = d.columns[own[0]].kind == "step"
+
+    def fits(w: Any) -> bool:
+        points = [w[j] for j in own]
+        return bool(np.ptp(np.cumsum([0, *points]) if cuts else points) <= most)
+
+    return Rule(c.Span(most, feature), fits)
+
+
 def make_fpr(rng: np.random.Generator, d: Design) -> Rule:
     share = float(rng.choice([0, 0.1, 0.25, 1 / 3, 0.5]))
     negative = d.y < 0
@@ -257,6 +270,7 @@ MAKERS: dict[str, Callable[[np.random.Generator, Design], Rule]] = {
     "Monotone": make_monotone,
     "Range": make_range,
     "Sign": make_sign,
+    "Span": make_span,
     "TotalRange": make_total,
 }
 

@@ -62,6 +62,7 @@ EVERY = [
     c.Monotone("Age"),
     c.Range("BMI", -1, 3),
     c.Sign(["Age", "BMI"], "-"),
+    c.Span(3, "Age"),
     c.TotalRange(0, 12),
 ]
 
@@ -153,7 +154,7 @@ def test_balanced_classes_do_not_move_a_rate() -> None:
 )
 @pytest.mark.parametrize("encoding", ["onehot", "cumulative"])
 def test_subgroups(where: Any, rows: Any, encoding: str) -> None:
-    from milpscore.constraints.rules import plain_where, rows_where
+    from milpscore.constraints.subgroups import plain_where, rows_where
 
     t = table()
     binner = Binner(thresholds={"Age": [30, 45]}, n_bins=None, encoding=encoding)
@@ -170,7 +171,7 @@ def test_subgroups(where: Any, rows: Any, encoding: str) -> None:
 
 
 def test_missing_values_belong_to_no_side_of_a_cut() -> None:
-    from milpscore.constraints.rules import rows_where
+    from milpscore.constraints.subgroups import rows_where
 
     t = table().assign(Age=[np.nan, *range(21, 64, 4)])
     for encoding in ("onehot", "cumulative"):

@@ -18,7 +18,7 @@ from milpscore.core.result import Claim
 from milpscore.data import make_planted_score
 from milpscore.formulations import facets_hinge, hinge
 from milpscore.penalties import Facets
-from milpscore.penalties.ramps import IntegerFacets
+from milpscore.penalties.points import IntegerFacets
 from milpscore.search import coordinate_descent
 from milpscore.search.starts import find_start
 from milpscore.solvers import load, solve

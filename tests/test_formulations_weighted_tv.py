@@ -20,7 +20,7 @@ from milpscore.data import Binner
 from milpscore.estimators import FusedLassoClassifier
 from milpscore.formulations import fused_lasso, fused_lasso_by_feature
 from milpscore.penalties import Binarsity
-from milpscore.penalties.ramps import BlockTV
+from milpscore.penalties.points import BlockTV
 from milpscore.search import start_card
 from milpscore.solvers import load, solve
 from milpscore.solvers.finish import absolute_gap

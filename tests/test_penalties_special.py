@@ -29,7 +29,7 @@ from milpscore.penalties import (
     WeightedTV,
     data_driven_weights,
 )
-from milpscore.penalties.ramps import BlockTV
+from milpscore.penalties.points import BlockTV
 
 POINTS = awkward(np.random.default_rng(11), 120, 6)
 

@@ -23,7 +23,7 @@ from milpscore.losses import (
     SquaredHinge,
 )
 from milpscore.penalties import EYE, L0, L1, L2, OWL, ElasticNet, WeightedL1
-from milpscore.penalties.ramps import IntegerFacets
+from milpscore.penalties.points import IntegerFacets
 from milpscore.solvers.tree import risk
 from milpscore.solvers.tree.answer import Answer, Limits
 

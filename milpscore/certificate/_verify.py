@@ -17,6 +17,7 @@ from milpscore.core.design import Design, plain_label
 from milpscore.core.errors import DataError, MilpscoreError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of
+from milpscore.data.designs import in_steps
 from milpscore.formulations.restating import restate
 from milpscore.verify import evaluate
 from milpscore_check.cards import Cards
@@ -160,7 +161,8 @@ def _design(
     if isinstance(X, Design):
         if any(part is not None for part in (y, sample_weight, class_weight)):
             raise DataError("a Design already holds classes and weights: leave the others out")
-        return X
+        # a program that penalises jumps is stated by cuts
+        return X if certificate.data["blocks"] else in_steps(X)
     from milpscore.data import apply_columns, make_design
 
     columns = certificate.columns

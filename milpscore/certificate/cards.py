@@ -20,8 +20,8 @@ from milpscore.constraints.parts import (
 from milpscore.core.design import Design, as_fraction
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge, ZeroOne
-from milpscore.penalties import L1, L2, Facets
-from milpscore.penalties.ramps import BlockTV
+from milpscore.penalties import L1, L2, Facets, WeightedL1
+from milpscore.penalties.points import BlockTV
 from milpscore_check.proof import Data
 
 
@@ -78,13 +78,15 @@ def _gap(statement: Statement) -> str:
 
 
 def _penalties(statement: Statement) -> dict[str, Any]:
-    """What so many points and jumps cost, and the penalties that are none of these."""
+    """What so many points, one of each column, and jumps cost; the penalties that are neither."""
     largest = int(max(map(abs, [*statement.ranges[0].tolist(), *statement.ranges[1].tolist(), 0])))
     made: dict[str, Any] = {"jumps": [], "other": []}
     table = [Fraction(0)] * (largest + 1)
     for term in statement.penalties:
         base, lam = getattr(term, "base", term), as_fraction(float(term.lam))
-        if isinstance(base, BlockTV):
+        if isinstance(base, WeightedL1):
+            made["prices"] = [str(lam * as_fraction(w)) for w in base.weights.tolist()]
+        elif isinstance(base, BlockTV):
             made["jumps"] = _jumps(base, lam)
         elif term.name == "l0_penalty":
             table[1:] = [cost + lam for cost in table[1:]]

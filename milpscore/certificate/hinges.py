@@ -17,7 +17,7 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.penalties.ramps import BlockTV
+from milpscore.penalties.points import BlockTV
 from milpscore.solvers.session import highs_of
 
 _KINK = 1e-6

@@ -28,6 +28,7 @@ from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Hinge, ZeroOne
+from milpscore.penalties.points import point_prices
 
 MARGIN = 3e-9
 """Leaves are closed this much above the bound they are to prove: the checker rounds downwards."""
@@ -112,6 +113,9 @@ class Space:
             if term.name != "l0_penalty" and not getattr(
                 getattr(term, "base", term), "separable", False
             ):
+                continue
+            if (prices := point_prices(term, self.p)) is not None:
+                cost += prices[:, None] * np.abs(self.values)
                 continue
             largest = int(np.abs(self.values).max(initial=0.0))
             table = np.array([float(term.value(np.array([k]))) for k in range(largest + 1)])

@@ -163,8 +163,9 @@ def _exact(
     words.check(names := data.names(table))
     clock = Clock.of(solving.time_limit)  # reading stands apart
     design = data.design(table=table)
-    solved = _solved(design, formulation, arguments, solving, output, how, clock)
-    return names, design, *solved, None, clock.seconds
+    program, result = _solved(design, formulation, arguments, solving, output, how, clock)
+    # by cuts, where jumps are penalised
+    return names, program.statement.design, program, result, None, clock.seconds
 
 
 def _sampled(

@@ -501,12 +501,20 @@ class LimitOptions:
         "At most so many columns with points; 5 unless given, --set max_terms=null for no limit.",
         min=0,
     )
+    max_cuts: int | None = option(CARD, "At most so many cuts of each feature.", min=0)
+    penalty: str | None = option(
+        CARD,
+        "What is charged besides terms: tv or binarsity, of risk-score and slim, merge bins of "
+        "nearly equal points, so that cuts and points are found together; of risk-score also l1, "
+        "l2 or facets.",
+        metavar="NAME",
+    )
+    lam: float | None = option(CARD, "Weight of the penalty.", min=0)
 
     @property
-    def given(self) -> dict[str, int]:
+    def given(self) -> dict[str, Any]:
         """Those that were asked for."""
-        asked = {name: getattr(self, name) for name in ("coef_min", "coef_max", "max_terms")}
-        return {name: value for name, value in asked.items() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 def settable(formulation: str) -> tuple[str, ...]:

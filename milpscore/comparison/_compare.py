@@ -219,6 +219,9 @@ def _arguments(
         ]
         for name in names
     }
+    for name, accepted in known.items():  # a weight is of no use without a penalty
+        if "penalty" in accepted and not {"penalty"} & {*common, *own.get(name, {})}:
+            accepted.remove("lam")
     every = dict.fromkeys(argument for accepted in known.values() for argument in accepted)
     for argument in common:
         require_known(argument, list(every), f"none of {', '.join(names)} takes")

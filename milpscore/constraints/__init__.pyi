@@ -19,5 +19,6 @@ from .rules import (
     Monotone as Monotone,
     Range as Range,
     Sign as Sign,
+    Span as Span,
     TotalRange as TotalRange,
 )

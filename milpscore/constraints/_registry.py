@@ -23,7 +23,7 @@ CONSTRAINTS: Registry[type[Constraint]] = Registry(
     homes(
         "milpscore.constraints",
         "AtLeast AtMost EitherOr Exactly Exclude Implies Include MaxErrors MaxFPR MaxFeatures "
-        "MinTPR Monotone Range Sign TotalRange",
+        "MinTPR Monotone Range Sign Span TotalRange",
     ),
     FormulationError,
 )

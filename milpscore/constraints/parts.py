@@ -434,6 +434,7 @@ class Constraint(ABC):
 
     kind: ClassVar[str]
     phrase: ClassVar[str]
+    ignores_shifts: ClassVar[bool] = False  # points added to all bins of a feature alike
     name: str | None = None
 
     @property

@@ -5,6 +5,7 @@ from .checking import encode_labels as encode_labels
 from .columns import apply_columns as apply_columns, read_thresholds as read_thresholds
 from .designs import (
     double_features as double_features,
+    in_steps as in_steps,
     make_design as make_design,
     read_frame as read_frame,
     read_table as read_table,

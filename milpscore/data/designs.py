@@ -7,6 +7,7 @@ import csv
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -30,7 +31,13 @@ from milpscore.data.checking import (
     row_weights,
     with_names,
 )
-from milpscore.data.columns import column_values, numeric_column, raw_columns, refuse_equal_names
+from milpscore.data.columns import (
+    column_values,
+    numeric_column,
+    raw_columns,
+    refuse_equal_names,
+    step_columns,
+)
 from milpscore.data.sources import PACKED, frame_of, is_file, is_table
 
 Source: TypeAlias = Any
@@ -481,3 +488,64 @@ def undouble(weights: npt.ArrayLike) -> npt.NDArray[Any]:
     if doubled.dtype.kind in "bu":
         doubled = doubled.astype(np.int64)  # unsigned differences would wrap around
     return np.asarray(doubled[..., 0::2] - doubled[..., 1::2])
+
+
+def in_steps(design: Design) -> Design:
+    """The same rows by cuts in place of bins.
+
+    The bins of a block become a column "feature >= cut" for each bin but the first. Points of the
+    bins, the first having none, are sums of the points of the cuts below them, so that both kinds
+    of columns make the same cards; jumps between neighbouring bins are the points of the cuts.
+    Categories have no order and stay columns of their own; of two the first is left out.
+
+    Parameters
+    ----------
+    design : Design
+
+    Returns
+    -------
+    Design
+        Without blocks; itself where it has none.
+
+    Raises
+    ------
+    DataError
+        A block holds other columns than bins or categories, or no two of either.
+    """
+    if not design.blocks:
+        return design
+    first = {block[0]: block for block in design.blocks}
+    inside = {j for block in design.blocks for j in block}
+    columns: list[Column] = []
+    values: list[FloatArray] = []
+    for j, column in enumerate(design.columns):
+        if j not in inside:
+            columns.append(column)
+            values.append(design.X[:, j])
+        for own, value in _steps_of(design, first.get(j, ())):
+            columns.append(own)
+            values.append(value)
+    refuse_equal_names(columns)
+    if not columns:
+        raise DataError("every feature has one bin only: there is nothing to cut")
+    return replace(design, X=np.column_stack(values), columns=tuple(columns), blocks=())
+
+
+def _steps_of(design: Design, block: Sequence[int]) -> list[tuple[Column, FloatArray]]:
+    """The columns in the place of a block, and their values."""
+    bins = [design.columns[j] for j in block]
+    kinds = {column.kind for column in bins}
+    if kinds == {"category"}:
+        if len(bins) != 2:
+            return [(column, design.X[:, j]) for j, column in zip(block, bins, strict=True)]
+        known = (*bins[1].others, *bins[0].others, str(bins[0].category))
+        return [(replace(bins[1], others=known), design.X[:, block[1]])]
+    lowers = [column.lower for column in bins]
+    if kinds - {"interval"} or lowers != sorted(lowers):
+        raise DataError(
+            f"{listing(column.name for column in bins)}: a block of bins holds intervals in order;"
+            " make the design with milpscore.data.Binner"
+        )
+    above = np.cumsum(design.X[:, list(block)][:, ::-1], axis=1)[:, ::-1]
+    made = step_columns(bins[0].feature, lowers[1:]) if bins else []
+    return [(column, above[:, k + 1]) for k, column in enumerate(made)]

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, NotApplicableError
-from milpscore.data import Binner, encode_labels, read_table
+from milpscore.data import Binner, encode_labels, in_steps, read_table
 from milpscore.data.binning import binner_of
 from milpscore.data.checking import two_numbers
 from milpscore.data.columns import renamed
@@ -92,9 +92,10 @@ def given_design(X: Any, y: Any, sample_weight: Any) -> Design | None:
 
 def values_of(design: Design, columns: Sequence[Column]) -> FloatArray:
     """The values of a Design for an estimator that was fitted on these columns."""
-    if design.columns != tuple(columns):
-        raise DataError("the Design has other columns than the one this estimator was fitted on")
-    return design.X
+    for own in (design, in_steps(design)):  # by cuts, where jumps are penalised
+        if own.columns == tuple(columns):
+            return own.X
+    raise DataError("the Design has other columns than the one this estimator was fitted on")
 
 
 def says_probabilities(estimator: Any) -> bool:

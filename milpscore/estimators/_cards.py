@@ -179,7 +179,7 @@ class CardClassifier(Decided, OnDesign):
     feature_names_in_: npt.NDArray[np.object_]
     _program: Program | None
     _shown: _Shown
-    _stated: tuple[str, Any, dict[str, Any]]
+    _stated: tuple[str, Design, dict[str, Any]]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """State the program on the data, solve it, and keep the best verified card.
@@ -362,11 +362,11 @@ class CardClassifier(Decided, OnDesign):
         """Totals of rows of raw data, shape (n,)."""
         check_is_fitted(self)
         if isinstance(X, Design):
-            return self.scorecard_.score_design(values_of(X, self.binner_.columns_))
+            return self.scorecard_.score_design(values_of(X, self._stated[1].columns))
         frame = validated_frame(self, X, reset=False)
         if self.binner_.missing == "error":
             refuse_missing(missing_counts(frame))
-        values = apply_columns(self.binner_.columns_, frame, unseen=self.binner_.unseen)
+        values = apply_columns(self._stated[1].columns, frame, unseen=self.binner_.unseen)
         return self.scorecard_.score_design(values)
 
     def _binner(self) -> Binner | None:
@@ -376,7 +376,7 @@ class CardClassifier(Decided, OnDesign):
 
     def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
         names = getattr(self, "feature_names_in_", default_names(self.n_features_in_))
-        return self.binner_.columns_, list(names)
+        return self._stated[1].columns, list(names)  # by cuts, where jumps are penalised
 
     def _arguments(self) -> dict[str, Any]:
         """Arguments of :func:`milpscore.fitting.fit_card`, the builder's own among them."""
@@ -472,8 +472,8 @@ class SlimClassifier(_Exact, CardClassifier):
 
     Parameters
     ----------
-    coef_min, coef_max, coef_sets, max_terms, l0_penalty, l1_penalty, intercept_bounds, \
-threshold_gap, constraints, class_weight :
+    coef_min, coef_max, coef_sets, max_terms, max_cuts, l0_penalty, l1_penalty, penalty, lam, \
+intercept_bounds, threshold_gap, constraints, class_weight :
         As in :func:`milpscore.formulations.slim`.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
 threads, client, memory_limit, random_state, verbose :
@@ -494,8 +494,11 @@ threads, client, memory_limit, random_state, verbose :
     coef_max: PerColumn = 5
     coef_sets: Mapping[str, Sequence[int]] | None = None
     max_terms: int | None = MAX_TERMS
+    max_cuts: int | Mapping[str, int] | None = None
     l0_penalty: float = 1e-3
     l1_penalty: float = 0.0
+    penalty: Literal["none", "tv", "binarsity"] = "none"
+    lam: float = 0.0
     intercept_bounds: Sequence[float] | None = None
     threshold_gap: float | None = None
 
@@ -537,8 +540,8 @@ class RiskScoreClassifier(_Exact, CardClassifier):
 
     Parameters
     ----------
-    loss, scale, coef_min, coef_max, coef_sets, max_terms, l0_penalty, penalty, lam, expert, \
-intercept, intercept_bounds, constraints, class_weight :
+    loss, scale, coef_min, coef_max, coef_sets, max_terms, max_cuts, l0_penalty, penalty, lam, \
+expert, intercept, intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.risk_score`.
     binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
 threads, client, memory_limit, random_state, verbose :
@@ -569,8 +572,9 @@ threads, client, memory_limit, random_state, verbose :
     coef_max: PerColumn = 5
     coef_sets: Mapping[str, Sequence[int]] | None = None
     max_terms: int | None = MAX_TERMS
+    max_cuts: int | Mapping[str, int] | None = None
     l0_penalty: float = 1e-6
-    penalty: Literal["none", "l1", "l2", "facets", "eye"] = "none"
+    penalty: Literal["none", "l1", "l2", "facets", "eye", "tv", "binarsity"] = "none"
     lam: float = 0.0
     expert: Any = None
     intercept: Intercept | None = None

@@ -36,7 +36,7 @@ from milpscore.formulations.building import (
 )
 from milpscore.losses import Hinge
 from milpscore.penalties import data_driven_weights
-from milpscore.penalties.ramps import BlockTV
+from milpscore.penalties.points import BlockTV
 
 Blocks = Sequence[Sequence[int]]
 

@@ -39,7 +39,7 @@ from milpscore.formulations.building import (
 )
 from milpscore.losses import Hinge
 from milpscore.penalties import L0, L1
-from milpscore.penalties.ramps import IntegerFacets
+from milpscore.penalties.points import IntegerFacets
 
 WEIGHTS: Mapping[str, tuple[int, int]] = {"binary": (0, 1), "ternary": (-1, 1)}
 

@@ -16,6 +16,7 @@ from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import FormulationError, is_number
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, ProxPenalty, ScaleRange, SmoothLoss, Statement
+from milpscore.data.designs import in_steps
 from milpscore.formulations.building import (
     LEAST,
     MOST,
@@ -23,8 +24,6 @@ from milpscore.formulations.building import (
     IntegerKind,
     PerColumn,
     Ranges,
-    allowed,
-    applied,
     as_design,
     builder,
     check_non_negative,
@@ -33,14 +32,15 @@ from milpscore.formulations.building import (
     later,
     refuse_if_too_large,
 )
+from milpscore.formulations.cuts import JUMPS, MaxCuts, jump_penalty, within
 from milpscore.losses import RiskLoss, smooth_loss
 from milpscore.penalties import L0, L1, L2
-from milpscore.penalties.ramps import IntegerFacets, PointPenalty
+from milpscore.penalties.points import IntegerFacets, PointPenalty
 
 if TYPE_CHECKING:
     from milpscore.formulations.card_model import CardModel
 
-PENALTIES = ("none", "l1", "l2", "facets", "eye")
+PENALTIES = ("none", "l1", "l2", "facets", "eye", *JUMPS)
 
 _STEEPEST, _FLATTEST = 40.0, 1e-3
 """Of free scales: what one point adds to the score, what all points together add at most."""
@@ -61,8 +61,9 @@ def risk_score(
     coef_max: PerColumn = MOST,
     coef_sets: Mapping[str, Sequence[int]] | None = None,
     max_terms: int | None = None,
+    max_cuts: MaxCuts = None,
     l0_penalty: float = 1e-6,
-    penalty: Literal["none", "l1", "l2", "facets", "eye"] = "none",
+    penalty: Literal["none", "l1", "l2", "facets", "eye", "tv", "binarsity"] = "none",
     lam: float = 0.0,
     expert: Any = None,
     intercept: IntegerKind | None = None,
@@ -95,9 +96,10 @@ def risk_score(
         Points in one unit of the score, sigma above, > 0. With a number it is fixed, and what is
         proved is proved at this scale. "auto" minimises over it too, and what is proved holds
         whatever the scale; a pair of numbers is the range of scales.
-    penalty : {"none", "l1", "l2", "facets", "eye"}
+    penalty : {"none", "l1", "l2", "facets", "eye", "tv", "binarsity"}
         Omega: the sum of sizes, half the sum of squares, Facets' integer form (w^2 + \|w\|) / 2,
-        or EYE of the ``expert``'s features.
+        EYE of the ``expert``'s features; or the total variation of the points along every feature,
+        each jump weighted by the rows above it for "binarsity".
     lam : float
         Its weight.
     expert : names, mapping or array
@@ -116,6 +118,14 @@ def risk_score(
     2 sigma are the same risks as (w, b) at sigma: the answer's points have no common divisor where
     the ranges allow that.
 
+    Under "tv" and "binarsity" a block of bins is stated by its cuts
+    (:func:`milpscore.data.in_steps`), so that bins and points are found together: neighbouring bins
+    of equal points are one bin, ``max_terms`` and ``l0_penalty`` count cuts, and rules speak of
+    cuts, too (``"age >= 40"``). Jumps ignore a constant added to all bins of a feature, so
+    ``coef_min`` and ``coef_max`` say how far its points may lie apart: ``coef_max - coef_min``.
+    Without integrality and ranges that bind, this is the problem of
+    :class:`milpscore.penalties.Binarsity` (Alaya et al.).
+
     Without integrality ``penalty="l2"`` charges the chords of w^2/2 between whole points, which is
     more than ridge does and a better bound. The model has no tangents of the loss until a solver
     adds them, so ``size`` lacks the intercept before.
@@ -125,7 +135,9 @@ def risk_score(
     """
     design = as_design(X, y, sample_weight, class_weight, positive)
     check_non_negative(l0_penalty=l0_penalty, lam=lam)
-    ranges = allowed(design, coef_min, coef_max, coef_sets, max_terms)
+    design = in_steps(design) if penalty in JUMPS else design
+    limits = (coef_min, coef_max, coef_sets, max_terms, max_cuts, constraints)
+    ranges, rules = within(design, penalty, *limits)
     # no row of the data is one of the program's: only the points and their curves are
     curved = 2 * sum(ranges.reach) if penalty in ("l2", "facets") else 0
     curved += 0 if is_number(scale) else 8 * int((ranges.coef_max - ranges.coef_min + 1).sum())
@@ -148,7 +160,7 @@ def risk_score(
         penalties=(L0(l0_penalty), *_penalty(design, penalty, lam, expert)),
         intercept=_intercept_rule(design, risk, intercept, intercept_bounds, totals),
         arguments={"loss": risk.name, "scale": scale, "penalty": penalty, "lam": lam},
-        constraints=applied(constraints, design),
+        constraints=rules,
         **vars(ranges),
     )
     if any(each.limits_answers for each in statement.constraints):
@@ -238,6 +250,8 @@ def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, .
         return ()
     if kind == "facets":
         return (IntegerFacets(lam),)
+    if kind in JUMPS:
+        return (jump_penalty(design, kind, lam),)
     if kind == "eye":
         from milpscore.data.columns import expert_vector
         from milpscore.penalties import EYE
@@ -470,9 +484,9 @@ def _penalty_term(model: CardModel) -> Any:
         model.variable("norm", lambda card: float(unit.value(card.coefficients)), bounds=(0, None))
         m.norm_cuts = pyo.ConstraintList()
         return lam * m.norm
+    if kind == "l1" or kind in JUMPS:
+        return lam * model.sizes(term)
     largest = model.add_sizes()
-    if kind == "l1":
-        return lam * sum(m.size[j] for j in m.J)
     # w^2 / 2 and (w^2 + |w|) / 2 are piecewise linear between whole points: |w| <= k + 1 and
     # >= k gives the chord through both, which lies below the function at every other whole point
     m.chords = pyo.Set(dimen=2, initialize=[(j, k) for j in m.J for k in range(largest[j])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,14 +14,13 @@ from milpscore.core.design import Design, FloatArray, IntArray, MergedRows, on_g
 from milpscore.core.errors import FormulationError
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
+from milpscore.data.designs import in_steps
 from milpscore.formulations.building import (
     INTEGRALITY_TOLERANCE,
     LEAST,
     MOST,
     Constraints,
     PerColumn,
-    allowed,
-    applied,
     as_design,
     builder,
     check_non_negative,
@@ -30,6 +29,7 @@ from milpscore.formulations.building import (
     later,
     refuse_if_too_large,
 )
+from milpscore.formulations.cuts import JUMPS, MaxCuts, jump_penalty, within
 from milpscore.losses import ZeroOne
 from milpscore.penalties import L0, L1
 
@@ -66,8 +66,11 @@ def slim(
     coef_max: PerColumn = MOST,
     coef_sets: Mapping[str, Sequence[int]] | None = None,
     max_terms: int | None = None,
+    max_cuts: MaxCuts = None,
     l0_penalty: float = 1e-3,
     l1_penalty: float = 0.0,
+    penalty: Literal["none", "tv", "binarsity"] = "none",
+    lam: float = 0.0,
     intercept_bounds: Sequence[float] | None = None,
     threshold_gap: float | None = None,
     constraints: Constraints = (),
@@ -92,6 +95,11 @@ def slim(
 
     Parameters
     ----------
+    penalty : {"none", "tv", "binarsity"}
+        Besides C_0 and C_1: lam times the total variation of the points along every feature, as in
+        :func:`risk_score`; a block of bins is stated by its cuts then.
+    lam : float
+        Its weight.
     threshold_gap : float, optional
         For data on no usable grid: negative totals stay so far below T.
 
@@ -104,8 +112,14 @@ def slim(
     card is divided by its greatest common divisor after the solve.
     """
     design = as_design(X, y, sample_weight, class_weight, positive)
-    check_non_negative(l0_penalty=l0_penalty, l1_penalty=l1_penalty)
-    ranges = allowed(design, coef_min, coef_max, coef_sets, max_terms)
+    check_non_negative(l0_penalty=l0_penalty, l1_penalty=l1_penalty, lam=lam)
+    if penalty not in ("none", *JUMPS):
+        raise FormulationError(f"penalty must be one of none, {', '.join(JUMPS)}, got {penalty!r}")
+    if lam and penalty == "none":
+        raise FormulationError(f"lam={lam!r} needs a penalty: {', '.join(JUMPS)}")
+    design = in_steps(design) if penalty in JUMPS else design
+    limits = (coef_min, coef_max, coef_sets, max_terms, max_cuts, constraints)
+    ranges, rules = within(design, penalty, *limits)
     rows = design.merged
     refuse_if_too_large("slim", len(rows.y), design.shape[1])
     units = _choose_units(design, ranges.totals(rows.X), threshold_gap)
@@ -123,10 +137,15 @@ def slim(
         formulation="slim",
         design=design,
         loss=ZeroOne(),
-        penalties=(L0(l0_penalty), L1(l1_penalty)),
+        penalties=(
+            L0(l0_penalty),
+            L1(l1_penalty),
+            *([] if penalty == "none" else [jump_penalty(design, penalty, lam)]),
+        ),
         intercept=rule,
         caveat=units.caveat,
-        constraints=applied(constraints, design),
+        arguments={"penalty": penalty},
+        constraints=rules,
         **vars(ranges),
     )
     return later(
@@ -164,6 +183,8 @@ def _program(statement: Statement, X: FloatArray, big_m: FloatArray, units: _Uni
     for i in np.flatnonzero(big_m <= 0).tolist():
         m.z[i].setub(0)  # no allowed card errs on this row
     penalty = model.add_terms() + model.add_l1()
+    for jumps in statement.penalties[2:]:
+        penalty += model.weight("lam", jumps.lam) * model.sizes(jumps)
 
     # (1) mean weighted errors
     errors = [m.z[i] for i in m.I]

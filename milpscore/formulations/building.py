@@ -337,6 +337,8 @@ COMMON = entries(
         For example ``{"Age": [0, 1, 2, 5, 10]}``; without a 0 the term is always used.
     max_terms : int, optional
         Limit k on nonzero coefficients.
+    max_cuts : int, or mapping from feature to int, optional
+        Limit on the cuts of each feature, or of some: columns "feature >= cut" with points.
     l0_penalty, l1_penalty : float
         C_0 and C_1, for each term and each point.
     lam : float

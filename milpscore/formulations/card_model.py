@@ -148,10 +148,19 @@ class CardModel:
         self.add_sizes()
         return self.m.l1_penalty * sum(self.m.size[j] for j in self.m.J)
 
+    def sizes(self, term: Any) -> Any:
+        """sum_j weights_j size_j of a weighted or plain L1 penalty, its own weight left out."""
+        self.add_sizes()
+        size = [self.m.size[j] for j in self.m.J]
+        weights = getattr(term.base, "weights", None)
+        return sum(size) if weights is None else linear(size, weights)
+
     def add_sizes(self) -> list[int]:
         """size_j >= |w_j|; the most each can be."""
         m = self.m
         largest = Ranges(self.statement.coef_min, self.statement.coef_max).reach
+        if m.component("size") is not None:
+            return largest
         self.variable(
             "size", lambda card: np.abs(card.coefficients), m.J, bounds=lambda m, j: (0, largest[j])
         )

@@ -4,8 +4,8 @@ from ._chains import (
     data_driven_weights as data_driven_weights,
 )
 from ._norms import EYE as EYE, OWL as OWL, Box as Box, GroupL1 as GroupL1, SparseHull as SparseHull
+from .points import L0 as L0
 from .ramps import (
-    L0 as L0,
     L1 as L1,
     L2 as L2,
     AdaptiveL1 as AdaptiveL1,

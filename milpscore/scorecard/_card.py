@@ -82,6 +82,9 @@ class Scorecard:
     fitted_threshold : Fraction or None
         The threshold the card was fitted with, where another was chosen afterwards; a risk is 1/2
         at it, and the certificate speaks of it.
+    in_full : bool
+        Whether lines without points are printed as well, so that every value of a used feature has
+        its line; those of ``blocks`` always are.
 
     Raises
     ------
@@ -105,6 +108,7 @@ class Scorecard:
     words: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     outcome: str = ""
     fitted_threshold: Fraction | None = None
+    in_full: bool = False
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -236,7 +240,8 @@ class Scorecard:
         """The printed rows, one tuple for each used feature.
 
         The bins of a block are all shown, zeros too, with equal neighbours merged, as in the DiaRem
-        table; of other columns only what has points, and what a missing value counts.
+        table; of other columns only what has points unless the card is printed ``in_full``, and
+        what a missing value counts.
         """
         return tuple(rows for lines in self.lines if (rows := lines.printed))
 

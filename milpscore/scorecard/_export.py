@@ -73,6 +73,7 @@ def card_to_json(card: Scorecard) -> str:
         "flags": card.flags,
         "words": card.words,
         "outcome": card.outcome,
+        "in_full": card.in_full,
         "lines": [
             {"feature": row.feature, "condition": row.condition, "points": row.points}
             for rows in card.rows
@@ -121,6 +122,7 @@ class _Limits(Struct):
     coef_max: int | None = None
     uniform: bool | None = None
     cut: bool | None = None
+    jumps: bool | None = None
     rules: list[str] = []
     counts_errors: bool | None = None
     scale: float | tuple[float, float] | Literal["any"] | None = None
@@ -166,6 +168,7 @@ class _File(Struct):
     flags: tuple[int, ...]
     words: dict[str, Any]
     outcome: str
+    in_full: bool = False
     risk: dict[str, Any] | None = None
 
 

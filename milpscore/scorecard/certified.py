@@ -15,9 +15,11 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 from milpscore.core.statement import ScaleRange, Statement
 from milpscore.formulations import any_scale
+from milpscore.formulations.cuts import JUMPS
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.losses.kinds import link_of
-from milpscore.penalties import L0, L1
+from milpscore.penalties import L0
+from milpscore.penalties.points import point_prices
 from milpscore.scorecard._card import Scorecard
 from milpscore.scorecard.rendering import attainable_totals
 from milpscore.verify.cards import mean_loss
@@ -72,6 +74,8 @@ def certified_card(
     card = Scorecard.from_card(result.card, design, title=title)
     if statement is not None:
         card = with_coprime_points(with_least_zero(card, statement), statement)
+        # bins and points were found together: every value has its line
+        card = replace(card, in_full=statement.arguments.get("penalty") in JUMPS)
     counted = design.weight > 0
     if statement is not None and isinstance(statement.loss, ZeroOne) and statement.caveat:
         from milpscore.constraints.parts import wrong_rows
@@ -152,9 +156,11 @@ def with_coprime_points(card: Scorecard, statement: Statement) -> Scorecard:
 
 
 def _ignores_points(constraint: Any) -> bool:
-    """Whether a constraint only speaks of which columns are used, and of errors."""
+    """Whether a constraint only speaks of differences, of which columns are used, of errors."""
     from milpscore.constraints.parts import Used, Wrong
 
+    if getattr(getattr(constraint, "constraint", None), "ignores_shifts", False):
+        return True
     parts = getattr(constraint, "parts", None)
     return isinstance(parts, tuple) and all(isinstance(part, Used | Wrong) for part in parts)
 
@@ -178,6 +184,7 @@ def allowed_cards(statement: Statement, found: float | Fraction | None = None) -
         "coef_max": int(upper.max(initial=0)) if not alike else int(upper[0]),
         "uniform": alike and not statement.coef_sets,
         "cut": len({column.feature for column in statement.design.columns}) < len(lower),
+        "jumps": statement.arguments.get("penalty") in JUMPS,
         "rules": [getattr(each, "name", str(each)) for each in statement.constraints],
         "counts_errors": isinstance(statement.loss, ZeroOne),
         "scale": scale,
@@ -193,8 +200,8 @@ def most_penalty(statement: Statement) -> float | None:
     for term in statement.penalties:
         if isinstance(term, L0):
             charge += term.lam * (largest > 0)
-        elif isinstance(term, L1):
-            charge += term.lam * largest
+        elif (prices := point_prices(term, len(largest))) is not None:
+            charge += prices * largest
         else:
             return None
     terms = len(charge) if statement.max_terms is None else statement.max_terms

@@ -115,13 +115,14 @@ def kind_of_cards(allowed: Mapping[str, Any] | None) -> str:
     if allowed is None:
         return "of this kind"
     parts = []
+    column, jumps = allowed.get("cut", True), allowed.get("jumps", False)
     if (limit := allowed.get("max_terms")) is not None:
-        column = allowed.get("cut", True)
-        word = ("column" if column else "term") + ("" if limit == 1 else "s")
-        parts.append(f"at most {limit} {word}{' with points' if column else ''}")
+        word = "cut" if jumps else "column" if column else "term"
+        with_points = " with points" if column and not jumps else ""
+        parts.append(f"at most {limit} {word}{'' if limit == 1 else 's'}{with_points}")
     low, high = (signed(str(allowed[end])) for end in ("coef_min", "coef_max"))
     narrower = "" if allowed.get("uniform", True) else " (some columns narrower)"
-    parts.append(f"points from {low} to {high}{narrower}")
+    parts.append(f"{'jumps' if jumps else 'points'} from {low} to {high}{narrower}")
     rules = [printable(str(rule)) for rule in allowed.get("rules", ())]
     if rules:
         more = len(rules) - _MOST_RULES

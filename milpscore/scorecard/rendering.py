@@ -254,7 +254,7 @@ def feature_lines(card: Scorecard, feature: Feature) -> Lines:
     return Lines(
         feature.name,
         tuple(tuple(map(told, rows)) for rows in groups),
-        tuple(k < len(blocks) for k in range(len(groups))),
+        tuple(card.in_full or k < len(blocks) for k in range(len(groups))),
         missing and told(missing),
         base,
     )
@@ -285,7 +285,8 @@ def _loose_groups(
     if others := tuple(text for j in kinds for text in card.columns[j].others):
         known = alike.get(0, replace(next(iter(alike.values())), points=0, categories=()))
         alike[0] = replace(known, categories=known.categories + others)
-    return [*groups, tuple(alike.values())]
+    told = sorted(alike.values(), key=lambda row: row.points) if card.in_full else alike.values()
+    return [*groups, tuple(told)]
 
 
 def _told_briefly(rows: tuple[Row, ...]) -> tuple[Row, ...]:

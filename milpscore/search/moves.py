@@ -17,8 +17,8 @@ from milpscore.core.design import FloatArray, IntArray, as_fraction
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import Statement, best_losses
 from milpscore.losses import Hinge
-from milpscore.penalties import L0, L1
-from milpscore.penalties.ramps import BlockTV
+from milpscore.penalties import L0
+from milpscore.penalties.points import BlockTV, point_prices
 from milpscore.search.points import (
     RoundedCard,
     allowed_start,
@@ -236,8 +236,8 @@ def _penalties(
     for term in statement.penalties:
         if isinstance(term, L0):
             found += term.lam * (np.count_nonzero(w) - (w != 0) + (after != 0))
-        elif isinstance(term, L1):
-            found += term.lam * (np.abs(w).sum() - np.abs(w) + np.abs(after))
+        elif (prices := point_prices(term, len(w))) is not None:
+            found += prices @ np.abs(w) + prices * (np.abs(after) - np.abs(w))
         else:
             # a penalty of the whole vector (blocks, norms) is asked for each of them
             for k, j in np.argwhere(allowed).tolist():
@@ -562,8 +562,8 @@ def penalties_of(statement: Statement, points: IntArray) -> FloatArray:
     for term in statement.penalties:
         if isinstance(term, L0):
             found += term.lam * np.count_nonzero(points, axis=1)
-        elif isinstance(term, L1):
-            found += term.lam * np.abs(points).sum(axis=1)
+        elif (prices := point_prices(term, points.shape[1])) is not None:
+            found += np.abs(points) @ prices
         else:  # of the whole vector: blocks, norms
             found += np.array([term.value(w) for w in points])
     return found

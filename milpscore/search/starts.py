@@ -20,7 +20,7 @@ from milpscore.core.program import Program
 from milpscore.core.result import Claim, Result, Termination
 from milpscore.core.statement import ScaleRange, Statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne, smooth_loss
-from milpscore.penalties.ramps import IntegerFacets
+from milpscore.penalties.points import IntegerFacets
 from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import (
     RoundedCard,

@@ -49,7 +49,7 @@ from milpscore import (
 from milpscore.core.design import Design
 from milpscore.core.errors import DataError, FormulationError, OptionError, Registry
 from milpscore.core.result import Result, Termination, claim_of
-from milpscore.data import Binner, read_patterns, read_table
+from milpscore.data import Binner, in_steps, read_patterns, read_table
 from milpscore.data.binning import (
     Split,
     binned_design,
@@ -583,6 +583,7 @@ class StudyWork:
     def _by_design(self, model: ModelSpec, task: Task, data: DataSet, part: Part) -> dict[str, Any]:
         """An answer on the fold's design: figures, card, certificate."""
         fit = fit_model(model, task, part.train, self.study.limits, data.expert)
+        part = _as_stated(part, fit)
         result, card, certificate = fit.result, None, fit.result.summary()
         figures = _figures(result)
         if model.kind == RACE:
@@ -681,6 +682,18 @@ def _figures(result: Result | Any) -> dict[str, Any]:
     figures = {name: summary[name] for name in FIGURES if name in summary}
     build = result.build_seconds + result.load_seconds
     return {**figures, "build_seconds": build, "solve_seconds": result.solve_seconds}
+
+
+def _as_stated(part: Part, fit: Fit) -> Part:
+    """A fold in the columns that a program was stated on: by cuts, where it penalises jumps."""
+    design = None if fit.program is None else fit.program.statement.design
+    if not isinstance(design, Design) or design.columns == part.train.columns:
+        return part
+    test = part.test
+    if test is not None:
+        rows = replace(part.train, X=test.X, y=test.y, weight=test.weight, counts=None)
+        test = replace(test, X=in_steps(rows).X)
+    return replace(part, train=design, test=test)
 
 
 def _judged(result: Result, part: Part) -> dict[str, Any]:

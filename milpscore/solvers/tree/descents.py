@@ -45,7 +45,8 @@ class Descent:
             for j, points in enumerate(patterns.points)
         ]
         self.penalties: list[FloatArray] = [
-            patterns.l0 * (values != 0) + patterns.l1 * np.abs(values) for values in self.choices
+            patterns.l0 * (values != 0) + price * np.abs(values)
+            for values, price in zip(self.choices, patterns.price, strict=True)
         ]
         self.left = _WORK
 
@@ -107,7 +108,7 @@ class Descent:
                 without, p.codes[j], values, p.net, self.choices[j], *p.window
             )
             self.left -= int(work) + _OVERHEAD
-            own = p.l0 * (w[j] != 0) + p.l1 * abs(int(w[j]))
+            own = p.l0 * (w[j] != 0) + p.price[j] * abs(int(w[j]))
             objectives = rest - own + self.penalties[j] + errors * p.unit
             k = int(np.argmin(objectives))
             if objectives[k] < best:

@@ -13,6 +13,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray, common_step, on_grid
 from milpscore.core.errors import OptionError
 from milpscore.core.statement import Statement
+from milpscore.penalties.points import point_prices
 from milpscore.solvers.tree.answer import choices_of, scale_of
 
 _EXACT = 1 << 53
@@ -41,7 +42,8 @@ class Patterns:
     card; ``thrifty``: cards that others are as good as may be left out. ``forced`` columns cannot
     be 0, other ``candidates`` may help; ``twin`` (p,): an equal or mirrored column without which
     this one is never needed, or -1. ``primitive``: some best card has weights without a common
-    divisor. ``penalty`` (p,): each column's least, once it is used. ``limits`` on errors: the cost
+    divisor. ``price`` (p,): what a point costs; ``penalty`` (p,): each column's least, once it is
+    used. ``limits`` on errors: the cost
     of each row where it is wrong, and the most allowed; ``signed``: the rows' units, by class.
 
     With ``prices`` of the limits, weight for cost, every row also weighs what its cost is priced
@@ -55,7 +57,9 @@ class Patterns:
     ) -> None:
         self.statement = statement
         weights = {term.name: term.lam for term in statement.penalties}
-        self.l0, self.l1 = weights.get("l0_penalty", 0.0), weights.get("l1_penalty", 0.0)
+        self.l0, p = weights.get("l0_penalty", 0.0), statement.shape[1]
+        found = (point_prices(term, p) for term in statement.penalties)
+        self.price = sum((prices for prices in found if prices is not None), np.zeros(p))
         self.constrained = bool(statement.constraints)
         self.thrifty = not (self.constrained or every_card)
         scale = scale_of(statement)
@@ -85,7 +89,7 @@ class Patterns:
         without_0 = [j for j, values in enumerate(self.choices) if 0 not in values]
         self.forced = np.array(without_0, dtype=np.int64)
         smallest = [float(np.abs(values).min(initial=_MOST)) for values in self.points]
-        self.penalty = self.l0 + self.l1 * np.array(smallest, dtype=float)
+        self.penalty = self.l0 + self.price * np.array(smallest, dtype=float)
         self.every_cut = self.thrifty and self._has_every_cut()
         self.candidates = self._find_candidates()
         self.twin = self._find_twins()
@@ -123,7 +127,7 @@ class Patterns:
 
     def charge(self, w: IntArray) -> float:
         """The penalties of w."""
-        return float(self.l0 * np.count_nonzero(w) + self.l1 * np.abs(w).sum())
+        return float(self.l0 * np.count_nonzero(w) + self.price @ np.abs(w))
 
     def objective(self, units: int, w: IntArray) -> float:
         """The objective of a card that errs on so many units."""
@@ -256,14 +260,15 @@ class Patterns:
         seen: dict[Any, int] = {}
         for j in self.candidates.tolist():
             points = self.points[j]
+            price = float(self.price[j])
             if self.rest is not None and self.rest[:, j].any():  # equal to the last digit
-                key = self.exact[:, j].tobytes(), points.tobytes()
+                key = self.exact[:, j].tobytes(), points.tobytes(), price
             else:
                 column = self.X[:, j] - self.X[:, j].min()
                 mirrored = column.max() - column
                 keys = [(column.tobytes(), points.tobytes())]
                 keys.append((mirrored.tobytes(), np.ascontiguousarray(-points[::-1]).tobytes()))
-                key = min(keys)
+                key = *min(keys), price
             twin[j] = seen.get(key, -1)
             seen[key] = j
         return twin

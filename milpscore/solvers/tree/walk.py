@@ -40,11 +40,12 @@ LEVEL = np.dtype(
         ("least", np.int64),  # the column decided at this level: its least and largest value,
         ("most", np.int64),
         ("count", np.int64),  # how many weights it may take, the least penalty of it and of those
-        ("tail", np.float64),  # decided after it, in points
+        ("tail", np.float64),  # decided after it, and what a point of it costs
+        ("price", np.float64),
         ("next", np.int64),  # the weight tried next
         ("low", np.int64),  # what is decided: the least total,
         ("divisor", np.int64),  # the common divisor of the weights,
-        ("size", np.float64),  # their points
+        ("size", np.float64),  # what their points cost
         ("curves", np.int64),  # where the level's curves begin, the room for each, their length
         ("stride", np.int64),
         ("length", np.int64),
@@ -67,12 +68,11 @@ GROUP = np.dtype(
 
 
 class Rules(NamedTuple):
-    """Penalty of a point, whether weights with a common divisor are skipped, thresholds, unit.
+    """Whether weights with a common divisor are skipped, thresholds, unit.
 
     ``level``: what is so little below the cutoff is level with it.
     """
 
-    l1: float
     primitive: bool
     t_low: int
     t_high: int
@@ -151,7 +151,7 @@ class Walk:
         truth: Patterns | None = None,
     ) -> None:
         self.patterns = p = patterns
-        self.rules = Rules(float(p.l1), p.primitive, *p.window, p.unit, p.level)
+        self.rules = Rules(p.primitive, *p.window, p.unit, p.level)
         spread = p.X[:, columns].std(axis=0)
         order = np.lexsort((-spread, -p.cards[columns]))
         self.columns = columns[order]
@@ -230,7 +230,7 @@ class Walk:
         assert self.truth is not None
         assert self.cuts is not None
         w = self.weights[np.arange(len(self.columns)), self.levels["next"][:-1] - 1]
-        charge = self.truth.l0 * len(w) + self.truth.l1 * float(np.abs(w).sum())
+        charge = self.truth.l0 * len(w) + float(self.truth.price[self.columns] @ np.abs(w))
         self.cuts.most[0] = (cutoff - charge) / self.truth.unit + _SURELY
         return bool(may_keep(self.cuts, w))
 
@@ -243,7 +243,8 @@ class Walk:
         self.weights = np.zeros((k, int(self.levels["count"].max())), dtype=np.int64)
         for d, values in enumerate(points):
             self.weights[d, : len(values)] = values
-        least = [float(np.abs(values).min()) for values in points]
+        price = self.levels["price"][:k] = self.patterns.price[self.columns]
+        least = price * [float(np.abs(values).min()) for values in points]
         self.levels["tail"][:k] = np.cumsum(least[::-1])[::-1]
 
     def _lay_out_curves(self, net: NDArray[Any], label: IntArray) -> None:
@@ -404,9 +405,9 @@ def dive(
             a, divisor = divisor % a, a
         leaf = d == k - 1
         below.divisor = divisor
-        below.size = here.size + abs(weight)
-        # errors, in units, that a card of at least this size may have
-        limit = (cutoff - rules.level - rules.l1 * (below.size + below.tail)) / rules.unit
+        below.size = here.size + here.price * abs(weight)
+        # errors, in units, that a card of at least this price may have
+        limit = (cutoff - rules.level - below.size - below.tail) / rules.unit
         if limit <= 0.0 or (leaf and rules.primitive and divisor > 1):
             continue
         progress[1] += 1
@@ -580,7 +581,7 @@ def sort_totals(
 def prepare_walk(weight: npt.DTypeLike, limited: bool = False) -> None:
     """Have :func:`dive` ready for net weights of this type; what limits on errors ask for, too."""
     whole, table, curves = np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.zeros(1, weight)
-    levels, groups, rules = np.zeros(1, LEVEL), np.zeros(1, GROUP), Rules(0.0, True, 0, 0, 1.0, 0.0)
+    levels, groups, rules = np.zeros(1, LEVEL), np.zeros(1, GROUP), Rules(True, 0, 0, 1.0, 0.0)
     prepare(dive, levels, groups, table, curves, None, None, whole, rules, 0.0, 0, 0)
     if limited:
         prepare(may_keep, Cuts(table, np.zeros((1, 1)), *np.zeros((2, 1))), whole)

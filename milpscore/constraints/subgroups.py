@@ -1,0 +1,185 @@
+"""The rows a limit on errors speaks of: conditions on columns and features, or a mask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from milpscore.constraints.parts import columns_of, known_names, nearest
+from milpscore.core.design import BoolArray, Column, Design
+from milpscore.core.errors import FormulationError
+
+Where = str | Sequence[str] | Sequence[bool] | BoolArray | None
+
+_OPERATOR = re.compile(r"<=|>=|==|!=|=|<|>")
+_COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+            "==": np.equal, "!=": np.not_equal}  # fmt: skip
+
+
+def plain_where(where: Any, argument: str) -> tuple[str, ...] | tuple[bool, ...] | None:
+    """A subgroup as a tuple of conditions or of truth values; None for all rows."""
+    if where is None:
+        return None
+    if isinstance(where, str):
+        return (where,)
+    given = list(where) if isinstance(where, Iterable) else []
+    if given and all(isinstance(entry, str) for entry in given):
+        return tuple(given)
+    if given and all(isinstance(entry, bool | np.bool_) for entry in given):
+        return tuple(bool(entry) for entry in given)
+    raise FormulationError(
+        f"{argument}: where needs conditions such as 'Age >= 40', the name of a 0/1 column, or one "
+        f"truth value a row, got {type(where).__name__}"
+    )
+
+
+def words(where: Any) -> str:
+    """The subgroup for a sentence."""
+    if where is None:
+        return ""
+    if isinstance(where[0], str):
+        return f" where {' and '.join(where)}"
+    return f" in a subgroup of {sum(where)} rows"
+
+
+def rows_where(design: Design, where: Any, argument: str) -> BoolArray:
+    """The rows of positive weight that belong to a subgroup, shape (n,).
+
+    All of several conditions must hold. A condition is the name of a 0/1 column, or compares a
+    column or a raw feature: ``Age >= 40``, ``Sex = male``. Of binned data only what the bins tell
+    apart can be asked. FormulationError where a name or cut is unknown, a mask has another length,
+    or no row is left; ``argument`` is the constraint, for its text.
+    """
+    counted = design.weight > 0
+    if where is None:
+        inside = np.ones(len(counted), dtype=bool)
+    elif isinstance(where[0], str):
+        inside = np.logical_and.reduce([_holds(design, text, argument) for text in where])
+    elif len(where) != len(counted):
+        raise FormulationError(
+            f"{argument}: the mask has {len(where)} entries for {len(counted)} rows; where rows "
+            "are split into folds, name a condition instead"
+        )
+    else:
+        inside = np.array(where, dtype=bool)
+    if not (inside & counted).any():
+        raise FormulationError(f"{argument}: no row of positive weight{words(where)}; widen it")
+    return np.asarray(inside & counted)
+
+
+def _holds(design: Design, text: str, argument: str) -> BoolArray:
+    """The rows for which one condition holds."""
+    known = known_names(design)
+    condition = text.strip()
+    if condition in known:
+        return _is_one(design, condition, argument)
+    for match in _OPERATOR.finditer(condition):
+        name, value = condition[: match.start()].strip(), condition[match.end() :].strip()
+        if name in known and value:
+            sign = "==" if match.group() == "=" else match.group()
+            return _compared(design, name, sign, value, argument)
+    found = _OPERATOR.search(condition)
+    name = condition if found is None else condition[: found.start()].strip()
+    raise FormulationError(f"{argument}: where names {name!r}; {nearest(name, known)}")
+
+
+def _is_one(design: Design, name: str, argument: str) -> BoolArray:
+    """The rows where a 0/1 column is 1."""
+    own = list(columns_of(design, name, argument))
+    values = design.X[:, own]
+    if len(own) > 1 or not np.isin(values, (0.0, 1.0)).all():
+        raise FormulationError(
+            f"{argument}: {name} is no 0/1 column; compare it, for example '{name} >= 1'"
+        )
+    return np.asarray(values[:, 0] == 1.0)
+
+
+def _compared(design: Design, name: str, sign: str, value: str, argument: str) -> BoolArray:
+    """The rows where a column or feature compares as asked."""
+    own = list(columns_of(design, name, argument))
+    columns = [design.columns[j] for j in own]
+    kinds = {column.kind for column in columns}
+    if "category" in kinds:
+        return _category(design, own, sign, value, argument)
+    try:
+        number = float(value)
+    except ValueError:
+        raise FormulationError(
+            f"{argument}: {name} is compared with {value!r}, no number"
+        ) from None
+    if kinds == {"numeric"} and len(own) == 1:
+        return np.asarray(_COMPARE[sign](design.X[:, own[0]], number))
+    if "interval" in kinds:
+        return _in_bins(design, own, sign, number, argument)
+    if "step" in kinds:
+        return _past_cut(design, own, sign, number, argument)
+    raise FormulationError(f"{argument}: the values of {name} are not known: pass a mask")
+
+
+def _category(design: Design, own: list[int], sign: str, value: str, argument: str) -> BoolArray:
+    """The rows of one category, or of any other."""
+    text = value.strip("'\"")
+    columns = [design.columns[j] for j in own]
+    wanted = [j for j, column in zip(own, columns, strict=True) if column.category == text]
+    others = [other for column in columns for other in column.others]
+    if sign not in ("==", "!=") or not (wanted or others == [text]):
+        known = [*(column.category for column in columns if column.category), *others]
+        raise FormulationError(
+            f"{argument}: {columns[0].feature} has the values {', '.join(known)}; ask for one of "
+            f"them that has a column, with =, not {sign} {text}"
+        )
+    # the one category without a column is where no column of the feature is 1
+    inside = (design.X[:, wanted or own] == 1.0).any(axis=1) == bool(wanted)
+    return np.asarray(inside if sign == "==" else ~inside)
+
+
+def _in_bins(design: Design, own: list[int], sign: str, number: float, argument: str) -> BoolArray:
+    """The rows whose bin lies on one side of a number."""
+    bins = [j for j in own if design.columns[j].kind == "interval"]
+    inside = [_bin_holds(design.columns[j], sign, number) for j in bins]
+    if None in inside:
+        raise _undecided(design, own, sign, number, argument)
+    chosen = [j for j, holds in zip(bins, inside, strict=True) if holds]
+    return np.asarray((design.X[:, chosen] == 1.0).any(axis=1))
+
+
+def _bin_holds(column: Column, sign: str, number: float) -> bool | None:
+    """Whether all values of a bin [lower, upper) compare as asked, or none; None where some do."""
+    low, high = column.lower, column.upper
+    whole, none = {
+        ">=": (low >= number, high <= number),
+        ">": (low > number, high <= number),
+        "<": (high <= number, low >= number),
+        "<=": (high <= number, low > number),
+    }.get(sign, (False, False))
+    return None if whole == none else whole
+
+
+def _past_cut(design: Design, own: list[int], sign: str, number: float, argument: str) -> BoolArray:
+    """The rows on one side of a cut that is a column."""
+    cut = [j for j in own if design.columns[j].kind == "step" and design.columns[j].lower == number]
+    if sign not in (">=", "<") or not cut:
+        raise _undecided(design, own, sign, number, argument)
+    past = design.X[:, cut[0]] == 1.0
+    missing = [
+        j
+        for j, column in enumerate(design.columns)
+        if column.kind == "missing" and column.feature == design.columns[cut[0]].feature
+    ]
+    known = ~(design.X[:, missing] == 1.0).any(axis=1)
+    return np.asarray((past if sign == ">=" else ~past) & known)
+
+
+def _undecided(
+    design: Design, own: list[int], sign: str, number: float, argument: str
+) -> FormulationError:
+    """The bins do not tell."""
+    cuts = sorted({c.lower for c in (design.columns[j] for j in own) if np.isfinite(c.lower)})
+    return FormulationError(
+        f"{argument}: the bins of {design.columns[own[0]].feature} do not tell {sign} {number:g}; "
+        f"they are cut at {', '.join(f'{cut:g}' for cut in cuts)}: use >= or < one of these, or "
+        "pass a mask"
+    )

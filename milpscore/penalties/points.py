@@ -1,0 +1,121 @@
+"""Penalties of whole points, as the integer programs charge them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.statement import ProxPenalty
+from milpscore.penalties.ramps import L1, Facets, WeightedL1
+
+
+@dataclass(frozen=True)
+class L0:
+    """lam * (number of nonzero coefficients)."""
+
+    lam: float
+    name: ClassVar[str] = "l0_penalty"
+
+    def value(self, w: FloatArray | IntArray) -> float:
+        """lam * ||w||_0 of a vector of shape (p,)."""
+        return float(self.lam) * int(np.count_nonzero(w))
+
+
+@dataclass(frozen=True)
+class IntegerFacets(Facets):
+    """lam * (||k||_2^2 + ||k||_1) / 2 of whole points k; on real ones its convex envelope.
+
+    That envelope is :class:`Facets` on the grid of the whole numbers, lam * sum_j sum_{i >= 0}
+    max(0, |k_j| - i), which equals it at every whole k. Values at whole points are exact up to the
+    product with lam: every sum of halves of k (k + 1) below 2^53 is.
+
+    References
+    ----------
+    Belahcene, Sokolovska, Chevaleyre & Zucker (2020), Proposition 2. Erratum: it names the
+    envelope of w^2 on the integers, but weights (1, 1, ...) give that of (w^2 + |w|) / 2.
+    """
+
+    gamma: float = field(default=1.0, init=False)
+    name: ClassVar[str] = "lam"
+
+
+@dataclass(frozen=True)
+class PointPenalty:
+    """lam * Omega(w) at whole points, Omega one of the proximal path's penalties.
+
+    ``make`` gives it from lam: ``L1``, ``WeightedL1``, ``L2``, or EYE of an expert's marks.
+    """
+
+    lam: float
+    make: Callable[[float], ProxPenalty]
+    name: ClassVar[str] = "lam"
+
+    @cached_property
+    def base(self) -> ProxPenalty:
+        """The penalty itself, its weight included."""
+        return self.make(self.lam)
+
+    @property
+    def step(self) -> float:
+        """The least of what one point costs and is not nothing; lam where all cost the same."""
+        weights = np.asarray(getattr(self.base, "weights", 1.0))
+        return float(self.lam) * float(weights[weights > 0].min(initial=np.inf))
+
+    def value(self, w: FloatArray | IntArray) -> float:
+        """lam * Omega(w)."""
+        return float(self.base.value(w))
+
+
+def point_prices(term: Any, p: int) -> FloatArray | None:
+    """What a point of each column costs, (p,), under L1 and weighted L1; None under others."""
+    base = getattr(term, "base", term)
+    sums = isinstance(base, L1 | WeightedL1)
+    return np.full(p, float(base.lam)) * getattr(base, "weights", 1.0) if sums else None
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTV:
+    """lam * sum over blocks of sum_j weights_{j+1} |w_j - w_{j+1}|.
+
+    ``weights`` has shape (p,), as :class:`milpscore.penalties.Binarsity` takes them: the weight of
+    the jump *into* a column, that of a block's first column having no meaning; None is 1 each.
+
+    References
+    ----------
+    Sokolovska, Chevaleyre & Zucker, fused-lasso scores, eq. 1. The print's constraint (4) puts
+    lambda on the wrong side and would give (1/lambda) times the total variation.
+    """
+
+    lam: float
+    blocks: tuple[tuple[int, ...], ...]
+    weights: FloatArray | None = None
+    name: ClassVar[str] = "lam"
+
+    def value(self, w: FloatArray | IntArray) -> float:
+        """lam times the weighted total variation of a vector of shape (p,)."""
+        left, right = self._neighbours
+        jumps = np.abs(w[left] - w[right])
+        total = jumps.sum() if self.weights is None else self.weights[right] @ jumps
+        return float(self.lam) * float(total)
+
+    @property
+    def step(self) -> float:
+        """What the least jump that counts costs; 0 where none does."""
+        if self.weights is None:
+            return float(self.lam)
+        _, right = self._neighbours
+        counting = self.weights[right][self.weights[right] > 0]
+        return float(self.lam) * float(counting.min()) if len(counting) else 0.0
+
+    @cached_property
+    def _neighbours(self) -> tuple[IntArray, IntArray]:
+        """Every bin that has a next one in its block, and that next one."""
+        pairs = [pair for block in self.blocks for pair in pairwise(block)]
+        positions = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return positions[:, 0], positions[:, 1]
