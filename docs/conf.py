@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,10 @@ nitpicky = False
 html_theme = "furo"
 html_title = f"milpscore {release}"
 html_show_sourcelink = False
-html_static_path = ["_static"]
+html_static_path = ["_static", "_generated/static"]
 html_css_files = ["site.css"]
+
+mathjax_path = "tex-svg-full.js"  # of the site itself: formulas need no network
 
 # The notebooks are executed by `make notebooks`; the site shows what they printed there.
 nb_execution_mode = "off"
@@ -125,6 +129,37 @@ def write_reference() -> None:
         (folder / f"{package}.rst").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def copy_mathjax() -> None:
+    """One file of MathJax, with its glyphs, where pages find it without a network."""
+    folder = GENERATED / "static"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = importlib.metadata.files("sphinx-mathjax-offline") or []
+    (found,) = (file for file in files if file.name == mathjax_path)
+    shutil.copy(Path(str(found.locate())), folder / mathjax_path)
+
+
+def draw_front_page() -> None:
+    """The card of the front page with what is proved of it, and the comparison beside it."""
+    from sklearn.datasets import load_breast_cancer
+
+    from milpscore import compare
+    from milpscore.data import Binner
+    from milpscore.estimators import RiskScoreClassifier
+    from milpscore.plots import comparison_figure
+
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X[["worst radius", "worst texture", "worst smoothness", "worst concave points"]]
+    tumour = y.map({0: "malignant", 1: "benign"})
+    binner = Binner(n_bins=3)
+    model = RiskScoreClassifier(binner=binner, node_limit=5000, time_limit=600)
+    card = model.fit(X, tumour).scorecard_
+    replace(card, title="Is the tumour malignant?").write(GENERATED / "card.svg")
+    found = compare(
+        X, tumour, formulations=["slim", "hinge"], binner=binner, max_terms=4, cv=0, time_limit=600
+    )
+    comparison_figure(found).savefig(GENERATED / "comparison.svg", bbox_inches="tight")
+
+
 def copy_results() -> None:
     """The measured tables of benchmarks and experiments as they were written, one page each."""
     folder = GENERATED / "measured"
@@ -202,6 +237,8 @@ def setup(app: Any) -> None:
 
 
 shutil.rmtree(GENERATED, ignore_errors=True)
+copy_mathjax()
+draw_front_page()
 write_reference()
 copy_results()
 copy_notebooks()

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+COMMANDS = ROOT / "docs" / "howto" / "command_line.md"
 
 
 def blocks(name: str) -> list[str]:
@@ -30,8 +32,18 @@ def test_the_demo_block_is_an_output_of_the_demo() -> None:
     assert "Claim: optimal" in shown
 
 
-def test_every_command_named_in_the_readme_exists() -> None:
-    text = README.read_text(encoding="utf-8")
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 250
+
+
+def test_every_page_the_readme_names_is_there() -> None:
+    named = re.findall(r"\]\(([^):]+)\)", README.read_text(encoding="utf-8"))
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_command_named_exists() -> None:
+    text = README.read_text(encoding="utf-8") + COMMANDS.read_text(encoding="utf-8")
     listed = subprocess.run(
         [sys.executable, "-m", "milpscore", "--help"], capture_output=True, text=True, check=True
     ).stdout

@@ -298,6 +298,9 @@ def _cross_validate(
 _CV_SHARE = 0.5
 """Share of the seconds that goes to cross-validation."""
 
+_RELAXED_SHARE = 0.4
+"""Largest share of a formulation's seconds that its relaxation may take from the exact solve."""
+
 
 @dataclass
 class Run:
@@ -336,16 +339,13 @@ def exact_program(name: str, design: Design, arguments: Mapping[str, Any]) -> Pr
 def solve_family(program: Program, run: Run, clock: Clock) -> Family:
     """The LP, its roundings, and the exact solve that starts from the best card so far."""
 
-    def left() -> float:
-        return 0.0 if run.interrupted else clock.left
-
-    def answer(warm_start: Card | None = None) -> Result:
+    def answer(within: Clock, warm_start: Card | None = None) -> Result:
         result = solve(
             session,
             run.solver,
             warm_start=warm_start,
             progress=run.progress,
-            time_limit=left(),
+            time_limit=0.0 if run.interrupted else within.left,
             random_state=run.random_state,
             **run.options,
         )
@@ -353,13 +353,13 @@ def solve_family(program: Program, run: Run, clock: Clock) -> Family:
         return result
 
     # the same card as a fit's
-    program, _ = with_fast_card(program, Options.of({"time_limit": clock}))
+    program, fast = with_fast_card(program, Options.of({"time_limit": clock}))
     session = load(program)
     rows, columns = session.matrix.shape
     size = {"rows": rows, "columns": columns, "nonzeros": int(session.matrix.nnz),
             "integers": int(session.integral.sum())}  # fmt: skip
     session.relax()
-    relaxed = answer()
+    relaxed = answer(clock.part(_RELAXED_SHARE))
     session.restore()
     rounded, figures = round_by_name(
         program,
@@ -371,13 +371,13 @@ def solve_family(program: Program, run: Run, clock: Clock) -> Family:
         time_limit=clock,
     )
     heuristic = start_card(program, max_work=work_within(clock), time_limit=clock.part(0.1))
-    cards = [heuristic, *(each.card for each in rounded.values())]
+    cards = [fast.card if fast else None, heuristic, *(each.card for each in rounded.values())]
     start = min(
         (card for card in cards if card is not None),
         key=lambda card: evaluate(program.statement, card).objective,
         default=None,
     )
-    exact = _with_bound_of(relaxed, answer(start))
+    exact = _with_bound_of(relaxed, answer(clock, start))
     return Family(program, {"exact": exact, "relaxed": relaxed, **rounded}, size, figures)
 
 
