@@ -45,7 +45,7 @@ program
 # ## The card
 
 # %%
-result = milpscore.solve(program, time_limit=60)
+result = milpscore.solve(program, time_limit=300)
 card = milpscore.scorecard.certified_card(design, result, title="Is the tumour malignant?")
 card
 

@@ -74,7 +74,7 @@ binner = Binner(thresholds=thresholds, encoding="cumulative")
 design = binner.fit_design(table[fit], came_back[fit], positive="back")
 card_space = {"coef_min": -3, "coef_max": 3, "max_terms": 6, "scale": 2.0}
 program = risk_score(design, **card_space)
-result = milpscore.solve(program, time_limit=30)
+result = milpscore.solve(program, time_limit=300)
 card = certified_card(design, result, "Back within a month?", statement=program.statement)
 card
 
@@ -159,7 +159,7 @@ print(answer["bound"].status, "-", answer["bound"].sentence)
 # program in scikit-learn's manner, thresholds included. The other 1,500 patients speak:
 
 # %%
-classifier = RiskScoreClassifier(**card_space, binner=binner, time_limit=30)
+classifier = RiskScoreClassifier(**card_space, binner=binner, time_limit=300)
 classifier.fit(table[fit], came_back[fit])
 assert classifier.classes_.tolist() == ["at home", "back"]
 assert classifier.scorecard_.points == card.points
@@ -245,7 +245,7 @@ print(why.sentence)
 # none is missing: a column in all of them is one that no good card does without.
 
 # %%
-cards = pool(program, epsilon=0.005, time_limit=30)
+cards = pool(program, epsilon=0.005, time_limit=300)
 assert cards.complete
 assert (cards.objectives <= 1.005 * result.objective + 1e-9).all()
 assert cards.cards[0].coefficients.tolist() == result.card.coefficients.tolist()
@@ -264,7 +264,7 @@ print("no good card does without", ", ".join(indispensable))
 # The best card of every size, each with its own proof. The sixth column is hardly worth its ink.
 
 # %%
-front = pareto(program, time_limit=30)
+front = pareto(program, time_limit=300)
 assert (front.table["claim"] == "optimal").all()
 gains = -front.table["objective"].diff().dropna()
 assert (gains >= -1e-9).all()

@@ -43,10 +43,10 @@ design = binner.fit_design(table, malignant, positive="malignant")
 
 # %%
 program = slim(design, coef_min=0, coef_max=5, max_terms=4, l0_penalty=0.001)
-free = milpscore.solve(program, "highs", time_limit=20)
+free = milpscore.solve(program, "highs", time_limit=300)
 model = program.model
 model.out_of_ten = pyo.Constraint(expr=sum(model.w[j] for j in model.w) == 10)
-ruled = milpscore.solve(program, time_limit=20)
+ruled = milpscore.solve(program, time_limit=300)
 
 assert str(free.claim) == str(ruled.claim) == "optimal"
 assert free.card.coefficients.sum() != 10
@@ -65,7 +65,7 @@ print("the first card now:", "; ".join(refused.violations))
 
 # %%
 relaxed = program.relaxed()
-lp = milpscore.solve(relaxed, time_limit=20)
+lp = milpscore.solve(relaxed, time_limit=300)
 assert relaxed.model.component("out_of_ten") is not None
 assert abs(lp.coefficients.sum() - 10) < 1e-6
 assert lp.dual_bound <= ruled.objective + 1e-9
@@ -298,7 +298,7 @@ def worth(w, b, lam):
 
 for lam in (0.0, 0.02, 0.05, 0.5):
     tiny = priced_hinge(X, y, prices=price, lam=lam, coef_min=-2, coef_max=2)
-    solved = milpscore.solve(tiny, "highs", time_limit=20)
+    solved = milpscore.solve(tiny, "highs", time_limit=300)
     every = itertools.product(*[range(-2, 3)] * 4, range(-17, 18))
     best = min(worth(card[:4], card[4], lam) for card in every)
     assert str(solved.claim) == "optimal"
@@ -322,7 +322,7 @@ compared = milpscore.compare(
     coef_min=-3,
     coef_max=3,
     cv=None,
-    time_limit=20,
+    time_limit=300,
     progress=False,
 )
 exact = {}
@@ -340,7 +340,7 @@ compared.table[["formulation", "kind", "claim", "objective", "bound", "loss", "t
 
 # %%
 uniform = priced_hinge(design, prices=dict.fromkeys(prices, 1.0), lam=LAM)
-same = milpscore.solve(uniform, "highs", time_limit=20)
+same = milpscore.solve(uniform, "highs", time_limit=300)
 assert abs(same.objective - exact["hinge"].objective) < 1e-9
 
 
@@ -351,8 +351,8 @@ def bill(card):
 
 rows = []
 for lam in np.geomspace(0.0003, 0.03, 9):
-    blind = milpscore.solve(hinge(design, l0_penalty=lam, coef_min=-3, coef_max=3), time_limit=20)
-    aware = milpscore.solve(priced_hinge(design, prices=prices, lam=lam), time_limit=20)
+    blind = milpscore.solve(hinge(design, l0_penalty=lam, coef_min=-3, coef_max=3), time_limit=300)
+    aware = milpscore.solve(priced_hinge(design, prices=prices, lam=lam), time_limit=300)
     assert str(blind.claim) == str(aware.claim) == "optimal"
     assert aware.objective <= blind.loss + lam * bill(blind.card) + 1e-9
     assert abs(aware.penalty - lam * bill(aware.card)) < 1e-9
