@@ -61,13 +61,13 @@ notebooks: $(VENV)/.installed-docs  ## execute every notebook, results in build/
 	@$(VENV)/bin/python notebooks/execute.py $(ARGS)
 
 docs: $(VENV)/.installed-docs  ## build the site in build/site, with the notebooks executed before
-	@$(VENV)/bin/python -m sphinx -q -b html docs build/site
+	@$(VENV)/bin/python -m sphinx -q -d build/doctrees -b html docs build/site
 	@echo "open build/site/index.html"
 
 # Warnings are errors, and every link inside the site must lead somewhere.
 docs-check: $(VENV)/.installed-docs  ## build the site from nothing, and check it
-	@rm -rf build/site docs/_generated
-	@$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs build/site
+	@rm -rf build/site build/doctrees docs/_generated
+	@$(VENV)/bin/python -m sphinx -q -W --keep-going -d build/doctrees -b html docs build/site
 	@$(VENV)/bin/python docs/check_site.py build/site
 
 venv: $(VENV)/.installed-dev  ## the developer's environment, everything installed

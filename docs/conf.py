@@ -200,6 +200,15 @@ def tidy_docstring(*event: Any) -> None:
                 block = indent
 
 
+_PRINTS = re.compile(r"<!-- prints: (.*?) -->", flags=re.DOTALL)
+
+
+def show_outputs(*event: Any) -> None:
+    """What a page's code prints, which its tests hold it to, below the code."""
+    source: list[str] = event[2]
+    source[0] = _PRINTS.sub("```{code-block} text\n:class: printed\n\n\\1\n```", source[0])
+
+
 _SIDEBARS: dict[tuple[str, str], str] = {}
 
 
@@ -233,6 +242,7 @@ def share_sidebars(*event: Any) -> None:
 def setup(app: Any) -> None:
     """After numpydoc has turned the docstring into reStructuredText, and before the theme."""
     app.connect("autodoc-process-docstring", tidy_docstring, priority=900)
+    app.connect("source-read", show_outputs)
     app.connect("html-page-context", share_sidebars, priority=400)
 
 

@@ -23,6 +23,7 @@ from milpscore.plots.drawing import (
     finish,
     legend_of_lines,
     name_rows,
+    plain_log,
     results_of,
     spaced,
     tidy,
@@ -121,7 +122,7 @@ def bounds_over_time(results: Comparison | Results | Result, ax: Axes | None = N
     ]
     if not any(drawn):
         raise NotApplicableError("no result has a card or a bound to draw: raise the time limit")
-    ax.set_xscale("log")
+    plain_log(ax)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     ax.legend(
         handles=_legend_of_bounds(known), loc="upper left", bbox_to_anchor=(1.0, 1.0), **LEGEND
@@ -373,8 +374,8 @@ def performance_profile(profile: DataFrame, ax: Axes | None = None) -> Axes:
             color=colour_of(k), linestyle=_STYLES[k // len(PALETTE) % len(_STYLES)],
             linewidth=1.8, label=spaced(str(name)),
         )  # fmt: skip
-    ax.set_xscale("log", base=2 if ratios else 10)
     ax.set_xlim(float(shares.index[0]), end)
+    plain_log(ax, 2.0 if ratios else 10.0)
     ax.set_ylim(0.0, 1.03)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **LEGEND)
     title = "Performance profile" if ratios else "Data profile"
@@ -414,8 +415,8 @@ def bound_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
         part = curves.curves[curves.curves["set"] == data]
         for k, name in enumerate(formulations):
             _draw_curves(ax, part[part["formulation"] == name], colour_of(k))
-        ax.set_xscale("log")
         ax.set_xlim(first, curves.horizon)
+        plain_log(ax)
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
         ax.set_title(spaced(data), loc="left", fontsize="medium")
         tidy(ax)

@@ -130,6 +130,18 @@ def _so_far(values: list[float], better: Any) -> FloatArray:
     return np.asarray(better.accumulate(finite), dtype=np.float64)
 
 
+def plain_log(ax: Axes, base: float = 10.0) -> None:
+    """A logarithmic x axis that says .2 and 30, not powers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log", base=base)
+    low, high = ax.get_xlim()
+    steps = (1.0, 2.0, 5.0) if base == 10 and high < 1000 * low else (1.0,)
+    ax.xaxis.set_major_locator(LogLocator(base, subs=steps))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
 def draw_map(
     ax: Axes, x: FloatArray, y: FloatArray, values: Any, ends: tuple[float | None, float | None]
 ) -> Any:
