@@ -13,8 +13,9 @@ SECONDS ?= 600
 # -qq hides pip's chatter and keeps its errors.
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check -qq
 
-# One thread each, or the two processes wait for each other's cores.
-PYTEST := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile
+# One thread each, or the two processes wait for each other's cores; who is done first takes over
+# half of what the other one has left.
+PYTEST := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-slow test-all fuzz lint format types bench bench-rivals experiment notebooks docs docs-check clean
@@ -31,7 +32,8 @@ test: $(VENV)/.installed-tests  ## install, then run the tests but the slow ones
 test-slow: $(VENV)/.installed-tests  ## run the slow tests alone
 	@$(PYTEST) -m slow $(ARGS)
 
-test-all: test test-slow  ## run every test once
+test-all: $(VENV)/.installed-tests  ## run every test once
+	@$(PYTEST) $(ARGS)
 
 fuzz: $(VENV)/.installed-tests  ## look for wrong claims: make fuzz SECONDS=600 ARGS='--seed 1 --kind slim'
 	@$(VENV)/bin/python -m fuzz --seconds $(SECONDS) $(ARGS)
