@@ -1,0 +1,127 @@
+"""CPU from a fresh process to the first card, with compiled kernels and with none.
+
+A table of 500 rows, eight measured columns and one of text, is fitted at five terms by every
+engine. Beside it are the helps, and fresh processes of imodels and FasterRisk that read the same
+file and fit their defaults, which prove nothing. User and system seconds of a process and its
+children, imports included; byte code is there already, of ours as of theirs. Everybody takes turns.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _common import HERE, Report, arguments, median, rival_python
+
+FIT = ["fit", "TABLE", "--target", "y", "--quiet"]
+HELPS = {"milpscore --help": ["--help"], "milpscore fit --help": ["fit", "--help"]}
+ENGINES = {
+    "risk score, proved by the tree": FIT,
+    "risk score, fast mode": [*FIT, "--heuristic"],
+    "slim, proved by the 0-1 tree": [*FIT, "--formulation", "slim"],
+    "hinge at 20 nodes of HiGHS": [
+        *FIT, "--raw", "--drop", "z", "--formulation", "hinge", "--node-limit", "20",
+    ],
+}  # fmt: skip
+RIVALS = ("imodels", "fasterrisk")
+RIVAL = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import pandas as pd
+import _defaults_rival
+table = pd.read_csv(sys.argv[2])
+y = table.pop("y").to_numpy()
+print(getattr(_defaults_rival, sys.argv[1])(table, y, table)[2])
+"""
+PROVED = "risk score, proved by the tree"
+EMPTY, WARM = 6.0, 2.0
+
+
+def seconds(command: list[str], **more: str) -> float:
+    """User and system seconds of one run."""
+    given = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        cwd=HERE,
+        env={**given, "OMP_NUM_THREADS": "1", **more},
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def write_table(file: Path) -> None:
+    """Labels that lean on four of the columns."""
+    rng = np.random.default_rng(5)
+    X, z = rng.normal(size=(500, 8)).round(2), rng.choice(list("abc"), 500)
+    score = X[:, 0] + 1.2 * (X[:, 1] > 0.3) - 0.8 * X[:, 2] + (z == "a") - 0.3
+    y = rng.uniform(size=500) < 1.0 / (1.0 + np.exp(-2.0 * score))
+    lines = ["y," + ",".join(f"x{j}" for j in range(8)) + ",z"]
+    lines += [f"{int(a)},{','.join(map(str, row))},{b}" for a, row, b in zip(y, X, z, strict=True)]
+    file.write_text("\n".join(lines) + "\n")
+
+
+def main() -> None:
+    report = Report("From the command to the first card", arguments(__doc__ or ""), RIVALS)
+    runs, firsts = (1, 1) if report.quick else (5, 3)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_table(table := folder / "table.csv")
+        code = {"PYTHONPYCACHEPREFIX": str(folder / "code")}
+        ours = {
+            name: [
+                sys.executable,
+                "-m",
+                "milpscore",
+                *(str(table) if w == "TABLE" else w for w in words),
+            ]
+            for name, words in (HELPS | ENGINES).items()
+        }
+        theirs = {
+            name: [python, "-c", RIVAL, name, str(table)]
+            for name in RIVALS
+            if (python := rival_python(name))
+        }
+        empty: dict[str, list[float]] = {name: [] for name in ENGINES}
+        warm: dict[str, list[float]] = {name: [] for name in (*ours, *theirs)}
+        kept = {name: str(folder / f"kernels{k}") for k, name in enumerate(warm)}
+        for name, command in (ours | theirs).items():  # byte code, and the machine code of kernels
+            seconds(command, **code, NUMBA_CACHE_DIR=kept[name])
+        for turn in range(runs):
+            for name, command in (ours | theirs).items():
+                warm[name].append(seconds(command, **code, NUMBA_CACHE_DIR=kept[name]))
+            for k, name in enumerate(ENGINES if turn < firsts else ()):
+                new = str(folder / f"new{turn}{k}")
+                empty[name].append(seconds(ours[name], **code, NUMBA_CACHE_DIR=new))
+    rows: list[dict[str, Any]] = [
+        {
+            "command": name,
+            "warm, CPU s": median(warm[name]),
+            "empty kernel cache, CPU s": median(empty[name]) if name in empty else "-",
+        }
+        for name in warm
+    ]
+    report.tables.append(("CPU seconds of a fresh process, a table of 500 rows, five terms", rows))
+    report.records = [{"warm": warm, "empty": empty}]
+    for what, found, wanted in (
+        (f"{PROVED}, warm", median(warm[PROVED]), WARM),
+        (f"{PROVED}, empty kernel cache", median(empty[PROVED]), EMPTY),
+    ):
+        report.target(what, f"<= {wanted:g} s CPU", f"{found:.2f} s", found <= wanted)
+    for name in theirs:
+        ratio = median(warm[name]) / median(warm["risk score, fast mode"])
+        report.target(f"{name} / fast mode, warm", ">= 1", f"{ratio:.2f}", ratio >= 1.0)
+    report.note(f"Medians of {runs} warm runs, and of {firsts} with an empty kernel cache.")
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
