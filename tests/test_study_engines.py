@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from killing import killed_by_itself
 from study_cases import MANY, dask_cluster, figures, needs_dask, started, wait_until, written
 from typer.testing import CliRunner
 
@@ -80,15 +81,6 @@ def test_several_processes_give_the_same(tmp_path: Path, serial: Path) -> None:
     out = tmp_path / "out.sqlite"
     run_study(written(tmp_path, MANY), out, jobs=2)
     pd.testing.assert_frame_equal(figures(out), figures(serial))
-
-
-def killed_by_itself(run: int) -> dict[str, Any]:
-    """A run whose process dies."""
-    import os
-
-    if run == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return {"value": run}
 
 
 def test_a_killed_process_of_joblib_is_told(tmp_path: Path) -> None:

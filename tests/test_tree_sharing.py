@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from killing import killed_once
 from study_cases import dask_cluster, needs_dask
 from typer.testing import CliRunner
 
@@ -173,14 +173,6 @@ def test_amounts_of_memory_are_read_or_refused() -> None:
     for wrong in (-1, "2", "much", 1.5, True):
         with pytest.raises(OptionError, match="memory_limit must be bytes"):
             Options(memory_limit=wrong)  # type: ignore[arg-type]
-
-
-def killed_once(problem: int, mark: Path, always: bool) -> int:
-    """Work that kills its process, the first time at least."""
-    if always or not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return problem + 1
 
 
 def test_a_killed_process_is_replaced_and_its_part_searched_again(tmp_path: Path) -> None:

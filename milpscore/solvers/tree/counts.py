@@ -470,6 +470,13 @@ def at_score(kind: int, z: float, p: float, n: float) -> Any:
 
 
 @inner
+def put(values: Any, to: Any) -> None:
+    """Do to[:] = values, for which numba compiles a check of shapes, and its words, for seconds."""
+    for i in range(len(to)):
+        to[i] = values[i]
+
+
+@inner
 def solve(a: Any, b: Any) -> None:
     """Solve the positive definite a x = b in place, by Cholesky's method."""
     m = len(b)
@@ -580,9 +587,7 @@ def move(
         for a in range(q):
             new[a] = min(max(v[a] + t * step[a], low[a]), high[a])
         if value_of(kind, new, p_cell, n_cell) < goal[0] - t * goal[1]:
-            # not v[:] = new: numba would compile a check of shapes, and its words, for two seconds
-            for a in range(q + 1):
-                v[a] = new[a]
+            put(new, v)
             return True
         t *= 0.5
     return False

@@ -27,7 +27,7 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.solvers.tree.arrays import Arrays
-from milpscore.solvers.tree.counts import KINDS, at_score, solve
+from milpscore.solvers.tree.counts import KINDS, at_score, put, solve
 from milpscore.solvers.tree.priced import Limits
 from milpscore.solvers.tree.relaxation import OUT, Node
 
@@ -297,7 +297,7 @@ def move(kind: int, cells: Any, box: Any, sides: Any, held: Any, stiff: float, u
             new[a] = min(max(u[a] + t * step[a], box.low[a]), box.high[a])
         value = look(kind, cells, box, sides, held, stiff, new, g, bend)[0]
         if value < goal[0] - t * goal[1]:
-            u[:] = new
+            put(new, u)
             return True
         t *= 0.5
     return False
@@ -402,14 +402,13 @@ def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: in
     m, q = cells.X.shape
     k = q + 2
     sides, known, z = np.zeros(m, np.int8), np.zeros(m, np.int8), np.empty(m)
-    held, here = np.zeros(m + 2 * q), u.copy()
+    held, here, bound = np.zeros(m + 2 * q), u.copy(), -math.inf
     scratch = np.empty(k), np.empty(k), np.empty(k), np.empty((k, k))
     # of each node on the way down: its bound, the cell parted on and the side still to be looked
     # at (0 where both were), what is decided, the point and the multipliers
     bounds, cell, rest = np.empty(m + 1), np.empty(m + 1, np.int64), np.empty(m + 1, np.int8)
     decided, points = np.empty((m + 1, m), np.int8), np.empty((m + 1, k))
-    multipliers, depth, solved = np.empty((m + 1, m + 2 * q)), 0, 0
-    least, bound = cutoff, -math.inf
+    multipliers, depth, solved, least = np.empty((m + 1, m + 2 * q)), 0, 0, cutoff
     while True:
         alive = decide(cells, sides)
         if alive:
@@ -420,22 +419,24 @@ def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: in
                 bound = max(bound, bound_sides(kind, cells, box, sides, held, here, least, scratch))
                 scores(cells, here, z)
                 if solved == 0:
-                    u[:] = here
+                    put(here, u)
                 solved += 1
-            known[:] = sides
+            put(sides, known)
             alive = bound < least
         if alive:
             c = choose(cells, sides, z)
             if c < 0:
                 least = bound
-                u[:] = here
+                put(here, u)
             elif solved >= most:
-                u[:] = here
+                put(here, u)
                 return pending(bounds[:depth], rest, bound), solved, False
             else:
                 side = -1 if z[c] > 0.0 else 1
                 bounds[depth], cell[depth], rest[depth] = bound, c, -side
-                decided[depth], points[depth], multipliers[depth] = sides, here, held
+                put(sides, decided[depth])
+                put(here, points[depth])
+                put(held, multipliers[depth])
                 depth += 1
                 sides[c] = side
                 continue
@@ -445,11 +446,23 @@ def least_sided(kind: int, cells: Any, box: Any, u: Any, cutoff: float, most: in
             return least, solved, True
         d = depth - 1
         bound = bounds[d]
-        sides[:], known[:] = decided[d], decided[d]
-        here[:], held[:] = points[d], multipliers[d]
+        put(decided[d], sides)
+        put(decided[d], known)
+        put(points[d], here)
+        put(multipliers[d], held)
         scores(cells, here, z)
         sides[cell[d]] = rest[d]
         rest[d] = 0
+
+
+@inner
+def pick(table: Any, spent: Any, some: Any, weight: Any, paid: Any) -> None:
+    """Weights and costs of the cells that occur, in place; ``some`` are their places."""
+    for side in range(2):
+        for c in range(weight.shape[1]):
+            weight[side, c] = table[side, some[c]]
+            for limit in range(paid.shape[1]):
+                paid[side, limit, c] = spent[side, limit, some[c]]
 
 
 @compiled
@@ -498,8 +511,7 @@ def bound_sided(
         for c in range(m):
             for a in range(q):
                 X[c, a] = float((some[c] >> a) & 1)
-            weight[:, c] = table[:, some[c]]
-            paid[:, :, c] = spent[:, :, some[c]]
+        pick(table, spent, some, weight, paid)
         cells = Cells(X, weight[0], weight[1], paid, allowed)
         for a in range(q):
             low[a], high[a] = ends[0, support[a]], ends[1, support[a]]
