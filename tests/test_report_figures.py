@@ -32,6 +32,7 @@ from milpscore.report import refits as refits_module, report
 from milpscore.report.measures import (
     GRID,
     at_cut,
+    condensed,
     in_group,
     integrated_calibration,
     measured,
@@ -159,6 +160,7 @@ class TestMeasures:
         risk = np.sort(random.uniform(0.05, 0.95, 900))
         mass = random.uniform(0, 1, (1, 2, 900))
         near = integrated_calibration(risk, mass)[0]
+        assert len(condensed(risk, mass)[0]) == condensed(risk, mass)[1].shape[2] == 100
         far = np.abs(smoothed(risk, mass) - risk)[0] @ mass.sum(axis=1)[0] / mass.sum()
         assert near == pytest.approx(far, abs=2e-3)
 
@@ -455,6 +457,15 @@ class TestWholePage:
             assert words in page.text
         assert page.text.count("Not for clinical use before external validation.") == 2
         assert "Validation data" in page.text
+        weighted = Page(report(card, table, table["ill"], validation=(other, other["ill"],
+                                                                      other["weight"])))  # fmt: skip
+        assert "weigh the rows of: Validation." in weighted.text
+        area = roc_auc_score(
+            other["ill"] == "ill", card.score(other), sample_weight=other["weight"]
+        )
+        assert weighted.tables["How the card does"][1][2].startswith(f"{area:.3f} (")
+        with pytest.raises(DataError, match="or \\(X, y, sample_weight\\)"):
+            report(card, table, table["ill"], validation=(other,))
         with pytest.raises(DataError, match="the rows reported on"):
             report(card, table, table["ill"], validation=(table, table["ill"]))
 

@@ -290,7 +290,10 @@ def report_command(
     }  # fmt: skip
     known |= written.reading
     X, y, weights = _data(known, data, target, given, **read)
-    other = None if validation is None else _data(known, validation, target, given, **read)[:2]
+    other = None
+    if validation is not None:
+        *rows, weighing = _data(known, validation, target, given, **read)
+        other = (*rows, weighing.get("sample_weight"))
     comparison = verification = found = None
     with noting_interrupts() as interrupted:
         if proof is not None and (compare or pool is not None):

@@ -17,7 +17,15 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.plots import bounds_over_time, calibration
 from milpscore.plots.drawing import PALETTE, Results, spaced, tidy
 from milpscore.report.figures import Cuts, Histogram
-from milpscore.report.measures import GRID, Estimate, Gathered, Roc, net_benefits, smoothed
+from milpscore.report.measures import (
+    GRID,
+    Estimate,
+    Gathered,
+    Roc,
+    condensed,
+    net_benefits,
+    smoothed,
+)
 from milpscore.report.subject import Subject
 from milpscore.scorecard.rendering import number
 
@@ -97,9 +105,9 @@ def agreement_chart(found: Mapping[str, Gathered], ici: Mapping[str, Estimate]) 
     legend: list[tuple[str, str]] = []
     said = "Share of positive rows at each stated risk."
     for (name, given), (colour, spelt, line, marker) in zip(found.items(), _OF_SET, strict=False):
-        risk = given.risk
-        assert risk is not None
-        curve = smoothed(risk, given.mass[None])[0]
+        assert given.risk is not None
+        risk, mass = condensed(given.risk, given.mass[None])
+        curve = smoothed(risk, mass)[0]
         dense = len(risk) > 40
         style: Any = {"markersize": 0 if dense else 4, "markeredgecolor": "white"}
         ax.plot(risk, curve, color=colour, linestyle=line, marker=marker, **style)

@@ -78,7 +78,7 @@ def report(
     y: Any = None,
     *,
     path: str | Path | None = None,
-    validation: tuple[Any, Any] | None = None,
+    validation: Sequence[Any] | None = None,
     by: Any = None,
     risk_groups: Sequence[float] | None = None,
     certificate: Certificate | None = None,
@@ -115,7 +115,7 @@ def report(
     y : array of shape (n,), the labels; None with a Design
     path : str or Path, optional
         Where to write the page, in UTF-8.
-    validation : (X, y), optional
+    validation : (X, y) or (X, y, sample_weight), optional
         Other rows, whose figures stand beside those of the data.
     by : str or array of shape (n,), optional
         Subgroups to show apart: a column of the tables, or a value for each row of the data. A
@@ -176,7 +176,7 @@ def report(
     ).in_words(title, outcome)  # fmt: skip
     subjects = {"Development" if subject.same_data else "These data": subject}
     if validation is not None:
-        subjects["Validation"] = _validated(subject, validation)
+        subjects["Validation"] = _validated(subject, validation, class_weight)
     named = None if pool is None else _pool_part(pool)
     refused = why_not(subject, bootstraps)
     refits = None if refused else refits_of(subject, bootstraps, random_state, progress)
@@ -200,6 +200,7 @@ def report(
             "Date": date or datetime.date.today().isoformat(),
         },
         several=len(subjects) > 1,
+        weighted=[name for name, each in subjects.items() if each.weighted],
         **_card_part(subject, proof),
         parts=None if verification is None else parts_table(verification),
         **_data_part(subjects),
@@ -219,9 +220,15 @@ def report(
     return page
 
 
-def _validated(subject: Subject, validation: tuple[Any, Any]) -> Subject:
+def _validated(subject: Subject, validation: Sequence[Any], class_weight: Any) -> Subject:
     """The same card beside other rows."""
-    other = subject_of(subject.card, *validation)
+    if len(validation) not in (2, 3):
+        raise DataError("validation is (X, y), or (X, y, sample_weight)")
+    X, y, *weights = validation
+    other = subject_of(
+        subject.card, X, y, sample_weight=weights[0] if weights else None,
+        class_weight=class_weight,
+    )  # fmt: skip
     if other.design.fingerprint == subject.design.fingerprint:
         raise DataError("the validation data are the rows reported on: give others, or leave it")
     return other

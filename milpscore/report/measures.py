@@ -225,16 +225,19 @@ def smoothed(risk: FloatArray, mass: FloatArray, span: float = SPAN) -> FloatArr
     return found
 
 
-def integrated_calibration(risk: FloatArray, mass: FloatArray) -> FloatArray:
-    """Mean distance of the stated risks from the smooth curve, shape (d,): the ICI.
+def condensed(risk: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Risks and weights (d, 2, m) with neighbours put together where risks are very many."""
+    if len(risk) <= _MOST_POINTS:
+        return risk, mass
+    starts = np.unique(np.linspace(0, len(risk), _MOST_POINTS, endpoint=False).astype(np.intp))
+    own = mass.sum(axis=(0, 1))
+    middle = np.add.reduceat(risk * own, starts) / np.add.reduceat(own, starts)
+    return middle, np.add.reduceat(mass, starts, axis=2)
 
-    Of very many risks neighbours stand together.
-    """
-    if len(risk) > _MOST_POINTS:
-        starts = np.unique(np.linspace(0, len(risk), _MOST_POINTS, endpoint=False).astype(np.intp))
-        own = mass.sum(axis=(0, 1))
-        risk = np.add.reduceat(risk * own, starts) / np.add.reduceat(own, starts)
-        mass = np.add.reduceat(mass, starts, axis=2)
+
+def integrated_calibration(risk: FloatArray, mass: FloatArray) -> FloatArray:
+    """Mean distance of the stated risks from the smooth curve, shape (d,): the ICI."""
+    risk, mass = condensed(risk, mass)
     every = mass.sum(axis=1)
     distance = np.abs(smoothed(risk, mass) - risk)
     found: FloatArray = np.nansum(every * distance, axis=1) / every.sum(axis=1)

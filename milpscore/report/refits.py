@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,25 +67,27 @@ def refits_of(
     program, design, card = subject.program, subject.design, subject.card
     assert program is not None  # see `why_not`
     random = np.random.default_rng(random_state)
-    kept = _Kept(subject)
+    measure = _Measure(subject)
+    kept: list[_Kept] = []
     failed: Counter[str] = Counter()
     with progress_line("bootstrap", progress, Clock(0)) as line, heeding_interrupts():
         for k in range(bootstraps):
             line.phase(f"card {k + 1} of {bootstraps}")
             sample = resampled(design, random)
             try:
-                kept.take(sample, _made(program, sample, random_state))
+                kept.append(measure.of(sample, _made(program, sample, random_state)))
             except MilpscoreError as error:
                 failed[str(error).partition(";")[0]] += 1
-    made = len(kept.differences)
-    names = kept.differences[0] if made else {}
-    all_differences = {name: np.array([each[name] for each in kept.differences]) for name in names}
+    made = len(kept)
     chosen = card.fitted_threshold is not None  # afterwards, which is not done again
-    if chosen:
-        all_differences = {k: v for k, v in all_differences.items() if k not in OF_ANSWERS}
+    all_differences = {
+        name: np.array([each.differences[name] for each in kept])
+        for name in (kept[0].differences if kept else ())
+        if not (chosen and name in OF_ANSWERS)
+    }
     finite = {name: v[np.isfinite(v)] for name, v in all_differences.items()}
     own = frozenset(feature.name for feature in card.used_features)
-    features = Counter(name for used in kept.features for name in used)
+    features = Counter(name for each in kept for name in each.features)
     return Refits(
         asked=bootstraps,
         made=made,
@@ -93,9 +95,9 @@ def refits_of(
         optimism={name: float(v.mean()) for name, v in finite.items() if len(v)},
         counted={name: len(v) for name, v in finite.items()},
         uses={name: count / made for name, count in features.items()},
-        alike=sum(used == own for used in kept.features) / made if made else math.nan,
-        answers=math.nan if chosen or not made else float(np.mean(kept.answers)),
-        moved=float(np.mean(kept.moved)) if kept.moved else math.nan,
+        alike=sum(each.features == own for each in kept) / made if made else math.nan,
+        answers=math.nan if chosen or not made else float(np.mean([each.answers for each in kept])),
+        moved=float(np.mean([each.moved for each in kept])) if made else math.nan,
     )
 
 
@@ -121,8 +123,17 @@ def _made(program: Program, sample: Design, random_state: int) -> Scorecard:
     return certified_card(sample, result, statement=again.statement)
 
 
-class _Kept:
-    """What is kept of each card."""
+class _Kept(NamedTuple):
+    """What is kept of a card that was made again."""
+
+    differences: Mapping[str, float]  # of each measure: on its sample less on all rows
+    features: frozenset[str]
+    answers: float  # share of the rows that get the card's answer
+    moved: float  # mean distance of a row's risk from the card's
+
+
+class _Measure:
+    """Measures cards that were made again, beside the card itself."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -130,21 +141,21 @@ class _Kept:
         self.weight = design.weight / design.weight.sum()
         self.answer = card.rule.positive(subject.totals)
         self.risk = None if card.risk is None else card.risks(subject.totals)
-        self.differences: list[dict[str, float]] = []
-        self.features: list[frozenset[str]] = []
-        self.answers: list[float] = []
-        self.moved: list[float] = []
 
-    def take(self, sample: Design, card: Scorecard) -> None:
-        """Measure a card on its sample and on the rows themselves."""
+    def of(self, sample: Design, card: Scorecard) -> _Kept:
+        """A card on its sample and on the rows themselves."""
         found = []
         for design in (sample, self.subject.design):
             totals = card.score_design(design.X)
             given = Gathered.of(card, totals, design.y > 0, design.weight, design.rows)
             found.append(measured(given, given.mass[None]))
         seen, true = found
-        self.answers.append(float(self.weight @ (card.rule.positive(totals) == self.answer)))
+        moved = math.nan
         if self.risk is not None and card.risk is not None:
-            self.moved.append(float(self.weight @ np.abs(card.risks(totals) - self.risk)))
-        self.features.append(frozenset(feature.name for feature in card.used_features))
-        self.differences.append({name: float(seen[name][0] - true[name][0]) for name in seen})
+            moved = float(self.weight @ np.abs(card.risks(totals) - self.risk))
+        return _Kept(
+            {name: float(seen[name][0] - true[name][0]) for name in seen},
+            frozenset(feature.name for feature in card.used_features),
+            float(self.weight @ (card.rule.positive(totals) == self.answer)),
+            moved,
+        )
