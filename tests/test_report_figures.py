@@ -457,8 +457,8 @@ class TestWholePage:
             assert words in page.text
         assert page.text.count("Not for clinical use before external validation.") == 2
         assert "Validation data" in page.text
-        weighted = Page(report(card, table, table["ill"], validation=(other, other["ill"],
-                                                                      other["weight"])))  # fmt: skip
+        triple = (other, other["ill"], other["weight"])
+        weighted = Page(report(card, table, table["ill"], validation=triple))
         assert "weigh the rows of: Validation." in weighted.text
         area = roc_auc_score(
             other["ill"] == "ill", card.score(other), sample_weight=other["weight"]
