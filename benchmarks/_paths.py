@@ -254,8 +254,8 @@ def sortedl1(X: Any, y: np.ndarray, race: Race, lams: np.ndarray, tol: float) ->
         # its early stops are off: every lam is answered
         off = {"tol_dev_change": 0.0, "tol_dev_ratio": 1.0, "max_clusters": 10**9}
         found = model.path(X, answers, alphas=lams, **off)
-        table = [w.toarray().ravel() if hasattr(w, "toarray") else np.ravel(w) for w in found.coefs]
-        return [(w, float(np.ravel(b)[0])) for w, b in zip(table, found.intercepts, strict=True)]
+        coefficients, intercepts = found.coefs[:, 0, :].T, found.intercepts[0]
+        return [(w, float(b)) for w, b in zip(coefficients, intercepts, strict=True)]
     models = []
     for lam in lams:
         model = Slope(lam=weights, alpha=lam, loss=loss, tol=tol).fit(X, answers)

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, random_array
 
 from milpscore.core.errors import OptionError
 from milpscore.metrics import accuracy, auc
-from milpscore.penalties import EYE, L1, L2, Box, Facets, StronglyConvexFacets
+from milpscore.penalties import EYE, L1, L2, Box, ElasticNet, Facets, StronglyConvexFacets
 from milpscore.proximal import facets_grid, fit_proximal, path
+from milpscore.proximal.coordinate import Quadratic
+from milpscore.proximal.problem import DenseOperator, SparseOperator
 
 
 def data(n: int = 150, p: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -220,3 +222,37 @@ def test_mammography_grid_has_the_known_counts(uci: Any) -> None:
     assert int(grid.heat_map("null").sum()) == 50
     assert grid.table["gap"].max() <= 1e-6
     assert 15 <= int(grid.heat_map("integral").sum()) <= 30
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_sparse_path_with_many_columns_in_use(loss: str) -> None:
+    """More than a Gram matrix takes are in use; sweeps alone took hundreds for each model."""
+    rng = np.random.default_rng(0)
+    X = random_array((700, 700), density=0.012, format="csr", rng=rng, data_sampler=rng.normal)
+    y = rng.choice([-1.0, 1.0], 700)
+    found = path(X, y, penalty=L1, loss=loss, n_lams=8, ratio=0.01)
+    assert found.table["gap"].max() <= 1e-6
+    assert found.table["terms"].iloc[-1] > 420
+    assert found.table["iterations"].max() <= 8
+    dense = fit_proximal(X.toarray(), y, penalty=L1(found.lams[-1]), loss=loss)
+    assert dense.objective == pytest.approx(found.table["objective"].iloc[-1], rel=3e-6)
+
+
+@pytest.mark.parametrize(
+    "penalty", [L1(0.01), Facets(0.002, 0.1), ElasticNet(0.01, l1_ratio=0.5)], ids=lambda p: p.name
+)
+@pytest.mark.parametrize("sparse", [True, False])
+def test_model_of_many_columns_that_are_alike(penalty: Any, sparse: bool) -> None:
+    """Conjugate gradients between kinks end where coordinate descent would, in few sweeps."""
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(300, 450)) * (rng.random((300, 450)) < 0.3) + 0.2
+    X = SparseOperator(csc_array(values)) if sparse else DenseOperator(np.asfortranarray(values))
+    curvature = rng.uniform(0.1, 1.0, 300) / 300
+    rows = rng.normal(size=300) / 300
+    model = Quadratic(X, curvature, intercept=True)
+    ramps = penalty.ramps(450)
+    w = model.descend(rows, X.rmatvec(rows), np.zeros(450), ramps, 1e-9)
+    centred = values - model.means
+    slope = centred.T @ (rows + curvature * (centred @ w))
+    assert ramps.distance(w, slope).max() <= 1e-7
+    assert np.count_nonzero(w) > 20
