@@ -295,7 +295,9 @@ def run(race: Race, patience: float, quick: bool) -> dict[str, Any]:
         started = time.perf_counter()
         RACERS[name](X, y, race, lams[:2], 1e-3)
         tuned[name] = {"first": time.perf_counter() - started, "cpu": []}
-        for tol in (GAP,) if name == "milpscore" else TOLERANCES:
+        tolerances = [GAP] if name == "milpscore" else list(TOLERANCES)
+        while tolerances:
+            tol = tolerances.pop(0)
             began = time.process_time()
             found = RACERS[name](X, y, race, lams, tol)
             took = time.process_time() - began
@@ -305,6 +307,8 @@ def run(race: Race, patience: float, quick: bool) -> dict[str, Any]:
             tuned[name]["last"] = took
             if gap <= GAP or took > patience:
                 break
+            if took > 1.0:  # whole decades then
+                tolerances = tolerances[1:]
     for _ in range(1 if quick else race.runs):
         for name in racers:
             if tuned[name]["last"] > patience:

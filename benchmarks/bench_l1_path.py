@@ -1,7 +1,8 @@
 """Penalised paths and OWL, beside skglm, glum, celer and sortedl1.
 
 One thread. Every racer runs at the loosest of its tolerances 1e-3, 1e-3.5, ... 1e-11 at which its
-worst relative duality gap, computed here, is at most 1e-6; then all take turns, and a figure is the
+worst relative duality gap, computed here, is at most 1e-6 (whole decades where a run takes more
+than a second); then all take turns, and a figure is the
 median of their CPU seconds. The first call (imports, compiling or reading compiled code) is told
 apart. ``--only TEXT`` runs the rows with this text in their name.
 """
