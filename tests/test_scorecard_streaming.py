@@ -80,7 +80,7 @@ def test_answers_are_those_of_the_whole_table(
 ) -> None:
     card, out = card_of(classes), tmp_path / "out.parquet"
     told: list[tuple[int, int]] = []
-    rows = streaming.predict_parquet(
+    rows = streaming.predict_file(
         card, stored, out, keep=["id", "age", "day"], scores=True, probabilities=True, groups=True,
         tell=lambda *counts: told.append(counts),
     )  # fmt: skip
@@ -110,7 +110,7 @@ def test_a_folder_of_files_and_csv(stored: Path, tmp_path: Path) -> None:
         pq.write_table(table().slice(250 * k, 250), folder / f"{k}.parquet")
     for source in (folder, folder / "*.parquet", stored):
         out = tmp_path / "out.csv"
-        assert streaming.predict_parquet(card, source, out, keep=["id"], scores=True) == 1000
+        assert streaming.predict_file(card, source, out, keep=["id"], scores=True) == 1000
         found = pd.read_csv(out)
         _, totals = whole(card)
         assert found["id"].tolist() == list(range(1000))
@@ -127,7 +127,7 @@ def test_what_is_read_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     held: list[int] = []
     card = Scorecard((Column("a", "a"), Column("b", "b")), (1, 2), Fraction(0), step=None)
     before = pa.total_allocated_bytes()
-    streaming.predict_parquet(
+    streaming.predict_file(
         card, source, tmp_path / "out.parquet",
         tell=lambda done, total: held.append(pa.total_allocated_bytes() - before),
     )  # fmt: skip
@@ -159,11 +159,11 @@ def test_a_row_without_an_answer_leaves_no_file(
     pq.write_table(changed(name, value), source)
     out.write_text("of yesterday")
     with pytest.raises(DataError, match=said):
-        streaming.predict_parquet(card_of(), source, out)
+        streaming.predict_file(card_of(), source, out)
     assert out.read_text() == "of yesterday"
     assert {path.name for path in tmp_path.iterdir()} == {"rows.parquet", "out.parquet"}
     if name == "ward":
-        assert streaming.predict_parquet(card_of(), source, out, unseen="zero") == 1000
+        assert streaming.predict_file(card_of(), source, out, unseen="zero") == 1000
 
 
 def test_what_cannot_be_read_or_kept(stored: Path, tmp_path: Path) -> None:
@@ -175,25 +175,25 @@ def test_what_cannot_be_read_or_kept(stored: Path, tmp_path: Path) -> None:
     (tmp_path / "damaged.parquet").write_bytes(bytes(middle))
     for name in ("torn", "damaged"):
         with pytest.raises(DataError, match=rf"{name}.parquet.* cannot be read as Parquet"):
-            streaming.predict_parquet(card_of(), tmp_path / f"{name}.parquet", out)
+            streaming.predict_file(card_of(), tmp_path / f"{name}.parquet", out)
     pq.write_table(table().drop_columns(["dose"]), tmp_path / "few.parquet")
     with pytest.raises(DataError, match="'dose'"):
-        streaming.predict_parquet(card_of(), tmp_path / "few.parquet", out)
+        streaming.predict_file(card_of(), tmp_path / "few.parquet", out)
     with pytest.raises(DataError, match="no column 'idd'; did you mean 'id'"):
-        streaming.predict_parquet(card_of(), stored, out, keep=["idd"])
+        streaming.predict_file(card_of(), stored, out, keep=["idd"])
     renamed = table().rename_columns([" age ", "ward", "well", "dose", "risk", "day"])
     pq.write_table(renamed, tmp_path / "risk.parquet")
     with pytest.raises(OptionError, match="'risk' as the answers do"):
-        streaming.predict_parquet(card_of(), tmp_path / "risk.parquet", out, keep=["risk"])
+        streaming.predict_file(card_of(), tmp_path / "risk.parquet", out, keep=["risk"])
     with pytest.raises(MilpscoreError, match="there is no file of Parquet"):
-        streaming.predict_parquet(card_of(), tmp_path / "none.parquet", out)
+        streaming.predict_file(card_of(), tmp_path / "none.parquet", out)
     assert not out.exists()
 
 
 def test_no_rows_are_a_table_with_the_same_columns(tmp_path: Path) -> None:
     pq.write_table(table().slice(0, 0), tmp_path / "none.parquet")
     out = tmp_path / "out.parquet"
-    assert streaming.predict_parquet(card_of(), tmp_path / "none.parquet", out, keep=["id"]) == 0
+    assert streaming.predict_file(card_of(), tmp_path / "none.parquet", out, keep=["id"]) == 0
     found = pq.read_schema(out)
     assert found.names == ["id", "prediction", "risk"]
     assert found.field("prediction").type == pa.string()
@@ -222,3 +222,54 @@ def test_the_command(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert ended.exit_code == 130
     assert "no file was written" in ended.stderr
     assert not out.exists()
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_text_is_answered_as_the_whole_table_is(tmp_path: Path, decimal: str) -> None:
+    card, frame = card_of(), whole(card_of())[0].rename(columns={" age ": "age"})
+    frame["ward"] = frame["ward"].astype(object)
+    frame["id"] = [f"{k:06d}" for k in range(1000)]
+    source, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    frame.drop(columns="day").to_csv(source, index=False, decimal=decimal, sep=";")
+    rows = streaming.predict_file(
+        card, source, out, keep=["id", "age"], scores=True, groups=True, decimal=decimal
+    )
+    assert rows == 1000
+    found = pd.read_csv(out, dtype={"id": str, "age": str})
+    totals = card.score(frame)
+    np.testing.assert_array_equal(found["total"], totals)
+    np.testing.assert_array_equal(found["prediction"], card.labels(totals))
+    assert found["id"].tolist() == frame["id"].tolist()
+    assert found["age"][0:2].isna().tolist() == [True, False]
+    assert set(found["age"].dropna().str.replace(",", ".").astype(float)) <= set(frame["age"])
+    parquet = tmp_path / "out.parquet"
+    streaming.predict_file(card, source, parquet, keep=["id"], decimal=decimal)
+    assert pq.read_table(parquet)["id"].to_pylist() == frame["id"].tolist()
+
+
+def test_text_without_an_answer_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card, out = card_of(by_unit=0), tmp_path / "out.csv"
+    frame = table().to_pandas().drop(columns="day").rename(columns={" age ": "age"})
+
+    def refused(said: str, column: str, value: Any, **more: Any) -> None:
+        changed = frame.astype({column: object})
+        changed.loc[900, column] = value
+        changed.to_csv(tmp_path / "rows.csv", index=False)
+        with pytest.raises(MilpscoreError, match=said):
+            streaming.predict_file(card, tmp_path / "rows.csv", out, **more)
+        assert not out.exists()
+
+    refused("rows 897 to 960 of .*'ward' holds 'c', unseen", "ward", "c")
+    refused(r"Line: 902.*\"age\".*old", "age", "old")
+    refused("'old'", "age", "old", keep=["age"])
+    refused("no column 'idd'; did you mean 'id'", "age", 50, keep=["idd"])
+    saved = card.save(tmp_path / "card.json")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    command = ["predict", str(saved), str(tmp_path / "rows.csv"), "--id", "id", "--scores"]
+    small = CliRunner().invoke(app, command)
+    monkeypatch.setattr("milpscore.data.sources.IN_MEMORY", 0)
+    large = CliRunner().invoke(app, command)
+    assert large.exit_code == 0, large.output
+    assert large.stdout == small.stdout

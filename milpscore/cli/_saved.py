@@ -111,27 +111,29 @@ def predict_command(
 
     Columns are found by name; those the card has no points for may be
     absent. A risk score adds the column 'risk', the probability of the
-    positive label. Parquet of any size is read some rows at a time, and
-    the file of answers is there when all are answered, or not at all.
+    positive label. Parquet, and CSV of more than 250 MB, is read some rows
+    at a time, and the file of answers is there when all are answered, or
+    not at all.
     """
     kept = [*dict.fromkeys([*filter(None, [id]), *names_of(keep)])]
     require_file(card)
     require_columns(data, *kept, encoding=written.csv_encoding or "utf-8")
     require_folder(out)
     from milpscore.data import read_frame
-    from milpscore.data.sources import is_file
+    from milpscore.data.sources import at_size, is_file
     from milpscore.scorecard import Scorecard
-    from milpscore.scorecard.streaming import answers_of, predict_parquet, refuse_taken
+    from milpscore.scorecard.streaming import answers_of, predict_file, refuse_taken
 
     asked: dict[str, Any] = {
         "unseen": unseen, "scores": scores, "probabilities": probabilities, "groups": groups,
     }  # fmt: skip
     loaded = Scorecard.load(card)
-    if is_file(data):
+    if is_file(data) or at_size(data, rows=True):
         try:
             with noting_interrupts(), counting(data.stem, "rows", out is None) as tell:
-                predict_parquet(
-                    loaded, data, out, keep=kept, **asked,
+                predict_file(
+                    loaded, data, out, keep=kept, **asked, **written.reading,
+                    memory_limit=written.reading_memory,
                     tell=tell and (lambda done, total: tell(done, 0, total)),
                 )  # fmt: skip
         except KeyboardInterrupt:

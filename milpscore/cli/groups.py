@@ -198,7 +198,7 @@ class FileOptions:
             bytes_of(self.reading_memory)
 
     @property
-    def reading(self) -> dict[str, str]:
+    def reading(self) -> dict[str, Any]:
         """What was said of it, as read_frame takes it."""
         said = {"decimal": self.decimal, "encoding": self.csv_encoding}
         return {name: value for name, value in said.items() if value is not None}
@@ -347,7 +347,7 @@ class TableOptions(FileOptions):
             features=names_of(self.features) or None,
             binner=cutting,
             memory_limit=self.reading_memory,
-            **cast("dict[str, Any]", self.reading),
+            **self.reading,
         )
 
     def sampled(self, formulation: str, rows: int, **fitting: Any) -> Any:

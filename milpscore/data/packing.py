@@ -22,7 +22,7 @@ MAX_CODES = 255
 _WORD = 2**62
 _SPAN = 2**10
 
-_TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 """What pandas reads as truth values, in columns of nothing else."""
 
 
@@ -60,8 +60,8 @@ def plain_values(values: pd.Series[Any]) -> pd.Series[Any]:
         return values
     texts = [None if pd.isna(value) else value for value in values.tolist()]
     there = [text for text in texts if text is not None]
-    if there and all(isinstance(text, str) and text in _TRUTH for text in there):
-        texts = [None if text is None else _TRUTH[text] for text in texts]
+    if there and all(isinstance(text, str) and text in TRUTH for text in there):
+        texts = [None if text is None else TRUTH[text] for text in texts]
     made_of = pd.Series(texts, dtype=object)
     return made_of.infer_objects() if all(isinstance(text, bool) for text in texts) else made_of
 

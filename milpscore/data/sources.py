@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from copy import copy
@@ -256,8 +256,12 @@ def opened(
     once: bool = True,
     decimal: str = ".",
     encoding: str = "utf-8",
+    types: Mapping[str, str] | None = None,
 ) -> Iterator[Rows]:
-    """The rows of a table, to be asked ``once`` or more often (text is then parsed once)."""
+    """The rows of a table, to be asked ``once`` or more often (text is then parsed once).
+
+    ``types`` are those of columns of a CSV file, where they are known.
+    """
     package, limit = duckdb_package(), bytes_of(memory_limit or MEMORY_LIMIT)
     with TemporaryDirectory(prefix="milpscore-") as spill, _line(progress) as tell:
         try:
@@ -268,7 +272,7 @@ def opened(
                 # it is told, and not printed
                 connection.execute("SET enable_progress_bar = true")
                 connection.execute("SET enable_progress_bar_print = false")
-                yield _Duck(connection, source, tell, (decimal, encoding), once)
+                yield _Duck(connection, source, tell, (decimal, encoding, types or {}), once)
         except package.OutOfMemoryException as error:
             raise SizeError(
                 f"reading takes more memory than {memory_limit or MEMORY_LIMIT}: raise its limit"
@@ -307,7 +311,7 @@ class _Duck:
     """Rows that DuckDB reads."""
 
     def __init__(
-        self, connection: Any, source: Any, tell: Tell, csv: tuple[str, str], once: bool
+        self, connection: Any, source: Any, tell: Tell, csv: tuple[Any, ...], once: bool
     ) -> None:
         self.connection, self.tell, self.relation = connection, tell, None
         self.files: list[str] = []
@@ -330,13 +334,13 @@ class _Duck:
             self._run("parsing", f"CREATE TABLE parsed AS {self.source}")
             self.source = "SELECT * FROM parsed"
 
-    def _reader(self, source: Any, decimal: str, encoding: str) -> str:
+    def _reader(self, source: Any, *csv: Any) -> str:
         """What the rows are called in SQL."""
         if is_file(source):
             self.files = [literal(str(file)) for file in parquet_files(source)]
             return f"read_parquet([{', '.join(self.files)}])"
         if isinstance(source, str | Path):
-            return _csv(source, decimal, encoding)
+            return _csv(source, *csv)
         table = source if is_table(source) else _arrow(as_frame(source))
         self.connection.register("source", table)
         return "source"
@@ -362,7 +366,8 @@ class _Duck:
         return made
 
     def batches(self, ask: Ask, rows: int) -> Iterator[Any]:
-        """The keys of all rows, so many at a time."""
+        """The keys of all rows in their order, so many at a time."""
+        self.connection.execute("SET preserve_insertion_order = true")
         text = ask.text(self.source)
         self.tell(ask.what, -1.0)
         theirs = self.relation
@@ -454,7 +459,7 @@ def parquet_files(source: str | Path) -> list[Path]:
     return found
 
 
-def _csv(source: str | Path, decimal: str, encoding: str) -> str:
+def _csv(source: str | Path, decimal: str, encoding: str, types: Mapping[str, str]) -> str:
     """The call that reads a CSV file as pandas would."""
     from milpscore.data.designs import header_of  # the same header and separator
 
@@ -466,9 +471,11 @@ def _csv(source: str | Path, decimal: str, encoding: str) -> str:
             "rewrite it, for example with iconv"
         )
     given = ", ".join(literal(name) for name in names)
+    said = [f"{literal(n)}: '{types[n.strip()]}'" for n in names if n.strip() in types]
+    typed = f" types={{{', '.join(said)}}}," if said else ""
     return (
         f"read_csv({literal(str(source))}, header=true, delim={literal(separator)},"
-        f" names=[{given}], decimal_separator={literal(decimal)}, quote='\"', escape='\"',"
+        f" names=[{given}],{typed} decimal_separator={literal(decimal)}, quote='\"', escape='\"',"
         f" encoding={literal(known[codec])}, auto_type_candidates=['DOUBLE', 'VARCHAR'],"
         f" nullstr=[{', '.join(map(literal, sorted(MISSING)))}])"
     )

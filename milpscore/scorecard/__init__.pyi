@@ -3,4 +3,4 @@ from ._embedding import embed as embed
 from ._export import read_words as read_words
 from .certified import certified_card as certified_card
 from .risks import RiskScale as RiskScale, calibration_table as calibration_table
-from .streaming import predict_parquet as predict_parquet
+from .streaming import predict_file as predict_file

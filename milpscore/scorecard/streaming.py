@@ -1,4 +1,4 @@
-"""Apply a card to tables of any size: Parquet in, Parquet or CSV out, some rows at a time."""
+"""Apply a card to files of any size, Parquet or CSV in and out, some rows at a time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -19,7 +20,8 @@ from milpscore.core.errors import (
     OptionError,
     near_matches,
 )
-from milpscore.data.sources import parquet_files
+from milpscore.data.packing import TRUTH
+from milpscore.data.sources import Ask, is_file, literal, opened, parquet_files, quoted
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -73,7 +75,7 @@ def refuse_taken(kept: Sequence[str], answers: pd.DataFrame) -> None:
         raise OptionError(f"the table has a column {taken[0]!r} as the answers do: rename it")
 
 
-def predict_parquet(
+def predict_file(
     card: Scorecard,
     source: str | Path,
     out: str | Path | None,
@@ -83,9 +85,12 @@ def predict_parquet(
     scores: bool = False,
     probabilities: bool = False,
     groups: bool = False,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    memory_limit: int | str | None = None,
     tell: Tell | None = None,
 ) -> int:
-    """Apply a card to Parquet of any size.
+    """Apply a card to a file of any size.
 
     Rows keep their order. As many are in memory at a time as 131,072 and the columns that the card
     reads. The file is there when all rows are answered, or not at all.
@@ -94,7 +99,8 @@ def predict_parquet(
     ----------
     card : Scorecard
     source : path
-        A file of Parquet, a folder of such, or several named with ``*``.
+        A file of Parquet, a folder of such, or several named with ``*``; or a CSV file, whose
+        columns are read as the card needs them, and kept as they are written.
     out : path or None
         A name that ends in ``.parquet`` is written as such, any other as CSV; None writes CSV to
         standard output.
@@ -105,8 +111,10 @@ def predict_parquet(
     scores, probabilities, groups : bool
         Add ``total``, a probability for each label, the group of the risk table; a risk score has
         ``risk`` in any case.
+    decimal, encoding, memory_limit
+        Of CSV, as for :func:`milpscore.data.read_patterns`.
     tell : callable, optional
-        Called with the rows done and all rows.
+        Called with the rows done and all rows, which are not known of CSV.
 
     Returns
     -------
@@ -120,48 +128,114 @@ def predict_parquet(
     OptionError
         A column to keep is called as an answer is.
     MissingDependencyError
-        PyArrow is not installed.
+        PyArrow is not installed, or DuckDB, which reads CSV.
     """
-    pa, files = _files(source)
-    layout = files[0].schema_arrow
     answer = answers_of(
         card, unseen=unseen, scores=scores, probabilities=probabilities, groups=groups
     )
-    # the answers to no rows: refuses columns that are not there, and has the types of all
+    text = partial(_csv_rows, decimal=decimal, encoding=encoding, memory_limit=memory_limit)
+    opened, done = _parquet_rows if is_file(source) else text, 0
+    with opened(card, source, keep) as (none, kept, total, batches):
+        # the answers to no rows: refuses columns that are not there, and has the types of all
+        nothing = answer(none)
+        refuse_taken(keep, nothing)
+        pa = _pyarrow()
+        typed = [pa.field(str(name), _type(pa, card, nothing, name)) for name in nothing.columns]
+        schema = pa.schema([*kept, *typed])
+        with _written(out, schema) as write:
+            for frame, own in batches:
+                try:
+                    found = answer(frame)
+                except MilpscoreError as error:
+                    where = f"rows {done + 1} to {done + len(frame)} of {str(source)!r}"
+                    raise type(error)(f"{where}: {error}") from error
+                answers = [_column(pa, found[field.name], field.type) for field in typed]
+                write(pa.Table.from_arrays([*own, *answers], schema=schema))
+                done += len(frame)
+                if tell is not None:
+                    tell(done, max(done, total))
+    return done
+
+
+@contextmanager
+def _parquet_rows(
+    card: Scorecard, source: str | Path, keep: Sequence[str]
+) -> Iterator[tuple[pd.DataFrame, list[Any], int, Iterator[tuple[pd.DataFrame, list[Any]]]]]:
+    """No rows, the fields to keep, how many rows there are, and these with what is kept of them."""
+    pa, files = _files(source)
+    layout = files[0].schema_arrow
     raw = _raw_names(layout.names, keep)
     read = [name for name in layout.names if name.strip() in {*card.features, *keep}]
-    none = answer(_frame(pa, layout.empty_table().select(read)))
-    refuse_taken(keep, none)
     kept = [layout.field(raw[name]).with_name(name) for name in keep]
-    typed = [pa.field(str(name), _type(pa, card, none, name)) for name in none.columns]
-    schema, total, done = pa.schema([*kept, *typed]), sum(f.metadata.num_rows for f in files), 0
-    with _written(out, schema) as write:
+
+    def batches() -> Iterator[tuple[pd.DataFrame, list[Any]]]:
         for batch in _batches(pa, files, read, str(source)):
             rows = pa.Table.from_batches([batch])
-            try:
-                found = answer(_frame(pa, rows))
-            except MilpscoreError as error:
-                where = f"rows {done + 1} to {done + len(batch)} of {str(source)!r}"
-                raise type(error)(f"{where}: {error}") from error
-            own = [rows.column(raw[name]) for name in keep]
-            answers = [_column(pa, found[field.name], field.type) for field in typed]
-            write(pa.Table.from_arrays([*own, *answers], schema=schema))
-            done += len(batch)
-            if tell is not None:
-                tell(done, total)
-    return done
+            yield _frame(pa, rows), [rows.column(raw[name]) for name in keep]
+
+    total = sum(file.metadata.num_rows for file in files)
+    yield _frame(pa, layout.empty_table().select(read)), kept, total, batches()
+
+
+@contextmanager
+def _csv_rows(
+    card: Scorecard, source: str | Path, keep: Sequence[str], **reading: Any
+) -> Iterator[tuple[pd.DataFrame, list[Any], int, Iterator[tuple[pd.DataFrame, list[Any]]]]]:
+    """The same of CSV: numbers where the card compares, text elsewhere and where it is kept."""
+    kinds: dict[str, set[str]] = {}
+    for column in card.columns:
+        kinds.setdefault(column.feature, set()).add(column.kind)
+    numbers = {name for name, own in kinds.items() if not own <= {"category", "missing"}}
+    truth = {
+        name
+        for name in set(kinds) - numbers
+        if {c.category for c in card.columns if c.feature == name} <= {"True", "False", None}
+    }
+    types = {name: "DOUBLE" if name in numbers else "VARCHAR" for name in kinds}
+    types |= dict.fromkeys(keep, "VARCHAR")
+    pa, point = _pyarrow(), literal(reading["decimal"])
+    with opened(source, types=types, **reading) as rows:
+        _raw_names(list(rows.types), keep)
+        read = [name for name in kinds if name in rows.types]
+        keys = [
+            f"replace({quoted(name)}, {point}, '.')::DOUBLE"
+            if name in numbers and name in keep
+            else quoted(name)
+            for name in read
+        ]
+
+        def frame_of(columns: Sequence[Any]) -> pd.DataFrame:
+            made = {name: column.to_pandas() for name, column in zip(read, columns, strict=True)}
+            told = {name: made[name].map(TRUTH, na_action="ignore") for name in truth & {*made}}
+            return pd.DataFrame({**made, **told})
+
+        def batches() -> Iterator[tuple[pd.DataFrame, list[Any]]]:
+            ask = Ask("reading", [*keys, *map(quoted, keep)], grouped=False)
+            for batch in rows.batches(ask, BATCH):
+                columns = batch.columns
+                yield frame_of(columns[: len(read)]), columns[len(read) :]
+
+        none = {name: "float64" if name in numbers else "object" for name in read}
+        kept = [pa.field(name, pa.string()) for name in keep]
+        yield pd.DataFrame(columns=read).astype(none), kept, 0, batches()
+
+
+def _pyarrow() -> Any:
+    """PyArrow, or an error that says how to install it."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "files of any size need PyArrow: pip install 'milpscore[parquet]'"
+        ) from error
+    return pa
 
 
 def _files(source: str | Path) -> tuple[Any, list[Any]]:
     """PyArrow, and the files of a source, opened one by one: a data set reads ahead of who asks."""
-    try:
-        import pyarrow as pa
-        from pyarrow.parquet import ParquetFile
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "Parquet needs PyArrow: pip install 'milpscore[parquet]'; CSV needs nothing"
-        ) from error
-    found = []
+    pa, found = _pyarrow(), []
+    from pyarrow.parquet import ParquetFile
+
     for file in parquet_files(source):
         try:
             # with a buffer, all that was read of a file stays in memory
