@@ -86,7 +86,8 @@ $(VENV)/.created $(RIVALS)/.created:
 	else $(PYTHON) -m venv --without-pip "$(@D)" && $(PYTHON) -m pip -qq --python "$(@D)/bin/python" install pip; fi
 	@touch $@
 
-# prox_tv comes as source alone: it needs a C++ compiler and LAPACK's headers for C.
+# prox_tv comes as source alone: it needs a C++ compiler and LAPACK's headers for C. So does Wapiti,
+# in C, with its chunking data, inside the source of a package that cannot be installed any more.
 $(RIVALS)/.installed: $(RIVALS)/.created benchmarks/rivals.txt
 	@command -v $(CXX) >/dev/null || { \
 	echo "prox_tv is compiled here and needs $(CXX): apt-get install g++" >&2; exit 2; }
@@ -94,6 +95,10 @@ $(RIVALS)/.installed: $(RIVALS)/.created benchmarks/rivals.txt
 	echo "prox_tv needs LAPACK's headers for C: apt-get install liblapacke-dev" >&2; exit 2; }
 	@echo "installing the rivals of benchmarks/rivals.txt into $(RIVALS) (some minutes the first time)"
 	@$(RIVALS)/bin/python -m pip --disable-pip-version-check -qq install --no-deps -r benchmarks/rivals.txt
+	@$(RIVALS)/bin/python -m pip --disable-pip-version-check -qq download --no-deps --no-binary :all: -d $(RIVALS)/source libwapiti==0.2.1
+	@tar xzf $(RIVALS)/source/libwapiti-0.2.1.tar.gz -C $(RIVALS)/source
+	@rm -rf $(RIVALS)/wapiti && mv $(RIVALS)/source/libwapiti-0.2.1/cwapiti $(RIVALS)/wapiti
+	@$(MAKE) -s -C $(RIVALS)/wapiti
 	@touch $@
 
 $(VENV)/.installed-demo: EXTRAS = ecos

@@ -115,12 +115,11 @@ def _normalise(line: Any) -> float:
 
 
 @inner
-def _forward(block: int, trial: int, world: Any) -> None:
+def _forward(block: int, logs: Any, world: Any) -> None:
     """Forward vectors up to the last position of a block in each of its sequences.
 
-    From where they do not hold, or on ``trial`` (1, not 0) from the block's first position.
-    ``logs[trial]`` gets log Z of each sequence but for what does not depend on the positions from
-    the first to the last; the backward vectors there must hold.
+    ``logs`` gets log Z of each sequence but for what does not depend on the positions from the
+    first to the last; the backward vectors at the last must hold.
     """
     groups, occurrences = world.held.groups, world.held.occurrences
     positions, sequences, ahead = world.positions, world.sequences, world.ahead
@@ -131,7 +130,7 @@ def _forward(block: int, trial: int, world: Any) -> None:
         i = groups[g].sequence
         begin = occurrences[groups[g].occurrence].position
         end = occurrences[groups[g + 1].occurrence - 1].position + 1
-        for t in range(begin if trial else sequences[i].ready, end):
+        for t in range(sequences[i].ready, end):
             line, weight = ahead[t], world.weights[positions[t].unigrams]
             a, b = set_ptr[positions[t].bigrams], set_ptr[positions[t].bigrams + 1]
             # alpha_t = w_t (alpha_{t-1} E_t), with E = 1 + (E - 1); first positions have no entries
@@ -159,7 +158,7 @@ def _forward(block: int, trial: int, world: Any) -> None:
             if not 1e-100 < mass < 1e100:
                 log += np.log(mass)
                 mass = 1.0
-        world.logs[trial, g - start] = log + np.log(mass)
+        logs[g - start] = log + np.log(mass)
 
 
 @inner
@@ -220,7 +219,7 @@ def derivatives(block: int, span: Any, world: Any) -> None:
     "Hessian Approximation"): the second derivative is a sum of p (1 - p).
     """
     _backward(block, world)
-    _forward(block, 0, world)
+    _forward(block, world.logs[0], world)
     index, parameters, room = world.held, world.parameters, world.room
     a, m, b = span
     first, second = world.steps[0], world.steps[1]
@@ -313,18 +312,15 @@ def _shift(block: int, span: Any, length: float, world: Any) -> bool:
 
 
 @inner
-def _settle(block: int, moved: bool, world: Any) -> None:
-    """Say which vectors hold after a step, or after a search that found none."""
+def _unsettle(block: int, world: Any) -> None:
+    """Say which vectors hold after a shift: those before the first and behind the last position."""
     groups, occurrences, sequences = world.held.groups, world.held.occurrences, world.sequences
     for g in range(world.held.blocks[block].group, world.held.blocks[block + 1].group):
         i = groups[g].sequence
+        first = occurrences[groups[g].occurrence].position
         last = occurrences[groups[g + 1].occurrence - 1].position
-        if moved:
-            sequences[i].ready = last + 1
-            sequences[i].opened = max(sequences[i].opened, last)
-        else:
-            first = occurrences[groups[g].occurrence].position
-            sequences[i].ready = min(sequences[i].ready, first)
+        sequences[i].ready = min(sequences[i].ready, first)
+        sequences[i].opened = max(sequences[i].opened, last)
 
 
 @inner
@@ -430,13 +426,16 @@ def _search(block: int, span: Any, slope: float, length: float, world: Any) -> A
     rho1, rho2, move, parameters = world.rho1, world.rho2, world.steps[2], world.parameters
     a, _, b = span
     n_groups = world.held.blocks[block + 1].group - world.held.blocks[block].group
-    done = 0.0
-    for _ in range(_TRIALS):
+    done, fall, trial = 0.0, 0.0, 0
+    while True:
         inside = _shift(block, span, length - done, world)
+        _unsettle(block, world)
         done = length
+        if trial == _TRIALS:
+            break
         change = np.inf
         if inside:
-            _forward(block, 1, world)
+            _forward(block, world.logs[1], world)
             change = 0.0
             for k in range(b - a):
                 x, step = parameters[a + k].theta, length * move[k]
@@ -447,16 +446,15 @@ def _search(block: int, span: Any, slope: float, length: float, world: Any) -> A
         if change <= _SUFFICIENT * length * slope:
             for k in range(b - a):
                 parameters[a + k].theta += length * move[k]
-            _settle(block, True, world)
-            return -change, length
+            fall = -change
+            break
         shorter = 0.25
         if change < np.inf:
             # the parabola through both values and the slope
             shorter = min(max(-0.5 * length * slope / (change - length * slope), 0.1), 0.6)
-        length *= shorter
-    _shift(block, span, -done, world)
-    _settle(block, False, world)
-    return 0.0, length
+        trial += 1
+        length *= shorter if trial < _TRIALS else 0.0  # in the end back to where it began
+    return fall, length
 
 
 @inner
@@ -504,7 +502,7 @@ def sweep_blocks(order: Any, quiet: float, world: Any) -> Any:
         if not loud or b - m < 2 or blocks[block].group == blocks[block + 1].group:
             continue
         _backward(block, world)
-        _forward(block, 0, world)
+        _forward(block, world.logs[0], world)
         _column_derivatives(block, (a, m, b), world)
         slope = _column_moves((a, m, b), world)
         if slope < 0.0:

@@ -34,12 +34,12 @@ from milpscore.sequence.training import Objective, Recorder
 
 # Sweeps over the working parameters between two looks at all of them: no more than so many, and
 # none once the violation met has fallen to this share of the one at the last look.
-_SWEEPS = 2
+_SWEEPS = 1
 _ENOUGH = 0.2
 # Blocks swept between two looks at the clock.
 _AT_ONCE = 1000
 # Steps of all parameters together after the sweeps.
-_JOINT_STEPS = 2
+_JOINT_STEPS = 20
 # Sums of losses are known to some such share of themselves.
 _ROUNDING = 1e-15
 # A set with more entries than this share of L^2 is multiplied as a whole matrix.
