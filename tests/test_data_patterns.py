@@ -46,6 +46,7 @@ from milpscore.data import (
     patterns,
     read_patterns,
     read_table,
+    sample_patterns,
     sources,
     stored,
     stored_rows,
@@ -753,3 +754,17 @@ def test_the_command_fits_a_path_out_of_core(
         bad = run.invoke(app, [*keep, "--penalty", "facets", *wrong])
         assert bad.exit_code == 2
         assert said in bad.output
+
+
+def test_parts_are_drawn_from_apart_and_a_seed_draws_the_same_rows(tmp_path: Path) -> None:
+    frame = noisy(4000)
+    frame.to_parquet(path := tmp_path / "t.parquet")
+    alike = pd.concat([frame[:1000]] * 4)
+    for source in (path, dd.from_pandas(alike, npartitions=4, sort=False)):
+        first, of = sample_patterns(source, "y", 800, random_state=3, binner=Binner(9, digits=9))
+        again, _ = sample_patterns(source, "y", 800, random_state=3, binner=Binner(9, digits=9))
+        assert of == 4000
+        assert first.rows.sum() == pytest.approx(800, abs=110)
+        assert first.fingerprint == again.fingerprint
+    # four equal parts drawn by one seed would give every row four times or not at all
+    assert (first.rows % 4 != 0).mean() > 0.9

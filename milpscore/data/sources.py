@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,11 +89,18 @@ class Ask:
             inner = f"FROM (SELECT * {inner} LIMIT {self.first})"
         if self.drawn is not None:
             share, seed = self.drawn
+            # by a seed DuckDB draws on one thread, so that rows are drawn apart from one another
             inner = (
                 f"FROM (SELECT * {inner}) TABLESAMPLE bernoulli({100 * share!r} PERCENT)"
                 f" REPEATABLE ({seed})"
             )
         return f"WITH data AS ({source}) SELECT {', '.join(names)} {inner}{self._ends}"
+
+    def of_part(self, number: int) -> Ask:
+        """The question to one of several parts, which draw rows by seeds of their own."""
+        if self.drawn is None:
+            return self
+        return replace(self, drawn=(self.drawn[0], self.drawn[1] + 1_000_003 * number))
 
     def whole(self) -> str:
         """The answer to the whole from those to parts, the rows of ``parts``."""
@@ -502,10 +509,12 @@ class _Parts:
 
     def ask(self, *asks: Ask) -> list[pd.DataFrame]:
         """The answers: of each part, then sixteen by sixteen of several parts together."""
-        texts = [ask.text(self.source) for ask in asks]
         wholes = [ask.whole() for ask in asks]
         answer, join = self.dask.delayed(_answers), self.dask.delayed(_joined)
-        answers = [answer(part, texts, self.limit) for part in self.parts]
+        answers = [
+            answer(part, [ask.of_part(k).text(self.source) for ask in asks], self.limit)
+            for k, part in enumerate(self.parts)
+        ]
         while len(answers) > 1:
             answers = [
                 join(answers[k : k + _TOGETHER], wholes, self.limit)
