@@ -110,7 +110,7 @@ def test_nothing_overflows_a_phone_and_the_slider_works(wide: str, tmp_path: Pat
     first, second = (int(row[2].replace("\u2212", "-")) for row in printed)
     total = 2 * first + 3 * second
     answer = int(total >= 5)
-    assert ticked == f"Total {total}: {answer}.".replace("-", "\u2212")
+    assert ticked == f"Total {total}: the card says {answer}.".replace("-", "\u2212")
     assert (width, inner) == ("360", "360")
     assert (hidden, missed, back, value, cells) == ("false", "0", "true", "true", "4")
     assert said == "Positive:"

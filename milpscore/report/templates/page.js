@@ -21,7 +21,7 @@
     total = Math.round(total * 1e9) / 1e9;
     shown.textContent = any ? minus(total) : "";
     if (!any) { output.textContent = ""; return; }
-    var text = "Total " + minus(total) + ": ";
+    var text = "Total " + minus(total) + ": the card says ";
     text += card.answers[total >= card.cut - card.tolerance ? 1 : 0];
     if (card.risk) {
       text += ", risk " + percent(1 / (1 + Math.exp(-(total - card.risk[0]) / card.risk[1])));
