@@ -14,6 +14,7 @@ from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
 from milpscore.penalties import OWL, Facets
 from milpscore.penalties.ramps import Ramps
+from milpscore.proximal.coordinate import ALL_COLUMNS, Memory
 from milpscore.proximal.engine import (
     Algorithm,
     Maker,
@@ -187,11 +188,14 @@ def descended(
     results: list[ProximalResult] = []
     at, step = smooth.null, 0.0
     before: Ramps | OWL | None = None
+    memory = Memory()
     for lam in lams.tolist():
         penalty = shaped(maker(lam), smooth)
         part = part_of(penalty, smooth)
         hint = _strong_rule(at, before, part)
-        result, at = solve(smooth, penalty, options, start=at, step=step, hint=hint, part=part)
+        result, at = solve(
+            smooth, penalty, options, start=at, step=step, hint=hint, part=part, memory=memory
+        )
         step, before = result.step, part
         results.append(result)
         if progress is not None:
@@ -232,7 +236,7 @@ def _strong_rule(at: Primal, old: Ramps | OWL | None, new: Ramps | OWL | None) -
     Tibshirani et al., "Strong rules for discarding predictors in lasso-type problems" (2012). It
     only proposes; the duality gap looks at every column.
     """
-    if old is None or new is None:
+    if old is None or new is None or len(at.w) <= ALL_COLUMNS:
         return None
     if isinstance(old, OWL) and isinstance(new, OWL):
         # Larsson, Bogdan and Wallin, "The strong screening rule for SLOPE" (2020)
@@ -411,7 +415,8 @@ def _table(
     import pandas as pd
 
     models = zip(keys, results, units, strict=True)
-    return pd.DataFrame([{**key, **_measures(result, unit)} for key, result, unit in models])
+    rows = [{**key, **_measures(result, unit)} for key, result, unit in models]
+    return pd.DataFrame({name: [row[name] for row in rows] for name in rows[0]})
 
 
 def _measures(result: ProximalResult, unit: float) -> dict[str, Any]:

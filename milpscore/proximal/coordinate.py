@@ -31,7 +31,7 @@ from milpscore.proximal.problem import (
 GRAM_COLUMNS = 400
 # curvatures within this share of those of a Gram matrix may use it
 _STALE = 0.1
-_ALL_COLUMNS = 64
+ALL_COLUMNS = 64
 _FEWEST, _FEWEST_SORTED, _MOST_SORTED = 20, 100, 8000
 _INNER_STEPS = 10
 _SWEEPS = 2000
@@ -90,22 +90,23 @@ class Quadratic:
             table -= np.multiply.outer(self.means * self.mass, self.means)
         return np.ascontiguousarray(table)
 
-    def grown(self, X: Operator, old: IntArray) -> Quadratic:
-        """The same for more columns, those of this one at the positions ``old``."""
-        more = replace(self, X=X)
-        if not isinstance(X, DenseOperator | SparseOperator) or not more.by_gram:
-            return more
+    def taken(self, X: Operator, at: IntArray, of: IntArray) -> Quadratic:
+        """The same for the columns of X: those at the positions ``at`` are ``of`` this one's."""
+        other = replace(self, X=X)
+        if not isinstance(X, DenseOperator | SparseOperator) or not other.by_gram:
+            return other
         size = X.shape[1]
-        fresh = np.setdiff1d(np.arange(size), old)
-        rows = X.cross(fresh, self.curvature)
-        if self.intercept:
-            rows -= np.multiply.outer(more.means[fresh] * self.mass, more.means)
         table = np.empty((size, size))
-        table[np.ix_(old, old)] = self.gram
-        table[fresh] = rows
-        table[:, fresh] = rows.T
-        more.__dict__["gram"] = table
-        return more
+        table[np.ix_(at, at)] = self.gram[np.ix_(of, of)]
+        fresh = np.setdiff1d(np.arange(size), at)
+        if len(fresh):
+            rows = X.cross(fresh, self.curvature)
+            if self.intercept:
+                rows -= np.multiply.outer(other.means[fresh] * self.mass, other.means)
+            table[fresh] = rows
+            table[:, fresh] = rows.T
+        other.__dict__["gram"] = table
+        return other
 
     def descend(
         self, rows: FloatArray, gradient: FloatArray, w: FloatArray, part: Part, tol: float
@@ -239,8 +240,16 @@ class _Panel:
     index: IntArray
     X: Operator
     part: Part
-    seed: tuple[Quadratic, IntArray] | None = None  # a model of fewer columns, and which these are
+    # a model of other columns, and which of this one's are which of that one's
+    seed: tuple[Quadratic, IntArray, IntArray] | None = None
     quadratic: Quadratic | None = None
+
+
+@dataclass(eq=False)
+class Memory:
+    """What one fit of a path leaves to the next: its last columns and their model."""
+
+    panel: _Panel | None = None
 
 
 @dataclass(eq=False)
@@ -264,6 +273,7 @@ def working_set(
     max_iter: int,
     start: Primal,
     hint: IntArray | None = None,
+    memory: Memory | None = None,
 ) -> Run:
     """Minimise with a separable penalty or OWL, whose columns at zero are looked at now and then.
 
@@ -283,11 +293,14 @@ def working_set(
     run = Run(smooth, penalty, "working_set", tol)
     point = run.look(0, start)
     panel: _Panel | None = None
+    memory = memory or Memory()
     idle = 0
     while run.stop is None and run.iterations < max_iter:
         away = part.distance(point.at.w, point.at.gradient)
         panel = _choose(smooth, part, point.at.w, away, panel, hint)
-        hint = None
+        if panel is not memory.panel:
+            _take_up(panel, memory.panel)
+        hint, memory.panel = None, panel
         if isinstance(part, OWL) and len(panel.index) > _MOST_SORTED:
             break  # unfinished: a Gram matrix of so many is beyond memory
         worst = float(away.max(initial=0.0))
@@ -314,7 +327,7 @@ def _choose(
 ) -> _Panel:
     """The columns in use and the worst of the others, at least twice as many as are in use."""
     p = len(w)
-    if p <= _ALL_COLUMNS:
+    if p <= ALL_COLUMNS:
         return old or _Panel(np.arange(p), smooth.X, part)
     used = np.flatnonzero(w)
     held = 0 if old is None else len(old.index)
@@ -334,16 +347,19 @@ def _choose(
     wanted = np.sort(wanted[urgency[wanted] > 0])
     if old is not None and np.array_equal(wanted, old.index):
         return old
-    return _Panel(wanted, smooth.X.columns(wanted), part.some(wanted), _kept(old, wanted))
+    return _Panel(wanted, smooth.X.columns(wanted), part.some(wanted))
 
 
-def _kept(old: _Panel | None, wanted: IntArray) -> tuple[Quadratic, IntArray] | None:
-    """The last model of a panel whose columns are all wanted, and where these come to stand."""
-    if old is None or old.quadratic is None:
-        return None
-    where = np.searchsorted(wanted, old.index)
-    inside = where[-1] < len(wanted) and np.array_equal(wanted[where], old.index)
-    return (old.quadratic, where) if inside else None
+def _take_up(panel: _Panel, old: _Panel | None) -> None:
+    """Note the last model of a panel with most of this one's columns, and which are which."""
+    if old is None or old.quadratic is None or not old.quadratic.by_gram:
+        return
+    if np.array_equal(panel.index, old.index):
+        panel.quadratic = old.quadratic
+        return
+    common, at, of = np.intersect1d(panel.index, old.index, assume_unique=True, return_indices=True)
+    if 2 * len(common) >= len(panel.index):
+        panel.seed = old.quadratic, at, of
 
 
 def _solve(
@@ -406,7 +422,7 @@ def _quadratic(smooth: Smooth, panel: _Panel, curvature: FloatArray) -> Quadrati
     seed, panel.seed = panel.seed, None
     if panel.quadratic is None or not panel.quadratic.near(curvature):
         if seed is not None and seed[0].near(curvature):
-            panel.quadratic = seed[0].grown(panel.X, seed[1])
+            panel.quadratic = seed[0].taken(panel.X, *seed[1:])
         else:
             whole = isinstance(panel.part, OWL)
             panel.quadratic = Quadratic(panel.X, curvature, smooth.intercept, whole)

@@ -768,9 +768,14 @@ class Run:
             self.stop = Termination.GAP_REACHED
         # Where the penalty leaves a direction free its conjugate is finite on a thin set, which a
         # gradient in floating point misses: the dual point shrinks to nothing however good w is.
-        elif point.scale < _SHRUNK and point.worst <= self.tol * self._unit:
+        elif point.scale < _SHRUNK and self._flat and point.worst <= self.tol * self._unit:
             self.stop = Termination.CONVERGED
         return point
+
+    @cached_property
+    def _flat(self) -> bool:
+        """Whether the penalty may leave a direction free: no norm does."""
+        return not getattr(self.penalty, "is_norm", False)
 
     @property
     def _unit(self) -> float:
