@@ -189,18 +189,36 @@ def descended(
     at, step = smooth.null, 0.0
     before: Ramps | OWL | None = None
     memory = Memory()
+    past: list[tuple[float, Primal]] = []
     for lam in lams.tolist():
         penalty = shaped(maker(lam), smooth)
         part = part_of(penalty, smooth)
         hint = _strong_rule(at, before, part)
+        start = _onwards(smooth, penalty, past, lam) if len(past) > 1 else at
         result, at = solve(
-            smooth, penalty, options, start=at, step=step, hint=hint, part=part, memory=memory
+            smooth, penalty, options, start=start, step=step, hint=hint, part=part, memory=memory
         )
-        step, before = result.step, part
+        step, before, past = result.step, part, [*past[-1:], (lam, at)]
         results.append(result)
         if progress is not None:
             progress(len(results), len(lams))
     return results
+
+
+def _onwards(
+    smooth: Smooth, penalty: ProxPenalty, past: list[tuple[float, Primal]], lam: float
+) -> Primal:
+    """Where the last two fits of a path point to, where that is better than the last."""
+    (far, old), (near, at) = past
+    if not far > near > lam:
+        return at
+    share = (near - lam) / (far - near)
+    move = np.where((at.w != 0) & (old.w != 0), at.w - old.w, 0.0) * share
+    w = at.w + move
+    w = np.where(w * at.w < 0, 0.0, w)
+    new = smooth.settled(w, smooth.X.matvec(w), at.b)
+    better = new.loss + penalty.value(new.w) < at.loss + penalty.value(at.w)
+    return new if better else at
 
 
 def lams_of(
