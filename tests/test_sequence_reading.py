@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,30 @@ def test_report_adds_spans_where_labels_mark_them() -> None:
     assert set(report(true, found, by_span=False)["kind"]) == {"label"}
     with pytest.raises(DataError, match="marks no span"):
         report([["NN"]], [["NN"]], by_span=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a b\nc d\n\ne f\n",
+        "\n\n a\tb \n\n\n \t \nc  d",
+        "a b\r\nc d\r\n\r\ne f",
+        "a\u00a0x b\nc \u00e9\n",
+        "a\x0bx b\nc\x1cy d\n\ne\x1fz f\n",
+        "a\rx b\nc d",
+    ],
+)
+def test_fields_are_parted_by_blanks_and_tabs_alone(tmp_path, text):
+    (tmp_path / "x.txt").write_bytes(text.encode())
+    lines = [line.strip(" \t\r") for line in text.split("\n")]
+    blank = [-1, *(at for at, line in enumerate(lines) if not line), len(lines)]
+    wanted = [
+        [tuple(re.split(r"[ \t]+", line)) for line in lines[a + 1 : b]]
+        for a, b in pairwise(blank)
+        if a + 1 < b
+    ]
+    rows, _ = read_sequences(tmp_path / "x.txt", labelled=False)
+    assert rows == wanted
+    X, y = read_sequences(tmp_path / "x.txt")
+    assert [[row[:-1] for row in rows] for rows in wanted] == X
+    assert y == [[row[-1] for row in rows] for rows in wanted]

@@ -166,7 +166,9 @@ def _share(right: list[bool]) -> float:
 def _flat(y_true: Labels, y_pred: Labels) -> tuple[list[str], list[str]]:
     """Both sides end to end, checked."""
     offsets = pointer(np.array([len(sequence) for sequence in y_true], dtype=np.int64))
-    return check_labels(y_true, offsets, "y_true"), check_labels(y_pred, offsets, "y_pred")
+    check_labels(y_true, offsets, "y_true")
+    check_labels(y_pred, offsets, "y_pred")
+    return list(chain.from_iterable(y_true)), list(chain.from_iterable(y_pred))
 
 
 def _right(y_true: Labels, y_pred: Labels) -> list[list[bool]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, compress, pairwise, repeat
+from itertools import chain, compress, count, pairwise, repeat
 from numbers import Real
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 PLAIN = "b"
 """The plain bigram of data with named features."""
 
+# Positions laid out at once: all columns of so many stay in the cache.
+_BLOCK = 4096
 # Also what NumPy makes of them.
 _SEQUENCES = (list, tuple, np.ndarray)
 
@@ -43,11 +46,15 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """Observations made: ``names[codes[i]]`` (names distinct) at ``positions[i]``, shapes (k,)."""
+    """Observations made: ``names[codes[i]]`` (names distinct) at ``positions[i]``, shapes (k,).
+
+    ``rising``: positions never fall, and codes rise within a position, so that none is held twice.
+    """
 
     names: list[str]
     positions: IntArray
     codes: IntArray
+    rising: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +72,12 @@ class Tokens:
     def n_positions(self) -> int:
         """Positions of all sequences together."""
         return int(self.offsets[-1])
+
+    @cached_property
+    def bounds(self) -> tuple[IntArray, IntArray]:
+        """Where the sequence of each position begins, and ends."""
+        lengths = np.diff(self.offsets)
+        return np.repeat(self.offsets[:-1], lengths), np.repeat(self.offsets[1:], lengths)
 
 
 def as_tokens(X: Any) -> Tokens:
@@ -93,13 +106,13 @@ def as_tokens(X: Any) -> Tokens:
             f"{_place(at, offsets)} has {widths[at]} columns where the first position has "
             f"{widths[0]}: give every position the same columns, at least one"
         )
-    columns = list(zip(*flat, strict=True))
+    columns = [list(map(itemgetter(k), flat)) for k in range(widths[0])]
     for column in columns:
         _all_of(column, str, offsets)
     return Tokens(offsets, tuple(map(_column, columns)))
 
 
-def check_labels(y: Any, offsets: IntArray, name: str = "y") -> list[str]:
+def check_labels(y: Any, offsets: IntArray, name: str = "y") -> Column:
     """The labels of all positions end to end; DataError where ``name`` does not fit the offsets."""
     lengths = _lengths(y, name)
     wanted = np.diff(offsets)
@@ -116,7 +129,7 @@ def check_labels(y: Any, offsets: IntArray, name: str = "y") -> list[str]:
         )
     flat = list(chain.from_iterable(y))
     _all_of(flat, str, offsets, "label")
-    return [str(label) for label in flat]
+    return _column(flat)
 
 
 def in_sequences(flat: Sequence[Any], offsets: IntArray) -> list[list[Any]]:
@@ -158,9 +171,9 @@ def _place(at: int, offsets: IntArray) -> str:
 
 def _column(tokens: Sequence[str]) -> Column:
     """The distinct texts, and which of them stands at each position."""
-    table: dict[str, int] = {}
-    codes = [table.setdefault(str(token), len(table)) for token in tokens]
-    return Column(list(table), np.array(codes, dtype=np.int64))
+    table = dict(zip(dict.fromkeys(tokens), count(), strict=False))
+    codes = np.fromiter(map(table.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+    return Column(list(map(str, table)), codes)
 
 
 def _named_features(flat: Sequence[Mapping[str, Any]], offsets: IntArray) -> Occurrences:
@@ -237,10 +250,9 @@ def _expand(pattern: Pattern, tokens: Tokens, answers: dict[Reference, Column]) 
 def _answers(reference: Reference, tokens: Tokens) -> Column:
     """What a reference gives at each position; each distinct token is looked at once."""
     column, reach = tokens.columns[reference.column], abs(reference.row)
-    lengths = np.diff(tokens.offsets)
+    begin, end = tokens.bounds
     source = np.arange(tokens.n_positions) + reference.row
-    before = np.repeat(tokens.offsets[:-1], lengths) - source
-    after = source - np.repeat(tokens.offsets[1:], lengths) + 1
+    before, after = begin - source, source - end + 1
     inside = (before <= 0) & (after <= 0)
     # beyond both ends of a sequence stand _B-1, _B-2, ... and _B+1, _B+2, ...
     n = len(column.values)
@@ -254,11 +266,18 @@ def _answers(reference: Reference, tokens: Tokens) -> Column:
 def _merged(columns: Sequence[Column], at: IntArray) -> Occurrences:
     """Observations of several patterns, position by position; equal names are one observation."""
     table: dict[str, int] = {}
+    numbers, rising = [], True
+    for column in columns:
+        before = len(table)
+        own = [table.setdefault(name, len(table)) for name in column.values]
+        numbers.append(np.array(own, dtype=np.int64))
+        rising = rising and min(own, default=before) >= before
     codes = np.empty((len(at), len(columns)), dtype=np.int64)
-    for k, column in enumerate(columns):
-        numbers = [table.setdefault(name, len(table)) for name in column.values]
-        codes[:, k] = np.array(numbers, dtype=np.int64)[column.codes[at]]
-    return Occurrences(list(table), np.repeat(at, len(columns)), codes.reshape(-1))
+    for start in range(0, len(at), _BLOCK):
+        rows = at[start : start + _BLOCK]
+        for k, column in enumerate(columns):
+            codes[start : start + _BLOCK, k] = numbers[k][column.codes[rows]]
+    return Occurrences(list(table), np.repeat(at, len(columns)), codes.reshape(-1), rising)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +289,9 @@ class Vocabulary:
     @classmethod
     def learn(cls, seen: Occurrences, min_count: int = 1) -> Vocabulary:
         """The observations made at ``min_count`` positions or more, in order of their numbers."""
-        at = _distinct(seen.positions, seen.codes, len(seen.names))[1]
+        at = seen.codes
+        if not seen.rising:
+            at = _distinct(seen.positions, seen.codes, len(seen.names))[1]
         often = np.bincount(at, minlength=len(seen.names)) >= max(min_count, 1)
         return cls(tuple(compress(seen.names, often.tolist())))
 
@@ -288,12 +309,14 @@ class Vocabulary:
 
         An observation made twice at a position counts once: the features are indicators.
         """
-        positions, ids = seen.positions, seen.codes
+        positions, ids, rising = seen.positions, seen.codes, seen.rising
         if tuple(seen.names) != self.names:
+            rising = False
             lookup = np.array([self.numbers.get(name, -1) for name in seen.names], dtype=np.int64)
             ids = lookup[ids] if len(lookup) else ids
             positions, ids = positions[ids >= 0], ids[ids >= 0]
-        positions, ids = _distinct(positions, ids, max(len(self), 1))
+        if not rising:
+            positions, ids = _distinct(positions, ids, max(len(self), 1))
         return pointer(np.bincount(positions, minlength=n_positions)), ids.astype(np.int32)
 
     def kept(self, mask: Any) -> Vocabulary:
@@ -332,7 +355,7 @@ class Coding:
         """The coding of training data, and the data in it; DataError, OptionError: see `fit`."""
         tokens = as_tokens(X)
         labels = check_labels(y, tokens.offsets)
-        if not labels:
+        if not labels.values:
             raise DataError("there is no position to learn from: give sequences that are not empty")
         n_columns: int | None = None
         used: tuple[Pattern, ...] = ()
@@ -351,7 +374,7 @@ class Coding:
                 f"no observation is made at {min_count} positions or more: lower min_count, or "
                 "write other patterns"
             )
-        coding = cls(n_columns, used, unigrams, bigrams, tuple(sorted(set(labels))))
+        coding = cls(n_columns, used, unigrams, bigrams, tuple(sorted(labels.values)))
         return coding, coding._numbered(observed, tokens, labels)
 
     @property
@@ -385,7 +408,7 @@ class Coding:
         self,
         observed: tuple[Occurrences, Occurrences],
         tokens: Tokens,
-        labels: list[str] | None,
+        labels: Column | None,
     ) -> SequenceData:
         """Checked sequences in numbers."""
         unigrams, bigrams = observed
@@ -394,7 +417,8 @@ class Coding:
         numbers = {label: number for number, label in enumerate(self.labels)}
         codes = None
         if labels is not None:
-            codes = np.array([numbers.get(label, -1) for label in labels], dtype=np.int32)
+            known = [numbers.get(label, -1) for label in labels.values]
+            codes = np.array(known, dtype=np.int32)[labels.codes]
         return SequenceData(
             offsets=tokens.offsets,
             unigram_ptr=unigram_ptr,
