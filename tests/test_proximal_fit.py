@@ -233,8 +233,7 @@ def test_penalties_that_are_no_sums(penalty: Any) -> None:
     y = answers(total, "classification").astype(float)
     fit = fit_proximal(X, y, penalty=penalty, tol=1e-9)
     by_clusters = isinstance(penalty, OWL)
-    others = "newton" if penalty.is_norm else "fista"
-    assert fit.algorithm == ("working_set" if by_clusters else others)
+    assert fit.algorithm == ("working_set" if by_clusters else "newton")
     assert fit.converged
     loss = smooth_loss("logistic")
     for algorithm in ("fista", "newton"):
@@ -263,13 +262,6 @@ def test_newton_steps_reach_what_first_order_steps_do_not() -> None:
     assert newton.iterations < 60
     assert not fista.converged
     assert newton.objective < fista.objective
-
-
-def test_the_multinomial_loss_has_no_newton_steps() -> None:
-    X, total = data()
-    y = answers(total, "multinomial")
-    with pytest.raises(OptionError, match="multinomial"):
-        fit_proximal(X, y, loss="multinomial", penalty=L1(0.1), algorithm="newton")
 
 
 # --- designs and weights -------------------------------------------------------------------------

@@ -61,6 +61,15 @@ class _Chains(Term, ABC):
         inside = np.all(np.abs(np.cumsum(v)) <= limits * (1 + ROUNDING) + slack)
         return 0.0 if inside else np.inf
 
+    def chains(self, p: int) -> tuple[IntArray, FloatArray, list[list[int]]]:
+        """Columns in their order, weights of the jumps between, and columns that sum to 0."""
+        order = self._line(np.arange(p)).astype(np.int64)
+        return order, self._jumps(p), self._summed()
+
+    def _summed(self) -> list[list[int]]:
+        """The sets of columns whose sum must be 0."""
+        return []
+
     def dual_scale(self, z: Vector) -> float:
         """The largest t in [0, 1] with conjugate(t z) finite; 0 where a sum must vanish."""
         return shrink(1.0, self._gauge(z, self.lam))
@@ -218,6 +227,9 @@ class Binarsity(_Chains):
         smooth = _tv_prox(v, self._jump_weights, v, step * self.lam)
         target[self._order] = self._centred(smooth)
         return target
+
+    def _summed(self) -> list[list[int]]:
+        return [list(block) for block in self.blocks]
 
     @cached_property
     def _order(self) -> IntArray:

@@ -198,19 +198,19 @@ class GroupL1(Norm):
 
     def value(self, w: Vector) -> float:
         """lam * Omega(w) of a vector of shape (p,)."""
-        return self.lam * float(self._block_weights @ self._lengths(w))
+        return self.lam * float(self.block_weights @ self._lengths(w))
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
         """(1 - step lam weights_B / ||w_B||)_+ w_B, block by block."""
         y, target = prox_arguments(w, step, out)
         lengths = self._lengths(y)
-        kept = np.maximum(lengths - step * self.lam * self._block_weights, 0.0)
+        kept = np.maximum(lengths - step * self.lam * self.block_weights, 0.0)
         target[...] = y * self._spread(_ratio(kept, lengths))
         return target
 
     def dual_norm(self, z: Vector) -> float:
         """max over blocks of ||z_B||_2 / weights_B."""
-        return float((self._lengths(z) / self._block_weights).max())
+        return float((self._lengths(z) / self.block_weights).max())
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> float:
         """Euclidean distance of -grad to the subdifferential at w.
@@ -218,7 +218,7 @@ class GroupL1(Norm):
         That of a zero block is a ball of radius lam weights_B, that of any other a point.
         """
         lengths, pushes = self._lengths(w), self._lengths(grad)
-        limits = self.lam * self._block_weights
+        limits = self.lam * self.block_weights
         beyond = np.maximum(pushes - limits, 0.0)
         directions = np.asarray(w, dtype=np.float64) * self._spread(_ratio(limits, lengths))
         at = self._lengths(np.asarray(grad, dtype=np.float64) + directions)
@@ -233,7 +233,7 @@ class GroupL1(Norm):
         return member
 
     @cached_property
-    def _block_weights(self) -> FloatArray:
+    def block_weights(self) -> FloatArray:
         sizes = np.array([len(block) for block in self.blocks], dtype=np.float64)
         return np.sqrt(sizes) if self.weights is None else self.weights
 
@@ -504,20 +504,20 @@ class Box(Term):
 
     def value(self, w: Vector) -> float:
         """0 inside the box (up to 1e-12 of its ends), else infinite."""
-        lower, upper = self._ends(w)
+        lower, upper = self.ends(w)
         slack = 1e-12 * np.maximum(np.abs(w), 1.0)
         return 0.0 if np.all((w >= lower - slack) & (w <= upper + slack)) else np.inf
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
         """The nearest point of the box, whatever the step."""
         y, target = prox_arguments(w, step, out)
-        lower, upper = self._ends(y)
+        lower, upper = self.ends(y)
         return np.clip(y, lower, upper, out=target)
 
     def conjugate(self, z: Vector) -> float:
         """The support function sum_j max(lower_j z_j, upper_j z_j)."""
         z = np.asarray(z, dtype=np.float64)
-        far = np.where(z > 0, *reversed(self._ends(z)))
+        far = np.where(z > 0, *reversed(self.ends(z)))
         return float(np.multiply(far, z, out=np.zeros_like(z), where=z != 0).sum())
 
     def dual_scale(self, z: Vector) -> float:
@@ -526,7 +526,7 @@ class Box(Term):
 
     def subdiff_distance(self, w: Vector, grad: Vector) -> FloatArray:
         """Distance of -grad_j to the normal cone at w_j; infinite outside the box."""
-        lower, upper = self._ends(w)
+        lower, upper = self.ends(w)
         push = -np.asarray(grad, dtype=np.float64)
         push = np.where(w == lower, np.maximum(push, 0.0), push)
         push = np.where(w == upper, np.minimum(push, 0.0), push)
@@ -539,7 +539,7 @@ class Box(Term):
         distance = self.subdiff_distance(np.zeros(np.shape(grad0)), grad0)
         return 0.0 if not distance.any() else np.inf
 
-    def _ends(self, w: Vector) -> tuple[FloatArray, FloatArray]:
+    def ends(self, w: Vector) -> tuple[FloatArray, FloatArray]:
         """The lower and upper ends, of the shape of w."""
         shaped = []
         for side in (np.asarray(self.lower), np.asarray(self.upper)):

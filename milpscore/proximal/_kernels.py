@@ -60,6 +60,28 @@ def descend_gram(
 
 
 @compiled
+def descend_box(
+    gram: Any, slope: Any, w: Any, lower: Any, upper: Any, tol: float, sweeps: int
+) -> int:
+    """The same with every coordinate held to [lower, upper] (m,), and no penalty."""
+    for sweep in range(sweeps):
+        worst = 0.0
+        for j in range(len(w)):
+            h = gram[j, j]
+            if h <= 0.0:
+                continue
+            old = w[j]
+            new = min(max(old - slope[j] / h, lower[j]), upper[j])
+            if new != old:
+                slope += (new - old) * gram[j]
+                w[j] = new
+                worst = max(worst, (new - old) * (new - old) * h)
+        if worst <= tol:
+            return sweep + 1
+    return sweeps
+
+
+@compiled
 def descend_dense(
     X: Any,
     rows: Any,

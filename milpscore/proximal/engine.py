@@ -1,4 +1,4 @@
-"""One fit: proximal gradient and Newton steps, and which algorithm takes a problem."""
+"""One fit: proximal gradient steps, and which algorithm takes a problem."""
 
 from __future__ import annotations
 
@@ -33,18 +33,6 @@ _LESS_CURVATURE = 0.8
 _ROUNDING = 1e-9
 _SLACK = 1e-3
 _STEEPEST = 1e300
-
-# a model whose directions bend by 1e6 or more apart takes far more, and one or two steps of the
-# search along its way save as much
-_MODEL_STEPS = 300
-_MODEL_TOL = 1e-2
-_SHORTEST, _LONGEST = 1e-6, 1e6
-# a full Newton step near the optimum moves the objective by less than its rounding
-_RISE = 1e-13
-_ULPS = 1e-15
-_IDLE = 3
-# least curvature of a row, as a share of its weight
-_FLOORS = (1e-13, 1e-9, 1e-6)
 
 
 @dataclass(eq=False)
@@ -145,7 +133,7 @@ def _advance(state: _State, momentum: bool) -> bool:
         state.speed = 1.0
         state.bend *= _LESS_CURVATURE
         return True
-    state.speed, factor = _faster(state.speed)
+    state.speed, factor = faster(state.speed)
     if factor > 0:
         state.ahead = _Iterate(
             new.w + factor * (new.w - old.w),
@@ -155,7 +143,7 @@ def _advance(state: _State, momentum: bool) -> bool:
     return True
 
 
-def _faster(speed: float) -> tuple[float, float]:
+def faster(speed: float) -> tuple[float, float]:
     """Nesterov's next speed, and how far beyond the new point the next step starts."""
     faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * speed * speed))
     return faster, (speed - 1.0) / faster
@@ -190,112 +178,6 @@ def _backtrack(
         state.bend *= _MORE_CURVATURE
 
 
-def proximal_newton(
-    smooth: Smooth, penalty: ProxPenalty, *, tol: float, max_iter: int, start: Primal
-) -> Run:
-    """Minimise with any penalty that has a prox, a quadratic model of the loss at a time.
-
-    Each model, on the p x p Gram matrix with the intercept eliminated, is minimised by FISTA with
-    restarts to a hundredth of its first residual; a line search guards the step (Lee, Sun,
-    Saunders, SIAM J. Optim. 24, 2014). Where margins are large the loss hardly bends along most
-    rows, and first-order steps take tens of thousands of passes where this takes tens.
-    """
-    run = Run(smooth, penalty, "newton", tol)
-    run.look(0, start)
-    at, idle = start, 0
-    while run.stop is None and run.iterations < max_iter:
-        following = _newton_step(smooth, penalty, at)
-        if following is None:
-            run.stop = Termination.STALLED
-            break
-        cost = _cost(penalty, at)
-        idle = 0 if cost - _cost(penalty, following) > _ULPS * abs(cost) else idle + 1
-        at = following
-        run.look(run.iterations + 1, at)
-        if run.stop is None and idle >= _IDLE:
-            run.stop = Termination.STALLED
-    return run
-
-
-def _newton_step(smooth: Smooth, penalty: ProxPenalty, at: Primal) -> Primal | None:
-    """One Newton step with its line search; None where no step descends.
-
-    A loss that is straight in places (the hinges) makes the model singular: where its step does not
-    descend, rows are given more curvature. Not before: with large margins little is all there is.
-    """
-    from milpscore.proximal.coordinate import Quadratic
-
-    curvature = smooth.row_hessian(at.eta + at.b)
-    if not np.isfinite(curvature).all():
-        return None
-    for floor in _FLOORS:
-        rows = np.maximum(curvature, floor * smooth.weight)
-        gram = Quadratic(smooth.X, rows, smooth.intercept).gram
-        target = model_minimiser(gram, at.gradient, penalty, at.w)
-        found = _searched(smooth, penalty, at, target)
-        if found is not None:
-            return found
-    return None
-
-
-def _cost(penalty: ProxPenalty, at: Primal) -> float:
-    """Mean loss plus penalty."""
-    return at.loss + float(penalty.value(at.w))
-
-
-def model_minimiser(
-    gram: FloatArray, gradient: FloatArray, penalty: ProxPenalty, w: FloatArray
-) -> FloatArray:
-    """Nearly the x that minimises gradient.(x - w) + (x - w)'gram(x - w)/2 + penalty(x)."""
-    bend = float(np.linalg.eigvalsh(gram)[-1]) * (1 + 1e-7) + 1e-300
-    step = 1.0 / bend
-    x, ahead, speed, first = w.copy(), w, 1.0, 0.0
-    for k in range(_MODEL_STEPS):
-        slope = gradient + gram @ (ahead - w)
-        new = penalty.prox(ahead - step * slope, step)
-        residual = float(np.abs(new - ahead).max(initial=0.0)) * bend
-        first = residual if k == 0 else first
-        if residual <= _MODEL_TOL * first and k:
-            return new
-        if (ahead - new) @ (new - x) > 0:  # the momentum points uphill
-            speed, x, ahead = 1.0, new, new
-            continue
-        speed, factor = _faster(speed)
-        ahead = new + factor * (new - x)
-        x = new
-    return x
-
-
-def _searched(
-    smooth: Smooth, penalty: ProxPenalty, at: Primal, target: FloatArray
-) -> Primal | None:
-    """The first point on the way back from ``target`` that is not worse; None where none is.
-
-    From ``target`` itself the way goes on, in doubled lengths, as long as that saves: where the
-    loss is flat the model bends so little that its minimiser comes nowhere near.
-    """
-
-    def at_length(length: float) -> tuple[Primal, float]:
-        w = target if length == 1.0 else at.w + length * (target - at.w)
-        new = smooth.settled(w, smooth.X.matvec(w), at.b)
-        return new, _cost(penalty, new)
-
-    cost, length = _cost(penalty, at), 1.0
-    while length > _SHORTEST:
-        new, reached = at_length(length)
-        if reached <= cost + _RISE * abs(cost):
-            break
-        length /= 2.0
-    else:
-        return None
-    while 1.0 <= length < _LONGEST:
-        further, lower = at_length(2.0 * length)
-        if not lower < reached - _RISE * abs(reached):
-            break
-        new, reached, length = further, lower, 2.0 * length
-    return new
-
-
 Algorithm: TypeAlias = Literal["auto", "fista", "ista", "newton", "working_set"]
 Maker: TypeAlias = Callable[[float], ProxPenalty]
 Progress: TypeAlias = Callable[[int, int], None]
@@ -305,6 +187,7 @@ MAX_ITER = {"working_set": 500, "newton": 200, "fista": 20_000, "ista": 100_000}
 
 # columns, and multiplications for one Gram matrix, up to which Newton steps are the quicker
 _NEWTON_COLUMNS = 500
+_NEWTON_FEW = 150  # where the penalty is no norm, or counts for every class
 _NEWTON_WORK = 1e10
 # pairs of bins to count for one Gram matrix of a binned design, beyond which FISTA is quicker
 _MOST_PAIRS = 50_000_000
@@ -360,7 +243,9 @@ def solve(
     if chosen != "working_set" or part is None:
         penalty.prox(start.w, 1.0)  # whatever it compiles stands outside the clock
         if chosen == "newton":
-            run = proximal_newton(smooth, penalty, **common)
+            from milpscore.proximal.newton import proximal_newton
+
+            run = proximal_newton(smooth, penalty, ramps=_tiled(penalty, smooth), **common)
         else:
             fast = chosen == "fista"
             run = proximal_gradient(smooth, penalty, momentum=fast, step=step, **common)
@@ -381,14 +266,17 @@ def part_of(penalty: ProxPenalty, smooth: Smooth) -> Ramps | OWL | None:
     return ramps
 
 
+def _tiled(penalty: ProxPenalty, smooth: Smooth) -> Ramps | None:
+    """The penalty of one class in the form of the coordinate algorithms, where it has that."""
+    made = getattr(getattr(penalty, "base", penalty), "ramps", None)
+    ramps: Ramps | None = None if made is None else made(smooth.X.shape[1])
+    return ramps
+
+
 def _choose(
     algorithm: Algorithm, penalty: ProxPenalty, part: Ramps | OWL | None, smooth: Smooth
 ) -> str:
     """The algorithm asked for where it can treat the problem, or the quickest one."""
-    if algorithm == "newton" and smooth.n_classes:
-        raise OptionError(
-            "the multinomial loss has no Newton steps here; use algorithm='fista' or 'auto'."
-        )
     if algorithm == "working_set" and part is None:
         why = "the multinomial loss" if smooth.n_classes else f"the penalty {penalty.name!r}"
         raise OptionError(
@@ -399,10 +287,12 @@ def _choose(
         return algorithm
     binned = isinstance(smooth.X, BinnedOperator)
     rows, columns = smooth.X.shape
-    if part is None:
-        small = columns <= _NEWTON_COLUMNS and rows * columns**2 <= _NEWTON_WORK
-        newton = penalty.is_norm and small and not smooth.n_classes and not binned
-        return "newton" if newton else "fista"
+    if part is None or (isinstance(part, OWL) and part.weights[-1] == 0):
+        # (clusters of collinear columns that cost nothing, as those of the sup norm, move slowly)
+        size = columns * max(smooth.n_classes, 1)
+        most = _NEWTON_COLUMNS if penalty.is_norm else _NEWTON_FEW
+        small = size <= most and rows * size**2 <= _NEWTON_WORK
+        return "newton" if small and not binned else "fista"
     if isinstance(smooth.X, BinnedOperator) and len(smooth.X.X.n_bins) ** 2 * rows > _MOST_PAIRS:
         return "fista"
     return "working_set"
@@ -465,7 +355,8 @@ def fit_proximal(
         for ISTA).
     algorithm : {"auto", "fista", "ista", "newton", "working_set"}
         "auto" takes the working set for separable penalties and OWL, Newton steps for other norms
-        of up to 500 columns (EYE), and FISTA for all others.
+        of up to 500 columns (EYE), for all else and the multinomial loss of up to 150
+        coefficients, and FISTA for what is larger.
     start : ProximalResult or (coefficients, intercept), optional
         A warm start.
 

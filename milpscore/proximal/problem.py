@@ -325,6 +325,7 @@ def _equal(table: np.ndarray, source: np.ndarray) -> bool:
 
 _NEWTON_STEPS = 100
 _NEWTON_TOLERANCE = 1e-13
+_NO_FALL = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -454,21 +455,21 @@ def _best_intercepts(
     smooth: Smooth, eta: FloatArray, b: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The K intercepts of the multinomial loss, their mean kept at 0, by damped Newton steps."""
-    value = smooth.value(eta + b)
+    value, least = smooth.value(eta + b), np.inf
     for _ in range(_NEWTON_STEPS):
-        z = eta + b
-        rows = smooth.row_gradient(z)
+        rows = smooth.row_gradient(z := eta + b)
         slope = rows.sum(axis=0)
-        if np.abs(slope).max() <= _NEWTON_TOLERANCE * np.abs(rows).sum():
+        if (size := float(np.abs(slope).max())) <= _NEWTON_TOLERANCE * np.abs(rows).sum():
             break
         bend = smooth.loss.mean_hessian(z, smooth.y, smooth.weight)  # type: ignore[attr-defined]
         # the common direction, along which the loss is flat, gets a curvature of its own
-        move = -np.linalg.solve(bend + 1.0 / len(b), slope)
-        length = 1.0
+        move = -np.linalg.lstsq(bend + 1.0 / len(b), slope)[0]
+        if size > 0.5 * least and -slope @ move <= _NO_FALL * abs(value):
+            break  # less than the loss is rounded by
+        least, length = min(size, least), 1.0
         while length > 1e-10:
             following = b + length * (move - move.mean())
-            reached = smooth.value(eta + following)
-            if reached <= value + 1e-15 * abs(value):
+            if (reached := smooth.value(eta + following)) <= value + _NO_FALL * abs(value):
                 break
             length *= 0.5
         else:

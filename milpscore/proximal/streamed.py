@@ -27,9 +27,9 @@ from milpscore.proximal.engine import (
     Options,
     Progress,
     as_maker,
-    model_minimiser,
     part_of,
 )
+from milpscore.proximal.newton import model_minimiser
 from milpscore.proximal.problem import (
     DenseOperator,
     ProximalPoint,
@@ -222,7 +222,7 @@ def _stepped(model: _Model, some: Smooth, tol: float) -> bool:
         new = model.curve.descend(pull, model.gradient, w, ramps, 1e-3 * tol * model.best)
     else:
         slope = model.gradient - model.curve.means * model.pull
-        new = model_minimiser(model.curve.gram, slope, model.penalty, w)
+        new = model_minimiser(model.curve.gram, slope, model.penalty, w, abs(model.best))
     move = new - w
     shift = -float(model.curve.means @ move) - model.pull / model.curve.mass
     slope = model.gradient - model.curve.means * model.pull
