@@ -421,6 +421,14 @@ class TestPopulation:
         many = pd.Series([f"level {k % 30}" for k in range(ROWS)])
         rows = subgroups_tables(subject, many, 0)["Development"].rows
         assert (len(rows), rows[-1][0]) == (12, "all others")
+        alike = table["ill"].where(table["site"] == "north", "others")
+        rows = subgroups_tables(subject, alike, 0)["Development"].rows
+        for label, _, events, *figures in rows[:2]:  # one class alone
+            assert events.endswith("(100.0%)" if label == "ill" else "(0.0%)")
+            assert figures[0] == figures[1] == "\u2013"
+            shown = figures[-2] if label == "ill" else figures[-1]
+            assert "to" in shown
+            assert "\u2013" in figures[-2:]
         with pytest.raises(DataError, match="no column 'sight'"):
             report(card, table, table["ill"], by="sight")
         with pytest.raises(DataError, match="2 values for 240 rows"):

@@ -252,7 +252,7 @@ def performance_of(given: Gathered, random_state: int = 0) -> tuple[dict[str, Es
     """
     values = {name: float(v[0]) for name, v in measured(given, given.mass[None]).items()}
     kept: list[dict[str, FloatArray]] = []
-    bands = [np.full((1, len(GRID)), np.nan)]
+    bands: list[FloatArray] = []
     for mass in given.samples(DRAWS, random_state) if given.whole else ():
         kept.append(measured(given, mass, smooth=False))
         pairs = zip(*_rates(mass), strict=True)
@@ -267,8 +267,10 @@ def performance_of(given: Gathered, random_state: int = 0) -> tuple[dict[str, Es
             found[name] = Estimate(values[name], lower, upper)
     found |= {name: shares[name] for name in OF_ANSWERS}
     false, true = _rates(given.mass[None])
-    band = np.concatenate(bands)[len(bands) > 1 :]
-    return found, Roc(false[0], true[0], *np.nanpercentile(band, [2.5, 97.5], axis=0))
+    band = np.full((2, len(GRID)), np.nan)
+    if bands:
+        band = np.nanpercentile(np.concatenate(bands), [2.5, 97.5], axis=0)
+    return found, Roc(false[0], true[0], *band)
 
 
 def _rates(mass: FloatArray) -> FloatArray:
@@ -335,6 +337,8 @@ def _share(part: float, whole: float, rows: float) -> Estimate:
 
 def _ratio(top: float, bottom: float, n_top: float, n_bottom: float) -> Estimate:
     """A ratio of two shares of so many rows, with the interval of its logarithm."""
+    if math.isnan(top) or math.isnan(bottom):
+        return Estimate(math.nan)
     if not (top > 0 and bottom > 0):
         return Estimate(math.inf if top > 0 else 0.0 if bottom > 0 else math.nan)
     spread = Z95 * math.sqrt((1 - top) / (top * n_top) + (1 - bottom) / (bottom * n_bottom))
