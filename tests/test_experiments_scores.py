@@ -20,7 +20,7 @@ from experiments.scores.data import make_diabetes_cohort
 from experiments.scores.diarem import DIAREM_GROUPS, diarem
 from experiments.scores.fits import FusedLassoOptions, by_total, conditions, learn
 from experiments.scores.learning import ScoreLearning
-from experiments.scores.recovery import DiaremRecovery
+from experiments.scores.recovery import DiaremRecovery, graded_points
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, make_planted_score
 from milpscore.formulations import fused_lasso
@@ -231,6 +231,16 @@ def test_a_large_cohort_gives_diarem_back(recovery: Finding) -> None:
     X, y, _ = make_diabetes_cohort(20_000, random_state=np.random.default_rng([5, 0, 0]))
     assert table["positive"].sum() == y.sum()
     assert rows.loc[(3000, "joint"), "auc"] == pytest.approx(auc(y.to_numpy(), card.score(X)))
+
+
+def test_graded_points_come_from_the_joint_program() -> None:
+    card, claim = graded_points()
+    assert claim == "optimal"
+    points = {rows[0].feature: [(row.lower, row.points) for row in rows] for rows in card.rows}
+    assert points["age"] == [(-np.inf, 0), (40, 1), (50, 2), (60, 3)]
+    assert points["hba1c"] == [(-np.inf, 0), (6.5, 2), (7, 4), (9, 6)]
+    assert points["other_drugs"] == [(-np.inf, 0), (1, 3)]
+    assert [worth for _, worth in points["insulin"]] == [0, 7]
 
 
 def test_recovery_resumes(tmp_path: Path, recovery: Finding) -> None:

@@ -88,7 +88,7 @@ class ScoreLearning(OfSets, frozen=True, kw_only=True):
             else:
                 splits = stratified_splits(design, self.folds, self.random_state + repetition)
                 (part,) = folds_of(design, [splits[fold]], X, binner)
-                train, held_out, labels = part.train, part.X, part.y
+                train, held_out, labels = part.train, part.test.X, part.test.y
         answers = {}
         for method in SCORE_METHODS:
             learnt = learn(method, train, self.options)

@@ -23,8 +23,10 @@ from experiments.scores.fits import (
 from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner
+from milpscore.formulations import fused_lasso
 from milpscore.metrics import accuracy, auc
 from milpscore.scorecard import Scorecard
+from milpscore.solvers import solve
 
 DIAREM = "diarem"
 RECOVERY_METHODS = (*SCORE_METHODS, "binarsity")
@@ -97,7 +99,7 @@ class DiaremRecovery(Experiment, frozen=True, kw_only=True):
         design = binner.fit_design(X, y)
         fresh = self._fresh(repetition)
         learnt = {method: learn(method, design, self.options) for method in SCORE_METHODS}
-        learnt["binarsity"] = _rounded(binner, design, (X, y), (others, labels))
+        learnt["binarsity"] = rounded_binarsity(binner, design, (X, y), (others, labels))
         answers: Result = {}
         for method, each in learnt.items():
             card = Scorecard.from_card(each.card, design, title=f"Remission score, {method}")
@@ -143,7 +145,21 @@ class DiaremRecovery(Experiment, frozen=True, kw_only=True):
         return X, y.to_numpy()
 
 
-def _rounded(binner: Binner, design: Design, train: Any, validation: Any) -> Learnt:
+def graded_points(n_samples: int = 300, random_state: int = 0) -> tuple[Scorecard, str]:
+    """The joint fused-lasso card of patients without noise, and what is claimed of it."""
+    X, _, truth = make_diabetes_cohort(n_samples, random_state=random_state)
+    grid = {"age": range(20, 80, 5), "hba1c": np.arange(6.0, 12.5, 0.5), "other_drugs": (1, 2, 3)}
+    binner = Binner(thresholds={k: list(map(float, v)) for k, v in grid.items()}, encoding="onehot")
+    design = binner.fit_design(X, (truth.total > 6.5).astype(int))
+    program = fused_lasso(
+        design, lam=1e-5, margin=0.5, intercept="real", coef_min=0, coef_max=SCALE
+    )
+    result = solve(program, time_limit=60, progress=False)
+    assert result.card is not None
+    return Scorecard.from_card(result.card, design), str(result.claim)
+
+
+def rounded_binarsity(binner: Binner, design: Design, train: Any, validation: Any) -> Learnt:
     """Binarsity's logistic model, scaled so that the largest total is 22, and rounded."""
     rows, others = ((binned(binner, X), y.to_numpy()) for X, y in (train, validation))
     chosen = choose("binarsity", rows, others, PathOptions())

@@ -689,10 +689,7 @@ def _as_stated(part: Part, fit: Fit) -> Part:
     design = None if fit.program is None else fit.program.statement.design
     if not isinstance(design, Design) or design.columns == part.train.columns:
         return part
-    test = part.test
-    if test is not None:
-        rows = replace(part.train, X=test.X, y=test.y, weight=test.weight, counts=None)
-        test = replace(test, X=in_steps(rows).X)
+    test = None if part.test is None else in_steps(part.test)
     return replace(part, train=design, test=test)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milpscore.constraints.parts import Used
 from milpscore.core.card import Card
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
@@ -274,6 +276,30 @@ class Arrays:
         nothing: BoolArray = (lower == 0) & (upper == 0)
         out = np.flatnonzero((status < 0) | nothing).tolist()
         return all(each.allows_support((), out) for each in statement.constraints)
+
+    @cached_property
+    def at_most(self) -> list[tuple[list[IntArray], int]]:
+        """Groups of columns, and how many of them constraints let have points at most."""
+        parts = [part for each in self.statement.constraints for part in getattr(each, "parts", ())]
+        return [
+            ([np.array(group, dtype=np.int64) for group in part.groups], part.upper)
+            for part in parts
+            if isinstance(part, Used) and part.upper is not None and {*part.factors} == {1}
+        ]
+
+    def without_room(self, lo: IntArray, hi: IntArray) -> list[IntArray] | None:
+        """The groups that must stay without points beside those that surely have some.
+
+        Of choices from ``lo`` to ``hi``; None where more have points than may.
+        """
+        surely, found = (self.zero < lo) | (self.zero > hi), []
+        for groups, most in self.at_most:
+            used = [bool(surely[group].any()) for group in groups]
+            if sum(used) > most:
+                return None
+            if sum(used) == most:
+                found += [group for group, own in zip(groups, used, strict=True) if not own]
+        return found
 
 
 SWEEPS = 60

@@ -412,6 +412,13 @@ class Tree:
         if not self.arrays.may_be_allowed(node.status):
             node.bound = math.inf
             return False
+        groups = self.arrays.without_room(node.lo, node.hi) if self.arrays.at_most else []
+        if groups is None:
+            node.bound = math.inf
+            return False
+        for group in groups:
+            node.status[group] = OUT
+            node.lo[group] = node.hi[group] = self.arrays.zero[group]
         self.nodes += self.sides.applies_to(node)
         if (told := self.sides.bound(node, self.cutoff)) is not None:
             return told
