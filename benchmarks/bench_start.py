@@ -1,9 +1,9 @@
 """CPU from a fresh process to the first card, with compiled kernels and with none.
 
-A table of 500 rows, eight measured columns and one of text, is fitted at five terms by every
+A table of 500 rows, eight measured columns and one of 0 and 1, is fitted at five terms by every
 engine. Beside it are the helps, and fresh processes of imodels and FasterRisk that read the same
 file and fit their defaults, which prove nothing. User and system seconds of a process and its
-children, imports included; byte code is there already, of ours as of theirs. Everybody takes turns.
+children, imports included. Everybody takes turns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENGINES = {
     "risk score, fast mode": [*FIT, "--heuristic"],
     "slim, proved by the 0-1 tree": [*FIT, "--formulation", "slim"],
     "hinge at 20 nodes of HiGHS": [
-        *FIT, "--raw", "--drop", "z", "--formulation", "hinge", "--node-limit", "20",
+        *FIT, "--raw", "--formulation", "hinge", "--node-limit", "20",
     ],
 }  # fmt: skip
 RIVALS = ("imodels", "fasterrisk")
@@ -61,8 +61,8 @@ def seconds(command: list[str], **more: str) -> float:
 def write_table(file: Path) -> None:
     """Labels that lean on four of the columns."""
     rng = np.random.default_rng(5)
-    X, z = rng.normal(size=(500, 8)).round(2), rng.choice(list("abc"), 500)
-    score = X[:, 0] + 1.2 * (X[:, 1] > 0.3) - 0.8 * X[:, 2] + (z == "a") - 0.3
+    X, z = rng.normal(size=(500, 8)).round(1), rng.integers(0, 2, 500)
+    score = X[:, 0] + 1.2 * (X[:, 1] > 0.3) - 0.8 * X[:, 2] + z - 0.3
     y = rng.uniform(size=500) < 1.0 / (1.0 + np.exp(-2.0 * score))
     lines = ["y," + ",".join(f"x{j}" for j in range(8)) + ",z"]
     lines += [f"{int(a)},{','.join(map(str, row))},{b}" for a, row, b in zip(y, X, z, strict=True)]
@@ -90,36 +90,35 @@ def main() -> None:
             for name in RIVALS
             if (python := rival_python(name))
         }
-        empty: dict[str, list[float]] = {name: [] for name in ENGINES}
         warm: dict[str, list[float]] = {name: [] for name in (*ours, *theirs)}
         kept = {name: str(folder / f"kernels{k}") for k, name in enumerate(warm)}
-        for name, command in (ours | theirs).items():  # byte code, and the machine code of kernels
-            seconds(command, **code, NUMBA_CACHE_DIR=kept[name])
+        first, empty = {}, []
+        for name, command in (ours | theirs).items():  # leaves byte code, and kernels
+            first[name] = seconds(command, **code, NUMBA_CACHE_DIR=kept[name])
+            print(f"{name}: {first[name]:.2f} s the first time", flush=True)
         for turn in range(runs):
             for name, command in (ours | theirs).items():
                 warm[name].append(seconds(command, **code, NUMBA_CACHE_DIR=kept[name]))
-            for k, name in enumerate(ENGINES if turn < firsts else ()):
-                new = str(folder / f"new{turn}{k}")
-                empty[name].append(seconds(ours[name], **code, NUMBA_CACHE_DIR=new))
+            if turn < firsts:
+                empty.append(seconds(ours[PROVED], **code, NUMBA_CACHE_DIR=str(folder / f"{turn}")))
     rows: list[dict[str, Any]] = [
-        {
-            "command": name,
-            "warm, CPU s": median(warm[name]),
-            "empty kernel cache, CPU s": median(empty[name]) if name in empty else "-",
-        }
+        {"command": name, "CPU s": median(warm[name]), "the first time, CPU s": first[name]}
         for name in warm
     ]
     report.tables.append(("CPU seconds of a fresh process, a table of 500 rows, five terms", rows))
-    report.records = [{"warm": warm, "empty": empty}]
+    report.records = [{"warm": warm, "first": first, "empty": empty}]
     for what, found, wanted in (
-        (f"{PROVED}, warm", median(warm[PROVED]), WARM),
-        (f"{PROVED}, empty kernel cache", median(empty[PROVED]), EMPTY),
+        (PROVED, median(warm[PROVED]), WARM),
+        (f"{PROVED}, empty kernel cache", median(empty), EMPTY),
     ):
         report.target(what, f"<= {wanted:g} s CPU", f"{found:.2f} s", found <= wanted)
     for name in theirs:
         ratio = median(warm[name]) / median(warm["risk score, fast mode"])
         report.target(f"{name} / fast mode, warm", ">= 1", f"{ratio:.2f}", ratio >= 1.0)
-    report.note(f"Medians of {runs} warm runs, and of {firsts} with an empty kernel cache.")
+    report.note(
+        f"Medians of {runs} runs, and of {firsts} with an empty kernel cache; the very first time "
+        "byte code is made as well."
+    )
     report.finish()
 
 
