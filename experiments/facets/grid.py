@@ -113,7 +113,8 @@ class _OnGrid(OfSets, frozen=True, kw_only=True):
         answers = {key: cards[key].tolist() for key in ("null", "integral", "integrity", "gap")}
         answers["accuracy"] = _accuracies(grid, _scaled(X, X), y)
         held = []
-        for train, test in stratified_splits(design, self.folds, self.random_state + repetition):
+        _, splits = stratified_splits(design, self.folds, self.random_state + repetition)
+        for train, test in splits:
             part = self._fitted(X[train], y[train], alpha)
             right = _accuracies(part, _scaled(X[train], X[test]), y[test])
             held.append((right, *(part.table[key][::-1] for key in ("integrity", "integral"))))

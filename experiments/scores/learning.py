@@ -86,8 +86,10 @@ class ScoreLearning(OfSets, frozen=True, kw_only=True):
             if fold is None:
                 train, held_out, labels = design, design.X, design.y
             else:
-                splits = stratified_splits(design, self.folds, self.random_state + repetition)
-                (part,) = folds_of(design, [splits[fold]], X, binner)
+                dealt, splits = stratified_splits(
+                    design, self.folds, self.random_state + repetition
+                )
+                (part,) = folds_of(dealt, [splits[fold]], X, binner)
                 train, held_out, labels = part.train, part.test.X, part.test.y
         answers = {}
         for method in SCORE_METHODS:
