@@ -768,3 +768,14 @@ def test_parts_are_drawn_from_apart_and_a_seed_draws_the_same_rows(tmp_path: Pat
         assert first.fingerprint == again.fingerprint
     # four equal parts drawn by one seed would give every row four times or not at all
     assert (first.rows % 4 != 0).mean() > 0.9
+
+
+def test_a_command_that_read_a_file_ends_without_a_word_of_duckdbs(tmp_path: Path) -> None:
+    mixed().to_parquet(tmp_path / "t.parquet")
+    command = [sys.executable, "-m", "milpscore", "fit", str(tmp_path / "t.parquet")]
+    done = subprocess.run(
+        [*command, "--target", "nothing"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [done.stderr.strip()]
+    assert done.stderr.startswith("Error: there is no column 'nothing'")

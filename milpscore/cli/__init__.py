@@ -18,4 +18,5 @@ def main() -> None:
     try:
         app(prog_name="milpscore")
     finally:
-        gc.freeze()  # nor is there any to look for at the end
+        if "duckdb" not in sys.modules:  # it complains of what is left
+            gc.freeze()  # nor is there any to look for at the end
