@@ -11,7 +11,8 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.penalties import OWL
 
-_ROUNDS = 500
+# rounds at most, and so many without a tenth nearer: the next Newton step does the rest
+_ROUNDS, _IDLE = 200, 12
 _SWEEPS, _MOST_SWEEPS = 10, 640
 # a round that parts clusters need not settle the old ones much better than these are
 _SHARE = 0.05
@@ -43,10 +44,12 @@ def descend_sorted(
     """
     sums = np.concatenate([[0.0], np.cumsum(penalty.lam * penalty.weights)])
     x, now = w.copy(), slope
+    best, idle = np.inf, 0
     for _ in range(_ROUNDS):
         found = penalty.pulls(x, now)
         worst = float(np.abs(found[2]).max(initial=0.0))
-        if worst <= tol:
+        best, idle = (worst, 0) if worst < 0.9 * best else (best, idle + 1)
+        if worst <= tol or idle >= _IDLE:
             break
         clusters = _parted(gram, now, x, found, tol)
         _settle(clusters, sums, max(0.3 * tol, _SHARE * worst))
