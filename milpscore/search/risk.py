@@ -777,7 +777,8 @@ class _Search:
             near = [
                 self._descended(w, clock)
                 for k, w in enumerate(points[self.statement.allows(points)][:_MENDED])
-                if k == 0 or not clock.is_up
+                # where no clock ends them the best alone descends: each takes seconds
+                if k == 0 or (math.isfinite(clock) and not clock.is_up)
             ]
             if near:
                 yield min(near, key=attrgetter("objective")).card.coefficients
