@@ -213,6 +213,10 @@ def _searched(face: Face, now: Iterate, slope: FloatArray, memory: Memory) -> It
     return None
 
 
+class _LateError(Exception):
+    """Time is up within an iteration of SciPy's."""
+
+
 def lbfgs(objective: Objective, start: FloatArray, recorder: Recorder) -> Termination:
     """SciPy's L-BFGS-B; with rho1 > 0 over u, v >= 0, theta = u - v, |theta|_1 their sum."""
     from scipy.optimize import Bounds, minimize
@@ -228,6 +232,8 @@ def lbfgs(objective: Objective, start: FloatArray, recorder: Recorder) -> Termin
         return seen[0]
 
     def value_and_slope(x: FloatArray) -> tuple[float, FloatArray]:
+        if recorder.clock.is_up:
+            raise _LateError
         _, smooth, gradient = evaluated(x)
         if not split:
             return smooth, gradient
@@ -254,15 +260,18 @@ def lbfgs(objective: Objective, start: FloatArray, recorder: Recorder) -> Termin
     endless: dict[str, Any] = {"maxcor": _MEMORY, "maxiter": 10**9, "maxfun": 10**9}
     while stop is None:
         before = iteration
-        outcome = minimize(
-            value_and_slope,
-            x,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=Bounds(0.0, np.inf) if split else None,
-            callback=callback,
-            options={**endless, "ftol": 0.0, "gtol": 0.0},
-        )
+        try:
+            outcome = minimize(
+                value_and_slope,
+                x,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=Bounds(0.0, np.inf) if split else None,
+                callback=callback,
+                options={**endless, "ftol": 0.0, "gtol": 0.0},
+            )
+        except _LateError:
+            return Termination.TIME_LIMIT
         # SciPy gives up where its line search fails: once more without its memory, if it had moved
         if stop is None and iteration == before:
             return Termination.STALLED
