@@ -98,6 +98,7 @@ EXCEPTIONS = {
     ("max_work", "rounding.Request"): "likewise",
     ("n_bins", "data.BinnedDesign"): "an answer's own",
     ("binner", "estimators.Penalised*"): "real coefficients need no cuts",
+    ("binner", "data.stored_rows"): "likewise",
     ("binner", "estimators.Eye*"): "likewise",
     ("binner", "estimators.Facets[CR]*"): "likewise",
     ("unseen", "data.Binner"): "a category that no training row has scores nothing",

@@ -279,14 +279,11 @@ def merge(
         table = X.X.codes
     else:
         return X, y, weight
-    if len(y) > _GLANCE and _hash(table[:_GLANCE], y[:_GLANCE]) is None:
-        return X, y, weight  # a glance at the first rows spares most designs the sorting
-    key = _hash(table, y)
-    if key is None:
+    # a glance at the first rows spares most designs the sorting
+    glanced = len(y) <= _GLANCE or _hash(table[:_GLANCE], y[:_GLANCE]) is not None
+    if (key := _hash(table, y) if glanced else None) is None:
         return X, y, weight
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    if len(first) > _WORTH * len(y):
-        return X, y, weight
     if (y[first][inverse] != y).any() or not _equal(table, first[inverse]):
         return X, y, weight  # two different rows share a hash
     summed = np.asarray(np.bincount(inverse, weights=weight), dtype=np.float64)
@@ -323,9 +320,7 @@ def _equal(table: np.ndarray, source: np.ndarray) -> bool:
     )
 
 
-_NEWTON_STEPS = 100
-_NEWTON_TOLERANCE = 1e-13
-_NO_FALL = 1e-15
+_NEWTON_STEPS, _NEWTON_TOLERANCE, _NO_FALL = 100, 1e-13, 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -769,14 +764,14 @@ class Run:
             self.stop = Termination.GAP_REACHED
         # Where the penalty leaves a direction free its conjugate is finite on a thin set, which a
         # gradient in floating point misses: the dual point shrinks to nothing however good w is.
-        elif point.scale < _SHRUNK and self._flat and point.worst <= self.tol * self._unit:
+        # A norm leaves none free.
+        elif (
+            point.scale < _SHRUNK
+            and not getattr(self.penalty, "is_norm", False)
+            and point.worst <= self.tol * self._unit
+        ):
             self.stop = Termination.CONVERGED
         return point
-
-    @cached_property
-    def _flat(self) -> bool:
-        """Whether the penalty may leave a direction free: no norm does."""
-        return not getattr(self.penalty, "is_norm", False)
 
     @property
     def _unit(self) -> float:
