@@ -26,10 +26,11 @@ from milpscore.core.errors import DataError, FormulationError
 from milpscore.core.result import Claim
 from milpscore.data import Binner, in_steps, make_design
 from milpscore.estimators import RiskScoreClassifier, SlimClassifier
-from milpscore.fitting import fit_card
+from milpscore.fitting import fit_card, fit_sample
 from milpscore.formulations import risk_score, slim
 from milpscore.penalties import data_driven_weights
 from milpscore.scorecard import Scorecard, certified_card
+from milpscore.study import read_study, run_study
 from milpscore_check import check, proved
 
 GRID = {"age": [30, 40], "bmi": [25]}
@@ -254,6 +255,42 @@ def test_the_command_line_penalises_jumps(tmp_path: Path) -> None:
     card = Scorecard.load(tmp_path / "card.json")
     assert card.in_full
     assert "age      | < 40  |      0\n" in str(card)
+
+
+STUDY = """
+[folds]
+number = 2
+[limits]
+time_limit = 60
+[[data]]
+csv = "cohort.csv"
+target = "ill"
+thresholds = {age = [30, 40], bmi = [25]}
+encoding = "onehot"
+[[models]]
+estimator = "risk_score"
+kind = "exact"
+arguments = {penalty = "tv", lam = 0.003, coef_min = 0, coef_max = 3, scale = 1.0}
+"""
+
+
+def test_studies_and_samples_take_bins(tmp_path: Path) -> None:
+    X, y = cohort(4, 400)
+    X.assign(ill=y).to_csv(tmp_path / "cohort.csv", index=False)
+    (tmp_path / "study.toml").write_text(STUDY)
+    run_study(tmp_path / "study.toml", tmp_path / "out.sqlite")
+    found = read_study(tmp_path / "out.sqlite").table()
+    assert found["claim"].tolist() == ["optimal"] * 2
+    assert (found["test_auc"] > 0.5).all()  # on rows in the columns of the bins
+    limits: dict[str, Any] = {"penalty": "tv", "lam": 0.003, "coef_min": 0, "coef_max": 3}
+    drawn = fit_sample(
+        str(tmp_path / "cohort.csv"), "ill", "slim", rows=200, time_limit=60, progress=False,
+        reading={"binner": BINS, "progress": False}, **limits,
+    )  # fmt: skip
+    assert drawn.result.claim is Claim.OPTIMAL
+    assert drawn.design.blocks == ()
+    with pytest.raises(FormulationError, match="weighs cuts by the rows above them"):
+        fit_sample(str(tmp_path / "cohort.csv"), "ill", **{**limits, "penalty": "binarsity"})
 
 
 def recovered(n: int, lam: float) -> Scorecard:
