@@ -44,7 +44,7 @@ def main() -> None:
                 row = {"race": label(race), "shape": answer["shape"], "by": by, **each}
                 rows.append(row | {"peak MB": found["peak_mb"] if race is LARGE else None})
     order = {label(race): k for k, race in enumerate([*RACES, LARGE])}
-    rows.sort(key=lambda row: order[row["race"]])
+    rows.sort(key=lambda row: order.get(row["race"], len(order)))
     for name in dict.fromkeys(row["race"] for row in rows):
         compare(report, name, {row["by"]: row for row in rows if row["race"] == name})
     report.records = rows
