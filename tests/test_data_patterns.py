@@ -391,13 +391,17 @@ def test_the_command_line_reads_what_is_too_large_for_memory(
         answers.append(json.loads(found.stdout))
         checked = run.invoke(app, ["verify", proof, str(made["folder"])])
         assert "everything claimed was proved" in checked.output
-        assert not run.invoke(app, ["report", proof, str(made["folder"]), "--out", page]).exit_code
+        # bootstrap samples draw rows, or the rows of patterns: other draws
+        told = ["report", proof, str(made["folder"]), "--out", page, "--bootstraps", "0"]
+        assert not run.invoke(app, told).exit_code
     seconds = {"seconds", "build_seconds", "load_seconds", "solve_seconds"}
     first, second = ({k: v for k, v in a.items() if k not in seconds} for a in answers)
     assert first == second
     pages = [(tmp_path / f"{name}.html").read_text() for name in ("csv", "folder")]
-    told = [[line for line in page.splitlines() if "Missing values" not in line] for page in pages]
-    assert told[0] == told[1]
+    # of merged rows the features by outcome are told by bins, for their values are gone
+    raw = ("Missing values", 'data-head="Level"')
+    lines = [[x for x in page.splitlines() if not any(y in x for y in raw)] for page in pages]
+    assert lines[0] == lines[1]
     split = ["path", str(made["folder"]), "--target", "outcome", "--bins", "3", "--missing", "bin"]
     found = run.invoke(app, [*split, "--penalty", "l1", "--n-lams", "3", "--cv", "3", "--json"])
     assert all(row["cv_auc"] >= 0.5 for row in json.loads(found.stdout)["table"])

@@ -301,8 +301,9 @@ def working_set(
         if panel is not memory.panel:
             _take_up(panel, memory.panel)
         hint, memory.panel = None, panel
-        if isinstance(part, OWL) and len(panel.index) > _MOST_SORTED:
-            break  # unfinished: a Gram matrix of so many is beyond memory
+        many = min(_MOST_SORTED, smooth.X.shape[0] // 2)
+        if isinstance(part, OWL) and np.count_nonzero(point.at.w) > many:
+            break  # unfinished: first-order steps end sooner, and need no Gram matrix of so many
         worst = float(away.max(initial=0.0))
         following, steps = _solve(smooth, panel, point, worst, max_iter - run.iterations, tol)
         if steps == 0:

@@ -764,10 +764,10 @@ class Run:
             self.stop = Termination.GAP_REACHED
         # Where the penalty leaves a direction free its conjugate is finite on a thin set, which a
         # gradient in floating point misses: the dual point shrinks to nothing however good w is.
-        # A norm leaves none free.
+        # A norm leaves none free, unless it weighs nothing.
         elif (
             point.scale < _SHRUNK
-            and not getattr(self.penalty, "is_norm", False)
+            and not (getattr(self.penalty, "is_norm", False) and getattr(self.penalty, "lam", 1))
             and point.worst <= self.tol * self._unit
         ):
             self.stop = Termination.CONVERGED
