@@ -181,7 +181,8 @@ def stacked(form: ConeForm, copies: int, size: FloatArray, room: float) -> Cones
         for length in form.lengths:
             for row in length:
                 add(row, copy)
-    at, columns, values = (list(part) for part in zip(*entries, strict=True))
+    # none where the penalty weighs nothing
+    at, columns, values = map(list, zip(*entries, strict=True)) if entries else ([], [], [])
     table = csc_array((values, (at, columns)), shape=(len(offsets), len(cost)))
     sizes = [len(length) for length in form.lengths] * copies
     zero, signs = copies * len(form.zero), copies * len(form.signs)

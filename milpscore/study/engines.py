@@ -162,9 +162,8 @@ def _share(client: Any, work: Work, name: str) -> Any:
 
 def _answer(address: str, future: Any, result: Any, item: Any) -> Answer:
     """What a future brought."""
-    if future.status == "finished":
-        found: Answer = result
-        return found
+    if isinstance(result, Answer):  # whatever has become of the worker that still held it
+        return result
     if future.status == "error":
         _, error, _ = result
         text = f"{type(error).__name__}: {error}"
