@@ -341,7 +341,7 @@ def test_large_working_sets_do_without_a_gram_matrix(
     X[np.abs(X) < 2] = 0
     design: Any = X
     if sparse:
-        monkeypatch.setattr("milpscore.proximal.problem._DENSE_CELLS", 0)
+        monkeypatch.setattr("milpscore.proximal.operators._DENSE_CELLS", 0)
         design = csr_array(X)
     y = answers(total, "classification")
     for penalty in (L1(0.02), StronglyConvexFacets(0.02, eps=0.1, gamma=0.3)):

@@ -13,7 +13,7 @@ from milpscore.metrics import accuracy, auc
 from milpscore.penalties import EYE, L1, L2, Box, ElasticNet, Facets, StronglyConvexFacets
 from milpscore.proximal import facets_grid, fit_proximal, path
 from milpscore.proximal.coordinate import Quadratic
-from milpscore.proximal.problem import DenseOperator, SparseOperator
+from milpscore.proximal.operators import DenseOperator, SparseOperator
 
 
 def data(n: int = 150, p: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -138,7 +138,7 @@ def test_the_proximal_row_comes_last_and_bounds_nothing() -> None:
         binner=Binner(3, encoding="onehot"),
         proximal=True,
         max_terms=2,
-        time_limit=6,
+        time_limit=60,
         cv=2,
         n_draws=20,
     )

@@ -24,7 +24,8 @@ from milpscore.proximal.engine import (
     part_of,
     solve,
 )
-from milpscore.proximal.problem import Primal, ProximalResult, Smooth, as_operator, prepare, shaped
+from milpscore.proximal.operators import as_operator
+from milpscore.proximal.problem import Primal, ProximalResult, Smooth, prepare, shaped
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,16 +16,8 @@ from milpscore.losses import Squared
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.clusters import descend_sorted, ready
-from milpscore.proximal.problem import (
-    BinnedOperator,
-    DenseOperator,
-    DualityGap,
-    Operator,
-    Primal,
-    Run,
-    Smooth,
-    SparseOperator,
-)
+from milpscore.proximal.operators import BinnedOperator, DenseOperator, Operator, SparseOperator
+from milpscore.proximal.problem import DualityGap, Primal, Run, Smooth
 
 # a Gram matrix is formed up to so many columns; beyond, kernels go through the rows
 GRAM_COLUMNS = 400

@@ -15,16 +15,8 @@ from milpscore.core.result import Termination
 from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
-from milpscore.proximal.problem import (
-    BinnedOperator,
-    Primal,
-    ProximalResult,
-    Run,
-    Smooth,
-    prepare,
-    shaped,
-    with_ones,
-)
+from milpscore.proximal.operators import BinnedOperator, with_ones
+from milpscore.proximal.problem import Primal, ProximalResult, Run, Smooth, prepare, shaped
 
 _LOOK_EVERY = 10
 _MORE_CURVATURE = 2.0

@@ -18,7 +18,8 @@ from milpscore.penalties.cones import ConeForm, cone_form, stacked
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.coordinate import Quadratic
 from milpscore.proximal.engine import faster
-from milpscore.proximal.problem import DenseOperator, PerClass, Primal, Run, Smooth
+from milpscore.proximal.operators import DenseOperator
+from milpscore.proximal.problem import PerClass, Primal, Run, Smooth
 
 # first-order steps for one model, and when they have done; a model whose directions bend by 1e6 or
 # more apart takes far more

@@ -30,14 +30,8 @@ from milpscore.proximal.engine import (
     part_of,
 )
 from milpscore.proximal.newton import model_minimiser
-from milpscore.proximal.problem import (
-    DenseOperator,
-    ProximalPoint,
-    ProximalResult,
-    Smooth,
-    prepare,
-    shaped,
-)
+from milpscore.proximal.operators import DenseOperator
+from milpscore.proximal.problem import ProximalPoint, ProximalResult, Smooth, prepare, shaped
 
 _SAMPLE_ROWS, _SAMPLE_WORK, _LEAST_ROWS = 100_000, 2e9, 20_000
 """Rows of the sample at most, multiplications for one Gram matrix, and rows at least."""

@@ -18,7 +18,8 @@ from milpscore.core.program import is_conic
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
-from milpscore.proximal.problem import Smooth, as_operator, duality_gap
+from milpscore.proximal.operators import as_operator
+from milpscore.proximal.problem import Smooth, duality_gap
 
 if TYPE_CHECKING:
     from milpscore.core.conic import ConicProgram, ConicStatement

@@ -1,0 +1,315 @@
+"""Designs known by their products: arrays, compressed columns and bin codes; rows merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from milpscore.core.design import FloatArray, IntArray, unmasked
+from milpscore.core.errors import DataError
+
+if TYPE_CHECKING:
+    from milpscore.data.binned import BinnedDesign
+
+# a product with few of the columns gathers these first
+_SPARSE_SHARE = 0.25
+_SMALL = 20_000
+# a sparse matrix this full and this small is quicker as an array
+_DENSE_SHARE = 0.1
+_DENSE_CELLS = 20_000_000
+# merging is worth its time where at most this share of the rows remains
+_WORTH = 0.8
+_CHUNK = 1 << 16
+_GLANCE = 4096
+
+
+class Operator(Protocol):
+    """A design X of shape (n, p) known by its products."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def matvec(self, w: FloatArray) -> FloatArray:
+        """X w for w of shape (p,) or (p, K)."""
+
+    def rmatvec(self, r: FloatArray) -> FloatArray:
+        """X' r for r of shape (n,) or (n, K)."""
+
+    def squares(self, weight: FloatArray) -> FloatArray:
+        """Diagonal of X' diag(weight) X, shape (p,)."""
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """X' diag(weight) X, shape (p, p)."""
+
+    def columns(self, index: IntArray) -> Operator:
+        """Some of the columns; all of them without a copy."""
+
+    def take(self, rows: IntArray) -> Operator:
+        """Some of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseOperator:
+    """An array of shape (n, p), kept column by column."""
+
+    X: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.X.shape[0], self.X.shape[1]
+
+    def matvec(self, w: FloatArray) -> FloatArray:
+        """X w; columns without weight are not read where they are most."""
+        if self.X.size > _SMALL:
+            used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
+            if len(used) < _SPARSE_SHARE * len(w):
+                return np.asarray(self.X.T[used].T @ w[used])
+        return np.asarray(self.X @ w)
+
+    def rmatvec(self, r: FloatArray) -> FloatArray:
+        """X' r."""
+        return np.asarray(self.X.T @ r)
+
+    def squares(self, weight: FloatArray) -> FloatArray:
+        """Diagonal of X' diag(weight) X."""
+        return np.asarray(np.einsum("ij,ij,i->j", self.X, self.X, weight, optimize=False))
+
+    def cross(self, index: IntArray, weight: FloatArray) -> FloatArray:
+        """The rows ``index`` of X' diag(weight) X."""
+        return np.asarray((self.columns(index).X * weight[:, None]).T @ self.X)
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """X' diag(weight) X by one symmetric product."""
+        scaled = self.X * np.sqrt(weight)[:, None]
+        return np.asarray(scaled.T @ scaled)
+
+    def columns(self, index: IntArray) -> DenseOperator:
+        """Some of the columns, copied."""
+        if len(index) == self.shape[1]:
+            return self
+        return DenseOperator(self.X.T[index].T)  # rows of a C array: copied in one piece each
+
+    def take(self, rows: IntArray) -> DenseOperator:
+        """Some of the rows."""
+        return DenseOperator(np.asfortranarray(self.X[rows]))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseOperator:
+    """A SciPy array in CSC form without repeated entries."""
+
+    X: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values, their rows, and where each column starts."""
+        return self.X.data, self.X.indices, self.X.indptr
+
+    def matvec(self, w: FloatArray) -> FloatArray:
+        """X w."""
+        return np.asarray(self.X @ w)
+
+    def rmatvec(self, r: FloatArray) -> FloatArray:
+        """X' r."""
+        return np.asarray(self._transposed @ r)
+
+    def squares(self, weight: FloatArray) -> FloatArray:
+        """Diagonal of X' diag(weight) X."""
+        return np.asarray(self._transposed.power(2) @ weight)
+
+    def cross(self, index: IntArray, weight: FloatArray) -> FloatArray:
+        """The rows ``index`` of X' diag(weight) X, dense."""
+        some = self.X[:, index]
+        some.data *= weight[some.indices]
+        return np.asarray((some.T @ self.X).toarray())
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """X' diag(weight) X, dense."""
+        scaled = self.X.copy()
+        scaled.data *= weight[scaled.indices]
+        return np.asarray((self._transposed @ scaled).toarray())
+
+    def columns(self, index: IntArray) -> SparseOperator:
+        """Some of the columns."""
+        return self if len(index) == self.shape[1] else SparseOperator(self.X[:, index])
+
+    def take(self, rows: IntArray) -> SparseOperator:
+        """Some of the rows."""
+        return SparseOperator(self.X[rows].tocsc())
+
+    @cached_property
+    def _transposed(self) -> Any:
+        """X' in CSR form, the same memory."""
+        return self.X.T
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedOperator:
+    """One-byte bin codes, all columns or some of them."""
+
+    X: BinnedDesign
+    index: IntArray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        n, p = self.X.shape
+        return n, p if self.index is None else len(self.index)
+
+    def matvec(self, w: FloatArray) -> FloatArray:
+        """X w by a gather."""
+        if self.index is None:
+            return self.X.matvec(w)
+        whole = np.zeros((self.X.shape[1], *w.shape[1:]))
+        whole[self.index] = w
+        return self.X.matvec(whole)
+
+    def rmatvec(self, r: FloatArray) -> FloatArray:
+        """X' r by a count."""
+        found = self.X.rmatvec(r)
+        return found if self.index is None else np.asarray(found[self.index])
+
+    def squares(self, weight: FloatArray) -> FloatArray:
+        """Weight in each bin: the entries are 0 and 1."""
+        return self.rmatvec(weight)
+
+    def gram(self, weight: FloatArray) -> FloatArray:
+        """Weight in each pair of bins."""
+        table = self.X.gram(weight)
+        return table if self.index is None else np.asarray(table[np.ix_(self.index, self.index)])
+
+    def columns(self, index: IntArray) -> BinnedOperator:
+        """Some of the columns, by name: nothing is copied."""
+        if len(index) == self.shape[1]:
+            return self
+        return BinnedOperator(self.X, index if self.index is None else self.index[index])
+
+    def take(self, rows: IntArray) -> BinnedOperator:
+        """Some of the rows."""
+        return BinnedOperator(self.X.take(rows), self.index)
+
+
+def as_operator(X: Any) -> Operator:
+    """An array, DataFrame of numbers, SciPy sparse matrix or BinnedDesign as an operator."""
+    if isinstance(X, DenseOperator | SparseOperator | BinnedOperator):
+        return X
+    if hasattr(X, "n_bins"):  # a BinnedDesign; to import its class would import pandas
+        found: Operator = BinnedOperator(X)
+    elif hasattr(X, "tocsc"):
+        found = _sparse(X)
+    else:
+        found = _dense(X)
+    if 0 in found.shape:
+        raise DataError(f"X has the shape {found.shape}; at least one row and one column.")
+    return found
+
+
+def with_ones(X: Any) -> Operator:
+    """The design with a last column of ones, whose coefficient is a penalised intercept."""
+    operator = as_operator(X)
+    n = operator.shape[0]
+    if isinstance(operator, DenseOperator):
+        return DenseOperator(np.asfortranarray(np.column_stack([operator.X, np.ones(n)])))
+    if isinstance(operator, SparseOperator):
+        from scipy.sparse import csc_array, hstack
+
+        return SparseOperator(csc_array(hstack([operator.X, np.ones((n, 1))], format="csc")))
+    assert isinstance(operator, BinnedOperator)
+    binned = operator.X  # a feature of one bin that every row lies in
+    codes = np.column_stack([binned.codes, np.zeros(n, dtype=np.uint8)])
+    return BinnedOperator(type(binned)(codes, (*binned.n_bins, 1)))
+
+
+def _sparse(X: Any) -> Operator:
+    """Columns in compressed form; written out where that is small and hardly larger."""
+    from scipy.sparse import csc_array
+
+    columns = csc_array(X).astype(np.float64)
+    columns.sum_duplicates()
+    _check_finite(columns.data)
+    cells = columns.shape[0] * columns.shape[1]
+    if _DENSE_SHARE * cells < columns.nnz and cells <= _DENSE_CELLS:
+        return DenseOperator(columns.toarray(order="F"))
+    return SparseOperator(columns)
+
+
+def _dense(X: Any) -> DenseOperator:
+    """An array of numbers of two dimensions."""
+    try:
+        values = np.asarray(unmasked(X), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"X is not a table of numbers ({error}); bin or encode text first: Binner, make_design."
+        ) from error
+    if values.ndim != 2:
+        raise DataError(f"X has {values.ndim} dimension(s); two are needed, rows and columns.")
+    _check_finite(values)
+    return DenseOperator(np.asfortranarray(values))
+
+
+def _check_finite(values: FloatArray) -> None:
+    """Refuse missing and infinite entries."""
+    if not np.isfinite(values).all():
+        raise DataError("X holds missing or infinite values; fill them, or drop these rows.")
+
+
+def merge(
+    X: Operator, y: FloatArray, weight: FloatArray
+) -> tuple[Operator, FloatArray, FloatArray]:
+    """Rows of equal x and y once, where that takes a fifth of them; dense and binned only."""
+    table: np.ndarray
+    if isinstance(X, DenseOperator):
+        table = X.X
+    elif isinstance(X, BinnedOperator) and X.index is None:
+        table = X.X.codes
+    else:
+        return X, y, weight
+    # a glance at the first rows spares most designs the sorting
+    glanced = len(y) <= _GLANCE or _hash(table[:_GLANCE], y[:_GLANCE]) is not None
+    if (key := _hash(table, y) if glanced else None) is None:
+        return X, y, weight
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    if (y[first][inverse] != y).any() or not _equal(table, first[inverse]):
+        return X, y, weight  # two different rows share a hash
+    summed = np.asarray(np.bincount(inverse, weights=weight), dtype=np.float64)
+    return X.take(first), y[first], summed
+
+
+def _hash(table: np.ndarray, y: FloatArray) -> np.ndarray | None:
+    """A 64-bit hash of each row with its answer; None where too many differ to be worth merging."""
+    random = np.random.default_rng(0)
+    columns = table.shape[1]
+    factors = random.integers(1, 2**63, size=columns + 1, dtype=np.uint64) * 2 + 1
+    key = _bits(y) * factors[-1]
+    for j in range(columns):
+        column = table[:, j]
+        bits = column.astype(np.uint64) if table.dtype == np.uint8 else _bits(column)
+        # doubles of small integers differ in their high bits alone, which a product would lose
+        key += (bits ^ (bits >> np.uint64(32))) * factors[j]
+        # after 1, 2, 4, ... columns, and all: most tables need few to tell their rows apart
+        if (j & (j + 1) == 0 or j == columns - 1) and len(np.unique(key)) > _WORTH * len(y):
+            return None
+    return np.asarray(key)
+
+
+def _bits(column: FloatArray) -> np.ndarray:
+    """The bits of each number; -0.0 and 0.0 are one value."""
+    return np.asarray(np.ascontiguousarray(column + 0.0).view(np.uint64))
+
+
+def _equal(table: np.ndarray, source: np.ndarray) -> bool:
+    """Whether every row equals its source row; in chunks, which bounds the memory."""
+    return all(
+        np.array_equal(table[a : a + _CHUNK], table[source[a : a + _CHUNK]])
+        for a in range(0, len(table), _CHUNK)
+    )
