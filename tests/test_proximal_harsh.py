@@ -10,20 +10,13 @@ import pytest
 from harsh_cases import FORMS, Harsh, bank
 
 from milpscore.core.errors import OptionError
-from milpscore.core.result import Termination
 from milpscore.penalties import EYE, PENALTIES, Facets, WeightedL2
 from milpscore.penalties.cones import cone_form
 from milpscore.proximal import fit_proximal
 
 BANK = bank()
-# cases that end with "no step lowers the objective any more", and the gap they have then
-STALLED = {
-    "owl-1-multinomial-collinear": 1e-5,
-    "owl-1-smoothed_hinge-collinear": 2e-4,
-    "sparse_hull-0-multinomial-collinear": 1e-5,
-    "sparse_hull-0-squared_hinge-scaled": 1e-4,
-}
-STEPS = {"newton": 120, "working_set": 300}  # those of 50 x 20
+# those of 50 x 20; first-order steps end what Newton steps bring near the optimum
+STEPS = {"newton": 120, "working_set": 300, "fista": 200}
 
 
 def solved(case: Harsh) -> Any:
@@ -35,18 +28,13 @@ def held(case: Harsh) -> None:
     fit = solved(case)
     assert fit.algorithm in STEPS, case.name
     assert fit.iterations <= STEPS[fit.algorithm], (case.name, fit)
-    if case.name in STALLED:
-        assert fit.converged or fit.termination == Termination.STALLED, (case.name, fit)
-        assert fit.gap <= STALLED[case.name], (case.name, fit)
-    else:
-        assert fit.converged, (case.name, fit)
+    assert fit.converged, (case.name, fit)
 
 
 def test_the_bank_holds_every_penalty_and_five_hundred_cases() -> None:
     assert set(FORMS) == set(PENALTIES)
     assert len(BANK) >= 500
     assert len({case.name for case in BANK}) == len(BANK)
-    assert set(STALLED) <= {case.name for case in BANK}
 
 
 @pytest.mark.parametrize("case", BANK[::31], ids=lambda case: case.name)

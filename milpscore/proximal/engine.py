@@ -19,6 +19,7 @@ from milpscore.proximal.operators import BinnedOperator, with_ones
 from milpscore.proximal.problem import Primal, ProximalResult, Run, Smooth, prepare, shaped
 
 _LOOK_EVERY = 10
+_LAST_STEPS = 200
 _MORE_CURVATURE = 2.0
 _LESS_CURVATURE = 0.8
 # differences of mean losses below this share of them are not trusted
@@ -238,6 +239,11 @@ def solve(
             from milpscore.proximal.newton import proximal_newton
 
             run = proximal_newton(smooth, penalty, ramps=_tiled(penalty, smooth), **common)
+            if run.stop is Termination.STALLED and run.point is not None:
+                # the last digits, which cones do not give
+                few = {**common, "start": run.point.at, "max_iter": min(most, _LAST_STEPS)}
+                last = proximal_gradient(smooth, penalty, momentum=True, **few)
+                run = last if last.stop is Termination.GAP_REACHED else run
         else:
             fast = chosen == "fista"
             run = proximal_gradient(smooth, penalty, momentum=fast, step=step, **common)
