@@ -21,6 +21,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from designs import binned, card_of, design, hard, noisy
+from scipy import sparse
 
 from milpscore.core.card import Card
 from milpscore.core.errors import (
@@ -35,7 +36,7 @@ from milpscore.core.result import Claim, Termination, TracePoint
 from milpscore.formulations import FORMULATIONS, convex_rounding, fused_lasso, hinge, slim
 from milpscore.search import start_card
 from milpscore.solvers import Outcome, Session, load, solve
-from milpscore.solvers.session import self_test, set_option
+from milpscore.solvers.session import highs_of, run_here, self_test, set_option
 from milpscore.verify import evaluate
 
 TESTS = Path(__file__).parent
@@ -650,6 +651,30 @@ def test_every_status_of_highs_has_a_meaning(status: Any) -> None:
     if status == STATUS.kInterrupt:  # without Ctrl-C it was our own watchdog
         read = session.outcome(interrupted=False, mip_gap=0.0)
         assert read.termination is Termination.TIME_LIMIT
+
+
+@pytest.mark.parametrize("threads", [(1, 2, 1), (2, 1, 2)])
+def test_runs_of_one_thread_may_differ_in_their_threads(threads: tuple[int, ...]) -> None:
+    # HiGHS refuses such a run: its scheduler keeps the number of the first one
+    for each in threads:
+        ends = np.array([4.5]), np.array([np.inf])
+        columns = np.zeros(2), np.full(2, 10.0)
+        highs = highs_of(
+            sparse.csc_array(np.ones((1, 2))), (np.array([2.0, 3.0]), 0.0), columns, ends
+        )
+        set_option(highs, "threads", each)
+        run_here(highs)
+        assert highs.getInfo().objective_function_value == pytest.approx(9.0)
+
+
+def test_a_run_that_did_not_happen_is_said() -> None:
+    refused = SimpleNamespace(
+        getOptionValue=lambda name: (None, 1),
+        run=lambda: highspy.HighsStatus.kError,
+        getModelStatus=lambda: highspy.HighsModelStatus.kNotset,
+    )
+    with pytest.raises(SolverError, match="did not run"):
+        run_here(refused)
 
 
 # ------------------------------------------------------------------ relaxations

@@ -18,7 +18,7 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
 from milpscore.penalties.points import BlockTV
-from milpscore.solvers.session import highs_of
+from milpscore.solvers.session import highs_of, run_here
 
 _KINK = 1e-6
 """Rows this close to the margin state their multiplier: at others the point says it."""
@@ -110,7 +110,7 @@ class HingeLines:
         self.highs.changeColsBounds(len(self.own), self.own, *ends)
         if parent is not None:
             self.highs.setBasis(parent)
-        self.highs.run()
+        run_here(self.highs)
         answer = self.highs.getSolution()
         if not (answer.value_valid and answer.dual_valid):
             raise NotApplicableError("HiGHS does not solve the linear program of a box")

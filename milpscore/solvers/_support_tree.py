@@ -31,6 +31,7 @@ from milpscore.solvers.session import (
     add_rows,
     configure,
     is_feasible,
+    run_here,
     set_option,
     termination_of,
 )
@@ -239,7 +240,7 @@ class _Tree:
         decided = self._decided
         self.mip.changeColsBounds(len(decided), decided, low[decided], high[decided])
         set_option(self.mip, "time_limit", max(self.progress.remaining, 0.1))
-        self.mip.run()
+        run_here(self.mip)
         self.nodes += 1
         ended, info = termination_of(self.mip), self.mip.getInfo()
         if ended is Termination.INFEASIBLE:
@@ -329,7 +330,7 @@ class _LazyLP:
         deadline = self.highs.getRunTime() + seconds
         while True:
             set_option(self.highs, "time_limit", deadline)
-            self.highs.run()
+            run_here(self.highs)
             if self.highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
                 return Outcome(Termination.INFEASIBLE, dual_bound=math.inf)
             answer = self.highs.getSolution()

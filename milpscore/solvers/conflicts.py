@@ -18,6 +18,7 @@ from milpscore.solvers.session import (
     Session,
     configure,
     is_feasible,
+    run_here,
     set_option,
     termination_of,
 )
@@ -135,7 +136,7 @@ class ConflictSearch:
         self._keep(chosen)
         self.highs.clearSolver()
         set_option(self.highs, "time_limit", self.progress.remaining)
-        self.highs.run()
+        run_here(self.highs)
         if termination_of(self.highs) is Termination.INFEASIBLE:
             return False
         answer = self.highs.getSolution()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -569,7 +572,7 @@ def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
 
     def work() -> None:
         try:
-            highs.run()
+            run_here(highs)
         except BaseException as error:  # noqa: BLE001 - raised again below
             watch.error = error
         finally:
@@ -596,6 +599,23 @@ def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
     return interrupted
 
 
+_HERE = threading.local()
+
+
+def run_here(highs: Any) -> None:
+    """Run HiGHS in this thread, on as many threads as it was told; a SolverError if it did not."""
+    # HiGHS keeps the threads of a thread's first run, and refuses every run on another number
+    wanted = highs.getOptionValue("threads")[1]
+    if getattr(_HERE, "threads", wanted) != wanted:
+        highspy.Highs.resetGlobalScheduler(True)
+    _HERE.threads = wanted
+    failed = highs.run() == highspy.HighsStatus.kError
+    if failed and highs.getModelStatus() == _STATUS.kNotset:
+        raise SolverError(
+            "HiGHS did not run: look at its log (verbose=True), and please report this"
+        )
+
+
 def termination_of(highs: Any) -> Termination:
     """Why the last run of HiGHS stopped."""
     return _TERMINATION.get(highs.getModelStatus(), Termination.ERROR)
@@ -617,7 +637,10 @@ def highs_of(
     rows: tuple[FloatArray, FloatArray],
     integral: Any = None,
 ) -> Any:
-    """A silent ``highspy.Highs`` with one linear program: csc matrix, costs, ends of ranges."""
+    """A silent ``highspy.Highs`` with one linear program: csc matrix, costs, ends of ranges.
+
+    It runs on one thread where nothing else is set.
+    """
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape
     lp.col_cost_, lp.offset_ = cost
@@ -629,8 +652,10 @@ def highs_of(
     lp.a_matrix_.value_ = matrix.data
     if integral is not None:
         lp.integrality_ = [_INTEGER if whole else _CONTINUOUS for whole in integral.tolist()]
+    _silence_the_banner()
     highs = highspy.Highs()
     set_option(highs, "output_flag", False)
+    set_option(highs, "threads", 1)
     if highs.passModel(lp) == highspy.HighsStatus.kError:
         largest = float(np.abs(matrix.data).max(initial=0.0))
         raise SolverError(
@@ -638,6 +663,29 @@ def highs_of(
             "columns a larger unit or bin them; else write it with program.write('x.lp') and look"
         )
     return highs
+
+
+@cache
+def _silence_the_banner() -> None:
+    """Make the process's first Highs, which prints two lines in 1.16.0, whatever it is told."""
+    # what a command writes to stdout is for the next program to read. The lines stand in C's own
+    # buffer, so that it is emptied on both sides
+    buffers = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    try:
+        stdout = os.dup(1)
+    except OSError:  # a process without a stdout, where nothing can be printed
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            buffers.fflush(None)
+            os.dup2(nowhere.fileno(), 1)
+            highspy.Highs()
+            buffers.fflush(None)
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
 def add_rows(highs: Any, rows: Any, lower: FloatArray, upper: FloatArray) -> None:
@@ -691,7 +739,7 @@ def self_test() -> str:
         (np.array([4.5]), np.array([np.inf])),
         np.array([False, True]),
     )
-    solver.run()
+    run_here(solver)
     answer = solver.getInfo().objective_function_value
     version = str(solver.version())
     if abs(answer - 9.0) > 1e-6:

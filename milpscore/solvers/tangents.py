@@ -24,6 +24,7 @@ from milpscore.solvers.session import (
     highs_of,
     is_feasible,
     limit_run,
+    run_here,
     run_watched,
     set_integrality,
     set_option,
@@ -500,7 +501,7 @@ class Master:
         if seconds <= 0:
             raise TimeIsUpError
         set_option(self.highs, "time_limit", self.highs.getRunTime() + seconds)
-        self.highs.run()
+        run_here(self.highs)
         ended = termination_of(self.highs)
         if ended in _UNSOLVED:
             raise TimeIsUpError

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
-from milpscore.solvers.session import add_rows, highs_of, limit_run, set_option
+from milpscore.solvers.session import add_rows, highs_of, limit_run, run_here, set_option
 from milpscore.solvers.tree.choices import asked_for
 from milpscore.solvers.tree.patterns import Patterns
 from milpscore.solvers.tree.subsets import VISITS_NS, Bounded
@@ -302,7 +302,7 @@ class Pairs:
         """Solve the program; keep its solution, and its duals as whole parts of units."""
         n = len(self.weight)
         limit_run(self.highs, self.remaining(), None, mip=False)
-        self.highs.run()
+        run_here(self.highs)
         self.finished = self.highs.getModelStatus() != highspy.HighsModelStatus.kIterationLimit
         steps = self.highs.getInfo().simplex_iteration_count
         self.work += _NS_ENTRY * steps * (n + len(self.a) * (2 + self.width))
