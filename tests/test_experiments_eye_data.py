@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from experiments.eye import data as module
 from experiments.eye.data import (
@@ -63,18 +64,29 @@ def test_collinearity_sweep() -> None:
         assert np.ptp(inside) < 0.06
     assert np.abs(together[:30, 270:]).max() < 0.03
     assert data.X.std(axis=0).max() == pytest.approx(1, abs=0.03)
-    assert (data.theta > 0).all()
-    assert (data.X @ data.theta).var() == pytest.approx(10, rel=0.05)
+    assert (data.theta == 1).all()
+    assert_labelled_through_noise(data, 5.0)
+
+
+def assert_labelled_through_noise(data: CredibleData, deviation: float) -> None:
+    """P(y = 1) is the normal distribution of theta.x / deviation."""
+    chance = norm.cdf(data.X @ data.theta / deviation)
+    part = np.digitize(chance, [0.2, 0.4, 0.6, 0.8])
+    for bucket in range(5):
+        rows = part == bucket
+        assert data.y[rows].mean() == pytest.approx(chance[rows].mean(), abs=0.02)
 
 
 def test_known_share_sweep() -> None:
     data = make_known_share_sweep(20_000, random_state=0)
-    assert [int(data.expert[group].sum()) for group in data.groups] == list(range(11))
+    assert [int(data.expert[group].sum()) for group in data.groups] == [*range(11)] * 2
     for group in data.groups:
-        np.testing.assert_array_equal(np.ptp(data.X[:, group], axis=1), 0)
-    assert (data.X @ data.theta).var() == pytest.approx(10, rel=0.05)
-    near = make_known_share_sweep(20_000, group_size=3, correlation=0.9, random_state=0)
-    assert np.corrcoef(near.X[:, :3].T)[0, 1:] == pytest.approx(0.9, abs=0.01)
+        inside = np.corrcoef(data.X[:, group].T)[np.triu_indices(10, 1)]
+        assert inside == pytest.approx(0.99, abs=0.001)
+    assert data.theta.tolist() == [1.0] * 110 + [0.0] * 110
+    assert_labelled_through_noise(data, 15.0)
+    copies = make_known_share_sweep(100, group_size=3, correlation=1.0, random_state=0)
+    np.testing.assert_array_equal(np.ptp(copies.X[:, :3], axis=1), 0)
 
 
 def test_random_groups_follow_their_distributions() -> None:

@@ -12,9 +12,6 @@ from scipy.special import expit
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 
-# Of the score theta.x: about what ten groups of weight N(0, 1) and correlation 0.95 have (4.3.4).
-_VARIANCE = 10.0
-
 TENTHS = tuple(i / 10 for i in range(10))
 
 
@@ -56,34 +53,37 @@ def make_collinearity_sweep(
 ) -> CredibleData:
     """A group of features for each correlation inside it; the expert knows half of each.
 
-    Sec. 4.3.2 leaves open the number of rows, theta and the labels. Here they are those of sec.
-    4.3.4: 5000 rows, P(y = 1) = 1 / (1 + exp(-theta.x)), and one positive theta for all features,
-    such that theta.x has variance 10. Which features of a group are known is drawn.
+    Sec. 4.3.2 leaves open the number of rows, theta and the labels. Here they are the authors' own,
+    from their published code: 5000 rows, theta = 1 and y = 1 where theta.x plus noise of deviation
+    5 is positive. Which features of a group are known is drawn.
     """
     _check_samples(n_samples)
     if not 0 <= n_known <= group_size or group_size < 1:
         raise OptionError(f"n_known={n_known}; use 0 to group_size={group_size}.")
     known = [n_known] * len(correlations)
-    return _even(n_samples, correlations, group_size, known, random_state)
+    return _even(n_samples, correlations, group_size, known, len(known), 5.0, random_state)
 
 
 def make_known_share_sweep(
     n_samples: int = 5000,
     *,
     group_size: int = 10,
-    correlation: float = 1.0,
+    correlation: float = 0.99,
     random_state: Any = None,
 ) -> CredibleData:
-    """Groups of equal features of which the expert knows none, one, two, ... all (sec. 4.3.3).
+    """Groups of alike features of which the expert knows none, one, two, ... all (sec. 4.3.3).
 
-    What the paper leaves open is as in :func:`make_collinearity_sweep`. With copies only the sum of
-    theta over a group has a meaning; a correlation a little below 1 makes every optimum unique.
+    The print says that the features of a group are equal, and shows no others. In the authors'
+    published code they correlate by 0.99, as many groups follow that have no part in the label, the
+    expert knowing the same shares of them, theta is 1 in the others and the noise of the label has
+    a deviation of 15. With copies, correlation 1, only the sum of theta over a group has a meaning.
     """
     _check_samples(n_samples)
     if group_size < 1:
         raise OptionError(f"group_size={group_size}; use at least 1.")
-    known = list(range(group_size + 1))
-    return _even(n_samples, [correlation] * len(known), group_size, known, random_state)
+    known = [*range(group_size + 1)]
+    rho = [correlation] * 2 * len(known)
+    return _even(n_samples, rho, group_size, 2 * known, len(known), 15.0, random_state)
 
 
 def make_random_groups(
@@ -120,20 +120,20 @@ def _even(
     correlations: Sequence[float],
     group_size: int,
     known: Sequence[int],
+    relevant: int,
+    noise: float,
     random_state: Any,
 ) -> CredibleData:
-    """Groups of one size, theta of one value."""
+    """Groups of one size; theta is 1 in the relevant ones, which come first, and 0 in the rest."""
     _check_correlations(correlations)
     rng = np.random.default_rng(random_state)
     rho = np.asarray(correlations, dtype=np.float64)
     sizes = np.full(len(rho), group_size)
-    # variance of the sum of a group's features
-    spread = float((group_size + group_size * (group_size - 1) * rho).sum())
-    theta = np.full(int(sizes.sum()), np.sqrt(_VARIANCE / spread))
+    theta = np.repeat(np.arange(len(rho)) < relevant, group_size).astype(np.float64)
     # known features first would be what an algorithm that breaks ties by position picks
     expert = np.concatenate([rng.permutation(np.arange(group_size) < count) for count in known])
     X = _correlated(rng, n_samples, sizes, rho)
-    y = _labels(rng, X @ theta)
+    y = (X @ theta + noise * rng.normal(size=n_samples) > 0).astype(np.int64)
     return CredibleData(X, y, expert.astype(np.float64), places(sizes), theta)
 
 

@@ -136,8 +136,9 @@ class _Figure4(EyeExperiment, frozen=True, kw_only=True):
                 {"run": run, "method": method, self.label: at, "sym_kl": value}
                 for run, result in results.items()
                 for method in METHODS
+                # groups that are irrelevant come after these
                 for at, value in zip(
-                    self.groups, credibility(result, method, self.eps).tolist(), strict=True
+                    self.groups, credibility(result, method, self.smoothing), strict=False
                 )
             ]
         )
@@ -165,28 +166,25 @@ class EyeFigure4a(_Figure4, frozen=True, kw_only=True):
     label = "correlation"
     groups = TENTHS
 
-    def drawn(self, seed: np.random.SeedSequence) -> CredibleData:
+    def drawn(self, n: int, seed: np.random.SeedSequence) -> CredibleData:
         """A group a correlation."""
-        return make_collinearity_sweep(self.n_samples, random_state=seed)
+        return make_collinearity_sweep(n, random_state=seed)
 
 
 class EyeFigure4b(_Figure4, frozen=True, kw_only=True):
-    """Groups of equal features, none to all of them known; all else as in Table 2 (sec. 4.3.3).
+    """Groups of alike features, none to all of them known; all else as in Table 2 (sec. 4.3.3).
 
-    Where features are equal, optima are not unique wherever a penalty sees only the sum of their
-    sizes (L1, weighted L1, EYE among unknown features): what an algorithm answers is one of many.
-    Descent by proximal steps gives equal features equal weights, the working set takes one of them;
-    a ``correlation`` a little below 1, say 0.99, leaves no such choice.
+    The groups without a part in the label are not shown. At ``correlation=1``, which the paper
+    tells of, optima are not unique wherever a penalty sees only the sum of their sizes (L1,
+    weighted L1, EYE among unknown features): what an algorithm answers is one of many.
     """
 
-    correlation: float = 1.0
+    correlation: float = 0.99
 
     name = "eye-figure4b"
     label = "known features"
     groups = tuple(range(11))
 
-    def drawn(self, seed: np.random.SeedSequence) -> CredibleData:
-        """A group a number of known features."""
-        return make_known_share_sweep(
-            self.n_samples, correlation=self.correlation, random_state=seed
-        )
+    def drawn(self, n: int, seed: np.random.SeedSequence) -> CredibleData:
+        """A group a number of known features, and as many that are irrelevant."""
+        return make_known_share_sweep(n, correlation=self.correlation, random_state=seed)

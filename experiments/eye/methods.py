@@ -1,16 +1,16 @@
-"""EYE and its rivals on one draw of the data: fitted along a path, chosen, and tested."""
+"""EYE and its rivals on one draw of the data: chosen on a path, or at the print's one weight."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
 
 from experiments.eye.data import CredibleData
+from experiments.eye.descent import Subgradient, adadelta
 from experiments.eye.measures import EPS, sparsest_accurate
 from experiments.runner import Experiment, Result
 from milpscore.core.design import FloatArray, IntArray
@@ -18,7 +18,7 @@ from milpscore.core.errors import DataError
 from milpscore.core.statement import ProxPenalty
 from milpscore.metrics import auc
 from milpscore.penalties import EYE, L1, OWL, ElasticNet, WeightedL1, WeightedL2
-from milpscore.proximal import path
+from milpscore.proximal import fit_proximal, path
 
 METHODS = ("eye", "weighted_l1", "weighted_l2", "l1", "elastic_net", "owl")
 
@@ -46,47 +46,117 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     level: float = 0.05
 
 
+class Printed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the authors ran, as far as it is known from their published code and by trial.
+
+    One weight ``alpha`` for every penalty (:func:`printed_penalties`) and no choice among models;
+    as many fresh rows to test as to train, columns standardised; ADADELTA on subgradients, batches
+    in the order of the rows. The "sum over groups" of Table 2 is a mean over them (inferred).
+    """
+
+    alpha: float = 0.01
+    epochs: int = 1000
+    batch: int = 100
+    eps: float = 1e-7
+
+
 class EyeExperiment(Experiment, frozen=True, kw_only=True):
-    """Every method fitted to the same draw of the data; a run is one draw."""
+    """Every method fitted to the same draw of the data; a run is one draw.
+
+    ``by`` is "exact" (optima along a path, chosen by the paper's rule), "print" (the authors' own
+    optimiser at their one weight) or "optimum" (the exact optima at that weight).
+    """
 
     n_samples: int = 5000
+    by: Literal["exact", "print", "optimum"] = "exact"
     protocol: Protocol = Protocol()
-    eps: float = EPS
-    """Smoothing of the symmetric KL; no setting of the runs, which keep the coefficients."""
+    printed: Printed = Printed()
+    eps: float | None = None
+    """Smoothing of the symmetric KL, by default that of ``by``; no setting of the runs, which keep
+    the coefficients."""
 
     free: ClassVar[frozenset[str]] = frozenset({"eps"})
 
-    def drawn(self, seed: np.random.SeedSequence) -> CredibleData:
-        """The data of a run."""
+    def drawn(self, n: int, seed: np.random.SeedSequence) -> CredibleData:
+        """The data of a run, n rows."""
         raise NotImplementedError
 
+    @property
+    def smoothing(self) -> float:
+        """The eps that counts."""
+        own = EPS if self.by == "exact" else self.printed.eps
+        return own if self.eps is None else self.eps
+
     def __call__(self, run: int) -> Result:
-        """Draw, fit, choose and test; coefficients are kept to six digits, for any measure."""
+        """Draw, fit and test; coefficients are kept to six digits, for any measure."""
         drawing, sampling = np.random.SeedSequence([self.random_state, run]).spawn(2)
-        data = self.drawn(drawing)
+        exact = self.by == "exact"
+        data = self.drawn(self.n_samples if exact else 2 * self.n_samples, drawing)
+        fits = self._chosen(data, sampling) if exact else self._at_one_weight(data, sampling)
+        return {
+            "seed": [self.random_state, run],
+            "sizes": [len(group) for group in data.groups],
+            "expert": data.expert.astype(int).tolist(),
+            "group_weights": [float(data.theta[group].sum()) for group in data.groups],
+            "methods": {
+                method: {
+                    **found,
+                    "coefficients": [float(f"{w:.6g}") for w in found["coefficients"].tolist()],
+                }
+                for method, found in fits.items()
+            },
+        }
+
+    def _chosen(self, data: CredibleData, sampling: np.random.SeedSequence) -> dict[str, Result]:
+        """Every method's model of its paths."""
         split = split_rows(data, self.protocol)
-        methods = {}
+        fits = {}
         for method in METHODS:
-            started = time.process_time()
             # the same bootstrap samples for every method
             found = choose(method, data, split, self.protocol, np.random.default_rng(sampling))
             scores = data.X[split.test] @ found.coefficients + found.intercept
-            methods[method] = {
-                "coefficients": [float(f"{value:.6g}") for value in found.coefficients.tolist()],
+            fits[method] = {
+                "coefficients": found.coefficients,
                 "intercept": found.intercept,
                 "settings": found.settings,
                 "auc": auc(data.y[split.test], scores),
                 "gap": found.worst_gap,
                 "n_candidates": found.n_candidates,
                 "n_kept": found.n_kept,
-                "cpu_seconds": round(time.process_time() - started, 3),
             }
+        return fits
+
+    def _at_one_weight(
+        self, data: CredibleData, sampling: np.random.SeedSequence
+    ) -> dict[str, Result]:
+        """Every method at the print's weight: what its optimiser gives, or the optimum."""
+        n = self.n_samples
+        X = (data.X - data.X[:n].mean(axis=0)) / data.X[:n].std(axis=0)
+        every = printed_penalties(self.printed.alpha, data.expert)
+        gaps: dict[str, float | None] = dict.fromkeys(METHODS)
+        if self.by == "print":
+            W, b = adadelta(
+                X[:n], data.y[:n], [subgradient for _, subgradient in every.values()],
+                epochs=self.printed.epochs, batch=self.printed.batch,
+                random_state=np.random.default_rng(sampling),
+            )  # fmt: skip
+        else:
+            models = {
+                method: fit_proximal(X[:n], data.y[:n], penalty=penalty, tol=self.protocol.tol)
+                for method, (penalty, _) in every.items()
+            }
+            gaps = {method: model.gap for method, model in models.items()}
+            W = np.stack([model.coefficients for model in models.values()], axis=1)
+            b = np.array([model.intercept for model in models.values()])
         return {
-            "seed": [self.random_state, run],
-            "sizes": [len(group) for group in data.groups],
-            "expert": data.expert.astype(int).tolist(),
-            "group_weights": [float(data.theta[group].sum()) for group in data.groups],
-            "methods": methods,
+            method: {
+                "coefficients": W[:, at],
+                "intercept": float(b[at]),
+                "settings": {"lam": self.printed.alpha},
+                "auc": auc(data.y[n:], X[n:] @ W[:, at] + b[at]),
+                "gap": gaps[method],
+            }
+            for at, method in enumerate(METHODS)
         }
 
 
@@ -144,6 +214,46 @@ def choose(
         n_bootstrap=protocol.n_bootstrap, level=protocol.level, random_state=random_state,
     )  # fmt: skip
     return Chosen(w[at], float(b[at]), settings[at], max(gaps), len(w), int(kept.sum()))
+
+
+def printed_penalties(
+    alpha: float, expert: FloatArray
+) -> dict[str, tuple[ProxPenalty, Subgradient]]:
+    """The penalties at the print's one weight: unknown features weigh twice, OWL is the sup norm.
+
+    The elastic net is alpha (0.2 ||w||_1 + 0.2 ||w||_2^2).
+    """
+    p, unknown = len(expert), 1.0 - expert
+    weights = 1.0 + unknown
+
+    def of_eye(w: FloatArray) -> FloatArray:
+        part = np.abs(unknown * w).sum()
+        root = np.hypot(part, np.linalg.norm(expert * w))
+        slope: FloatArray = unknown * np.sign(w) * (1.0 + part / root) + expert**2 * w / root
+        return slope
+
+    def of_sup(w: FloatArray) -> FloatArray:
+        largest = np.argmax(np.abs(w))
+        return np.where(np.arange(p) == largest, np.sign(w), 0.0)
+
+    every: dict[str, tuple[ProxPenalty, Subgradient]] = {
+        "eye": (EYE(alpha, expert=expert), of_eye),
+        "weighted_l1": (WeightedL1(alpha, weights=weights), lambda w: weights * np.sign(w)),
+        "weighted_l2": (WeightedL2(alpha, weights=weights), lambda w: weights**2 * w),
+        "l1": (L1(alpha), np.sign),
+        "elastic_net": (
+            ElasticNet(0.6 * alpha, l1_ratio=1 / 3), lambda w: 0.2 * np.sign(w) + 0.4 * w
+        ),
+        "owl": (OWL.sup_norm(alpha, p), of_sup),
+    }  # fmt: skip
+    return {
+        name: (penalty, _times(alpha, subgradient))
+        for name, (penalty, subgradient) in every.items()
+    }
+
+
+def _times(alpha: float, subgradient: Subgradient) -> Subgradient:
+    return lambda w: alpha * subgradient(w)
 
 
 def _candidates(
