@@ -640,7 +640,7 @@ def test_bad_options_of_compare_are_one_line(data: Path, arguments: list[str], s
 
 
 def test_demo_shows_card_certificate_and_table() -> None:
-    done = run("demo", "--time-limit", 2, "--quiet")
+    done = run("demo", "--time-limit", 0.5, "--quiet")
     assert done.exit_code == 0
     assert done.stderr == ""
     for text in ("569 tumours, 212", "Decision: malignant if", "What is proved", "LP relaxation",

@@ -6,6 +6,7 @@ import time
 from itertools import pairwise
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from penalty_cases import (
@@ -297,7 +298,6 @@ def test_box() -> None:
 
 @pytest.mark.parametrize(("name", "form"), every_form())
 def test_conic_solver_agrees(name: str, form: int) -> None:
-    cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(10)
     for _ in range(2):
         penalty, y = make(name, form, rng), rng.normal(size=FEATURES) * 2

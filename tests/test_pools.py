@@ -365,7 +365,6 @@ def test_what_cannot_be_enumerated_is_refused_by_name() -> None:
 
 
 def test_figures_show_ranges_and_bounds() -> None:
-    pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
     from milpscore.plots import loss_against_terms, points_over_pool

@@ -420,7 +420,7 @@ class TestPage:
         card = certified_card(binned, result)
         page = Page(report(card, X, y, program=program, bootstraps=0))
         assert not page.problems
-        assert "at most 3 columns with points" in page.text
+        assert "at most 3 columns and points" in page.text
         assert "proved." in page.text
         assert dict(page.tables["Data checks"][1:])["Missing values"] == "age (1)"
 

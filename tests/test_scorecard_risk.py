@@ -332,7 +332,7 @@ def test_a_certificate_speaks_of_the_loss(fitted: Any) -> None:
     assert said["loss_without_points"] >= entropy - 1e-12
     proved = replace(card, certificate={**said, "claim": "gap", "bound": 0.25})
     assert (
-        "no card with at most 4 columns with points and points from −5 to 5, at a scale of 2, has "
+        "no card with at most 4 columns and points from −5 to 5, at a scale of 2, has "
         "mean logistic loss plus penalty below 0.25"
     ) in str(proved)
 

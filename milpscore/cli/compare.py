@@ -257,37 +257,31 @@ MOST_POINTS, MAX_TERMS = 5, 5
 
 
 class Part(NamedTuple):
-    """One formulation of the demo: its arguments, its share of the seconds, and what it does."""
+    """One formulation of the demo: its arguments, and what it does."""
 
     formulation: str
     arguments: dict[str, Any]
-    share: float
     words: str
     on_deciles: bool = False
 
 
 _BOX = {"coef_min": 0, "coef_max": MOST_POINTS, "max_terms": MAX_TERMS}
-_FIRST = 0.35
-"""Share of the seconds of the first card, the risk score."""
 
 PARTS = (
     Part(
         "slim",
         {**_BOX, "l0_penalty": 0.001},
-        0.15,
         f"fewest errors; points 0 to {MOST_POINTS}, at most {MAX_TERMS} columns, 0.001 for each",
     ),
-    Part("hinge", {**_BOX, "margin": 4}, 0.2, "hinge loss with margin 4; the same points"),
+    Part("hinge", {**_BOX, "margin": 4}, "hinge loss with margin 4; the same points"),
     Part(
         "sparse_rounding",
         {"max_terms": MAX_TERMS},
-        0.1,
         f"hinge loss; points -1, 0 or 1, at most {MAX_TERMS} columns",
     ),
     Part(
         "fused_lasso",
         {"lam": 0.01},
-        0.2,
         "hinge loss on the deciles; neighbouring bins of equal points merge",
         on_deciles=True,
     ),
@@ -296,7 +290,7 @@ PARTS = (
 
 def demo_command(
     *,
-    time_limit: float = seconds("Seconds of solving, all programs together."),
+    time_limit: float = seconds("Seconds of solving for each of the five programs."),
     quiet: bool = QUIET,
 ) -> None:
     """Certify a risk score on breast-cancer data; no file and no network needed.
@@ -315,13 +309,13 @@ def demo_command(
     console.print("\n[bold]A risk score with its certificate[/bold]\n")
     console.print(_labelled(_about(steps)))
     with noting_interrupts() as interrupted:
-        _show_card(console, steps, time_limit * _FIRST, progress)
+        _show_card(console, steps, time_limit, progress)
         answers: list[Comparison] = []
         for part in PARTS if not interrupted.is_set() else ():
             answer = compare(
                 deciles if part.on_deciles else steps,
                 formulations=[part.formulation],
-                time_limit=time_limit * part.share,
+                time_limit=time_limit,
                 cv=None,
                 progress=progress,
                 **part.arguments,

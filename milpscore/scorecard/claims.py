@@ -118,8 +118,7 @@ def kind_of_cards(allowed: Mapping[str, Any] | None) -> str:
     column, jumps = allowed.get("cut", True), allowed.get("jumps", False)
     if (limit := allowed.get("max_terms")) is not None:
         word = "cut" if jumps else "column" if column else "term"
-        with_points = " with points" if column and not jumps else ""
-        parts.append(f"at most {limit} {word}{'' if limit == 1 else 's'}{with_points}")
+        parts.append(f"at most {limit} {word}{'' if limit == 1 else 's'}")
     low, high = (signed(str(allowed[end])) for end in ("coef_min", "coef_max"))
     narrower = "" if allowed.get("uniform", True) else " (some columns narrower)"
     parts.append(f"{'jumps' if jumps else 'points'} from {low} to {high}{narrower}")
