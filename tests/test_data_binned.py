@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from milpscore.core.errors import DataError
+from milpscore.core.errors import DataError, OptionError
 from milpscore.data import BinnedDesign, Binner
 
 
@@ -47,6 +47,54 @@ def test_long_designs_are_treated_in_stretches() -> None:
     w, r = rng.normal(size=10), rng.normal(size=70_001)
     np.testing.assert_allclose(design.matvec(w), X @ w)
     np.testing.assert_allclose(design.rmatvec(r), X.T @ r, atol=1e-10)
+
+
+def sums_of(design: BinnedDesign, r: np.ndarray) -> np.ndarray:
+    """X' r, feature by feature."""
+    counted = (
+        np.bincount(codes, weights=r, minlength=bins + 1)[:bins]
+        for codes, bins in zip(design.codes.T, design.n_bins, strict=True)
+    )
+    return np.concatenate(list(counted))
+
+
+def totals_of(design: BinnedDesign, w: np.ndarray) -> np.ndarray:
+    """X w, feature by feature."""
+    parts = np.split(w, np.cumsum(design.n_bins)[:-1])
+    found = np.zeros(len(design.codes))
+    for codes, part in zip(design.codes.T, parts, strict=True):
+        found += np.append(part, 0.0)[codes]
+    return found
+
+
+@pytest.mark.parametrize("features", range(1, 12))
+def test_features_looked_up_together(features: int) -> None:
+    # from tables of one feature to tables of eight, four at a time and one by one
+    rng = np.random.default_rng(features)
+    for rows in (0, 1, 50, 2047, 2049, 40_000):
+        bins = rng.choice([1, 2, 5, 50, 255], size=features)
+        absent = rng.integers(0, 2, size=features)  # whether some row lies in no bin
+        codes = rng.integers(0, bins + absent, size=(rows, features))
+        design = BinnedDesign(codes, tuple(bins.tolist()))
+        w, r = rng.normal(size=bins.sum()), rng.normal(size=rows)
+        np.testing.assert_allclose(design.matvec(w), totals_of(design, w), atol=1e-13)
+        np.testing.assert_allclose(design.rmatvec(r), sums_of(design, r), atol=1e-11)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_share_the_rows(threads: int) -> None:
+    rng = np.random.default_rng(threads)
+    codes = rng.integers(0, 6, size=(100_001, 7))
+    design = BinnedDesign(codes, (5,) * 7, threads=threads)
+    w, r = rng.normal(size=35), rng.normal(size=100_001)
+    np.testing.assert_allclose(design.matvec(w), totals_of(design, w), atol=1e-13)
+    first = design.rmatvec(r)
+    np.testing.assert_allclose(first, sums_of(design, r), atol=1e-10)
+    for _ in range(5):
+        np.testing.assert_array_equal(design.rmatvec(r), first)
+    assert design.take(np.arange(9)).threads == threads
+    with pytest.raises(OptionError, match="threads=0"):
+        BinnedDesign(codes, (5,) * 7, threads=0)
 
 
 def test_codes_take_a_byte_each_and_are_not_copied() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from milpscore.core.design import Column, FloatArray, IntArray
-from milpscore.core.errors import DataError
+from milpscore.core.errors import DataError, OptionError
 from milpscore.data.checking import refuse_missing, to_numbers
 from milpscore.data.columns import Unseen, apply_columns
 
@@ -25,6 +26,8 @@ Codes = npt.NDArray[np.uint8]
 
 MAX_BINS = 255
 """Bins a feature may have: one code is kept for "in no bin"."""
+
+_ROWS_A_THREAD = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +44,16 @@ class BinnedDesign:
         Kept feature by feature (Fortran order); given in another order it is copied.
     n_bins : tuple of int, length p
         Columns of each feature, 1 to 255; by default one more than its largest code.
+    threads : int
+        Threads that share the rows of a product. Their sums are added in the order of the rows: the
+        answer is the same in every run with as many threads.
 
     Raises
     ------
     DataError
         The codes are no table of whole numbers in 0..255, or a code exceeds its feature's bins.
+    OptionError
+        ``threads`` is not a whole number from 1 on.
 
     References
     ----------
@@ -63,6 +71,7 @@ class BinnedDesign:
 
     codes: Codes
     n_bins: tuple[int, ...] = ()
+    threads: int = 1
 
     def __post_init__(self) -> None:
         codes = _checked(self.codes)
@@ -83,6 +92,8 @@ class BinnedDesign:
                     f"feature {feature} has the code {largest[feature]} but {bins} bins; codes are"
                     f" 0..{bins - 1}, and {bins} for a row in no bin."
                 )
+        if not (isinstance(self.threads, int | np.integer) and self.threads >= 1):
+            raise OptionError(f"threads={self.threads!r}; use a whole number from 1 on.")
         object.__setattr__(self, "codes", codes)
         object.__setattr__(self, "n_bins", n_bins)
 
@@ -167,7 +178,7 @@ class BinnedDesign:
 
     def take(self, rows: IntArray) -> BinnedDesign:
         """The same columns on some of the rows."""
-        return BinnedDesign(np.asfortranarray(self.codes[rows]), self.n_bins)
+        return replace(self, codes=np.asfortranarray(self.codes[rows]))
 
     def gram(self, weight: FloatArray) -> FloatArray:
         """X' diag(weight) X, shape (P, P): one count by pairs of bins for each pair of features."""
@@ -210,18 +221,42 @@ class BinnedDesign:
         shift = np.repeat(np.arange(len(self.n_bins)), self.n_bins)
         return np.arange(self.shape[1]) + shift
 
+    @cached_property
+    def _groups(self) -> tuple[IntArray, IntArray]:
+        """Which features are looked up together, and how many places each has."""
+        from milpscore.data.kernels import grouped
+
+        places = np.asarray(self.n_bins, dtype=np.int64)
+        if len(self.codes):  # one more where some row lies in no bin
+            places = np.maximum(places, self.codes.max(axis=0).astype(np.int64) + 1)
+        return grouped(places, len(self.codes))
+
     def _gather(self, w: FloatArray) -> FloatArray:
         from milpscore.data.kernels import gather
 
-        table, out = np.zeros(int(self._slots[-1])), np.zeros(self.shape[0])
+        table, out = np.zeros(int(self._slots[-1])), np.empty(self.shape[0])
         table[self._places] = w
-        gather(self.codes, self._slots, table, out)
+        self._by_rows(
+            lambda a, b: gather(self.codes.T, *self._groups, self._slots, table, out, a, b)
+        )
         return out
 
     def _count(self, r: FloatArray) -> FloatArray:
         from milpscore.data.kernels import count
 
-        return np.asarray(count(self.codes, self._slots, np.ascontiguousarray(r))[self._places])
+        r = np.ascontiguousarray(r)
+        found = self._by_rows(lambda a, b: count(self.codes.T, *self._groups, self._slots, r, a, b))
+        return np.asarray(sum(found[1:], found[0])[self._places])
+
+    def _by_rows(self, job: Callable[[int, int], Any]) -> list[Any]:
+        """The answers of a job for the first rows, the next ones, ..., as many as threads."""
+        n = len(self.codes)
+        threads = max(min(self.threads, n // _ROWS_A_THREAD), 1)
+        cuts = [n * k // threads for k in range(threads + 1)]
+        if threads == 1:
+            return [job(0, n)]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(job, cuts[:-1], cuts[1:]))
 
 
 def _by_column(

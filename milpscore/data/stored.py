@@ -49,10 +49,12 @@ class Chunk:
         """X w, w of shape (p,)."""
         from milpscore.data.kernels import gather
 
-        out = self.numbers @ w[self.of.plain]
-        if self.of.coded:
-            gather(self.codes, self.of.slots, self.of.table @ w, out)
-        return np.asarray(out)
+        plain = np.asarray(self.numbers @ w[self.of.plain])
+        if not self.of.coded:
+            return plain
+        out = np.empty(len(plain))
+        gather(self.codes.T, *self.of.groups, self.of.slots, self.of.table @ w, out, 0, len(out))
+        return out + plain
 
     def rmatvec(self, r: FloatArray) -> FloatArray:
         """X' r."""
@@ -61,7 +63,8 @@ class Chunk:
         found = np.zeros(len(self.of.columns))
         found[self.of.plain] = self.numbers.T @ r
         if self.of.coded:
-            counted = count(self.codes, self.of.slots, np.ascontiguousarray(r))
+            r = np.ascontiguousarray(r)
+            counted = count(self.codes.T, *self.of.groups, self.of.slots, r, 0, len(r))
             found += self.of.table.T @ counted
         return found
 
@@ -104,10 +107,17 @@ class StoredRows:
         return np.array([j for each in self.uncoded for j in each.columns], dtype=np.int64)
 
     @cached_property
+    def groups(self) -> tuple[IntArray, IntArray]:
+        """Which coded features are looked up together, and the codes of each."""
+        from milpscore.data.kernels import grouped
+
+        sizes = [len(each.values) for each in self.coded if each.values is not None]
+        return grouped(np.asarray(sizes, dtype=np.int64), ROWS)
+
+    @cached_property
     def slots(self) -> IntArray:
         """Where each coded feature's codes begin in the table."""
-        sizes = [len(each.values) for each in self.coded if each.values is not None]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return np.concatenate([[0], np.cumsum(self.groups[1])]).astype(np.int64)
 
     @cached_property
     def table(self) -> FloatArray:

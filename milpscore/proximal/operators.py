@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -227,7 +227,7 @@ def with_ones(X: Any) -> Operator:
     assert isinstance(operator, BinnedOperator)
     binned = operator.X  # a feature of one bin that every row lies in
     codes = np.column_stack([binned.codes, np.zeros(n, dtype=np.uint8)])
-    return BinnedOperator(type(binned)(codes, (*binned.n_bins, 1)))
+    return BinnedOperator(replace(binned, codes=codes, n_bins=(*binned.n_bins, 1)))
 
 
 def _sparse(X: Any) -> Operator:
