@@ -14,6 +14,8 @@ from milpscore.cli.common import (
     INTERRUPTED,
     counting,
     noting_interrupts,
+    output as printed,
+    plain_table,
     print_json,
     require_columns,
     require_file,
@@ -63,6 +65,18 @@ def card_command(
         "Write it here; the name says as what: .txt .md .tex .html .sql .json .png .svg .pdf."
     ),
     dark: bool = option(OUTPUT, "A picture for a dark page.", default=False),
+    smallest: bool = option(
+        CARD,
+        "The card of the least sum of points with the same answer to every combination of lines, "
+        "without risks and proof.",
+        default=False,
+    ),
+    power: bool = option(
+        OUTPUT,
+        "Show who decides: the smallest ways to a positive answer, and Shapley's and Banzhaf's "
+        "value of each feature.",
+        default=False,
+    ),
 ) -> None:
     """Show a saved card, or write it as a picture, a page, text or SQL.
 
@@ -72,14 +86,20 @@ def card_command(
     """
     require_file(card)
     require_folder(out)
-    from milpscore.scorecard import Scorecard
+    from milpscore.scorecard import Scorecard, VotingGame, smallest_card
 
     made = words.on(Scorecard.load(card))
+    if smallest:
+        made = smallest_card(made)
     if out is None:
         typer.echo(made.to_text())
     else:
         made.write(out, "dark" if dark else "light")
         say(f"The card was written to {out}.")
+    if power:
+        game = VotingGame.of_card(made)
+        typer.echo(f"\n{game.sentence}\n")
+        printed().print(plain_table(game.power.reset_index()))
 
 
 def predict_command(

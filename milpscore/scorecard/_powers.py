@@ -1,0 +1,521 @@
+"""A card as a vote of its features: who decides, the card in one sentence, its smallest equal."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.design import as_fraction
+from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.scorecard.rendering import exact_number, least_positive
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from milpscore.scorecard._card import Scorecard
+    from milpscore.scorecard.rendering import Lines
+
+Profile: TypeAlias = tuple[int, ...]
+"""Of each voter the place of one of its levels."""
+
+_Counts: TypeAlias = dict[int, npt.NDArray[np.object_]]
+_Chain: TypeAlias = tuple[int, Any]
+
+MOST_TOTALS = 200_000
+"""Voters with more different totals are refused."""
+
+MOST_WAYS = 8
+"""So many ways to a positive answer are listed one by one."""
+
+_AT_ONCE = 20
+"""Rows a round adds to the program of the smallest card."""
+
+
+@dataclass(frozen=True)
+class Voter:
+    """A feature: what it can count, ascending, and the conditions under which it counts that."""
+
+    name: str
+    levels: tuple[Fraction, ...]
+    lines: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class VotingGame:
+    """A weighted vote: each voter takes one of its levels, and the sum reaches the quota or not.
+
+    A yes/no line of a card is a voter of two levels, a feature with bins one of as many levels as
+    its lines have different points. Every combination of levels counts as possible and as one
+    case, whatever the data hold; a tie is positive.
+
+    Attributes
+    ----------
+    voters : tuple of Voter
+    quota : Fraction
+
+    Examples
+    --------
+    >>> game = VotingGame.from_weights((0.49, 0.49, 0.02), intercept=-0.5)
+    >>> game.sentence
+    'Positive where at least two of three hold: x1; x2; x3.'
+    >>> [voter.levels[-1] for voter in game.smallest().voters], game.smallest().quota
+    ([Fraction(1, 1), Fraction(1, 1), Fraction(1, 1)], Fraction(2, 1))
+    """
+
+    voters: tuple[Voter, ...]
+    quota: Fraction
+
+    @classmethod
+    def from_weights(
+        cls, weights: Sequence[Any], intercept: Any, names: Sequence[str] | None = None
+    ) -> VotingGame:
+        """The rule ``sum of weights of what holds + intercept >= 0`` for yes/no inputs.
+
+        Parameters
+        ----------
+        weights : sequence of numbers
+            A float is read as the decimal it prints as. A weight of 0 is no voter.
+        intercept : number
+        names : sequence of str, optional
+            Default: x1, x2, ...
+
+        Returns
+        -------
+        VotingGame
+        """
+        names = [f"x{k + 1}" for k in range(len(weights))] if names is None else names
+        if len(names) != len(weights):
+            raise DataError(f"{len(weights)} weights need as many names, not {len(names)}")
+        voters = []
+        for name, weight in zip(names, map(as_fraction, weights), strict=True):
+            ends = sorted([(Fraction(0), f"not {name}"), (weight, name)])
+            if weight:
+                voters.append(Voter(name, tuple(e[0] for e in ends), tuple((e[1],) for e in ends)))
+        return cls(tuple(voters), -as_fraction(intercept))
+
+    @classmethod
+    def of_card(cls, card: Scorecard) -> VotingGame:
+        """The vote of a card's features.
+
+        Raises
+        ------
+        NotApplicableError
+            A feature counts by the unit.
+        """
+        voters = [_voter(lines) for lines in card.lines]
+        return cls(tuple(each for each in voters if len(each.levels) > 1),
+                   least_positive(card) - sum(each.levels[0] for each in voters
+                                              if len(each.levels) == 1))  # fmt: skip
+
+    # ---------------------------------------------------------------- what each voter decides
+
+    @cached_property
+    def whole(self) -> tuple[tuple[tuple[int, ...], ...], int]:
+        """Levels as small whole numbers from 0 up, and the quota that gives the same answers."""
+        ends = [voter.levels[0] for voter in self.voters]
+        raised = [
+            [level - low for level in voter.levels]
+            for voter, low in zip(self.voters, ends, strict=True)
+        ]
+        unit = math.lcm(1, *(level.denominator for levels in raised for level in levels))
+        own = [[int(level * unit) for level in levels] for levels in raised]
+        divisor = math.gcd(*(level for levels in own for level in levels)) or 1
+        quota = math.ceil((self.quota - sum(ends)) * unit / divisor)
+        return tuple(tuple(level // divisor for level in levels) for levels in own), quota
+
+    @property
+    def constant(self) -> bool | None:
+        """The answer that is always given; None where the voters decide."""
+        levels, quota = self.whole
+        if quota <= 0:
+            return True
+        return False if sum(each[-1] for each in levels) < quota else None
+
+    @cached_property
+    def indices(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Shapley's and Banzhaf's value of each voter, exact.
+
+        Shapley (and Shubik, 1954): the share of all orders and levels in which the voters, saying
+        their levels one after another, settle the answer with this one: for two levels each the
+        share of orders in which it turns the coalition into a winning one (Felsenthal and Machover
+        1996), for more that of Freixas (2005). They add up to 1 where the answer is not constant.
+        Banzhaf: the share of the others' combinations in which this voter's least and most level
+        have different answers.
+
+        Of all others the combinations are counted by total and by how many have spoken (those that
+        have not stand at their least, or at their most), by dynamic programming; of each one by
+        halving the rest, so that n voters take n log n steps.
+        """
+        levels, quota = self.whole
+        n = len(levels)
+        self._refuse_wide(levels)
+        mirrored = [tuple(each[-1] - level for level in reversed(each)) for each in levels]
+        rising = dict(_of_others(levels))
+        falling = rising if mirrored == list(levels) else dict(_of_others(mirrored))
+        order = [Fraction(1, n * math.comb(n - 1, k)) for k in range(n)]
+        every, top = math.prod(map(len, levels)), sum(each[-1] for each in levels)
+        shapley, banzhaf = [], []
+        for i, own in enumerate(levels):
+            settled = np.zeros(n, dtype=object)
+            for t, counts in rising[i].items():  # the total so far, all to come at their least
+                if t < quota:
+                    settled += counts * sum(t + level >= quota for level in own)
+            for d, counts in falling[i].items():  # what was lost so far, all to come at their most
+                if top - d >= quota:
+                    settled += counts * sum(top - d - own[-1] + level < quota for level in own)
+            shapley.append(sum((order[k] * settled[k] for k in range(n)), Fraction(0)) / every)
+            turned = sum(c[n - 1] for t, c in rising[i].items() if t < quota <= t + own[-1])
+            banzhaf.append(Fraction(int(turned) * len(own), every))
+        return tuple(shapley), tuple(banzhaf)
+
+    @property
+    def power(self) -> pd.DataFrame:
+        """``shapley`` and ``banzhaf`` of :attr:`indices` by name, in order of Shapley's value."""
+        import pandas as pd
+
+        found = {
+            name: [float(v) for v in values]
+            for name, values in zip(("shapley", "banzhaf"), self.indices, strict=True)
+        }
+        names = pd.Index([voter.name for voter in self.voters], name="feature")
+        table = pd.DataFrame(found, index=names)
+        return table.sort_values("shapley", ascending=False, kind="stable")
+
+    def _refuse_wide(self, levels: Sequence[Sequence[int]]) -> None:
+        """Refuse voters with more totals than are counted."""
+        found = {0}
+        for own in levels:
+            found = {total + level for total in found for level in own}
+            if len(found) > MOST_TOTALS:
+                raise NotApplicableError(
+                    f"these points have more than {MOST_TOTALS:,} different totals: round them, "
+                    "or look at fewer features"
+                )
+
+    # ---------------------------------------------------------------- the vote in words
+
+    @property
+    def sentence(self) -> str:
+        """Who makes the answer positive, as "at least two of three", or its smallest ways."""
+        if self.constant is not None:
+            return f"{'Always' if self.constant else 'Never'} positive, whatever the voters say."
+        ways = self.ways()
+        moot = [v.name for v, power in zip(self.voters, self.indices[1], strict=True) if not power]
+        aside = f" {', '.join(moot)} never {'matters' if len(moot) == 1 else 'matter'}."
+        return f"Positive where {ways}.{aside if moot else ''}"
+
+    def ways(self) -> str:
+        """The condition of a positive answer, in words."""
+        levels, quota = self.whole
+        left = [i for i, power in enumerate(self.indices[1]) if power]
+        if all(len(levels[i]) == 2 for i in left):
+            return self._simple(left, quota)
+        minimal = list(itertools.islice(self.minimal_ways(), MOST_WAYS + 1))
+        if len(minimal) > MOST_WAYS:
+            least = exact_number(self.quota)
+            return f"the total reaches {least}, in more than {MOST_WAYS} smallest ways"
+        return " or ".join(f"({' and '.join(self._least(way))})" for way in minimal)
+
+    def _simple(self, left: list[int], quota: int) -> str:
+        """The condition on voters of two levels: those that suffice or are needed, then the rest.
+
+        None of them is moot; ``quota`` is what is still needed.
+        """
+        levels = self.whole[0]
+        weight = {i: levels[i][-1] for i in left}
+        names = {i: self._said(i, 1) for i in left}
+        everything = sum(weight.values())
+        sizes, n = sorted(weight.values()), len(left)
+        for k in range(1, n + 1):
+            if sum(sizes[:k]) >= quota > sum(sizes[n - k + 1 :]):
+                return (
+                    f"{_of(k, n)}: {'; '.join(names.values())}"
+                    if n > 1
+                    else f"{names[left[0]]} holds"
+                )
+        enough = [i for i in left if weight[i] >= quota]
+        needed = [i for i in left if everything - weight[i] < quota]
+        if some := enough or needed:
+            word, verb = ("or", "holds") if enough or len(some) == 1 else ("and", "hold")
+            rest = quota if enough else quota - sum(weight[i] for i in needed)
+            others = self._simple([i for i in left if i not in some], rest)
+            these = f" {word} ".join(names[i] for i in some)
+            return f"{these} {verb}, {'or' if enough else 'and'} {others}"
+        minimal = list(itertools.islice(_minimal_sums(weight, quota), MOST_WAYS + 1))
+        if len(minimal) > MOST_WAYS:
+            points = "; ".join(f"{names[i]} ({weight[i]})" for i in left)
+            return f"these add up to {quota} or more: {points}"
+        return " or ".join(f"({' and '.join(names[i] for i in way)})" for way in minimal)
+
+    def _said(self, i: int, place: int) -> str:
+        """The conditions under which a voter has at least a level."""
+        return " or ".join(line for lines in self.voters[i].lines[place:] for line in lines)
+
+    def _least(self, way: Profile) -> list[str]:
+        """A way to a positive answer: what must at least hold."""
+        return [self._said(i, place) for i, place in enumerate(way) if place]
+
+    def minimal_ways(self) -> Iterator[Profile]:
+        """The smallest ways to a positive answer: no voter can do with a lower level.
+
+        Of voters with two levels these are the minimal winning coalitions. There can be very many.
+        """
+        levels, quota = self.whole
+        order = sorted(range(len(levels)), key=lambda i: (-levels[i][-1], i))
+        rest = [*itertools.accumulate((levels[i][-1] for i in reversed(order)), initial=0)][::-1]
+
+        def onwards(k: int, total: int, places: dict[int, int]) -> Iterator[Profile]:
+            if total >= quota:
+                needed = (total - levels[i][p] + levels[i][p - 1] for i, p in places.items() if p)
+                if all(less < quota for less in needed):
+                    yield tuple(places.get(i, 0) for i in range(len(levels)))
+            elif total + rest[k] >= quota:
+                own = levels[order[k]]
+                for place in reversed(range(len(own))):
+                    yield from onwards(k + 1, total + own[place], {**places, order[k]: place})
+
+        yield from onwards(0, 0, {})
+
+    # ---------------------------------------------------------------- other votes, same answers
+
+    def answers(self, profile: Sequence[int]) -> bool:
+        """The answer to one combination of levels, given by their places."""
+        chosen = (voter.levels[k] for voter, k in zip(self.voters, profile, strict=True))
+        return sum(chosen, Fraction(0)) >= self.quota
+
+    def differences(self, other: VotingGame) -> list[Profile]:
+        """Combinations of levels that another vote of the same voters answers otherwise.
+
+        One for each total at which there are any, by dynamic programming over the totals; none is
+        a proof that all answers are the same.
+        """
+        levels, quota = self.whole
+        self._refuse_wide(levels)
+        least = [voter.levels for voter in other.voters]
+        if [len(own) for own in least] != [len(own) for own in levels]:
+            raise DataError("only votes of the same voters and levels can be compared")
+        found = []
+        for sign in (1, -1):
+            state: dict[int, tuple[Fraction, _Chain | None]] = {0: (Fraction(0), None)}
+            for own, values in zip(levels, least, strict=True):
+                reached: dict[int, tuple[Fraction, _Chain | None]] = {}
+                for total, (value, chain) in state.items():
+                    for k, level in enumerate(own):
+                        now = value + sign * values[k]
+                        if (known := reached.get(total + level)) is None or now < known[0]:
+                            reached[total + level] = (now, (k, chain))
+                state = reached
+            for total, (value, chain) in state.items():
+                # the least of the other's totals must reach its quota, or the most stay below it
+                wins = sign * value >= other.quota
+                if wins != (total >= quota) and (total >= quota) == (sign == 1):
+                    found.append(_profile(chain))
+        return found
+
+    def smallest(self, *, time_limit: float = 30.0) -> VotingGame:
+        """A vote with the least sum of whole points and the same answer to every combination.
+
+        A voter's level 0 stays 0, else its lowest becomes 0; a level counts once for each of its
+        lines. By a mixed-integer program (Pyomo, HiGHS) over the points and the quota, with a row
+        for each smallest way to a positive answer and each largest way to a negative one that was
+        needed so far: every candidate is compared exactly, see :meth:`differences`, and the
+        program is solved again with the combinations that came out otherwise. Several votes may
+        be equally small.
+
+        Parameters
+        ----------
+        time_limit : float
+            Seconds.
+
+        Returns
+        -------
+        VotingGame
+
+        Raises
+        ------
+        NotApplicableError
+            There are too many different totals.
+        SolverError
+            The smallest one was not proved in time.
+        """
+        from milpscore.scorecard._smallest import smallest_vote
+
+        return smallest_vote(self, time_limit, _AT_ONCE)
+
+    def lowered(self, profile: Sequence[int]) -> Profile:
+        """A smallest way to a positive answer below a combination that has one."""
+        return self._moved(profile, -1, lambda total, quota: total >= quota)
+
+    def raised(self, profile: Sequence[int]) -> Profile:
+        """A largest way to a negative answer above a combination that has one."""
+        return self._moved(profile, 1, lambda total, quota: total < quota)
+
+    def _moved(self, profile: Sequence[int], by: int, keeps: Any) -> Profile:
+        """Levels moved one after another, least points first, as long as the answer stays."""
+        levels, quota = self.whole
+        places = list(profile)
+        total = sum(own[k] for own, k in zip(levels, places, strict=True))
+        for i in sorted(range(len(levels)), key=lambda i: levels[i][-1]):
+            own = levels[i]
+            while 0 <= places[i] + by < len(own):
+                moved = total - own[places[i]] + own[places[i] + by]
+                if not keeps(moved, quota):
+                    break
+                places[i], total = places[i] + by, moved
+        return tuple(places)
+
+
+def smallest_card(card: Scorecard, *, time_limit: float = 30.0) -> Scorecard:
+    """A card with the least sum of points that answers every combination of lines as this one.
+
+    Parameters
+    ----------
+    card : Scorecard
+        Of yes/no lines, categories and bins.
+    time_limit : float
+        Seconds.
+
+    Returns
+    -------
+    Scorecard
+        Without certificate and risks, which speak of the card as it was: see
+        :meth:`VotingGame.smallest`.
+
+    Raises
+    ------
+    NotApplicableError
+        A feature counts by the unit, or has lines that add up.
+    """
+    game = VotingGame.of_card(card)
+    least = game.smallest(time_limit=time_limit)
+    new: dict[str, dict[Fraction, int]] = {
+        own.name: dict(zip(own.levels, map(int, found.levels), strict=True))
+        for own, found in zip(game.voters, least.voters, strict=True)
+    }
+    points, base = [0] * len(card.points), {}
+    for feature, lines in zip(card.used_features, card.lines, strict=True):
+        if len(lines.groups) > 1:
+            raise NotApplicableError(
+                f"the lines of {feature.name!r} add up, which the smallest card does not know yet"
+            )
+        worth: Mapping[Any, int] = new.get(feature.name, {})
+        old = lines.base
+        base[feature.name] = below = worth.get(old, 0)
+        steps = [j for j in feature.positions if card.columns[j].kind == "step"]
+        for j in sorted(steps, key=lambda j: card.columns[j].lower):
+            old += card.points[j]
+            points[j], below = worth.get(old, 0) - below, worth.get(old, 0)
+        for j in set(feature.positions) - set(steps):
+            points[j] = worth.get(lines.base + card.points[j], 0) - base[feature.name]
+    return replace(
+        card, points=tuple(points), base_points=base, threshold=least.quota, certificate={},
+        risk=None, divisor=1, fitted_threshold=None,
+    )  # fmt: skip
+
+
+def _voter(lines: Lines) -> Voter:
+    """A feature of a card as a voter."""
+    cases: dict[int, dict[str, None]] = {}
+    parts = []
+    for k, rows in enumerate(lines.groups):
+        if any(row.kind == "numeric" and row.points for row in rows):
+            raise NotApplicableError(
+                f"{lines.name!r} counts by the unit, and a vote is over lines that hold or do not: "
+                "bin it"
+            )
+        own = [(row.points, f"{row.feature} {row.condition}") for row in rows]
+        base = lines.base if k == 0 else 0
+        if rows and rows[0].kind == "category" and base not in {row.points for row in rows}:
+            own.append((base, f"{rows[0].feature} is something else"))
+        parts.append(own)
+    for chosen in itertools.product(*parts):
+        said = " and ".join(text for _, text in chosen)
+        cases.setdefault(sum(points for points, _ in chosen), {})[said] = None
+    if lines.missing is not None:
+        row = lines.missing
+        cases.setdefault(row.points, {})[f"{row.feature} {row.condition}"] = None
+    levels = sorted(cases)
+    return Voter(
+        lines.name, tuple(map(Fraction, levels)), tuple(tuple(cases[level]) for level in levels)
+    )
+
+
+def _of_others(levels: Sequence[Sequence[int]]) -> Iterator[tuple[int, _Counts]]:
+    """Of every voter the combinations of all others: {total: number by how many have spoken}.
+
+    One who has not spoken stands at 0 and counts as often as it has levels, so that all divide by
+    the same product.
+    """
+    n = len(levels)
+    none = np.zeros(n, dtype=object)
+    none[0] = 1
+
+    def parted(state: _Counts, some: list[int]) -> Iterator[tuple[int, _Counts]]:
+        if len(some) == 1:
+            yield some[0], state
+            return
+        halves = some[: len(some) // 2], some[len(some) // 2 :]
+        for inside, outside in (halves, halves[::-1]):
+            own = state
+            for i in outside:
+                own = _with_voter(own, levels[i])
+            yield from parted(own, inside)
+
+    if n:
+        yield from parted({0: none}, list(range(n)))
+
+
+def _with_voter(state: _Counts, own: Sequence[int]) -> _Counts:
+    """The counts with one more voter."""
+    found: _Counts = {}
+    for total, counts in state.items():
+        spoken = np.concatenate(([0], counts[:-1]))
+        for level, more in ((0, counts * len(own)), *((level, spoken) for level in own)):
+            known = found.get(total + level)
+            found[total + level] = more if known is None else known + more
+    return found
+
+
+def _minimal_sums(weight: Mapping[int, int], quota: int) -> Iterator[tuple[int, ...]]:
+    """The smallest sets of weights that reach a quota; without its least member none does."""
+    order = sorted(weight, key=lambda i: -weight[i])
+    rest = [*itertools.accumulate((weight[i] for i in reversed(order)), initial=0)][::-1]
+
+    def onwards(k: int, total: int, chosen: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if total >= quota:
+            yield chosen
+        elif total + rest[k] >= quota:
+            yield from onwards(k + 1, total + weight[order[k]], (*chosen, order[k]))
+            yield from onwards(k + 1, total, chosen)
+
+    yield from onwards(0, 0, ())
+
+
+def _profile(chain: _Chain | None) -> Profile:
+    """The places along a chain, from the first voter to the last."""
+    places: list[int] = []
+    while chain is not None:
+        place, chain = chain
+        places.append(place)
+    return tuple(reversed(places))
+
+
+def _of(k: int, n: int) -> str:
+    """So many of n voters have to say yes, as a subject and its verb."""
+    if k == n:
+        return "both hold" if n == 2 else f"all {_count(n)} hold"
+    return f"any of {_count(n)} holds" if k == 1 else f"at least {_count(k)} of {_count(n)} hold"
+
+
+def _count(k: int) -> str:
+    """A small number in words."""
+    words = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    return words[k] if k < len(words) else str(k)

@@ -1,0 +1,288 @@
+"""What a card's features decide, and its smallest equal, against enumeration."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from milpscore.core.card import Card
+from milpscore.core.design import Column, Design
+from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.scorecard import Scorecard, Voter, VotingGame, smallest_card
+from milpscore.scorecard.rendering import attainable_totals
+
+
+def game_of(levels, quota):
+    """A vote of voters a, b, ... with some levels."""
+    voters = [
+        Voter(chr(97 + i), tuple(map(Fraction, own)), tuple((f"{i}@{v}",) for v in own))
+        for i, own in enumerate(levels)
+    ]
+    return VotingGame(tuple(voters), Fraction(quota))
+
+
+def profiles(game):
+    return itertools.product(*(range(len(voter.levels)) for voter in game.voters))
+
+
+def drawn_game(random, n, most_levels):
+    levels = [
+        sorted(random.choice(np.arange(-4, 7), random.integers(2, most_levels + 1), replace=False))
+        for _ in range(n)
+    ]
+    levels = [[int(v) for v in own] for own in levels]
+    low, high = sum(own[0] for own in levels), sum(own[-1] for own in levels)
+    return game_of(levels, int(random.integers(low - 1, high + 2)))
+
+
+def roll_call(game):
+    """Shapley's value by all orders and levels: who settles the answer."""
+    n = len(game.voters)
+    pivots, calls = [0] * n, 0
+    levels = [voter.levels for voter in game.voters]
+    for profile in profiles(game):
+        for order in itertools.permutations(range(n)):
+            calls += 1
+            low, high = sum(own[0] for own in levels), sum(own[-1] for own in levels)
+            for i in order:
+                if low >= game.quota or high < game.quota:
+                    break
+                low += levels[i][profile[i]] - levels[i][0]
+                high += levels[i][profile[i]] - levels[i][-1]
+                if low >= game.quota or high < game.quota:
+                    pivots[i] += 1
+    return tuple(Fraction(count, calls) for count in pivots)
+
+
+def swings(game):
+    """Banzhaf's value by all combinations of the others."""
+    found = []
+    for i, voter in enumerate(game.voters):
+        others = [p for p in profiles(game) if p[i] == 0]
+        top = len(voter.levels) - 1
+        moved = sum(game.answers(p) != game.answers((*p[:i], top, *p[i + 1 :])) for p in others)
+        found.append(Fraction(moved, len(others)))
+    return tuple(found)
+
+
+def pivots_of_coalitions(weights, quota):
+    """Shapley and Shubik's own definition: who turns a losing coalition into a winning one."""
+    n = len(weights)
+    found = [0] * n
+    for order in itertools.permutations(range(n)):
+        total = 0
+        for i in order:
+            total += weights[i]
+            if total >= quota:
+                found[i] += 1
+                break
+    return tuple(Fraction(count, math.factorial(n)) for count in found)
+
+
+@pytest.mark.parametrize("most_levels", [2, 4])
+def test_power_is_that_of_all_orders_and_combinations(most_levels):
+    random = np.random.default_rng(most_levels)
+    decided = 0
+    for _ in range(25):
+        game = drawn_game(random, int(random.integers(1, 5)), most_levels)
+        shapley, banzhaf = game.indices
+        assert shapley == roll_call(game)
+        assert banzhaf == swings(game)
+        decided += game.constant is None
+        assert sum(shapley) == (1 if game.constant is None else 0)
+    assert decided > 10
+
+
+def test_power_of_two_levels_is_shapley_and_shubiks():
+    random = np.random.default_rng(3)
+    for _ in range(10):
+        weights = random.integers(1, 9, size=5).tolist()
+        quota = int(random.integers(1, sum(weights) + 1))
+        game = VotingGame.from_weights(weights, -quota)
+        assert game.indices[0] == pivots_of_coalitions(weights, quota)
+
+
+def test_power_in_the_council_of_ministers_of_1958():
+    """A published one: Germany, France and Italy 14/60 each, the Benelux 9/60, Luxembourg none."""
+    votes = {"D": 4, "F": 4, "I": 4, "B": 2, "N": 2, "L": 1}
+    game = VotingGame.from_weights([*votes.values()], -12, [*votes])
+    assert game.indices[0] == (*[Fraction(14, 60)] * 3, *[Fraction(9, 60)] * 2, 0)
+    assert game.indices[1] == (*[Fraction(10, 32)] * 3, *[Fraction(6, 32)] * 2, 0)
+    assert game.sentence.endswith("L never matters.")
+    assert game.power.index[-1] == "L"
+
+
+def test_power_of_25_voters_adds_up_to_one():
+    game = VotingGame.from_weights(list(range(1, 26)), -150)
+    shapley, banzhaf = game.indices
+    assert sum(shapley) == 1
+    assert list(shapley) == sorted(shapley)
+    assert list(banzhaf) == sorted(banzhaf)
+
+
+def test_minimal_ways_are_those_of_enumeration():
+    random = np.random.default_rng(5)
+    for _ in range(30):
+        game = drawn_game(random, int(random.integers(1, 5)), 3)
+        positive = {p for p in profiles(game) if game.answers(p)}
+        below = {p: [(*p[:i], p[i] - 1, *p[i + 1 :]) for i in range(len(p))] for p in positive}
+        lower = [p for p in positive if positive.isdisjoint(below[p])]
+        assert sorted(game.minimal_ways()) == sorted(lower)
+
+
+@pytest.mark.parametrize(
+    ("weights", "intercept", "said"),
+    [
+        ((0.49, 0.49, 0.02), -0.5, "Positive where at least two of three hold: x1; x2; x3."),
+        ((1, 2, 3), -1, "Positive where any of three holds: x1; x2; x3."),
+        ((1, 2, 3), -6, "Positive where all three hold: x1; x2; x3."),
+        ((5, 5, 1, 1), -11, "Positive where x1 and x2 hold, and any of two holds: x3; x4."),
+        ((5, 2), -7, "Positive where both hold: x1; x2."),
+        ((5, 1, 1), -5, "Positive where x1 holds. x2, x3 never matter."),
+        ((3, 1, 1, 1), -3, "Positive where x1 holds, or all three hold: x2; x3; x4."),
+        ((3, 1, 1), -4, "Positive where x1 holds, and any of two holds: x2; x3."),
+        ((-2, 1, 1), 0, "Positive where not x1 holds, or both hold: x2; x3."),
+        ((4, 3, 2, 1), -6, "Positive where (x1 and x2) or (x1 and x3) or (x2 and x3 and x4)."),
+        ((1, 1), -3, "Never positive, whatever the voters say."),
+        ((1, 1), 0, "Always positive, whatever the voters say."),
+    ],
+)
+def test_sentence(weights, intercept, said):
+    assert VotingGame.from_weights(weights, intercept).sentence == said
+
+
+def test_the_printed_example_is_two_of_three():
+    """Belahcene and others: (.49, .49, .02), b = -.5 answers as (1, 1, 1), -2, and none smaller."""
+    game = VotingGame.from_weights((0.49, 0.49, 0.02), -0.5)
+    least = game.smallest()
+    assert [voter.levels for voter in least.voters] == [(0, 1)] * 3
+    assert least.quota == 2
+    assert not game.differences(least)
+    assert not game.differences(VotingGame.from_weights((1, 1, 1), -2))
+    assert game.differences(VotingGame.from_weights((1, 1, 1), -1))
+
+
+def test_differences_are_found_where_there_are_any():
+    random = np.random.default_rng(8)
+    told = 0
+    for _ in range(60):
+        game = drawn_game(random, 3, 3)
+        levels = [[int(v) for v in random.permutation(9)[: len(each.levels)]]
+                  for each in game.voters]  # fmt: skip
+        other = game_of(levels, int(random.integers(0, 16)))
+        differ = {p for p in profiles(game) if game.answers(p) != other.answers(p)}
+        found = game.differences(other)
+        assert set(found) <= differ
+        assert bool(found) == bool(differ)
+        told += not differ
+    assert 0 < told < 60
+    with pytest.raises(DataError, match="same voters"):
+        game.differences(game_of([[0, 1]], 1))
+
+
+def least_sum(game):
+    """The least sum of points of a vote with the same answers, by enumeration."""
+    signs, places = [], []
+    for i, voter in enumerate(game.voters):
+        at = voter.levels.index(0) if 0 in voter.levels else 0
+        places += [(i, k) for k in range(len(voter.levels)) if k != at]
+        signs += [1 if k > at else -1 for k in range(len(voter.levels)) if k != at]
+    answers = {p: game.answers(p) for p in profiles(game)}
+    for most in itertools.count():
+        for sizes in itertools.product(range(most + 1), repeat=len(places)):
+            if sum(sizes) != most:
+                continue
+            worth = dict(
+                zip(places, (s * v for s, v in zip(signs, sizes, strict=True)), strict=True)
+            )
+            totals = {p: sum(worth.get(each, 0) for each in enumerate(p)) for p in answers}
+            won = [t for p, t in totals.items() if answers[p]]
+            lost = [t for p, t in totals.items() if not answers[p]]
+            if not won or not lost or min(won) > max(lost):
+                return most
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_smallest_is_the_least_of_all(levels):
+    random = np.random.default_rng(40 + levels)
+    for _ in range(12):
+        game = drawn_game(random, 4 if levels == 2 else 2, levels)
+        least = game.smallest()
+        assert all(game.answers(p) == least.answers(p) for p in profiles(game))
+        points = sum(abs(v) for voter in least.voters for v in voter.levels)
+        assert points == least_sum(game)
+
+
+def test_smallest_of_thirty_voters_is_proved_equal():
+    random = np.random.default_rng(0)
+    small = random.integers(1, 4, size=30)
+    game = VotingGame.from_weights((37 * small).tolist(), -37 * 15 + 20)
+    least = game.smallest()
+    assert not game.differences(least)
+    assert sum(v.levels[-1] for v in least.voters) == small.sum()
+    assert least.quota == 15
+
+
+def card_of(columns, points, threshold, blocks=(), X=None):
+    X = np.zeros((2, len(columns))) if X is None else X
+    design = Design(X, np.array([-1, 1]), np.ones(2), tuple(columns), tuple(blocks))
+    return Scorecard.from_card(Card(np.array(points), Fraction(-threshold)), design)
+
+
+BINS = (
+    Column("age < 40", "age", "interval", upper=40.0),
+    Column("40 <= age < 60", "age", "interval", lower=40.0, upper=60.0),
+    Column("age >= 60", "age", "interval", lower=60.0),
+    Column("smoker", "smoker", "numeric"),
+    Column("drug = a", "drug", "category", category="a"),
+)
+
+
+def test_smallest_card_keeps_every_answer_of_bins_flags_and_categories():
+    X = np.array([[1, 0, 0, 0, 1], [0, 0, 1, 1, 0]], dtype=float)
+    card = card_of(BINS, (0, 20, 50, 10, -20), 30, ((0, 1, 2),), X)
+    assert attainable_totals(card) == list(range(-20, 61, 10))
+    least = smallest_card(card)
+    patterns = [
+        (*(float(k == bin_) for k in range(3)), smoker, drug)
+        for bin_, smoker, drug in itertools.product(range(3), (0.0, 1.0), (0.0, 1.0))
+    ]
+    rows = np.array(patterns)
+    positive = card.rule.positive(card.score_design(rows))
+    assert np.array_equal(least.rule.positive(least.score_design(rows)), positive)
+    assert 0 < positive.sum() < len(rows)
+    assert least.points == (0, 1, 3, 1, -2) or sum(map(abs, least.points)) < 7
+    assert "age" in VotingGame.of_card(card).sentence
+    assert least.certificate == {}
+    assert least.risk is None
+
+
+def test_smallest_card_of_steps_moves_their_differences():
+    columns = [
+        Column("x >= 1", "x", "step", lower=1.0),
+        Column("x >= 2", "x", "step", lower=2.0),
+        Column("flag", "flag", "numeric"),
+    ]
+    X = np.array([[0, 0, 1], [1, 1, 0]], dtype=float)
+    card = card_of(columns, (4, 4, 5), 8, X=X)
+    least = smallest_card(card)
+    rows = np.array([(a, b, c) for a, b in ((0, 0), (1, 0), (1, 1)) for c in (0, 1)], dtype=float)
+    positive = card.rule.positive(card.score_design(rows))
+    assert np.array_equal(least.rule.positive(least.score_design(rows)), positive)
+    assert least.points == (1, 1, 1)
+    assert least.threshold == 2
+
+
+def test_a_feature_that_counts_by_the_unit_is_no_voter():
+    columns = [Column("x", "x", "numeric")]
+    card = card_of(columns, (2,), 3, X=np.array([[0.0], [2.5]]))
+    with pytest.raises(NotApplicableError, match="counts by the unit"):
+        VotingGame.of_card(card)
+
+
+def test_points_of_too_many_totals_are_refused():
+    game = VotingGame.from_weights([Fraction(1, p) for p in (*range(97, 117), 1009)], -1)
+    with pytest.raises(NotApplicableError, match="different totals"):
+        _ = game.indices
