@@ -107,9 +107,10 @@ promises.round(3)
 # A card may choose its intercept after rounding, and of many draws the best is kept. All cards
 # below are judged alike: by the exact loss at their best allowed intercept. *Local search* and
 # *hill climbing* change one weight at a time from the empty card, or from random ones. The exact
-# program starts from the best card of them all, and has two seconds.
+# program starts from the best card of them all, and has 300 nodes of a tree.
 
 # %%
+LIMITS = {"node_limit": 300, "time_limit": 300, "progress": False}
 METHODS = ("derandomised", "local_search", "hill_climbing")
 rows = []
 for margin, (program, lp) in relaxed.items():
@@ -121,9 +122,7 @@ for margin, (program, lp) in relaxed.items():
         cards[name.replace("_", " ")] = found.card
     objective = {n: milpscore.verify.evaluate(statement, c).objective for n, c in cards.items()}
     start = cards[min(objective, key=objective.get)]
-    exact = milpscore.solve(
-        program.exact(), "highs", warm_start=start, time_limit=2, progress=False
-    )
+    exact = milpscore.solve(program.exact(), "highs", warm_start=start, **LIMITS)
     bound = max(lp.dual_bound, exact.dual_bound)
     assert exact.verified
     assert lp.objective - 1e-9 <= exact.objective <= min(objective.values()) + 1e-9
@@ -180,9 +179,7 @@ for k in (2, 4, 6, 8):
     rounded = round_program(
         program, roundings=METHODS, n_draws=200, random_state=0, solver="highs", progress=False
     )
-    exact = milpscore.solve(
-        program.exact(), "highs", warm_start=rounded.card, time_limit=3, progress=False
-    )
+    exact = milpscore.solve(program.exact(), "highs", warm_start=rounded.card, **LIMITS)
     assert rounded.dual_bound <= exact.objective + 1e-9
     assert exact.objective <= rounded.objective + 1e-9
     assert max(rounded.terms, exact.terms) <= k

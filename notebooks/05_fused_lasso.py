@@ -38,7 +38,7 @@ print(f"{len(design.blocks)} features in deciles: {design.shape[1]} columns; {de
 # %%
 ASKED = {"coef_min": 0, "coef_max": 5}
 program = fused_lasso(design, lam=0.002, **ASKED)
-result = milpscore.solve(program, "highs", time_limit=20, progress=False)
+result = milpscore.solve(program, "highs", time_limit=300, progress=False)
 card = certified_card(design, result, title="Is the tumour malignant?")
 card
 
@@ -94,7 +94,7 @@ rows, points = [], []
 for lam in lams:
     program = fused_lasso(design, lam=lam, **ASKED)
     relaxed = milpscore.solve(program.relaxed(), "highs", progress=False)
-    exact = milpscore.solve(program, "highs", time_limit=10, progress=False)
+    exact = milpscore.solve(program, "highs", time_limit=300, progress=False)
     found = certified_card(design, exact)
     assert str(exact.claim) == "optimal"
     assert relaxed.objective <= exact.objective + 1e-9
@@ -134,7 +134,7 @@ plt.show()
 # %%
 alone = {}
 for feature, program in fused_lasso_by_feature(design, lam=0.002, **ASKED).items():
-    exact = milpscore.solve(program, "highs", time_limit=10, progress=False)
+    exact = milpscore.solve(program, "highs", time_limit=300, progress=False)
     network = milpscore.solve(program.relaxed(), "highs", progress=False)
     assert abs(exact.objective - network.objective) <= 1e-6  # whole by itself
     alone[feature] = exact.card

@@ -307,7 +307,7 @@ letter.assign(weight=np.rint(letter["weight"]).astype(int)).query("weight != 0")
 
 # %%
 data = crf.encode(X, y)
-options = {"tol": 1e-5, "max_iterations": 400, "time_limit": 2.0, "random_state": 0}
+options = {"tol": 1e-5, "max_iterations": 400, "random_state": 0}
 traces = {name: train(data, name, rho1=1.0, rho2=0.01, **options) for name in TRAINERS}
 converged = {name: result for name, result in traces.items() if result.converged}
 lowest = min(result.objective for result in traces.values())

@@ -83,7 +83,7 @@ rising = Monotone(["age", "hba1c", "other_drugs"])
 asked = {"penalty": "tv", "lam": 1e-6, "coef_min": 0, "coef_max": 10, "constraints": [rising]}
 price = np.log(len(patients)) / (2 * len(patients))
 program, result = fit_card(
-    design, max_terms=None, l0_penalty=price, options={"node_limit": 1000}, time_limit=60,
+    design, max_terms=None, l0_penalty=price, options={"node_limit": 1000}, time_limit=600,
     progress=False, **asked,
 )  # fmt: skip
 card = certified_card(
@@ -124,7 +124,7 @@ rows = [["any number", sum(map(len, card.rows)), result.loss, result.gap]]
 for limit in (2, 1):
     fewer, found = fit_card(
         design, max_terms=None, max_cuts=limit, l0_penalty=price, options={"node_limit": 1000},
-        time_limit=60, progress=False, **asked,
+        time_limit=600, progress=False, **asked,
     )  # fmt: skip
     shown = certified_card(fewer.statement.design, found, statement=fewer.statement)
     rows.append([f"at most {limit}", sum(map(len, shown.rows)), found.loss, found.gap])
@@ -145,7 +145,7 @@ for n in sizes:
     cut = bins.fit_design(few, answers, positive="stays")
     own, best = fit_card(
         cut, max_terms=None, l0_penalty=np.log(n) / (2 * n), options={"node_limit": 100},
-        time_limit=30, progress=False, **asked,
+        time_limit=600, progress=False, **asked,
     )  # fmt: skip
     made = certified_card(own.statement.design, best, statement=own.statement)
     found.append(np.corrcoef(made.score(fresh), totals)[0, 1])

@@ -47,7 +47,7 @@ def main() -> int:
     """Execute all, or those named; 1 where one fails or takes too long."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="default: every notebook")
-    parser.add_argument("--seconds", type=float, default=180.0, help="allowed for each")
+    parser.add_argument("--seconds", type=float, default=900.0, help="allowed for each")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     sources = [HERE / name for name in asked.names] or sorted(HERE.glob("[0-9]*.py"))

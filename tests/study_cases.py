@@ -28,7 +28,7 @@ seeds = [0, 1]
 [folds]
 number = 2
 [limits]
-time_limit = 5
+time_limit = 300
 [[data]]
 generator = "planted_score"
 arguments = {n_samples = 40, n_features = 6}
@@ -95,7 +95,7 @@ def started(*command: str, **extra: Any) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, *command], env=environment(), **{**pipes, **extra})
 
 
-def wait_until(true: Any, patience: float = 60.0) -> None:
+def wait_until(true: Any, patience: float = 300.0) -> None:
     """Wait for something to become true."""
     deadline = time.monotonic() + patience
     while not true():

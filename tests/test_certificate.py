@@ -53,7 +53,7 @@ def changed(made: Certificate, seal: bool = True, **parts: Any) -> Certificate:
 
 
 def failed(made: Certificate, frame: Any = X, labels: Any = Y) -> tuple[str, ...]:
-    return verify_certificate(made, frame, labels, time_limit=30).failed
+    return verify_certificate(made, frame, labels, time_limit=300).failed
 
 
 # -- what is proved ------------------------------------------------------------------------------

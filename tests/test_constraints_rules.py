@@ -375,7 +375,7 @@ def test_folds_bind_the_constraints_anew() -> None:
     inner = FusedLassoClassifier(constraints=[c.Monotone("Age"), c.Exclude("BMI")])
     search = OneStandardErrorCV(
         SlimClassifier(
-            constraints=[c.MaxErrors("Age >= 30", share=0.5)], time_limit=2, binner=None
+            constraints=[c.MaxErrors("Age >= 30", share=0.5)], time_limit=300, binner=None
         ),
         grid={"max_terms": (1, 2)},
         cv=2,

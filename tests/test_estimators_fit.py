@@ -400,7 +400,7 @@ def test_certified_and_reported_also_after_a_pickle(
         assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
         assert str(model.result_.claim) in page
     assert loaded.program_.arguments.keys() == model.program_.arguments.keys()
-    found = verify_certificate(loaded.certificate(), *planted, time_limit=30)
+    found = verify_certificate(loaded.certificate(), *planted, time_limit=300)
     assert not [part for part in found.parts if part.status == "refuted"]
 
 
@@ -408,7 +408,7 @@ def test_certified_and_reported_also_after_a_pickle(
 def test_in_a_pipeline_and_a_search(estimator: CardClassifier, planted: Any) -> None:
     X, y = planted
     # Standardised data lie on no grid.
-    chain = make_pipeline(StandardScaler(), clone(estimator).set_params(time_limit=1))
+    chain = make_pipeline(StandardScaler(), clone(estimator).set_params(time_limit=300))
     scores = cross_validate(chain, X, y, cv=2, scoring=["accuracy", "roc_auc"])
     assert scores["test_accuracy"].shape == (2,)
     search = GridSearchCV(clone(estimator), {"intercept_bounds": [(-3, 3), None]}, cv=2)

@@ -57,7 +57,7 @@ def data() -> tuple[pd.DataFrame, Any]:
 
 @pytest.fixture(scope="module")
 def model(data: Any) -> RiskScoreClassifier:
-    return RiskScoreClassifier(binner=None, max_terms=2, time_limit=5).fit(*data)
+    return RiskScoreClassifier(binner=None, max_terms=2, time_limit=300).fit(*data)
 
 
 # ------------------------------------------------------------------ what is optimised
@@ -77,7 +77,7 @@ def test_the_loss_is_scikit_learns_log_loss(data: Any, model: Any) -> None:
 @pytest.mark.parametrize("scale", [0.5, 3.0])
 def test_the_scale_divides_the_total(data: Any, scale: float) -> None:
     X, y = data
-    found = RiskScoreClassifier(binner=None, scale=scale, heuristic=True, time_limit=2).fit(X, y)
+    found = RiskScoreClassifier(binner=None, scale=scale, heuristic=True, time_limit=300).fit(X, y)
     totals = X.to_numpy() @ found.coef_[0] + found.intercept_[0]
     np.testing.assert_allclose(found.predict_proba(X)[:, 1], 1 / (1 + np.exp(-totals / scale)))
     assert found.result_.loss == pytest.approx(log_loss(y, found.predict_proba(X)), abs=1e-12)
@@ -104,7 +104,7 @@ def test_the_known_optima_are_found(name: str, uci: Any) -> None:
     fast = RiskScoreClassifier(binner=None, scale=1.0, max_terms=5, heuristic=True, polish=True)
     found = fast.fit(X, y)
     assert found.result_.objective == pytest.approx(KNOWN[name], abs=1e-8)
-    proved = RiskScoreClassifier(binner=None, scale=1.0, max_terms=5, time_limit=2).fit(X, y)
+    proved = RiskScoreClassifier(binner=None, scale=1.0, max_terms=5, time_limit=300).fit(X, y)
     assert proved.result_.objective <= KNOWN[name] + 1e-8
     assert proved.result_.dual_bound <= KNOWN[name] + 1e-8
 
@@ -177,7 +177,7 @@ def test_the_heuristic_is_for_exact_programs_only(data: Any) -> None:
     with pytest.raises(OptionError, match="time_limit"):
         fit_card(make_design(*data), "risk_score", heuristic=True, time_limit=-1)
     _, result = fit_card(
-        make_design(*data), "slim", heuristic=True, coef_min=1, max_terms=1, time_limit=1
+        make_design(*data), "slim", heuristic=True, coef_min=1, max_terms=1, time_limit=300
     )
     assert result.card is None
     assert str(result.claim) == "none"
@@ -190,7 +190,7 @@ def test_the_heuristic_is_for_exact_programs_only(data: Any) -> None:
 @pytest.mark.parametrize("scale", [1.0, "auto"])
 def test_probabilities_agree_with_every_other_answer(data: Any, scale: Any) -> None:
     X, y = data
-    model = RiskScoreClassifier(binner=None, max_terms=2, time_limit=5, scale=scale).fit(X, y)
+    model = RiskScoreClassifier(binner=None, max_terms=2, time_limit=300, scale=scale).fit(X, y)
     chances = model.predict_proba(X)
     assert chances.shape == (len(X), 2)
     np.testing.assert_array_equal(model.classes_[np.argmax(chances, axis=1)], model.predict(X))
@@ -207,7 +207,7 @@ def test_only_likelihoods_have_probabilities(data: Any) -> None:
     for loss in ("logistic", "probit"):
         assert hasattr(RiskScoreClassifier(binner=None, loss=loss), "predict_proba")
     for loss in ("squared", "squared_hinge", "poisson"):
-        found = RiskScoreClassifier(binner=None, loss=loss, heuristic=True, time_limit=1)
+        found = RiskScoreClassifier(binner=None, loss=loss, heuristic=True, time_limit=300)
         assert not hasattr(found, "predict_proba")
         assert not hasattr(OneStandardErrorCV(found), "predict_proba")
         found.fit(*data)
@@ -283,13 +283,13 @@ def test_held_out_rows_have_a_table_too(model: Any) -> None:
 def test_cross_validation_chooses_by_the_log_likelihood(data: Any) -> None:
     X, y = data
     search = OneStandardErrorCV(
-        RiskScoreClassifier(binner=None, heuristic=True, time_limit=1),
+        RiskScoreClassifier(binner=None, heuristic=True, time_limit=300),
         grid={"max_terms": (0, 1, 2)},
         cv=3,
     ).fit(X, y)
     assert search.best_params_["max_terms"] in (1, 2)
     by_hand = cross_val_score(
-        RiskScoreClassifier(binner=None, heuristic=True, time_limit=1, max_terms=2), X, y,
+        RiskScoreClassifier(binner=None, heuristic=True, time_limit=300, max_terms=2), X, y,
         cv=search._folds(), scoring="neg_log_loss",
     )  # fmt: skip
     assert search.cv_results_["mean_test_score"][2] == pytest.approx(by_hand.mean())
@@ -322,7 +322,7 @@ def run(*arguments: object) -> Any:
     return done
 
 
-FIT = ("--target", "ill", "--formulation", "risk-score", "--max-terms", 2, "--time-limit", 3)
+FIT = ("--target", "ill", "--formulation", "risk-score", "--max-terms", 2, "--time-limit", 300)
 
 
 def test_fit_prints_risks_and_predict_gives_them(csv: Path, tmp_path: Path, data: Any) -> None:
@@ -356,7 +356,7 @@ def test_list_and_compare_know_it(csv: Path) -> None:
     assert "scale" in listed
     shown = run(
         "compare", csv, "--target", "ill", "--formulations", "risk-score", "--max-terms", 2,
-        "--time-limit", 4, "--cv", 0,
+        "--time-limit", 300, "--cv", 0,
     ).stdout  # fmt: skip
     assert "risk-score" in shown
     assert "exact" in shown
@@ -364,7 +364,7 @@ def test_list_and_compare_know_it(csv: Path) -> None:
 
 def test_compare_keeps_its_order(data: Any) -> None:
     table = milpscore.compare(
-        *data, formulations=["risk_score", "hinge"], max_terms=2, cv=None, time_limit=6
+        *data, formulations=["risk_score", "hinge"], max_terms=2, cv=None, time_limit=300
     ).table.set_index(["formulation", "kind"])
     rows = table.loc["risk_score"]
     assert rows.loc[["exact", "randomised", "nearest"], "verified"].all()
@@ -372,7 +372,7 @@ def test_compare_keeps_its_order(data: Any) -> None:
     for rounded in ("randomised", "nearest"):
         assert rows.loc["exact", "objective"] <= rows.loc[rounded, "objective"] + 1e-9
     result = milpscore.compare(
-        *data, formulations=["risk_score"], max_terms=2, cv=None, time_limit=3
+        *data, formulations=["risk_score"], max_terms=2, cv=None, time_limit=300
     ).results["risk_score", "exact"]
     figures = check(risk_score(Binner().fit_design(*data), max_terms=2), result.card)
     assert figures.feasible

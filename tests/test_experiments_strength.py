@@ -113,7 +113,7 @@ def test_the_comparison_lays_the_programs_side_by_side(tmp_path: Path) -> None:
     table = pd.DataFrame(X, columns=list("abc"))
     table.insert(0, "label", y)
     table.to_csv(tmp_path / "haberman.csv", index=False)
-    settings: dict[str, Any] = {"seeds": (0, 1), "max_terms": 2, "reach": 2, "time_limit": 5.0}
+    settings: dict[str, Any] = {"seeds": (0, 1), "max_terms": 2, "reach": 2, "time_limit": 300.0}
     experiment = SlimStrength(data=str(tmp_path), most_rows=30, **settings)
     found = experiment.run(out=tmp_path / "runs.sqlite")
     assert len(found.runs) == 2 * 4 * 4

@@ -250,7 +250,7 @@ def test_descent_moves_bins_one_by_one(seed: int) -> None:
 def test_relaxed_exact_rounded_in_order() -> None:
     X, y, _ = make_planted_score(60, 4, n_terms=2, max_points=3, noise=0.1, random_state=0)
     table = milpscore.compare(
-        X, y, formulations=["facets-hinge"], lam=0.01, gamma=0.5, cv=None, time_limit=10
+        X, y, formulations=["facets-hinge"], lam=0.01, gamma=0.5, cv=None, time_limit=300
     ).table.set_index("kind")
     exact, relaxed = table.loc["exact"], table.loc["relaxed"]
     assert exact["claim"] == "optimal"

@@ -17,7 +17,7 @@ from milpscore.verify import evaluate
 def test_the_planted_objective_is_reached_and_proved(formulation: str, seed: int) -> None:
     X, y, planted = make_planted_score(500, 20, noise=0.0, random_state=seed)
     program = FORMULATIONS[formulation](make_design(X, y), max_terms=5, coef_min=-5, coef_max=5)
-    result = solve(program, "tree", time_limit=30, progress=False)
+    result = solve(program, "tree", time_limit=300, progress=False)
     beside = evaluate(
         program.statement, program.statement.with_best_intercept(planted.coefficients)
     )
@@ -30,7 +30,7 @@ def test_the_planted_objective_is_reached_and_proved(formulation: str, seed: int
 def test_without_noise_the_best_card_errs_nowhere(seed: int) -> None:
     X, y, planted = make_planted_score(500, 20, noise=0.0, random_state=seed)
     program = FORMULATIONS["slim"](make_design(X, y), max_terms=5, coef_min=-5, coef_max=5)
-    card = solve(program, "tree", time_limit=30, progress=False).card
+    card = solve(program, "tree", time_limit=300, progress=False).card
     assert card is not None
     values = X.to_numpy()
     found = values @ card.coefficients >= card.threshold

@@ -40,7 +40,7 @@ def answer() -> Comparison:
         binner=Binner(3, encoding="onehot"),
         formulations=["slim", "fused_lasso"],
         cv=None,
-        time_limit=4,
+        time_limit=300,
     )
 
 

@@ -36,7 +36,7 @@ from milpscore.scorecard.claims import least_errors
 
 MINUS = "\u2212"
 STYLE = (resources("milpscore.report") / "templates" / "page.css").read_text(encoding="utf-8")
-QUICK: dict[str, Any] = {"time_limit": 20, "progress": False}
+QUICK: dict[str, Any] = {"time_limit": 300, "progress": False}
 
 
 def solved(
@@ -388,7 +388,7 @@ class TestPage:
 
     def test_a_comparison_and_a_pool_are_shown(self) -> None:
         design = noisy(n=30, p=2, seed=3)
-        frame = compare(design, formulations=["slim"], time_limit=10, cv=0, progress=False)
+        frame = compare(design, formulations=["slim"], time_limit=300, cv=0, progress=False)
         _, _, card = solved(design)
         ranges = pd.DataFrame(
             {"share": [1.0, 0.0], "min_points": [-2, 0], "max_points": [3, 0],
@@ -466,7 +466,7 @@ class TestCommand:
         run(
             "report", files / "card.json", files / "data.csv", "--target", "y", "--out", out,
             "--certificate", files / "proof.json", "--compare", "--verify",
-            "--time-limit", 10, "-q", "--bootstraps", 3,
+            "--time-limit", 300, "-q", "--bootstraps", 3,
         )  # fmt: skip
         page = Page(out.read_text(encoding="utf-8"))
         assert not page.problems
@@ -488,7 +488,7 @@ class TestCommand:
         out = files / "compared.html"
         run(
             "compare", files / "data.csv", "--target", "y", "--formulations", "slim", "--cv", 0,
-            "--raw", "--max-terms", 1, "--time-limit", 10, "--report", out, "-q",
+            "--raw", "--max-terms", 1, "--time-limit", 300, "--report", out, "-q",
         )  # fmt: skip
         page = Page(out.read_text(encoding="utf-8"))
         assert not page.problems

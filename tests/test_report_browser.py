@@ -40,7 +40,7 @@ pytestmark = pytest.mark.skipif(
 def browse(folder: Path, *arguments: str) -> tuple[str, str]:
     """Run the browser with a profile of its own; its standard output, and its console's lines."""
     command = [str(BROWSER), *FLAGS, f"--user-data-dir={folder / 'profile'}", *arguments]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     console = [line for line in answer.stderr.splitlines() if "CONSOLE" in line]
     return answer.stdout, "\n".join(console)
 

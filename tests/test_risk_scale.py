@@ -173,7 +173,7 @@ def test_tangents_find_it_too(seed: int) -> None:
     wanted = least(program.statement)
     assert result.objective == pytest.approx(wanted, abs=1e-6)
     assert str(result.claim) == "optimal"
-    below = solve(program.relaxed(), time_limit=20)
+    below = solve(program.relaxed(), time_limit=300)
     assert below.dual_bound <= wanted + 1e-9
 
 
@@ -362,7 +362,7 @@ def test_a_pool_has_every_card_at_its_best_scale() -> None:
 
 def test_compare_states_it_by_default() -> None:
     X, y = rows(4, 40)
-    answers = milpscore.compare(X, y, formulations=["risk_score"], cv=None, time_limit=5)
+    answers = milpscore.compare(X, y, formulations=["risk_score"], cv=None, time_limit=300)
     (program,) = answers.programs.values()
     assert program.statement.scales is not None
     assert answers.results["risk_score", "exact"].card.scale is not None

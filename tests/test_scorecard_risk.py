@@ -56,7 +56,7 @@ def fitted() -> tuple[pd.DataFrame, Any, Scorecard]:
     y = np.where(rng.random(300) < sigmoid((X["age"] - 50) / 15 + (X["bmi"] - 29) / 5), 1, 0)
     made = Binner(4, encoding="onehot").fit_design(X, y)
     program, result = fit_card(
-        made, "risk_score", max_terms=4, heuristic=True, scale=2.0, time_limit=5
+        made, "risk_score", max_terms=4, heuristic=True, scale=2.0, time_limit=300
     )
     return X, y, certified_card(made, result, "Ill <or> not", statement=program.statement)
 

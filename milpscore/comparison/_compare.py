@@ -405,6 +405,7 @@ def compare_realisations(
     program: ConicProgram,
     *,
     time_limit: float = Options.time_limit,
+    node_limit: int | None = Options.node_limit,
     tol: float = 1e-9,
     random_state: int = 0,
     progress: bool | None = None,
@@ -420,8 +421,8 @@ def compare_realisations(
     Parameters
     ----------
     program : ConicProgram
-    time_limit : float
-        Seconds for the integer program.
+    time_limit, node_limit
+        Of the integer program, as in :class:`milpscore.solvers.options.Options`.
     tol : float
         Of the conic and proximal solves.
     random_state : int
@@ -448,7 +449,14 @@ def compare_realisations(
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
     for realisation, solver, found, of in chain(
-        _integer_and_linear(program, time_limit, random_state, progress), _convex(program, tol)
+        _integer_and_linear(
+            program,
+            progress,
+            time_limit=time_limit,
+            node_limit=node_limit,
+            random_state=random_state,
+        ),
+        _convex(program, tol),
     ):
         if isinstance(found, str):
             rows.append(no_answer(found, realisation=realisation, solver=solver))
@@ -463,7 +471,7 @@ def compare_realisations(
 
 
 def _integer_and_linear(
-    program: ConicProgram, time_limit: float, random_state: int, progress: bool | None
+    program: ConicProgram, progress: bool | None, **limits: Any
 ) -> list[tuple[str, str, Any, Any]]:
     """The exact program's answer and its LP's, or the reason why there is none."""
     try:
@@ -472,7 +480,6 @@ def _integer_and_linear(
         return [("integer", "highs", str(error), None), ("linear", "highs", str(error), None)]
     session = load(exact)
     session.relax()
-    limits: dict[str, Any] = {"time_limit": time_limit, "random_state": random_state}
     linear = solve(session, progress=progress, **limits)
     session.restore()
     start = start_card(exact)
