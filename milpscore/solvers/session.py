@@ -602,13 +602,17 @@ def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
 _HERE = threading.local()
 
 
+def schedule(threads: int) -> None:
+    """Let the next runs of HiGHS in this thread be on so many threads."""
+    # HiGHS keeps the threads of a thread's first run, and refuses every run on another number
+    if getattr(_HERE, "threads", threads) != threads:
+        highspy.Highs.resetGlobalScheduler(True)
+    _HERE.threads = threads
+
+
 def run_here(highs: Any) -> None:
     """Run HiGHS in this thread, on as many threads as it was told; a SolverError if it did not."""
-    # HiGHS keeps the threads of a thread's first run, and refuses every run on another number
-    wanted = highs.getOptionValue("threads")[1]
-    if getattr(_HERE, "threads", wanted) != wanted:
-        highspy.Highs.resetGlobalScheduler(True)
-    _HERE.threads = wanted
+    schedule(highs.getOptionValue("threads")[1])
     failed = highs.run() == highspy.HighsStatus.kError
     if failed and highs.getModelStatus() == _STATUS.kNotset:
         raise SolverError(
