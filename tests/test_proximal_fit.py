@@ -37,7 +37,8 @@ from milpscore.penalties import (
     WeightedL2,
     WeightedTV,
 )
-from milpscore.proximal import ProximalResult, fit_proximal
+from milpscore.proximal import ProximalResult, fit_proximal, newton
+from milpscore.proximal.problem import Run, prepare
 
 N, P = 120, 12
 LOSS_NAMES = [*sorted(set(LOSSES) - {"hinge", "zero_one", "multinomial"})]
@@ -537,3 +538,72 @@ def test_steps_stay_long_where_the_objective_is_all_rounding() -> None:
     blocks = fit.coefficients.reshape(4, 20)
     assert blocks[0].any()
     assert not blocks[1:].any()
+
+
+@pytest.mark.parametrize("most", [3, 6, 200])
+def test_first_order_steps_go_on_from_newton_steps_that_stalled(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stalls(*given: Any, max_iter: int, **options: Any) -> Run:
+        run: Run = whole(*given, max_iter=min(max_iter, 3), **options)
+        run.stop = run.stop or Termination.STALLED
+        return run
+
+    whole = newton.proximal_newton
+    monkeypatch.setattr(newton, "proximal_newton", stalls)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) * [1.0, 2.0, 3.0, 4.0, 5.0]
+    y = np.where(X @ [1.0, 0.5, 0.0, 0.0, 0.2] + rng.logistic(size=200) > 0, 1.0, -1.0)
+    penalty = EYE(0.02, expert=[1.0, 1.0, 0.0, 0.0, 0.0])
+    found = fit_proximal(X, y, penalty=penalty, algorithm="newton", tol=1e-6, max_iter=most)
+    steps = [point.iteration for point in found.trace]
+    seconds = [point.seconds for point in found.trace]
+    assert found.algorithm == "newton"
+    assert steps[:4] == [0, 1, 2, 3]  # Newton's looks are kept, those after them follow
+    assert steps == sorted(set(steps))
+    assert seconds == sorted(seconds)
+    assert found.iterations == steps[-1] <= most
+    assert found.converged == (most == 200)
+    assert (found.termination is Termination.STALLED) == (most < 200)
+
+
+def test_many_rows_start_from_a_sample() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 50, size=(1 << 19, 4), dtype=np.uint8)
+    design = BinnedDesign(codes, (50,) * 4)
+    w = np.repeat([0.0, 1.0, 0.0, -1.0, 0.0, 0.5, 0.5, 0.0], 25)
+    y = np.where(design.matvec(w) + rng.logistic(size=len(codes)) > 0, 1.0, -1.0)
+    common: Any = {"penalty": Binarsity(3e-3, blocks=design.blocks), "tol": 1e-5}
+    sampled = fit_proximal(design, y, **common)
+    plain = fit_proximal(design, y, start=(np.zeros(200), 0.0), **common)
+    assert sampled.gap <= 1e-5
+    assert plain.gap <= 1e-5
+    assert abs(sampled.objective - plain.objective) <= 1e-5 * plain.objective
+    assert sampled.iterations < plain.iterations
+    # without both classes in the sample, from the null model
+    rare = np.full(len(codes), -1.0)
+    rare[1:33:2] = 1.0
+    assert fit_proximal(design, rare, penalty=Binarsity(1.0, blocks=design.blocks)).iterations == 0
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared", "poisson", "probit", "squared_hinge"])
+def test_one_way_through_the_rows(name: str) -> None:
+    rng = np.random.default_rng(1)
+    n = 40_000  # some parts and a piece
+    X, task = rng.normal(size=(n, 2)), smooth_loss(name).task
+    y = np.where(rng.random(n) < 0.3, 1.0, -1.0) if task == "classification" else rng.random(n) * 3
+    smooth = prepare(X, y, name, sample_weight=rng.uniform(0.5, 2.0, n))
+    eta, b = rng.normal(size=n), np.asarray(0.3)
+    value, rows = smooth.value_and_rows(eta, b)
+    losses = smooth.loss.value(eta + b, smooth.y)
+    slopes = smooth.loss.gradient(eta + b, smooth.y)
+    assert value == pytest.approx(float(smooth.weight @ losses), rel=1e-12)
+    assert smooth.value(eta, b) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(rows, smooth.weight * slopes, rtol=1e-12, atol=1e-20)
+    # the best intercept, of all rows and of two
+    zero = np.zeros(2)
+    for at in (smooth.null, smooth.settled(zero, np.zeros(n), np.asarray(0.0))):
+        np.testing.assert_allclose(at.u, smooth.loss.gradient(np.full(n, float(at.b)), smooth.y))
+        assert abs(float(smooth.weight @ at.u)) <= 1e-12
+        assert at.loss == pytest.approx(smooth.value(np.zeros(n), at.b), rel=1e-12)
+        np.testing.assert_allclose(at.gradient, X.T @ (smooth.weight * at.u), atol=1e-13)

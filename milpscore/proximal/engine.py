@@ -16,12 +16,22 @@ from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.operators import BinnedOperator, with_ones
-from milpscore.proximal.problem import Primal, ProximalResult, Run, Smooth, prepare, shaped
+from milpscore.proximal.problem import (
+    Primal,
+    ProximalResult,
+    Run,
+    Smooth,
+    parts,
+    prepare,
+    shaped,
+)
 
-_LOOK_EVERY = 10
+_FIRST_LOOK, _LOOK_EVERY = 4, 10
 _LAST_STEPS = 200
 _MORE_CURVATURE = 2.0
 _LESS_CURVATURE = 0.8
+# of many rows every 32nd gives a start: so many of them, of each class, and to which gap
+_STRIDE, _SAMPLE, _OF_EACH, _SAMPLE_TOL = 32, 1 << 14, 100, 1e-3
 # differences of mean losses below this share of them are not trusted
 _ROUNDING = 1e-9
 _SLACK = 1e-3
@@ -60,7 +70,7 @@ def proximal_gradient(
     momentum: bool,
     tol: float,
     max_iter: int,
-    start: Primal,
+    start: Primal | _Iterate,
     step: float = 0.0,
 ) -> Run:
     """Minimise by proximal gradient steps with backtracking; the first is ``step`` long (0: any).
@@ -68,28 +78,44 @@ def proximal_gradient(
     A free intercept is moved in centred columns, an exact change of variables: b = c - means.w.
     Without ``momentum`` it is ISTA; with it FISTA (Beck and Teboulle, SIAM J. Imaging Sci. 2, 2009;
     Belahcene et al. 2020, eqs 10, 11, 18; eq. 11 omits lambda), its momentum dropped whenever it
-    points uphill (O'Donoghue and Candes, Found. Comput. Math. 15, 2015, the gradient scheme).
+    points uphill (O'Donoghue and Candes, Found. Comput. Math. 15, 2015, the gradient scheme). An
+    iterate to start from is not looked at.
     """
     state = _begin(smooth, penalty, start, step)
     run = Run(smooth, penalty, "fista" if momentum else "ista", tol)
-    run.look(0, start)
-    done = 0
+    if isinstance(start, Primal):
+        run.look(0, start)
+    done, due = 0, _FIRST_LOOK if step > 0 else _LOOK_EVERY  # a step length is of a fit like this
     while run.stop is None and done < max_iter:
         done += 1
         rested = not _advance(state, momentum)
-        # a look costs about one step
-        if rested or done == max_iter or done - run.iterations >= max(_LOOK_EVERY, done // 10):
+        if rested or done in (due, max_iter):
             now = state.now
             run.look(done, smooth.settled(now.w, now.eta, now.b))
+            due = done + _until_look(run)
             if run.stop is None and rested:
                 run.stop = Termination.STALLED
     run.step = 1.0 / state.bend
     return run
 
 
-def _begin(smooth: Smooth, penalty: ProxPenalty, point: Primal, step: float) -> _State:
+def _until_look(run: Run) -> int:
+    """Steps after which the gap is small if it goes on to fall as it fell; a look costs a step."""
+    done = run.iterations
+    most = max(_LOOK_EVERY, done // 10)
+    if len(run.trace) < 2:
+        return _FIRST_LOOK
+    before, now = run.trace[-2:]
+    if not 0.0 < now.gap < before.gap < np.inf:
+        return most
+    rate = math.log(now.gap / before.gap) / (now.iteration - before.iteration)
+    wanted = math.ceil(math.log(run.tol / now.gap) / rate)
+    return min(max(wanted, 2, done // 20), most)
+
+
+def _begin(smooth: Smooth, penalty: ProxPenalty, point: Primal | _Iterate, step: float) -> _State:
     """The state at a point; without a step length one from the columns' variances."""
-    variances = smooth.X.squares(smooth.weight)
+    variances = smooth.squares
     if smooth.intercept:
         variances = variances - smooth.means**2
     largest = max(float(variances.max(initial=0.0)), 1e-12)
@@ -104,9 +130,7 @@ def _begin(smooth: Smooth, penalty: ProxPenalty, point: Primal, step: float) -> 
 def _advance(state: _State, momentum: bool) -> bool:
     """One proximal step; False where nothing moves any more."""
     smooth, ahead, old = state.smooth, state.ahead, state.now
-    z = ahead.eta + ahead.b
-    value = smooth.value(z)
-    rows = smooth.row_gradient(z, out=z)
+    value, rows = smooth.value_and_rows(ahead.eta, ahead.b)
     gradient = smooth.X.rmatvec(rows)
     pull: FloatArray = np.zeros_like(old.b)
     if smooth.intercept:
@@ -131,7 +155,7 @@ def _advance(state: _State, momentum: bool) -> bool:
         state.ahead = _Iterate(
             new.w + factor * (new.w - old.w),
             new.b + factor * (new.b - old.b),
-            new.eta + factor * (new.eta - old.eta),
+            _beyond(new.eta, old.eta, factor),
         )
     return True
 
@@ -140,6 +164,16 @@ def faster(speed: float) -> tuple[float, float]:
     """Nesterov's next speed, and how far beyond the new point the next step starts."""
     faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * speed * speed))
     return faster, (speed - 1.0) / faster
+
+
+def _beyond(new: FloatArray, old: FloatArray, factor: float) -> FloatArray:
+    """new + factor (new - old)."""
+    ahead = np.empty_like(new)
+    for k in parts(len(new)):
+        part = np.subtract(new[k], old[k], out=ahead[k])
+        part *= factor
+        part += new[k]
+    return ahead
 
 
 def _backtrack(
@@ -161,10 +195,10 @@ def _backtrack(
             parabola += 0.5 * heavy * float(np.vdot(shift, shift))
             b = b + shift - smooth.means @ move
         eta = smooth.X.matvec(w)
-        z = eta + b
-        rise = smooth.value(z) - linear
+        rise = smooth.value(eta, b) - linear
         if abs(rise) + parabola <= _ROUNDING * abs(value):
             # a small difference of large numbers, all rounding: its second-order part instead
+            z = eta + b
             rise = 0.5 * smooth.bend(z, z - ahead.eta - ahead.b)
         if rise <= parabola * (1.0 + _SLACK) or state.bend > _STEEPEST:
             return _Iterate(w, b, eta), move
@@ -210,7 +244,7 @@ def solve(
     penalty: ProxPenalty,
     options: Options,
     *,
-    start: Primal,
+    start: Primal | _Iterate,
     step: float = 0.0,
     hint: IntArray | None = None,
     part: Ramps | OWL | None = None,
@@ -231,24 +265,34 @@ def solve(
         run = working_set(smooth, penalty, part, hint=hint, memory=memory, **common)
         assert run.point is not None
         if run.stop is None and run.iterations < most:  # too many columns in use
-            chosen, common["start"] = "fista", run.point.at
-            common["max_iter"] = MAX_ITER["fista"] if options.max_iter is None else most
-    if chosen != "working_set" or part is None:
+            left = (MAX_ITER["fista"] if options.max_iter is None else most) - run.iterations
+            run = _gone_on(run, left)
+            run.algorithm = "fista"
+    else:
         penalty.prox(start.w, 1.0)  # whatever it compiles stands outside the clock
         if chosen == "newton":
             from milpscore.proximal.newton import proximal_newton
 
             run = proximal_newton(smooth, penalty, ramps=_tiled(penalty, smooth), **common)
-            if run.stop is Termination.STALLED and run.point is not None:
+            if run.stop is Termination.STALLED:
                 # the last digits, which cones do not give
-                few = {**common, "start": run.point.at, "max_iter": min(most, _LAST_STEPS)}
-                last = proximal_gradient(smooth, penalty, momentum=True, **few)
-                run = last if last.stop is Termination.GAP_REACHED else run
+                run = _gone_on(run, min(most - run.iterations, _LAST_STEPS))
         else:
             fast = chosen == "fista"
             run = proximal_gradient(smooth, penalty, momentum=fast, step=step, **common)
     assert run.point is not None
     return run.result(), run.point.at
+
+
+def _gone_on(run: Run, most: int) -> Run:
+    """A run with first-order steps after it, where these mend what stalled."""
+    assert run.point is not None
+    run.penalty.prox(run.point.at.w, 1.0)
+    last = proximal_gradient(
+        run.smooth, run.penalty, momentum=True, tol=run.tol, max_iter=most, start=run.point.at
+    )
+    stalled = run.stop is Termination.STALLED
+    return run if stalled and last.stop is not Termination.GAP_REACHED else run.followed(last)
 
 
 def part_of(penalty: ProxPenalty, smooth: Smooth) -> Ramps | OWL | None:
@@ -356,7 +400,7 @@ def fit_proximal(
         of up to 500 columns (EYE), for all else and the multinomial loss of up to 150
         coefficients, and FISTA for what is larger.
     start : ProximalResult or (coefficients, intercept), optional
-        A warm start.
+        A warm start. Without one FISTA on 524,288 rows or more starts from a fit to every 32nd.
 
     Returns
     -------
@@ -386,8 +430,10 @@ def fit_proximal(
         start = _joined(start)
     else:
         smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
-    at, step = _start(start, smooth)
-    found, _ = solve(smooth, shaped(penalty, smooth), options, start=at, step=step)
+    made = shaped(penalty, smooth)
+    at: Primal | _Iterate
+    at, step = _start(start, smooth) if start is not None else _from_sample(smooth, made, options)
+    found, _ = solve(smooth, made, options, start=at, step=step)
     return _parted(found) if isinstance(intercept, str) else found
 
 
@@ -411,10 +457,30 @@ def _parted(found: ProximalResult) -> ProximalResult:
     )
 
 
-def _start(start: Start, smooth: Smooth) -> tuple[Primal, float]:
-    """The point to begin with, checked, and a step length to try (0: none is known)."""
-    if start is None:
+def _from_sample(
+    smooth: Smooth, penalty: ProxPenalty, options: Options
+) -> tuple[Primal | _Iterate, float]:
+    """Where a fit to every 32nd of many rows ends, and its step length; else the null model."""
+    rows = np.arange(0, smooth.X.shape[0], _STRIDE)
+    y = smooth.y[rows]
+    part = part_of(penalty, smooth)
+    if (
+        len(rows) < _SAMPLE
+        or options.max_iter == 0
+        or smooth.n_classes
+        or np.count_nonzero(y > 0) < _OF_EACH
+        or (smooth.loss.task == "classification" and np.count_nonzero(y < 0) < _OF_EACH)
+        or _choose(options.algorithm, penalty, part, smooth) != "fista"
+    ):
         return smooth.null, 0.0
+    few = Options(max(options.tol, _SAMPLE_TOL), options.max_iter, "fista")
+    some = smooth.take(rows)
+    found, at = solve(some, penalty, few, start=some.null)
+    return _Iterate(at.w, at.b, smooth.X.matvec(at.w)), found.step
+
+
+def _start(start: ProximalResult | tuple[Any, Any], smooth: Smooth) -> tuple[Primal, float]:
+    """The point to begin with, checked, and a step length to try (0: none is known)."""
     if isinstance(start, ProximalResult):
         w, b, step = start.coefficients, start.intercept, start.step
     else:

@@ -15,13 +15,15 @@ from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.result import Termination
 from milpscore.core.statement import LossTask, ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
-from milpscore.proximal.operators import Operator, as_operator, merge
+from milpscore.proximal.operators import BinnedOperator, Operator, as_operator, merge
 
 _PART = 1 << 14
 _NEWTON_STEPS, _NEWTON_TOLERANCE, _NO_FALL = 100, 1e-13, 1e-15
+# a slope that falls to this share in a step leaves the second derivative as it is
+_WELL = 1e-3
 
 
-def _parts(n: int) -> list[slice]:
+def parts(n: int) -> list[slice]:
     """All rows, so many at a time that a loss finds its intermediate arrays in the cache."""
     return [slice(a, a + _PART) for a in range(0, max(n, 1), _PART)]
 
@@ -55,17 +57,38 @@ class Smooth:
         p = self.X.shape[1]
         return (p, self.n_classes) if self.n_classes else (p,)
 
-    def value(self, z: FloatArray) -> float:
-        """Mean loss of the scores."""
+    def value(self, eta: FloatArray, b: FloatArray | float = 0.0) -> float:
+        """Mean loss of the scores eta + b."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._mean(self.loss.value, z)
+            return self._mean(self.loss.value, eta, b)
+
+    def value_and_rows(self, eta: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
+        """Mean loss of the scores eta + b, and weight_i loss'(z_i): one way through the rows."""
+        value, rows, weight = 0.0, np.empty_like(eta), self._row(eta)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k in parts(len(eta)):
+                z = eta[k] + b
+                value += float(self.weight[k] @ self.loss.value(z, self.y[k]))
+                rows[k] = self.loss.gradient(z, self.y[k], out=z)
+                rows[k] *= weight[k]
+        return value, rows
 
     def slopes(self, z: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """loss'(z_i), of the shape of z."""
         rows = np.empty_like(z) if out is None else out
-        for k in _parts(len(z)):
+        for k in parts(len(z)):
             rows[k] = self.loss.gradient(z[k], self.y[k], out=rows[k])
         return rows
+
+    def slope(self, eta: FloatArray, b: float, out: FloatArray) -> tuple[float, float]:
+        """Weighted sums of loss'(eta_i + b), which go to ``out`` (n,), and of their sizes."""
+        total = size = 0.0
+        for k in parts(len(eta)):
+            u = np.add(eta[k], b, out=out[k])
+            u[:] = self.loss.gradient(u, self.y[k], out=u)
+            total += float(self.weight[k] @ u)
+            size += float(self.weight[k] @ np.abs(u))
+        return total, size
 
     def row_gradient(self, z: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """weight_i loss'(z_i), of the shape of z."""
@@ -75,7 +98,7 @@ class Smooth:
     def row_hessian(self, z: FloatArray) -> FloatArray:
         """weight_i loss''(z_i), of the shape of z."""
         rows, weight = np.empty_like(z), self._row(z)
-        for k in _parts(len(z)):
+        for k in parts(len(z)):
             np.multiply(self.loss.hessian(z[k], self.y[k]), weight[k], out=rows[k])
         return rows
 
@@ -95,10 +118,26 @@ class Smooth:
         return self.X.rmatvec(self.weight)
 
     @cached_property
+    def squares(self) -> FloatArray:
+        """Weighted means of the columns' squares, shape (p,)."""
+        # the entries of bins are 0 and 1
+        return self.means if isinstance(self.X, BinnedOperator) else self.X.squares(self.weight)
+
+    @cached_property
     def null(self) -> Primal:
         """The point w = 0 with its best intercept."""
         w = np.zeros(self.coefficient_shape)
-        return self.settled(w, np.zeros((self.X.shape[0], *w.shape[1:])), np.zeros(w.shape[1:]))
+        eta, b = np.zeros((self.X.shape[0], *w.shape[1:])), np.zeros(w.shape[1:])
+        if self.loss.task == "classification" and self.intercept:
+            # all rows of a class are alike: the problem of two rows
+            positive = self.y > 0
+            mass = float(self.weight @ positive)
+            sides = replace(self, y=np.array([-1.0, 1.0]), weight=np.array([1.0 - mass, mass]))
+            b, slopes = _best_intercept(sides, np.zeros(2), 0.0)
+            u = np.where(positive, slopes[1], slopes[0])
+            loss = sides.value(np.zeros(2), b)
+            return Primal(w, eta, b, u, self.X.rmatvec(u * self.weight), loss)
+        return self.settled(w, eta, b)
 
     def settled(self, w: FloatArray, eta: FloatArray, start: FloatArray) -> Primal:
         """The point ``w`` with the best intercept, for scores eta = X w."""
@@ -108,7 +147,7 @@ class Smooth:
             b, u = _best_intercepts(self, eta, start)
         else:
             b, u = _best_intercept(self, eta, float(start))
-        return Primal(w, eta, b, u, self.X.rmatvec(u * self._row(u)), self.value(eta + b))
+        return Primal(w, eta, b, u, self.X.rmatvec(u * self._row(u)), self.value(eta, b))
 
     def take(self, rows: IntArray) -> Smooth:
         """The same on some of the rows, their weights again adding to 1."""
@@ -117,9 +156,14 @@ class Smooth:
             self, X=self.X.take(rows), y=self.y[rows], weight=weight / float(weight.sum())
         )
 
-    def _mean(self, of: Callable[[FloatArray, FloatArray], FloatArray], z: FloatArray) -> float:
-        """sum_i weight_i of(z_i, y_i)."""
-        return sum(float(self.weight[k] @ of(z[k], self.y[k])) for k in _parts(len(z)))
+    def _mean(
+        self,
+        of: Callable[[FloatArray, FloatArray], FloatArray],
+        z: FloatArray,
+        b: FloatArray | float = 0.0,
+    ) -> float:
+        """sum_i weight_i of(z_i + b, y_i)."""
+        return sum(float(self.weight[k] @ of(z[k] + b, self.y[k])) for k in parts(len(z)))
 
     def _row(self, rows: FloatArray) -> FloatArray:
         """The weights, shaped to multiply an array of rows."""
@@ -129,18 +173,19 @@ class Smooth:
 def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArray, FloatArray]:
     """The b of least mean loss, and loss'(eta + b): Newton's method inside a shrinking bracket."""
     lower, upper = -np.inf, np.inf
-    reach = 1.0
+    reach, bend, before = 1.0, np.nan, 0.0
+    u = np.empty_like(eta)
     for _ in range(_NEWTON_STEPS):
-        z = eta + b
-        u = smooth.slopes(z)
-        slope = float(smooth.weight @ u)
-        if not abs(slope) > _NEWTON_TOLERANCE * float(smooth.weight @ np.abs(u)):
+        slope, size = smooth.slope(eta, b, out=u)
+        if not abs(slope) > _NEWTON_TOLERANCE * size:
             return np.asarray(b), u
         if slope > 0:
             upper = b
         else:
             lower = b
-        bend = float(smooth.row_hessian(z).sum())
+        if not abs(slope) <= _WELL * before:
+            bend = float(smooth.row_hessian(eta + b).sum())
+        before = abs(slope)
         # a loss like the hinge's may be straight here, and exp may overflow far out
         newton = b - slope / bend if 0 < bend < np.inf else np.nan
         if lower < newton < upper and abs(newton - b) <= 10.0 * reach:
@@ -222,10 +267,10 @@ def _answers(y: Any, n: int, task: LossTask) -> tuple[FloatArray, int]:
     if not np.isfinite(values).all():
         raise DataError("y holds missing or infinite values; drop these rows.")
     if task == "classification":
-        if np.isin(values, (0.0, 1.0)).all():
+        if not ((np.abs(values) == 1.0).all() and (values < 0).any()):
+            if not np.isin(values, (0.0, 1.0)).all():
+                raise DataError("y must hold -1 and 1, or 0 and 1, for a classification loss.")
             values = 2.0 * values - 1.0
-        elif not np.isin(values, (-1.0, 1.0)).all():
-            raise DataError("y must hold -1 and 1, or 0 and 1, for a classification loss.")
     elif task == "count" and (values < 0).any():
         raise DataError("y holds negative numbers; the Poisson loss needs counts.")
     elif task == "multinomial":
@@ -493,6 +538,17 @@ class Run:
     def _unit(self) -> float:
         """The sup norm of the gradient at w = 0."""
         return max(float(np.abs(self.smooth.null.gradient).max(initial=0.0)), GAP_FLOOR)
+
+    def followed(self, last: Run) -> Run:
+        """The run that this one and another, which went on from its point, make together."""
+        since = last.started - self.started
+        self.trace += [
+            replace(each, iteration=self.iterations + each.iteration, seconds=since + each.seconds)
+            for each in last.trace[1:]  # the first is this one's last
+        ]
+        self.iterations += last.iterations
+        self.step, self.stop, self.point = last.step, last.stop, last.point
+        return self
 
     def result(self) -> ProximalResult:
         """The answer at the last point looked at, in the user's shapes."""
