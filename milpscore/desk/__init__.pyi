@@ -1,0 +1,2 @@
+from ._desk import Desk as Desk
+from .questions import Price as Price
