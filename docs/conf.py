@@ -75,6 +75,7 @@ PACKAGES = (
     "milpscore.certificate",
     "milpscore.comparison",
     "milpscore.pools",
+    "milpscore.desk",
     "milpscore.scorecard",
     "milpscore.report",
     "milpscore.estimators",

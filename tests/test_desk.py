@@ -242,7 +242,7 @@ def test_a_lock_holds_what_is_typed_later() -> None:
     desk.set_points("age", 1)
     desk.lock("age")
     desk.set_points("age", 2)
-    assert desk.wishes == {"lock age": Range("age", 2, 2)}
+    assert desk.wishes == {"lock age": Range("age", 2, 2, name="2 points for age")}
     desk.forbid("age")
     assert list(desk.wishes) == ["forbid age"]
     assert desk.sheet.points[0] == 0

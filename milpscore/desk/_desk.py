@@ -152,7 +152,8 @@ class Desk:
         found: dict[str, Constraint] = {}
         for j in sorted(sheet.locked):
             w = sheet.points[j]
-            found[f"lock {names[j]}"] = Range(names[j], w, w)
+            said = f"{w} point{'' if abs(w) == 1 else 's'} for {names[j]}"
+            found[f"lock {names[j]}"] = Range(names[j], w, w, name=said)
         found |= {f"forbid {name}": Exclude(name) for name in sheet.forbidden}
         found |= {f"demand {name}": Include(name) for name in sheet.demanded}
         return found | {f"rule {k}": rule for k, rule in enumerate(sheet.rules, start=1)}
@@ -281,6 +282,8 @@ class Desk:
         A risk score keeps its risks, and only answers otherwise; under the 0-1 loss the threshold
         is part of the card.
         """
+        if threshold is not None and not math.isfinite(threshold):
+            raise OptionError(f"a threshold is a finite number, not {threshold}")
         chosen = None if threshold is None else as_fraction(threshold)
         if chosen is not None and not self._has_risks:
             rule = self.bench.statement(self.free).intercept
@@ -301,8 +304,7 @@ class Desk:
         card = self.ledger.best(self.question if best else self.free)[0]
         if card is None:
             raise NotApplicableError("no card is known that obeys these wishes: search for it")
-        own = None if self._has_risks else card.threshold
-        self._put(replace(self.sheet, points=tuple(card.coefficients.tolist()), threshold=own))
+        self._put(replace(self.sheet, points=tuple(card.coefficients.tolist()), threshold=None))
 
     def undo(self) -> None:
         """Take the last edit back."""

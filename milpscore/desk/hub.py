@@ -60,6 +60,7 @@ class Hub:
         self._jobs: deque[Job] = deque()
         self._running: Job | None = None
         self._said = ""
+        self._stopping = False
         self._wake = threading.Condition(self._lock)
         self._open = True
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -123,15 +124,16 @@ class Hub:
         with self._lock:
             self._jobs.clear()
             if self._running is not None:
+                self._stopping = True
                 self.worker.stop()
         self._tell({"kind": "changed"})
 
-    def listen(self, tell: Tell) -> Callable[[], None]:
+    def listen(self, tell: Tell) -> Callable[[], object]:
         """Tell somebody what happens, until what is returned here is called."""
         with self._lock:
             number = next(self._numbers)
             self._listeners[number] = tell
-        return lambda: self._listeners.pop(number, None) and None
+        return lambda: self._listeners.pop(number, None)
 
     def _tell(self, event: dict[str, Any]) -> None:
         for each in list(self._listeners.values()):
@@ -157,11 +159,12 @@ class Hub:
                 if not self._open:
                     return
                 self._running = job = self._jobs.popleft()
+                self._stopping = False
             self._tell({"kind": "changed"})
             try:
                 said = self._done(job)
             except MilpscoreError as error:
-                said = str(error)
+                said = "Stopped." if self._stopping else str(error)
             with self._lock:
                 self._running, self._said = None, said
             self._tell({"kind": "changed"})

@@ -8,7 +8,7 @@ import math
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Union
 
 import msgspec
 import numpy as np
@@ -20,6 +20,7 @@ from milpscore.core.result import Result
 from milpscore.desk._desk import Desk, Figures
 from milpscore.desk.questions import Bench, Listen, Price, Question
 from milpscore.scorecard import Scorecard, certified_card
+from milpscore.scorecard.rendering import least_positive
 from milpscore.verify import evaluate
 
 MOST_POINTS = 300
@@ -31,89 +32,37 @@ MOST_TEXT = 20_000
 # ---------------------------------------------------------------- what may be asked for
 
 
-class _Act(msgspec.Struct, tag_field="do", forbid_unknown_fields=True, kw_only=True):
-    """One edit."""
+_DOES: dict[str, tuple[str, dict[str, Any]]] = {
+    "points": ("set_points", {"column": str, "points": int}),
+    "lock": ("lock", {"column": str, "hold": bool}),
+    "forbid": ("forbid", {"name": str}),
+    "demand": ("demand", {"name": str}),
+    "drop": ("drop", {"key": str}),
+    "rule": ("add_rule", {"text": str}),
+    "threshold": ("set_threshold", {"total": float | None}),
+    "terms": ("set_terms", {"most": int | None}),
+    "take": ("take", {"wishes": bool}),
+    "undo": ("undo", {}),
+    "redo": ("redo", {}),
+}
+"""Of each edit the method of the desk, and the names and types of what it takes."""
 
-
-class _Points(_Act, tag="points"):
-    column: str
-    points: int
-
-
-class _Lock(_Act, tag="lock"):
-    column: str
-    hold: bool
-
-
-class _Forbid(_Act, tag="forbid"):
-    name: str
-
-
-class _Demand(_Act, tag="demand"):
-    name: str
-
-
-class _Drop(_Act, tag="drop"):
-    key: str
-
-
-class _Rule(_Act, tag="rule"):
-    text: str
-
-
-class _Threshold(_Act, tag="threshold"):
-    total: float | None
-
-
-class _Terms(_Act, tag="terms"):
-    most: int | None
-
-
-class _Take(_Act, tag="take"):
-    wishes: bool
-
-
-class _Undo(_Act, tag="undo"):
-    pass
-
-
-class _Redo(_Act, tag="redo"):
-    pass
-
-
-_ACTS = (
-    _Points | _Lock | _Forbid | _Demand | _Drop | _Rule | _Threshold | _Terms | _Take | _Undo
-    | _Redo
-)  # fmt: skip
+_ACTS: Any = Union[  # noqa: UP007 - of a tuple
+    tuple(
+        msgspec.defstruct(
+            tag, [*given.items()], tag_field="do", tag=tag, forbid_unknown_fields=True
+        )
+        for tag, (_, given) in _DOES.items()
+    )
+]
 
 
 def act(desk: Desk, request: str | bytes) -> None:
     """Do what a page asks for, in JSON; an error of the package says what cannot be done."""
-    match parsed(request, _ACTS, "the request"):
-        case _Points(column=column, points=points):
-            desk.set_points(column, points)
-        case _Lock(column=column, hold=hold):
-            desk.lock(column, hold)
-        case _Forbid(name=name):
-            desk.forbid(name)
-        case _Demand(name=name):
-            desk.demand(name)
-        case _Drop(key=key):
-            desk.drop(key)
-        case _Rule(text=text):
-            desk.add_rule(rule_of(text))
-        case _Threshold(total=total):
-            if total is not None and not math.isfinite(total):
-                raise DataError("a threshold is a finite number")
-            desk.set_threshold(total)
-        case _Terms(most=most):
-            desk.set_terms(most)
-        case _Take(wishes=wishes):
-            desk.take(wishes)
-        case _Undo():
-            desk.undo()
-        case _Redo():
-            desk.redo()
+    asked = parsed(request, _ACTS, "the request")
+    name = type(asked).__name__
+    given = msgspec.structs.astuple(asked)
+    getattr(desk, _DOES[name][0])(*(map(rule_of, given) if name == "rule" else given))
 
 
 def rule_of(text: str) -> dict[str, Any]:
@@ -164,7 +113,7 @@ def view(desk: Desk) -> dict[str, Any]:
         "terms": sum(map(bool, sheet.points)),
         "max_terms": sheet.max_terms,
         "threshold": {
-            "total": float(shown.threshold), "own": float(shown.fitted_rule.threshold),
+            "total": float(least_positive(shown)),
             "moved": sheet.threshold is not None, "totals": _thinned(figures.totals),
         },
         "figures": {
@@ -205,6 +154,8 @@ def _standing(desk: Desk, question: Question, own: float) -> dict[str, Any]:
         )
     else:
         says = f"Best known card: {best:.5f}; nothing is proved yet."
+    if caveat := desk.bench.statement(question).caveat:
+        says += f" Bounds speak {caveat}."
     points = None if card is None else card.coefficients.tolist()
     return {"best": _plain(best), "bound": _plain(bound), "proved": proved, "says": says,
             "own": points == list(desk.sheet.points)}  # fmt: skip

@@ -34,6 +34,7 @@ class Worker:
         self._bench = bench
         self._child: subprocess.Popen[bytes] | None = None
         self._closed = False
+        self._runs = 0
 
     def run(self, task: Task, listen: Listen | None = None) -> Any:
         """The answer to a task, whose progress is told to ``listen``.
@@ -42,6 +43,7 @@ class Worker:
         MilpscoreError where the task is refused, SolverError where the process ended.
         """
         child = self._living()
+        self._runs += 1
         try:
             _send(child.stdin, task)
             while True:
@@ -59,6 +61,8 @@ class Worker:
                 f"the search was ended from outside (exit code {code}); what was known before "
                 "stays: ask again"
             ) from error
+        finally:
+            self._runs += 1
 
     def _living(self) -> subprocess.Popen[bytes]:
         """The child, started where there is none."""
@@ -83,6 +87,10 @@ class Worker:
         if child is None or child.poll() is not None:
             return
         child.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
+        run = self._runs
+        late = threading.Timer(_PATIENCE, lambda: child.kill() if self._runs == run else None)
+        late.daemon = True
+        late.start()
 
     def kill(self) -> None:
         """End the process at once."""

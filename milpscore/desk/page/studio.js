@@ -189,7 +189,7 @@ export function mount(root, link) {
     const box = at("wishes"), focus = document.activeElement;
     const held = box.contains(focus) ? focus.getAttribute("aria-label") : null;
     box.replaceChildren(...state.wishes.map((wish) => made("li", {},
-      made("span", {}, wish.says), made("span", { class: "price" }, `Price: ${wish.price}`),
+      made("span", {}, wish.says), made("span", { class: "price" }, `Alone: ${wish.price}`),
       made("div", { class: "buttons" },
         made("button", { type: "button", class: "small", "aria-label": `Price of: ${wish.says}`,
           onclick: () => ask(`price ${wish.key}`) }, "Price"),
@@ -343,5 +343,54 @@ export function overHttp(token) {
   };
 }
 
-const token = document.querySelector('meta[name="token"]');
+const token = document.querySelector('meta[name="milpscore-token"]');
 if (token) mount(document.getElementById("studio"), overHttp(token.content));
+
+// ---------------------------------------------------------------- in a notebook, through anywidget
+
+export function overModel(model) {
+  const waiting = new Map(), tells = new Set();
+  let last = 0, asked = false;
+  model.on("msg:custom", (message, buffers) => {
+    if (message.event) for (const tell of tells) tell(message.event);
+    const held = waiting.get(message.id);
+    if (!held) return;
+    waiting.delete(message.id);
+    if (message.error) held.refuse(new Error(message.error));
+    else held.answer(buffers && buffers.length ? buffers[0] : message.content);
+  });
+  const call = (what, content) => new Promise((answer, refuse) => {
+    last += 1;
+    waiting.set(last, { answer, refuse });
+    model.send({ id: last, what, content: content === undefined ? "" : JSON.stringify(content) });
+  });
+  return {
+    state: () => call("state"),
+    act: (request) => call("act", request),
+    ask: async (what) => {
+      await call("ask", what);
+      if (what === "export") asked = true;
+    },
+    stop: () => call("stop"),
+    save: async (name) => {
+      if (!asked) return;
+      asked = false;
+      const href = URL.createObjectURL(new Blob([await call("file", name)]));
+      made("a", { href, download: name }).click();
+    },
+    listen: (tell) => {
+      tells.add(tell);
+      tell({ kind: "changed" });
+      return () => tells.delete(tell);
+    },
+  };
+}
+
+export default {
+  render({ model, el }) {
+    const root = made("div", { class: "studio" });
+    root.innerHTML = model.get("markup");
+    el.append(root);
+    return mount(root, overModel(model));
+  },
+};
