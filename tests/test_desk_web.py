@@ -241,18 +241,18 @@ def test_the_command_serves_a_page_and_ends_with_its_search(tmp_path: Path) -> N
 
 
 def test_the_command_to_fit_such_a_card() -> None:
-    from milpscore.cli._studio import _fit_command
+    from milpscore.cli.studio import command_to_fit
 
     given = ["studio", "a.csv", "--target", "y", "--port", "80", "--bins=4", "-q"]
     given += ["--max-terms=3", "--no-browser"]
-    assert _fit_command(given) == "milpscore fit a.csv --target y --bins=4"
+    assert command_to_fit(given) == "milpscore fit a.csv --target y --bins=4"
     assert "studio" in command_line.info.cls().commands  # type: ignore[union-attr,misc]
 
 
 def test_a_widget_answers_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("anywidget")
     import milpscore
-    from milpscore.desk._studio import answered
+    from milpscore.desk.widget import answered
 
     monkeypatch.setattr(Hub, "ask", lambda *_: None)  # no process
     shown = milpscore.studio(at_desk().design, max_terms=3)

@@ -36,7 +36,7 @@ COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
         "list": f"{_HOME}_fit:list_command",
         "demo": f"{_HOME}compare:demo_command",
         "study": f"{_HOME}_study:study_app",
-        "studio": f"{_HOME}_studio:studio_command",
+        "studio": f"{_HOME}studio:studio_command",
         "race": f"{_HOME}_race:race_command",
         "crf": f"{_HOME}_crf:crf_app",
     },

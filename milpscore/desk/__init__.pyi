@@ -1,3 +1,3 @@
 from ._desk import Desk as Desk
-from ._studio import studio as studio
 from .questions import Price as Price
+from .widget import studio as studio

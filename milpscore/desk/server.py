@@ -189,6 +189,7 @@ def serve(hub: Hub, port: int = 0, ready: Callable[[str], None] | None = None) -
     with socket.socket() as own:
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         own.bind((HOST, port))
+        own.listen()  # who comes before the server does waits
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=1
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import queue
@@ -69,6 +70,7 @@ class Worker:
         if self._closed:
             raise SolverError("the studio was closed")
         if self._child is None or self._child.poll() is not None:
+            self._forget()
             self._child = subprocess.Popen(
                 [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 # Ctrl-C in the terminal is the server's
@@ -101,10 +103,16 @@ class Worker:
         """End the process, and start no other."""
         self._closed = True
         self.kill()
-        if self._child is not None:
-            self._child.wait()
-            for pipe in (self._child.stdin, self._child.stdout):
-                if pipe is not None:
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let go of a process that ended."""
+        if self._child is None:
+            return
+        self._child.wait()
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):  # of what was never sent
                     pipe.close()
 
 

@@ -55,7 +55,7 @@ def studio_command(
     tell_warnings(design, output.quiet)
     desk = Desk(
         design, card.name, title=title or f"{data.target}, scored by {spelt(card.name)}",
-        source=data.source, command=_fit_command(sys.argv[1:]), **arguments,
+        source=data.source, command=command_to_fit(sys.argv[1:]), **arguments,
     )  # fmt: skip
     hub = Hub(desk, time_limit=time_limit, node_limit=node_limit)
     hub.ask("free")
@@ -70,7 +70,7 @@ def studio_command(
     serve(hub, port, ready)
 
 
-def _fit_command(given: list[str]) -> str:
+def command_to_fit(given: list[str]) -> str:
     """The command that fits such a card, from the one that opened the studio."""
     kept: list[Any] = ["milpscore", "fit"]
     left = iter(given[1:])
