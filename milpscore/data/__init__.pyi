@@ -11,6 +11,7 @@ from .designs import (
     read_table as read_table,
     undouble as undouble,
 )
+from .ordinal import OrdinalDesign as OrdinalDesign, make_ordinal_design as make_ordinal_design
 from .patterns import (
     read_patterns as read_patterns,
     sample_patterns as sample_patterns,

@@ -20,6 +20,7 @@ from ._hinge import (
     hinge as hinge,
     sparse_rounding as sparse_rounding,
 )
+from ._ordinal import ordinal as ordinal
 from ._registry import (
     CONIC_FORMULATIONS as CONIC_FORMULATIONS,
     FORMULATIONS as FORMULATIONS,

@@ -18,7 +18,7 @@ FORMULATIONS: Registry[Builder] = Registry(
     "formulation",
     homes(
         "milpscore.formulations",
-        "convex_rounding facets_hinge fused_lasso hinge risk_score slim sparse_rounding",
+        "convex_rounding facets_hinge fused_lasso hinge ordinal risk_score slim sparse_rounding",
     ),
     FormulationError,
 )

@@ -1,0 +1,334 @@
+"""Ordered classes by one total and several thresholds, under the 0-1 or the hinge loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.design import Design, FloatArray, IntArray, on_grid
+from milpscore.core.errors import DataError, FormulationError
+from milpscore.core.program import Program
+from milpscore.core.statement import InterceptRule, Statement
+from milpscore.data.ordinal import OrdinalDesign, by_boundaries, make_ordinal_design
+from milpscore.formulations.building import (
+    INTEGRALITY_TOLERANCE,
+    LEAST,
+    MAX_COEFFICIENT,
+    MOST,
+    Constraints,
+    PerColumn,
+    allowed,
+    applied,
+    builder,
+    check_non_negative,
+    check_positive,
+    divide_by_gcd,
+    later,
+    refuse_if_too_large,
+)
+from milpscore.losses import Hinge, ZeroOne
+from milpscore.penalties import L0
+
+OrdinalLoss = Literal["zero_one", "hinge"]
+
+
+@builder
+def ordinal(
+    X: Any,
+    y: Any = None,
+    *,
+    loss: OrdinalLoss = "zero_one",
+    margin: float = 1.0,
+    coef_min: PerColumn = LEAST,
+    coef_max: PerColumn = MOST,
+    coef_sets: Mapping[str, Sequence[int]] | None = None,
+    max_terms: int | None = None,
+    l0_penalty: float = 1e-3,
+    spacing: int = 1,
+    constraints: Constraints = (),
+    sample_weight: Any = None,
+    class_weight: Any = None,
+) -> Program:
+    r"""Ordered classes by one integer score and a threshold between each two of them.
+
+    A row of total :math:`w \cdot x` is answered with the number of thresholds it reaches,
+    :math:`d = \#\{k : w \cdot x \ge T_k\}`, of the K levels 0 .. K - 1. With :math:`s_{ik}` what
+    the wrong side of threshold k costs row i of level :math:`c_i`, and S their sum:
+
+    .. math::
+
+        \min\ & \tfrac1S \sum_{i, k} s_{ik} z_{ik} + C_0 \sum_j \alpha_j \\
+        & w \cdot x_i \ge T_k - M_{ik} z_{ik}                    & k \le c_i \\
+        & w \cdot x_i \le T_k - \delta + M_{ik} z_{ik}           & k > c_i \\
+        & z_{ik} \le z_{i,k+1}\ (k < c_i), \quad z_{ik} \ge z_{i,k+1}\ (k > c_i) \\
+        & T_{k+1} \ge T_k + g\, \delta                             & 1 \le k < K - 1 \\
+        & l_j \alpha_j \le w_j \le u_j \alpha_j, \quad \sum_j \alpha_j \le h \\
+        & w_j \in \mathbb Z,\ T_k \in \delta \mathbb Z,\ z_{ik}, \alpha_j \in \{0, 1\}
+
+    with :math:`\delta` the grid step of the data and g the ``spacing``. As thresholds are ordered,
+    the wrong sides of a row are those between its level and its answer, so that
+
+    .. math:: \sum_k s_{ik} z_{ik} = s_i\, C(c_i, d_i), \qquad
+        s_{ik} = s_i\, | C(c_i, k) - C(c_i, k - 1) |
+
+    for every cost C that grows with the distance: nothing is approximated. The cost |c - d| makes
+    all :math:`s_{ik} = s_i`; the share of wrong answers leaves the two thresholds next to a level.
+
+    Under ``loss="hinge"`` a side costs what its total lacks of the margin,
+
+    .. math:: \tfrac{1}{S\gamma} \sum_{i, k} s_{ik}
+        \max(0,\ \gamma - y_{ik} (w \cdot x_i - T_k)), \qquad y_{ik} = \pm 1,
+
+    the all-threshold loss of the cost |c - d|, the immediate-threshold loss of "zero_one".
+
+    Parameters
+    ----------
+    X : array, DataFrame of shape (n, p), Design of two classes, or OrdinalDesign
+        :func:`milpscore.data.make_ordinal_design` sets the order of text labels and the cost C.
+    y : array of shape (n,), labels in order; None with a Design
+        Whatever they are, C is the distance |c - d| in levels.
+    loss : {"zero_one", "hinge"}
+    max_terms : int, optional
+        Limit h on nonzero coefficients.
+    l0_penalty : float
+        C_0, for each term; the K - 2 gaps between thresholds count as terms of the objective (not
+        of ``max_terms``), a constant.
+    spacing : int
+        g >= 1, in steps of the data: each level but the ends keeps so many totals.
+    constraints : sequence of :class:`milpscore.constraints.Constraint`
+        What else the points must meet; limits on errors speak of two classes and are refused.
+    class_weight : "balanced" or mapping from label to weight, optional
+        Of a level.
+
+    Returns
+    -------
+    Program
+        Of the cards over :class:`milpscore.data.OrdinalDesign`, whose last K - 2 points are the
+        gaps :math:`(T_k - T_{k-1}) / \delta`, and whose threshold is T_1. With two classes it is
+        that of :func:`slim` (of :func:`hinge`).
+
+    Notes
+    -----
+    References: Shashua & Levin, "Ranking with large margin principle: two approaches", NIPS 15
+    (2003), for fixed w and several thresholds; Rennie & Srebro, "Loss functions for preference
+    levels: regression with discrete ordered labels", IJCAI workshop (2005), for all-threshold and
+    immediate-threshold losses; Li & Lin, "Ordinal regression by extended binary classification",
+    NIPS 19 (2006), for the weights of a cost. They fit real weights; points, the 0-1 loss itself and
+    the bound are ours. A threshold beyond all totals (by its place among the others) loses nothing
+    by being moved to where it is next to them, which bounds every T_k and makes M small.
+    """
+    if loss not in get_args(OrdinalLoss):
+        raise FormulationError(f"loss must be one of zero_one, hinge, got {loss!r}")
+    check_positive(margin=margin, spacing=spacing)
+    check_non_negative(l0_penalty=l0_penalty)
+    if spacing != int(spacing):
+        raise FormulationError(f"spacing must be a whole number of steps, got {spacing!r}")
+    design = _as_ordinal(X, y, sample_weight, class_weight)
+    base, gaps = design.base, design.gaps
+    ranges = allowed(base, coef_min, coef_max, coef_sets, max_terms)
+    merged = base.merged
+    refuse_if_too_large("ordinal", (gaps + 1) * len(merged.y), base.shape[1])
+    rules = applied(constraints, base)
+    if any(rule.limits_answers for rule in rules):
+        raise FormulationError(
+            "limits on errors speak of two classes: an ordinal card takes rules of points alone; "
+            "make the errors dearer by class_weight, or cost='squared'"
+        )
+    unit = base.step
+    if unit is None:
+        raise DataError(
+            "an ordinal card needs totals on a grid, and these decimals have none: bin the "
+            "columns, or round them (X.round(2))"
+        )
+    smallest, largest = ranges.totals(on_grid(merged.X, unit).astype(np.float64))
+    beyond = (0, 1) if loss == "zero_one" else (math.ceil(margin / unit),) * 2
+    low, high = int(smallest.min(initial=0)) - beyond[0], int(largest.max(initial=0)) + beyond[1]
+    ends = _Ends(low, high, int(spacing), gaps + 1, unit)
+    reach = max(ends.span, *ranges.reach)
+    if reach > MAX_COEFFICIENT or reach * INTEGRALITY_TOLERANCE >= 0.25:
+        raise FormulationError(
+            f"totals reach over {ends.span} steps of the data's grid, {unit}: bin the columns, "
+            "round the data, or narrow the coefficients"
+        )
+    limit = ranges.max_terms
+    statement = Statement(
+        formulation="ordinal",
+        design=design,
+        loss=ZeroOne() if loss == "zero_one" else Hinge(margin),
+        penalties=(L0(l0_penalty),),
+        coef_min=np.append(ranges.coef_min, np.full(gaps, spacing)).astype(np.int64),
+        coef_max=np.append(ranges.coef_max, np.full(gaps, ends.span)).astype(np.int64),
+        coef_sets=ranges.coef_sets,
+        max_terms=None if limit is None else limit + gaps,
+        intercept=InterceptRule("grid", -ends.most(1) * unit, -ends.least(1) * unit, unit),
+        constraints=rules,
+    )
+    return later(
+        statement, lambda: _program(statement, ends), counts=loss == "zero_one",
+        simplify=divide_by_gcd if loss == "zero_one" else lambda statement, card: card,
+    )  # fmt: skip
+
+
+def _as_ordinal(X: Any, y: Any, sample_weight: Any, class_weight: Any) -> OrdinalDesign:
+    """The design itself, one made of a table, or that of two classes."""
+    if not isinstance(X, Design):
+        return make_ordinal_design(X, y, sample_weight=sample_weight, class_weight=class_weight)
+    if any(part is not None for part in (y, sample_weight, class_weight)):
+        raise DataError(
+            "a Design already holds classes and weights: pass y and weights to make_ordinal_design"
+        )
+    if isinstance(X, OrdinalDesign):
+        return X
+    return by_boundaries(X, (X.y > 0).astype(np.int64), X.classes)
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """Where thresholds may lie, in steps of the grid: T_k from ``least(k)`` to ``most(k)``."""
+
+    low: int  # all rows reach it
+    high: int  # none does
+    spacing: int
+    count: int
+    unit: Fraction
+
+    def least(self, k: int) -> int:
+        """The thresholds above k still find room below all totals."""
+        return self.low - (self.count - k) * self.spacing
+
+    def most(self, k: int) -> int:
+        """And those below it above all totals."""
+        return self.high + (k - 1) * self.spacing
+
+    @property
+    def span(self) -> int:
+        """The largest gap."""
+        return self.most(2) - self.least(1)
+
+    def clipped(self, card: Card, gaps: int) -> IntArray:
+        """A card's thresholds, those beyond all totals moved next to them; shape (count,)."""
+        first = int(card.threshold / self.unit)
+        steps = card.coefficients[len(card.coefficients) - gaps :]
+        found = first + np.append(0, np.cumsum(steps))
+        k = range(1, self.count + 1)
+        return np.clip(found, [self.least(i) for i in k], [self.most(i) for i in k])
+
+
+def _program(statement: Statement, ends: _Ends) -> Program:
+    """The algebra; a merged row of the statement's design is a row and a boundary."""
+    import pyomo.environ as pyo
+
+    from milpscore.formulations.card_model import CardModel, linear
+
+    design, rows = statement.design, statement.design.merged
+    assert isinstance(design, OrdinalDesign)
+    own, gaps, unit = design.features, design.gaps, ends.unit
+    X = on_grid(rows.X[:, :own], unit).astype(np.float64)
+    at = 1 + np.count_nonzero(rows.X[:, own:], axis=1)  # the boundary of each row
+    smallest, largest = _totals(statement, X, own)
+    model, y = CardModel(statement), rows.y
+    m = model.m
+
+    # Sets: merged rows I with a boundary each, boundaries K
+    m.I = pyo.RangeSet(0, len(y) - 1)
+    m.K = pyo.RangeSet(1, gaps + 1)
+
+    # Variables: points w (the gaps last), thresholds T in grid units
+    model.add_points()
+
+    def points(card: Card) -> IntArray:
+        inside = np.diff(ends.clipped(card, gaps))
+        return np.append(card.coefficients[:own], inside).astype(np.int64)
+
+    model.implied["w"] = points
+    model.variable(
+        "T",
+        lambda card: dict(zip(m.K, ends.clipped(card, gaps).tolist(), strict=True)),
+        m.K,
+        domain=pyo.Integers,
+        bounds=lambda m, k: (ends.least(k), ends.most(k)),
+    )
+    penalty = model.add_terms()
+
+    # (1) the gaps are what lies between thresholds; their ranges keep the order and the spacing
+    m.ordered = pyo.Constraint(
+        range(2, gaps + 2), rule=lambda m, k: m.T[k] - m.T[k - 1] - m.w[own + k - 2] == 0
+    )
+
+    def total(i: int) -> Any:
+        return model.points.linear(np.append(X[i], np.zeros(gaps)))
+
+    def slack(card: Card) -> FloatArray:
+        """How far each row lies above its threshold."""
+        return X @ card.coefficients[:own].astype(np.float64) - ends.clipped(card, gaps)[at - 1]
+
+    share, sign, k = rows.weight / float(rows.weight.sum()), y.tolist(), at.tolist()
+    if isinstance(statement.loss, Hinge):
+        gamma = float(Fraction(statement.loss.margin) / unit)
+        worst = np.where(
+            y > 0,
+            np.array([ends.most(each) for each in k]) - smallest,
+            largest - np.array([ends.least(each) for each in k]),
+        )
+        model.variable(
+            "xi", lambda card: np.maximum(0.0, gamma - y * slack(card)), m.I,
+            bounds=lambda m, i: (0.0, gamma + max(float(worst[i]), 0.0)),
+        )  # fmt: skip
+        m.loss = pyo.Expression(expr=linear([m.xi[i] for i in m.I], share / gamma))
+        m.margin_rows = pyo.Constraint(
+            m.I, rule=lambda m, i: sign[i] * (total(i) - m.T[k[i]]) + m.xi[i] >= gamma
+        )
+    else:
+        big_m = np.where(
+            y > 0,
+            np.array([ends.most(each) for each in k]) - smallest,
+            largest - np.array([ends.least(each) for each in k]) + 1,
+        ).tolist()
+        model.variable(
+            "z", lambda card: ((slack(card) >= 0) != (y > 0)).astype(np.int64), m.I,
+            domain=pyo.Binary,
+        )  # fmt: skip
+        m.loss = pyo.Expression(expr=linear([m.z[i] for i in m.I], share))
+
+        # (2) rows above a boundary reach its threshold, (3) those below stay a step below it
+        @m.Constraint(m.I)
+        def sides(m: Any, i: int) -> Any:
+            if sign[i] > 0:
+                return total(i) - m.T[k[i]] + big_m[i] * m.z[i] >= 0
+            return total(i) - m.T[k[i]] - big_m[i] * m.z[i] <= -1
+
+        # (4) equal rows are on one side of a boundary, and no total reaches the higher of two
+        # thresholds alone: answers a = 1 - z above, a = z below, fall with k
+        m.chains = pyo.ConstraintList()
+        for one, other, same in _neighbours(rows.X[:, :own], at, y):
+            answers = [m.z[i] if sign[i] < 0 else 1 - m.z[i] for i in (one, other)]
+            rule = answers[0] - answers[1]
+            m.chains.add(rule == 0 if same else rule >= 0)
+
+    # (5) what else the points must meet
+    first = float(unit)
+    return model.program(penalty, intercept=lambda m: -float(m.T[1].value) * first)
+
+
+def _totals(statement: Statement, X: FloatArray, own: int) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest total of rows in grid units."""
+    from milpscore.formulations.building import Ranges
+
+    limit = statement.max_terms
+    terms = None if limit is None else limit - (statement.shape[1] - own)
+    return Ranges(statement.coef_min[:own], statement.coef_max[:own], {}, terms).totals(X)
+
+
+def _neighbours(X: FloatArray, at: IntArray, y: IntArray) -> list[tuple[int, int, bool]]:
+    """Rows of equal features that follow each other by boundary; whether theirs is the same one."""
+    _, group = np.unique(X, axis=0, return_inverse=True)
+    group = group.ravel()
+    order = np.lexsort((y, at, group))
+    pairs = zip(order[:-1].tolist(), order[1:].tolist(), strict=True)
+    return [(a, b, bool(at[a] == at[b])) for a, b in pairs if group[a] == group[b]]
