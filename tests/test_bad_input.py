@@ -22,6 +22,7 @@ from milpscore.formulations import (
     fused_lasso,
     fused_lasso_by_feature,
     hinge,
+    ordinal,
     risk_score,
     slim,
     sparse_rounding,
@@ -36,6 +37,7 @@ BUILDERS: dict[str, Callable[..., Program]] = {
     "facets_hinge": facets_hinge,
     "fused_lasso": fused_lasso,
     "hinge": hinge,
+    "ordinal": ordinal,
     "risk_score": risk_score,
     "slim": slim,
     "sparse_rounding": lambda *data, **rest: sparse_rounding(*data, max_terms=1, **rest),
@@ -95,6 +97,8 @@ def test_every_builder_is_tried() -> None:
     ],
 )
 def test_bad_tables(name: str, table: Any, labels: Any, words: tuple[str, ...]) -> None:
+    if (name, words) == ("ordinal", ("3",)):
+        return  # three ordered classes are what it is for
     refused(lambda: BUILDERS[name](table, labels), *words)
 
 

@@ -29,7 +29,13 @@ from milpscore.core.errors import (
     SolverError,
 )
 from milpscore.core.result import Claim
-from milpscore.data import Binner, apply_columns, make_design, make_planted_score
+from milpscore.data import (
+    Binner,
+    apply_columns,
+    make_design,
+    make_ordinal_design,
+    make_planted_score,
+)
 from milpscore.estimators import (
     ESTIMATORS,
     CardClassifier,
@@ -49,7 +55,7 @@ from milpscore.verify import cards as verify
 
 RAW = {name: {} if name == "fused_lasso" else {"binner": None} for name in ESTIMATORS}
 ALL = [ESTIMATORS[name](**RAW[name]) for name in sorted(ESTIMATORS)]
-EXACT = {"slim", "hinge", "facets_hinge", "fused_lasso", "risk_score"}
+EXACT = {"slim", "hinge", "facets_hinge", "fused_lasso", "ordinal", "risk_score"}
 SHARED = {
     "binner", "solver", "threshold_by", "time_limit", "threads", "random_state", "verbose"
 }  # fmt: skip
@@ -86,6 +92,9 @@ def test_every_formulation_has_an_estimator() -> None:
 def test_parameters_are_the_builders_own(estimator: CardClassifier) -> None:
     stated = inspect.signature(FORMULATIONS[estimator.formulation]).parameters
     wanted = set(stated) - {"X", "y", "sample_weight", "positive"}
+    if estimator.formulation == "ordinal":
+        wanted |= {"levels", "cost"}  # those of make_ordinal_design
+        stated = {**inspect.signature(make_ordinal_design).parameters, **stated}
     exact = estimator.formulation in EXACT
     given = estimator.get_params(deep=False)
     assert set(given) == wanted | SHARED | (ONLY_EXACT if exact else ONLY_RELAXED)

@@ -33,6 +33,7 @@ from milpscore.formulations import (
     facets_hinge,
     fused_lasso,
     hinge,
+    ordinal,
     risk_score,
     slim,
     sparse_rounding,
@@ -67,6 +68,13 @@ TINY: dict[str, Callable[[], Program]] = {
     "fused_lasso": lambda: fused_lasso(two_features(), lam=0.05, coef_min=-2, coef_max=3),
     "hinge": lambda: hinge(
         five_rows(), coef_min=-2, coef_max=3, margin=2.0, max_terms=1, l1_penalty=0.01
+    ),
+    "ordinal": lambda: ordinal(
+        [[0, 1], [1, 1], [1, 0], [1, 0], [2, 0]],
+        [0, 1, 1, 0, 2],
+        coef_min=-2,
+        coef_max=3,
+        max_terms=1,
     ),
     "risk_score": lambda: risk_score(
         five_rows(), scale=1.0, coef_min=-2, coef_max=3, max_terms=1, penalty="l2", lam=0.05

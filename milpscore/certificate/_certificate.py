@@ -26,6 +26,7 @@ from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.reading import exact, parsed, text_of, typed
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result
+from milpscore.data.ordinal import Cost, OrdinalDesign
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
 from milpscore_check.table import plain
@@ -248,6 +249,8 @@ class _Data(Struct):
     features: list[str] | None = None
     decimal: str = "."
     encoding: str = "utf-8"
+    levels: list[bool | int | float | str] | None = None
+    cost: Cost = "absolute"
 
 
 class _ColumnEntry(Struct, forbid_unknown_fields=True):
@@ -364,6 +367,7 @@ def certify(
             "columns": plain_columns(design.columns),
             "blocks": [list(block) for block in design.blocks],
             "classes": [plain_label(label) for label in design.classes],
+            **(design.recipe if isinstance(design, OrdinalDesign) else {}),
             **(source or {}),
         },
         statement=plain_statement(program),

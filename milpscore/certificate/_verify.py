@@ -165,8 +165,18 @@ def _design(
         return X if certificate.data["blocks"] else in_steps(X)
     from milpscore.data import apply_columns, make_design
 
-    columns = certificate.columns
+    columns, levels = certificate.columns, certificate.data.get("levels")
+    if levels is not None:  # the last columns are gaps between thresholds, of no data
+        columns = columns[: len(columns) + 2 - len(levels)]
     values = apply_columns(columns, X)
+    if levels is not None:
+        from milpscore.data import make_ordinal_design
+
+        return make_ordinal_design(
+            values, y, levels=levels, cost=certificate.data["cost"], columns=columns,
+            sample_weight=sample_weight, class_weight=class_weight,
+            blocks=certificate.data["blocks"],
+        )  # fmt: skip
     return make_design(
         values,
         y,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -17,8 +16,7 @@ from milpscore.data.checking import _one_dimensional, class_weights
 from milpscore.data.designs import make_design
 
 Cost = Literal["absolute", "squared", "zero_one"]
-"""What a row of level c costs where level d is answered: |c - d|, (c - d)^2, or 1 where they differ.
-"""
+"""What a row of level c costs where d is answered: |c - d|, (c - d)^2, or 1 where they differ."""
 
 _COSTS: Mapping[str, Callable[[IntArray], FloatArray]] = {
     "absolute": lambda far: np.abs(far).astype(np.float64),
@@ -32,7 +30,7 @@ MOST_LEVELS = 20
 
 @dataclass(frozen=True, eq=False)
 class OrdinalDesign(Design):
-    """Rows (i, k), one for each row i and boundary k between two levels: is it above, or not?
+    """Rows (i, k), one for each row i and boundary k between levels: is it above, or is it not.
 
     Its columns are those of the features, and one "gap" for each boundary but the first, which is
     minus a step of the data in the rows of that boundary and of all above it. So a card of positive
@@ -46,6 +44,8 @@ class OrdinalDesign(Design):
         The place of each row's class among them.
     origin : ndarray
         The row i of each row (i, k).
+    row_weight : ndarray of shape (n,)
+        The weights of the rows i, class weights multiplied in.
     cost : str
         What a wrong answer costs; see :func:`make_ordinal_design`.
     """
@@ -53,6 +53,7 @@ class OrdinalDesign(Design):
     levels: tuple[Any, ...] = ()
     codes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     origin: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    row_weight: FloatArray = field(default_factory=lambda: np.zeros(0))
     cost: Cost = "absolute"
 
     @property
@@ -70,10 +71,8 @@ class OrdinalDesign(Design):
         """The rows before they were taken apart, and whether each is above the lowest level."""
         _, first = np.unique(self.origin, return_index=True)
         own = self.features
-        sums = np.bincount(self.origin, self.weight, minlength=len(self.codes))
-        counts = np.bincount(self.origin, minlength=len(self.codes))
         return Design(
-            self.X[first, :own], np.where(self.codes > 0, 1, -1), sums / counts,
+            self.X[first, :own], np.where(self.codes > 0, 1, -1), self.row_weight,
             self.columns[:own], self.blocks, self.classes, self.warnings,
         )  # fmt: skip
 
@@ -172,6 +171,7 @@ def by_boundaries(
         levels=tuple(levels),
         codes=codes,
         origin=row,
+        row_weight=weight,
         cost=cost,
     )
 
@@ -188,8 +188,8 @@ def ordered_codes(y: Any, levels: Sequence[Any] | None = None) -> tuple[IntArray
     known = _levels_of(column) if levels is None else [plain_label(label) for label in levels]
     if len(known) < 2 or len(set(map(str, known))) < len(known):
         raise DataError(
-            f"y has {len(column)} row(s) and {len(set(map(str, known)))} class(es), {listing(known)}"
-            "; a score needs two or more, each named once."
+            f"y has {len(column)} row(s) and {len(set(map(str, known)))} class(es), "
+            f"{listing(known)}; a score needs two or more, each named once."
         )
     if len(known) > MOST_LEVELS:
         raise DataError(
@@ -200,12 +200,12 @@ def ordered_codes(y: Any, levels: Sequence[Any] | None = None) -> tuple[IntArray
     place = {str(label): code for code, label in enumerate(known)}
     found = column.map(lambda label: place.get(str(plain_label(label)), -1)).to_numpy(np.int64)
     if (found < 0).any():
-        odd = column[found < 0].iloc[0]
+        odd = plain_label(column[found < 0].iloc[0])
         raise DataError(f"label {odd!r} is none of the levels {listing(known)}")
     if absent := [label for code, label in enumerate(known) if not (found == code).any()]:
         raise DataError(f"no row has the class {listing(absent)}: leave it out of the levels")
-    first = {code: plain_label(label) for code, label in zip(found[::-1], column[::-1], strict=True)}
-    return found, tuple(first[code] for code in range(len(known)))
+    first = [column.iloc[int(np.argmax(found == code))] for code in range(len(known))]
+    return found, tuple(map(plain_label, first))
 
 
 def _levels_of(column: pd.Series[Any]) -> list[Any]:
@@ -228,7 +228,9 @@ def _levels_of(column: pd.Series[Any]) -> list[Any]:
         ) from error
 
 
-def thresholds_of(design: OrdinalDesign, threshold: Fraction, gaps: Sequence[int]) -> tuple[Fraction, ...]:
+def thresholds_of(
+    design: OrdinalDesign, threshold: Fraction, gaps: Sequence[int]
+) -> tuple[Fraction, ...]:
     """All thresholds, from the first one and the gaps above it."""
     step, found = design.step or Fraction(1), [threshold]
     for gap in gaps:

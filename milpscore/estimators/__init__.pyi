@@ -11,6 +11,7 @@ from ._cards import (
     SparseRoundingClassifier as SparseRoundingClassifier,
 )
 from ._cv import OneStandardErrorCV as OneStandardErrorCV, one_standard_error as one_standard_error
+from ._ordinal import OrdinalScoreClassifier as OrdinalScoreClassifier
 from ._penalised import (
     BinarsityClassifier as BinarsityClassifier,
     BinarsityRegressor as BinarsityRegressor,

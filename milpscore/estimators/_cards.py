@@ -178,7 +178,7 @@ class CardClassifier(Decided, OnDesign):
     n_features_in_: int
     feature_names_in_: npt.NDArray[np.object_]
     _program: Program | None
-    _shown: _Shown
+    _shown: Any  # what there is of the card: a _Shown, or of ordered classes an OrdinalCard
     _stated: tuple[str, Design, dict[str, Any]]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -230,7 +230,7 @@ class CardClassifier(Decided, OnDesign):
         )
         self._take(program, result)
         warn_of_unproved(self, [result])
-        assert result.card is not None  # refused above
+        assert result.card is not None  # refused by `_take`
         if self.threshold_by is None and design.step is not None:
             answered = result.card.coefficients, DecisionRule(result.card.threshold, design.step)
         else:
@@ -362,11 +362,11 @@ class CardClassifier(Decided, OnDesign):
         """Totals of rows of raw data, shape (n,)."""
         check_is_fitted(self)
         if isinstance(X, Design):
-            return self.scorecard_.score_design(values_of(X, self._stated[1].columns))
+            return self.scorecard_.score_design(values_of(X, self._columns))
         frame = validated_frame(self, X, reset=False)
         if self.binner_.missing == "error":
             refuse_missing(missing_counts(frame))
-        values = apply_columns(self._stated[1].columns, frame, unseen=self.binner_.unseen)
+        values = apply_columns(self._columns, frame, unseen=self.binner_.unseen)
         return self.scorecard_.score_design(values)
 
     def _binner(self) -> Binner | None:
@@ -376,7 +376,12 @@ class CardClassifier(Decided, OnDesign):
 
     def _named_columns(self) -> tuple[Sequence[Column], Sequence[str]]:
         names = getattr(self, "feature_names_in_", default_names(self.n_features_in_))
-        return self._stated[1].columns, list(names)  # by cuts, where jumps are penalised
+        return self._columns, list(names)
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        """The columns that have points: by cuts, where jumps are penalised."""
+        return self._stated[1].columns
 
     def _arguments(self) -> dict[str, Any]:
         """Arguments of :func:`milpscore.fitting.fit_card`, the builder's own among them."""
@@ -754,7 +759,10 @@ _OWN = (
 )
 ESTIMATORS: Registry[type[CardClassifier]] = Registry(
     "estimator for",
-    {each.formulation: f"{__name__}:{each.__name__}" for each in _OWN},
+    {
+        **{each.formulation: f"{__name__}:{each.__name__}" for each in _OWN},
+        "ordinal": "milpscore.estimators._ordinal:OrdinalScoreClassifier",
+    },
     FormulationError,
 )
 """The estimator of each formulation that has one of its own; FormulationClassifier takes all."""

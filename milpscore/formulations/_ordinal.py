@@ -119,8 +119,8 @@ def ordinal(
     (2003), for fixed w and several thresholds; Rennie & Srebro, "Loss functions for preference
     levels: regression with discrete ordered labels", IJCAI workshop (2005), for all-threshold and
     immediate-threshold losses; Li & Lin, "Ordinal regression by extended binary classification",
-    NIPS 19 (2006), for the weights of a cost. They fit real weights; points, the 0-1 loss itself and
-    the bound are ours. A threshold beyond all totals (by its place among the others) loses nothing
+    NIPS 19 (2006), for the weights of a cost. They fit real weights; points, the 0-1 loss and the
+    bound are ours. A threshold beyond all totals (by its place among the others) loses nothing
     by being moved to where it is next to them, which bounds every T_k and makes M small.
     """
     if loss not in get_args(OrdinalLoss):
@@ -217,7 +217,7 @@ class _Ends:
         steps = card.coefficients[len(card.coefficients) - gaps :]
         found = first + np.append(0, np.cumsum(steps))
         k = range(1, self.count + 1)
-        return np.clip(found, [self.least(i) for i in k], [self.most(i) for i in k])
+        return np.asarray(np.clip(found, [self.least(i) for i in k], [self.most(i) for i in k]))
 
 
 def _program(statement: Statement, ends: _Ends) -> Program:
@@ -266,7 +266,8 @@ def _program(statement: Statement, ends: _Ends) -> Program:
 
     def slack(card: Card) -> FloatArray:
         """How far each row lies above its threshold."""
-        return X @ card.coefficients[:own].astype(np.float64) - ends.clipped(card, gaps)[at - 1]
+        reached = X @ card.coefficients[:own].astype(np.float64)
+        return np.asarray(reached - ends.clipped(card, gaps)[at - 1])
 
     share, sign, k = rows.weight / float(rows.weight.sum()), y.tolist(), at.tolist()
     if isinstance(statement.loss, Hinge):

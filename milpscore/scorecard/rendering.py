@@ -443,11 +443,11 @@ def risk_bars(card: Scorecard) -> tuple[list[float], list[bool]]:
 
 def card_text(card: Scorecard) -> str:
     """Title, tables, decision rule and certificate as lines of text without a final line break."""
-    lines = [printable(card.title), "", *_text_table(card), "", *_text_risk_table(card)]
+    lines = [printable(card.title), "", *text_table(card), "", *_text_risk_table(card)]
     return "\n".join([*lines, decision_sentence(card), *notes(card)])
 
 
-def _text_table(card: Scorecard) -> list[str]:
+def text_table(card: Scorecard) -> list[str]:
     """The table; a rule stands between two features."""
     groups = _cells(card)
     columns = zip(HEADER, *(cells for group in groups for cells in group), strict=True)
@@ -457,6 +457,13 @@ def _text_table(card: Scorecard) -> list[str]:
     for group in groups:
         lines += [rule, *(_text_line(cells, widths, left=2) for cells in group)]
     return lines if groups else [*lines, rule]
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table of text under its head, all but the first two columns flush right."""
+    widths = [max(map(_text_width, column)) for column in zip(*rows, strict=True)]
+    head, *lines = (_text_line(cells, widths, left=2) for cells in rows)
+    return [head, "-+-".join("-" * width for width in widths), *lines]
 
 
 def _text_risk_table(card: Scorecard) -> list[str]:

@@ -1,0 +1,156 @@
+"""The classifier of ordered classes by one total and several thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from milpscore.core.design import Column, Design, FloatArray
+from milpscore.core.errors import NotApplicableError, OptionError, SolverError
+from milpscore.core.program import Program
+from milpscore.core.result import Result
+from milpscore.data.ordinal import Cost, OrdinalDesign, by_boundaries, ordered_codes
+from milpscore.estimators._base import class_labels, given_design, parameters, rows_by_name
+from milpscore.estimators._cards import CardClassifier, PerColumn, _Exact
+from milpscore.fitting import MAX_TERMS
+from milpscore.scorecard.ordinal import OrdinalCard, ordinal_card
+
+
+@parameters
+class OrdinalScoreClassifier(_Exact, CardClassifier):
+    """Ordered classes by one integer score and a threshold between each two of them.
+
+    ``predict`` answers with a class, ``decision_function`` with the total.
+
+    Parameters
+    ----------
+    levels : sequence of labels, optional
+        The classes from the lowest to the highest; a must for more than two text labels.
+    cost : {"absolute", "squared", "zero_one"}
+        What a row costs whose answer is off: by how many levels, the square of that, or 1.
+    loss, margin, coef_min, coef_max, coef_sets, max_terms, l0_penalty, spacing, constraints, \
+class_weight :
+        As in :func:`milpscore.formulations.ordinal`.
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
+threads, client, memory_limit, random_state, verbose :
+        As in :class:`CardClassifier`, where the attributes are listed too; ``threshold_by`` has to
+        be None, and ``binner="auto"`` sees of the labels which rows are above the lowest class.
+
+    Attributes
+    ----------
+    ordinal_card_ : OrdinalCard
+        The card with its groups, to be printed or saved. ``scorecard_`` holds the points and the
+        first threshold alone.
+    thresholds_ : ndarray of shape (K - 1,)
+    classes_ : ndarray of shape (K,)
+        The levels, the lowest first.
+    """
+
+    formulation = "ordinal"
+
+    levels: Sequence[Any] | None = None
+    cost: Cost = "absolute"
+    loss: Literal["zero_one", "hinge"] = "zero_one"
+    margin: float = 1.0
+    coef_min: PerColumn = -5
+    coef_max: PerColumn = 5
+    coef_sets: Mapping[str, Sequence[int]] | None = None
+    max_terms: int | None = MAX_TERMS
+    l0_penalty: float = 1e-3
+    spacing: int = 1
+
+    @property
+    def thresholds_(self) -> FloatArray:
+        """The thresholds of the printed card, in order."""
+        return np.array([float(T) for T in self.ordinal_card_.thresholds])
+
+    @property
+    def ordinal_card_(self) -> OrdinalCard:
+        """The card with its groups."""
+        check_is_fitted(self)
+        return cast("OrdinalCard", self._shown)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Totals, shape (n,); of two classes less the threshold, as in :class:`CardClassifier`.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix, list of rows, or Design, shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        return super().decision_function(X) if len(self.classes_) == 2 else self._totals(X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each row: the number of thresholds its total reaches.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix, list of rows, or Design, shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        totals = self._totals(X)
+        return np.asarray(self.classes_[self.ordinal_card_.groups(totals)])
+
+    def report(self, path: Any = None, **options: Any) -> str:
+        """The page about the card; of two classes alone. See :meth:`CardClassifier.report`."""
+        if len(self.classes_) > 2:
+            raise NotApplicableError(
+                "the page speaks of two classes: print `ordinal_card_`, or fit a card of one "
+                "boundary"
+            )
+        return super().report(path, **options)
+
+    def _design(self, X: Any, y: Any, sample_weight: Any) -> Design:
+        """The design of the binner, its rows taken apart by boundaries."""
+        if self.threshold_by is not None:
+            raise OptionError(
+                "the thresholds of ordered classes are fitted: leave threshold_by out"
+            )
+        if (given := given_design(X, y, sample_weight)) is not None:
+            if not isinstance(given, OrdinalDesign):
+                codes = (given.y > 0).astype(np.int64)
+                given = by_boundaries(given, codes, given.classes, self.cost)
+            self.binner_ = self.binner_.raw()._take(given.base)
+            self.classes_ = np.array(given.levels)
+            return given
+        X, y, sample_weight = rows_by_name(X, y, sample_weight)
+        labels, _ = class_labels(y, two=False)
+        codes, levels = ordered_codes(y if isinstance(y, pd.Series) else labels, self.levels)
+        alike = len(set(map(type, levels))) == 1
+        self.classes_ = np.array(levels, dtype=None if alike else object)
+        base = self.binner_.fit_design(X, codes > 0, sample_weight=sample_weight)
+        return by_boundaries(base, codes, levels, self.cost, self.class_weight)
+
+    def _take(self, program: Program, result: Result) -> None:
+        """Set the attributes a fit fills."""
+        if result.card is None:
+            raise SolverError(f"{self.formulation} gave no card: {result.message}")
+        design = cast("OrdinalDesign", program.statement.design)
+        self._program, self.result_, self.warnings_ = program, result, design.warnings
+        self._stated = (program.formulation, design, dict(program.arguments))
+        self._shown = ordinal_card(program, result)
+        self.coef_ = result.card.coefficients[np.newaxis, : design.features]
+        self.intercept_ = np.array([float(result.card.intercept)])
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        """The columns that have points, gaps left out."""
+        design = cast("OrdinalDesign", self._stated[1])
+        return design.columns[: design.features]
+
+    def _arguments(self) -> dict[str, Any]:
+        given = super()._arguments()
+        del given["levels"], given["cost"]
+        return given

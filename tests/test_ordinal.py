@@ -1,0 +1,268 @@
+"""Ordered classes by one total: against every card and all thresholds, and what is made of it."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from milpscore.certificate import Certificate, certify, verify_certificate
+from milpscore.constraints import AtMost, MaxErrors, MaxFeatures, Monotone, Sign
+from milpscore.core.errors import DataError, FormulationError, NotApplicableError, OptionError
+from milpscore.core.result import Claim
+from milpscore.data import make_ordinal_design
+from milpscore.estimators import OrdinalScoreClassifier
+from milpscore.fitting import fit_card
+from milpscore.formulations import ordinal, slim
+from milpscore.scorecard import OrdinalCard, ordinal_card
+from milpscore.solvers import solve
+from milpscore.verify import check, evaluate
+
+COST: dict[str, Any] = {"absolute": abs, "squared": lambda off: off**2, "zero_one": lambda off: int(off != 0)}
+Every = dict[tuple[int, ...], float]
+
+
+def drawn(seed: int, n: int = 11, levels: int = 3) -> tuple[Any, Any, Any]:
+    """Rows, levels and whole weights; every level has a row."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, 2)).astype(float)
+    c = np.r_[np.arange(levels), rng.integers(0, levels, n - levels)]
+    return X, c, rng.integers(1, 4, n).astype(float)
+
+
+def rows_lost(t: Any, c: Any, T: tuple[int, ...], cost: str, margin: float | None) -> Any:
+    """What each row costs, in plain numbers: its answer's, or its short margins."""
+    if margin is None:
+        return [
+            COST[cost](int(ci) - sum(ti >= each for each in T)) for ti, ci in zip(t, c, strict=True)
+        ]
+    charge = COST[cost]
+    return [
+        sum(
+            abs(charge(ci - k) - charge(ci - k + 1))
+            * max(0.0, margin - (1 if ci >= k else -1) * (ti - each))
+            / margin
+            for k, each in enumerate(T, 1)
+        )
+        for ti, ci in zip(t, c, strict=True)
+    ]
+
+
+def every_card(
+    X: Any, c: Any, s: Any, cost: str, *, margin: float | None = None, spacing: int = 1,
+    l0: float = 0.01, reach: int = 2, allowed: Any = lambda w: True,
+) -> float:  # fmt: skip
+    """The least objective over all whole points and all ordered thresholds."""
+    levels, charge, best = int(c.max()) + 1, COST[cost], np.inf
+    sides = [sum(abs(charge(ci - k) - charge(ci - k + 1)) for k in range(1, levels)) for ci in c]
+    total = float(np.dot(s, sides))
+    room = levels * spacing + (0 if margin is None else int(np.ceil(margin)))
+    for w in itertools.product(range(-reach, reach + 1), repeat=X.shape[1]):
+        if not allowed(w):
+            continue
+        t = X @ np.array(w)
+        places = range(int(t.min()) - room, int(t.max()) + room + 1)
+        for T in itertools.combinations(places, levels - 1):
+            if all(b - a >= spacing for a, b in itertools.pairwise(T)):
+                lost = float(np.dot(s, rows_lost(t, c, T, cost, margin))) / total
+                best = min(best, lost + l0 * (np.count_nonzero(w) + levels - 2))
+    return best
+
+
+@pytest.mark.parametrize("cost", COST)
+@pytest.mark.parametrize("levels", [3, 4])
+def test_it_is_the_best_of_all_cards(cost: Any, levels: int) -> None:
+    X, c, s = drawn(levels, levels=levels)
+    d = make_ordinal_design(X, c, cost=cost, sample_weight=s)
+    spacing = levels - 2
+    program = ordinal(d, coef_min=-2, coef_max=2, l0_penalty=0.01, spacing=spacing)
+    truth = every_card(X, c, s, cost, spacing=spacing)
+    for solver in ("highs", "tree"):
+        result = solve(program, solver)
+        assert result.claim is Claim.OPTIMAL
+        assert result.objective == pytest.approx(truth, abs=1e-9)
+    below = solve(program.relaxed())
+    assert below.objective <= truth + 1e-7
+
+
+@pytest.mark.parametrize("cost", ["absolute", "zero_one"])
+def test_the_hinge_too(cost: Any) -> None:
+    X, c, s = drawn(5, n=8)
+    d = make_ordinal_design(X, c, cost=cost, sample_weight=s)
+    program = ordinal(d, loss="hinge", margin=2, coef_min=-1, coef_max=1, l0_penalty=0.01)
+    result = solve(program)
+    assert result.claim is Claim.OPTIMAL
+    truth = every_card(X, c, s, cost, margin=2.0, reach=1)
+    assert result.objective == pytest.approx(truth, abs=1e-9)
+    assert solve(program.relaxed()).objective <= truth + 1e-7
+
+
+def test_points_keep_rules_and_limits() -> None:
+    X, c, s = drawn(8)
+    d = make_ordinal_design(pd.DataFrame(X, columns=["a", "b"]), c, sample_weight=s)
+    for rules, terms, kept in (
+        ([MaxFeatures(1)], None, lambda w: np.count_nonzero(w) <= 1),
+        ([AtMost(1, ["a", "b"])], None, lambda w: np.count_nonzero(w) <= 1),
+        ([Sign("a", "-")], None, lambda w: w[0] <= 0),
+        ([], 1, lambda w: np.count_nonzero(w) <= 1),
+        ([], 0, lambda w: not any(w)),
+    ):
+        program = ordinal(
+            d, coef_min=-2, coef_max=2, l0_penalty=0.01, max_terms=terms, constraints=rules
+        )
+        result = solve(program)
+        truth = every_card(X, c, s, "absolute", allowed=kept)
+        assert result.objective == pytest.approx(truth, abs=1e-9)
+    with pytest.raises(FormulationError, match="limits on errors speak of two classes"):
+        ordinal(d, constraints=[MaxErrors("a >= 1", count=3)])
+
+
+def test_any_card_is_filled_in_and_keeps_its_figures() -> None:
+    X, c, _ = drawn(2, levels=4)
+    program = ordinal(make_ordinal_design(X, c), coef_min=-2, coef_max=2)
+    statement = program.statement
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        w = rng.integers(statement.coef_min, statement.coef_max + 1)
+        card = statement.with_best_intercept(w)
+        verdict = check(program, card)
+        assert verdict.feasible, verdict.violations
+        # thresholds beyond all totals moved next to them: no answer changes
+        assert verdict.objective == pytest.approx(evaluate(statement, card).objective, abs=1e-9)
+
+
+def test_two_classes_are_those_of_slim() -> None:
+    X, c, s = drawn(4, levels=2)
+    plain = solve(slim(X, c, sample_weight=s, coef_min=-2, coef_max=2))
+    same = solve(ordinal(X, c, sample_weight=s, coef_min=-2, coef_max=2))
+    assert same.objective == pytest.approx(plain.objective, abs=1e-12)
+
+
+def test_a_certificate_is_proved_from_the_raw_rows(tmp_path: Any) -> None:
+    X, c, s = drawn(9, levels=4)
+    levels = ["none", "mild", "moderate", "severe"]
+    table, y = pd.DataFrame(X, columns=["a", "b"]), np.array(levels)[c]
+    d = make_ordinal_design(table, y, levels=levels, cost="squared", sample_weight=s)
+    program = ordinal(d, coef_min=-1, coef_max=1, max_terms=1)
+    path = certify(program, solve(program)).to_json(tmp_path / "card.json")
+    made = Certificate.from_json(path)
+    assert made.data["levels"] == levels
+    assert made.evidence["kind"] == "leaves"
+    found = verify_certificate(made, table, y, sample_weight=s)
+    assert found.proved, found.to_text()
+    assert not verify_certificate(made, table, y[::-1].copy(), sample_weight=s).proved
+    assert verify_certificate(made, d).proved
+
+
+def diarem(n: int, noise: float, seed: int = 1) -> tuple[pd.DataFrame, Any]:
+    """Patients whose group of five is that of DiaRem's total, give or take a point or two."""
+    rng = np.random.default_rng(seed)
+    age, hba1c = rng.integers(25, 70, n), np.round(rng.uniform(5.5, 11, n), 1)
+    drugs, insulin = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    cuts = {f"age >= {cut}": age >= cut for cut in (40, 50, 60)}
+    cuts |= {f"HbA1c >= {cut}": hba1c >= cut for cut in (6.5, 7, 9)}
+    X = pd.DataFrame({**cuts, "drugs": drugs, "insulin": insulin}).astype(int)
+    total = X.to_numpy() @ np.array([1, 1, 1, 2, 2, 2, 3, 10])
+    return X, np.digitize(total + np.rint(rng.normal(0, noise, n)), [3, 8, 13, 18])
+
+
+def test_diarem_comes_back_proved() -> None:
+    X, group = diarem(300, 0.0)
+    given: dict[str, Any] = {"coef_min": 0, "coef_max": 10, "l0_penalty": 1e-5}
+    program, result = fit_card(
+        make_ordinal_design(X, group), "ordinal", progress=False, time_limit=120,
+        options={"node_limit": 20_000}, **given,
+    )  # fmt: skip
+    assert result.claim is Claim.OPTIMAL
+    made = ordinal_card(program, result)
+    assert made.card.points == (1, 1, 1, 2, 2, 2, 3, 10)
+    assert list(map(int, made.thresholds)) == [3, 8, 13, 18]
+    assert made.card.certificate["errors"] == 0
+    text = made.to_text()
+    for line in ("8 to 12", "≥ 18", "300 of 300 training rows", "does better: proved"):
+        assert line in text
+    again = OrdinalCard.from_json(made.to_json())
+    assert again == made
+    np.testing.assert_array_equal(again.predict(X), group)
+
+
+def test_the_estimator_answers_with_classes() -> None:
+    X, group = diarem(120, 1.0)
+    names = np.array(["A", "B", "C", "D", "E"])
+    model = OrdinalScoreClassifier(
+        levels=list(names), coef_min=0, coef_max=4, max_terms=3, binner=None, time_limit=60,
+        cost="zero_one",
+    ).fit(X, names[group])  # fmt: skip
+    totals = X.to_numpy() @ model.coef_[0]
+    np.testing.assert_array_equal(model.decision_function(X), totals)
+    answer = names[(totals[:, None] >= model.thresholds_).sum(axis=1)]
+    np.testing.assert_array_equal(model.predict(X), answer)
+    errors = int((answer != names[group]).sum())
+    assert model.ordinal_card_.card.certificate["errors"] == errors
+    # a row between two boundaries decides twice, and errs at most at one of them
+    inner = int(np.isin(group, [1, 2, 3]).sum())
+    assert model.result_.loss == pytest.approx(errors / (len(group) + inner), abs=1e-12)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), answer)
+    assert list(again.get_feature_names_out()) == list(X.columns)
+    assert again.program_.statement.max_terms == 3 + 3
+    with pytest.raises(NotApplicableError, match="two classes"):
+        model.report()
+    with pytest.raises(OptionError, match="threshold_by"):
+        clone(model).set_params(threshold_by="youden").fit(X, names[group])
+
+
+def test_the_binner_makes_bins_and_monotone_rules_hold() -> None:
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 80, 150)
+    y = np.digitize(age + rng.normal(0, 8, 150), [40, 60])
+    model = OrdinalScoreClassifier(
+        constraints=[Monotone("age", "increasing")], max_terms=2, node_limit=200
+    )
+    with np.testing.suppress_warnings() as quiet:
+        quiet.filter(UserWarning)
+        model.fit(pd.DataFrame({"age": age}), y)
+    assert (model.coef_ >= 0).all()
+    assert model.score(pd.DataFrame({"age": age}), y) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("y", "levels", "words"),
+    [
+        (["a", "b", "c", "a"], None, "text, whose order nobody knows: give levels"),
+        ([0, 1, 2, 1], [0, 1], "label 2 is none of the levels"),
+        ([0, 1, 2, 1], [0, 1, 2, 3], "no row has the class 3"),
+        ([0, 0, 0, 0], None, "1 class"),
+        ([0, 1, np.nan, 1], None, "missing label"),
+        ([0, 1], None, "4 rows but y has 2 labels"),
+    ],
+)
+def test_labels_without_an_order_are_refused(y: Any, levels: Any, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        make_ordinal_design(np.eye(4), y, levels=levels)
+
+
+def test_odd_arguments_are_refused() -> None:
+    X, c, _ = drawn(0)
+    d = make_ordinal_design(X, c)
+    for arguments, words in (
+        ({"loss": "logistic"}, "zero_one, hinge"),
+        ({"spacing": 0}, "spacing"),
+        ({"spacing": 1.5}, "whole number of steps"),
+        ({"coef_max": 9000}, "narrow the coefficients"),
+    ):
+        with pytest.raises(FormulationError, match=words):
+            ordinal(d, **arguments)
+    with pytest.raises(DataError, match="bin the columns"):
+        make_ordinal_design(np.random.default_rng(0).normal(size=(9, 1)), np.arange(9) % 3)
+    with pytest.raises(OptionError, match="cost='cubic'"):
+        make_ordinal_design(X, c, cost="cubic")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="up to 20 ordered"):
+        make_ordinal_design(np.arange(30)[:, None], np.arange(30))
+    ordered = pd.Categorical(["low", "high", "mid"], ["low", "mid", "high"], ordered=True)
+    assert make_ordinal_design(np.eye(3), pd.Series(ordered)).levels == ("low", "mid", "high")
