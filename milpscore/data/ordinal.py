@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -28,7 +28,7 @@ MOST_LEVELS = 20
 """Of a target with more values nobody reads a card with a threshold for each."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OrdinalDesign(Design):
     """Rows (i, k), one for each row i and boundary k between levels: is it above, or is it not.
 
@@ -50,11 +50,11 @@ class OrdinalDesign(Design):
         What a wrong answer costs; see :func:`make_ordinal_design`.
     """
 
-    levels: tuple[Any, ...] = ()
-    codes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    origin: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    row_weight: FloatArray = field(default_factory=lambda: np.zeros(0))
-    cost: Cost = "absolute"
+    levels: tuple[Any, ...]
+    codes: IntArray
+    origin: IntArray
+    row_weight: FloatArray
+    cost: Cost
 
     @property
     def features(self) -> int:

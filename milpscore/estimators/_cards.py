@@ -305,7 +305,8 @@ class CardClassifier(Decided, OnDesign):
     def scorecard_(self) -> Scorecard:
         """The card, made where it is first asked for."""
         check_is_fitted(self)
-        return self._shown.card
+        card: Scorecard = self._shown.card
+        return card
 
     @property
     def program_(self) -> Program:
@@ -589,7 +590,8 @@ threads, client, memory_limit, random_state, verbose :
     def risk_table_(self) -> pd.DataFrame:
         """The calibration table of the training rows, made where it is first asked for."""
         check_is_fitted(self)
-        return self._shown.risks
+        table: pd.DataFrame = self._shown.risks
+        return table
 
     def calibration_table(self, X: Any, y: Any, sample_weight: Any = None) -> pd.DataFrame:
         """The table :attr:`risk_table_` of other rows, say of held-out ones.
