@@ -3,6 +3,11 @@ from ._embedding import embed as embed
 from ._export import read_words as read_words
 from ._powers import Voter as Voter, VotingGame as VotingGame, smallest_card as smallest_card
 from .certified import certified_card as certified_card
+from .counterfactuals import (
+    Counterfactual as Counterfactual,
+    Counterfactuals as Counterfactuals,
+    counterfactual as counterfactual,
+)
 from .ordinal import OrdinalCard as OrdinalCard, ordinal_card as ordinal_card
 from .risks import RiskScale as RiskScale, calibration_table as calibration_table
 from .streaming import predict_file as predict_file
