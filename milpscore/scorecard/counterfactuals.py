@@ -143,7 +143,7 @@ def counterfactual(
         & L \le t + \sum_{f, o} \Delta_{fo} v_{fo} + \sum_f p_f (u_f - d_f) \le U \\
         & \sum_o v_{fo} \le 1, \quad u_f \le D_f\, a_f, \quad d_f \le D_f\, b_f, \quad
             a_f + b_f \le 1 \\
-        & \sum_{m \in A} m \le | A | - 1 & \text{for the moves } A \text{ of each way found so far} \\
+        & \sum_{m \in A} m \le | A | - 1 & \text{for the moves } A \text{ of each way so far} \\
         & v_{fo}, a_f, b_f \in \{0, 1\}, \ u_f, d_f \in \mathbb N
 
     with L and U the ends of the wanted totals; all totals are counted in steps of the card's grid.
