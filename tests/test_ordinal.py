@@ -224,7 +224,7 @@ def test_the_estimator_answers_with_classes() -> None:
 @pytest.mark.filterwarnings("ignore:OrdinalScoreClassifier")
 def test_the_binner_makes_bins_and_monotone_rules_hold() -> None:
     rng = np.random.default_rng(0)
-    age = rng.integers(20, 80, 150)
+    age = 5 * rng.integers(4, 16, 150)
     y = np.digitize(age + rng.normal(0, 8, 150), [40, 60])
     model = OrdinalScoreClassifier(
         constraints=[Monotone("age", "increasing")], max_terms=2, node_limit=200
