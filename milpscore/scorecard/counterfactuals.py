@@ -542,6 +542,10 @@ def _solved(
     from pyomo.contrib.appsi.base import TerminationCondition
     from pyomo.contrib.appsi.solvers.highs import Highs
 
+    from milpscore.solvers.session import schedule, self_test
+
+    self_test()
+    schedule(threads=1)
     highs = Highs()
     highs.config.load_solution = False
     highs.config.time_limit = max(clock.left, 0.01)
