@@ -177,6 +177,13 @@ def test_models_that_stop_early_are_told(data: Path, monkeypatch: pytest.MonkeyP
     assert "stopped with a gap above 1e-12" in done.stderr
 
 
+def test_a_path_that_its_time_ends_is_told(data: Path) -> None:
+    done = run(data, "--target", "ill", "--penalty", "l1", "--time-limit", 0, "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["models"] == 1
+    assert "Stopped at the time limit, after 1 models." in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -201,6 +208,8 @@ def test_models_that_stop_early_are_told(data: Path, monkeypatch: pytest.MonkeyP
         (["--penalty", "l1", "--grid", "2x2"], "has no unit"),
         (["--penalty", "facets", "--grid", "24"], "24x100"),
         (["--penalty", "facets", "--grid", "2x2", "--gamma", 1], "exclude each other"),
+        (["--penalty", "facets", "--grid", "2x2", "--time-limit", 1], "leave out --time-limit"),
+        (["--penalty", "l1", "--cv", 2, "--time-limit", 1], "leave out time_limit"),
         (["--penalty", "l1", "--plot", "figure.txt"], "must end in"),
     ],
 )

@@ -69,6 +69,7 @@ EXCEPTIONS = {
     ("time_limit", "command verify"): "likewise",
     ("time_limit", "solvers.conflict"): "a diagnosis, made inside other solves",
     ("time_limit", "solvers.ConicOptions"): "ECOS cannot be stopped by the clock",
+    ("time_limit", "proximal.*"): "no card is solved: as long as it takes, unless a limit is given",
     ("time_limit", "search.*"): "work bounds a search, alike on every machine",
     ("max_terms", "builder *"): "a program says what it is told, no more",
     ("max_terms", "pools.pareto"): "the sizes to try",

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array, csr_array, random_array
 
+from milpscore.core.clock import Clock
 from milpscore.core.errors import OptionError
+from milpscore.core.result import Termination
 from milpscore.metrics import accuracy, auc
 from milpscore.penalties import EYE, L1, L2, Box, ElasticNet, Facets, StronglyConvexFacets
 from milpscore.proximal import facets_grid, fit_proximal, path
@@ -256,3 +258,30 @@ def test_model_of_many_columns_that_are_alike(penalty: Any, sparse: bool) -> Non
     slope = centred.T @ (rows + curvature * (centred @ w))
     assert ramps.distance(w, slope).max() <= 1e-7
     assert np.count_nonzero(w) > 20
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "newton", "fista"])
+def test_a_path_ends_with_its_time(algorithm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = path(X, Y, penalty=L1, n_lams=8, tol=1e-9, algorithm=algorithm)
+    # a clock that goes on by a second at every question
+    ticks = iter(range(100_000))
+    monkeypatch.setattr(Clock, "now", staticmethod(lambda: float(next(ticks))))
+    for limit in (0, 4, 12):
+        found = path(X, Y, penalty=L1, n_lams=8, tol=1e-9, algorithm=algorithm, time_limit=limit)
+        kept = len(found.lams)
+        assert 1 <= kept < 8
+        assert len(found.table) == len(found.results) == len(found.coefficients) == kept
+        np.testing.assert_array_equal(found.lams, whole.lams[:kept])
+        for early, late in zip(found.results[:-1], whole.results, strict=False):
+            assert early.converged
+            assert early.objective == pytest.approx(late.objective, rel=1e-8)
+        last = found.results[-1]
+        assert last.converged or last.termination is Termination.TIME_LIMIT
+        # what it says of its gap holds
+        optimum = whole.results[kept - 1].dual_objective
+        assert last.objective - optimum <= last.gap * last.objective + 1e-9
+    fit = fit_proximal(X, Y, penalty=L1(1e-3), tol=1e-9, algorithm=algorithm, time_limit=0)
+    assert fit.termination is Termination.TIME_LIMIT
+    assert fit.gap > 1e-9
+    with pytest.raises(OptionError, match="cv"):
+        path(X, Y, penalty=L1, cv=2, time_limit=1)

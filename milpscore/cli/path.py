@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 import time
@@ -119,6 +120,12 @@ def path_command(
     tol: float = option(
         SOLVE, "Relative duality gap at which a model is done.", metavar="GAP", default=1e-6
     ),
+    time_limit: float | None = option(
+        SOLVE,
+        "Seconds for a path, which ends there; not with --cv or --grid.",
+        metavar="SECONDS",
+        min=0,
+    ),
     cv: int = option(
         SOLVE,
         "Folds of a cross-validation, cut points held fixed; 0 for none.",
@@ -138,6 +145,8 @@ def path_command(
     from milpscore import proximal
 
     shape = None if grid is None else _grid_shape(grid, gamma, lams)
+    if time_limit is not None and shape is not None:
+        raise OptionError("--grid has no time limit: leave out --time-limit")
     chosen = _loss_key(loss)
     weights = None if lams is None else _numbers(lams)
     require_drawable(plot)
@@ -157,9 +166,12 @@ def path_command(
             with counting("fitting", "models", output.quiet or not sys.stderr.isatty()) as tell:
                 common["progress"] = None if tell is None else _without_failures(tell)
                 steps: dict[str, Any] = {"lams": weights, "n_lams": n_lams, "ratio": ratio}
+                if stored is not None and time_limit is not None:
+                    raise OptionError("rows out of core have no time limit: leave it out")
                 if stored is not None:
                     found = proximal.path_out_of_core(stored, **steps, **common)
                 elif shape is None:
+                    common["time_limit"] = math.inf if time_limit is None else time_limit
                     found = proximal.path(design.X, design.y, **steps, **common)
                 else:
                     axes = {**common, "n_alpha": shape[0], "n_gamma": shape[1], "n_jobs": jobs}
@@ -174,6 +186,8 @@ def path_command(
         print_json(told if stored is None else {**told, "fingerprint": None, "out_of_core": True})
     else:
         _print(found, seconds)
+    if shape is None and len(found.table) < (n_lams if weights is None else len(weights)):
+        say(f"Stopped at the time limit, after {len(found.table)} models.")
     _tell_unfinished(found.table, tol)
     if plot is not None:
         save_figure(_figure(found, design, gamma), plot)

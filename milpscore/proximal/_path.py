@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.statement import ProxPenalty, SmoothLoss
@@ -117,6 +119,7 @@ def path(
     algorithm: Algorithm = Options.algorithm,
     cv: Any = None,
     random_state: Any = 0,
+    time_limit: float = math.inf,
     progress: Progress | None = None,
 ) -> ProximalPath:
     """Fit a model for each of many lam, each started from the one before.
@@ -138,6 +141,9 @@ def path(
         classification loss only).
     random_state : int, optional
         Shuffles the folds of an integer ``cv``.
+    time_limit : float
+        Seconds for the whole call, not with ``cv``. The path ends when they are over: the model at
+        work stays, with the gap it has reached, and those after it are left out.
     progress : callable, optional
         ``progress(done, total)`` after each model.
 
@@ -153,13 +159,15 @@ def path(
         A parameter lies outside its range, or the penalty has no finite lambda_max (say L2): give
         ``lams`` then.
     """
-    options = Options(tol, max_iter, algorithm)
+    options = Options(tol, max_iter, algorithm, Clock.of(time_limit))
+    if cv is not None and math.isfinite(options.clock):
+        raise OptionError("cv fits every model of the path in every fold: leave out time_limit.")
     maker = as_maker(penalty)
     smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
     steps = lams_of(smooth, maker, lams, n_lams, ratio)
     folds = _across_folds(X, y, smooth, sample_weight, cv, random_state)
     results = descended(smooth, maker, steps, options, progress)
-    found = path_of(steps, results, maker)
+    found = path_of(steps[: len(results)], results, maker)
     if folds is None:
         return found
     held_out = folds(lambda part: descended(part, maker, steps, options))
@@ -185,7 +193,7 @@ def descended(
     options: Options,
     progress: Progress | None = None,
 ) -> list[ProximalResult]:
-    """The fits of a path; ``lams`` descend."""
+    """The fits of a path, as far as the clock lets it go; ``lams`` descend."""
     results: list[ProximalResult] = []
     at, step = smooth.null, 0.0
     before: Ramps | OWL | None = None
@@ -203,6 +211,8 @@ def descended(
         results.append(result)
         if progress is not None:
             progress(len(results), len(lams))
+        if options.clock.is_up:
+            break
     return results
 
 

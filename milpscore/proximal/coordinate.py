@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.core.result import Termination
@@ -17,7 +18,7 @@ from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.clusters import descend_sorted, ready
 from milpscore.proximal.operators import BinnedOperator, DenseOperator, Operator, SparseOperator
-from milpscore.proximal.problem import DualityGap, Primal, Run, Smooth
+from milpscore.proximal.problem import ENDLESS, DualityGap, Primal, Run, Smooth
 
 # a Gram matrix is formed up to so many columns; beyond, kernels go through the rows
 GRAM_COLUMNS = 400
@@ -266,6 +267,7 @@ def working_set(
     start: Primal,
     hint: IntArray | None = None,
     memory: Memory | None = None,
+    clock: Clock = ENDLESS,
 ) -> Run:
     """Minimise with a separable penalty or OWL, whose columns at zero are looked at now and then.
 
@@ -282,7 +284,7 @@ def working_set(
         ready()
     else:
         _ready(smooth.X)
-    run = Run(smooth, penalty, "working_set", tol)
+    run = Run(smooth, penalty, "working_set", tol, clock)
     point = run.look(0, start)
     panel: _Panel | None = None
     memory = memory or Memory()
@@ -297,7 +299,7 @@ def working_set(
         if isinstance(part, OWL) and np.count_nonzero(point.at.w) > many:
             break  # unfinished: first-order steps end sooner, and need no Gram matrix of so many
         worst = float(away.max(initial=0.0))
-        following, steps = _solve(smooth, panel, point, worst, max_iter - run.iterations, tol)
+        following, steps = _solve(run, panel, point, worst, max_iter - run.iterations)
         if steps == 0:
             run.stop = Termination.STALLED
             break
@@ -356,19 +358,19 @@ def _take_up(panel: _Panel, old: _Panel | None) -> None:
 
 
 def _solve(
-    smooth: Smooth, panel: _Panel, found: DualityGap, worst: float, max_steps: int, tol: float
+    run: Run, panel: _Panel, found: DualityGap, worst: float, max_steps: int
 ) -> tuple[_Point, int]:
     """Newton steps on the panel until it is much closer to optimal than the whole was.
 
     Near the optimum the gap is nearly proportional to the worst coordinate's distance: what the
     tolerance does not ask for is left.
     """
-    at = found.at
+    smooth, at = run.smooth, found.at
     point = _Point(at.w, at.eta, float(at.b), at.loss, found.penalty, at.u * smooth.weight)
     gradient = at.gradient[panel.index]
     limit = min(max_steps, _INNER_STEPS)
     share, near = (0.05, 0.3) if isinstance(panel.part, OWL) else (0.01, 0.1)
-    enough = _SPARE * worst * tol / found.gap
+    enough = _SPARE * worst * run.tol / found.gap
     # where the panel is the whole, no other columns are waiting
     target = enough if len(panel.index) == len(point.w) else max(near * worst, enough)
     if isinstance(smooth.loss, Squared):  # the model is the problem
@@ -380,7 +382,7 @@ def _solve(
             break
         steps += 1
         point = following
-        if steps == limit:
+        if steps == limit or run.clock.is_up:
             break
         gradient = panel.X.rmatvec(point.rows)
         worst = float(panel.part.distance(point.w[panel.index], gradient).max(initial=0.0))

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination
@@ -17,6 +18,7 @@ from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.operators import BinnedOperator, with_ones
 from milpscore.proximal.problem import (
+    ENDLESS,
     Primal,
     ProximalResult,
     Run,
@@ -72,6 +74,7 @@ def proximal_gradient(
     max_iter: int,
     start: Primal | _Iterate,
     step: float = 0.0,
+    clock: Clock = ENDLESS,
 ) -> Run:
     """Minimise by proximal gradient steps with backtracking; the first is ``step`` long (0: any).
 
@@ -82,14 +85,14 @@ def proximal_gradient(
     iterate to start from is not looked at.
     """
     state = _begin(smooth, penalty, start, step)
-    run = Run(smooth, penalty, "fista" if momentum else "ista", tol)
+    run = Run(smooth, penalty, "fista" if momentum else "ista", tol, clock)
     if isinstance(start, Primal):
         run.look(0, start)
     done, due = 0, _FIRST_LOOK if step > 0 else _LOOK_EVERY  # a step length is of a fit like this
     while run.stop is None and done < max_iter:
         done += 1
         rested = not _advance(state, momentum)
-        if rested or done in (due, max_iter):
+        if rested or done in (due, max_iter) or run.clock.is_up:
             now = state.now
             run.look(done, smooth.settled(now.w, now.eta, now.b))
             due = done + _until_look(run)
@@ -104,7 +107,7 @@ def _until_look(run: Run) -> int:
     done = run.iterations
     most = max(_LOOK_EVERY, done // 10)
     if len(run.trace) < 2:
-        return _FIRST_LOOK
+        return 2
     before, now = run.trace[-2:]
     if not 0.0 < now.gap < before.gap < np.inf:
         return most
@@ -222,11 +225,12 @@ _MOST_PAIRS = 50_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """How a fit is made: relative gap, steps at most, algorithm; the one default of each."""
+    """How a fit is made: relative gap, steps at most, algorithm, clock; the one default of each."""
 
     tol: float = 1e-6
     max_iter: int | None = None
     algorithm: Algorithm = "auto"
+    clock: Clock = ENDLESS
 
     def __post_init__(self) -> None:
         tol, most = self.tol, self.max_iter
@@ -259,6 +263,7 @@ def solve(
     chosen = _choose(options.algorithm, penalty, part, smooth)
     most = MAX_ITER[chosen] if options.max_iter is None else options.max_iter
     common: dict[str, Any] = {"tol": options.tol, "max_iter": most, "start": start}
+    common["clock"] = options.clock
     if chosen == "working_set" and part is not None:
         from milpscore.proximal.coordinate import working_set
 
@@ -289,8 +294,9 @@ def _gone_on(run: Run, most: int) -> Run:
     assert run.point is not None
     run.penalty.prox(run.point.at.w, 1.0)
     last = proximal_gradient(
-        run.smooth, run.penalty, momentum=True, tol=run.tol, max_iter=most, start=run.point.at
-    )
+        run.smooth, run.penalty, momentum=True, tol=run.tol, max_iter=most, start=run.point.at,
+        clock=run.clock,
+    )  # fmt: skip
     stalled = run.stop is Termination.STALLED
     return run if stalled and last.stop is not Termination.GAP_REACHED else run.followed(last)
 
@@ -369,6 +375,7 @@ def fit_proximal(
     max_iter: int | None = Options.max_iter,
     algorithm: Algorithm = Options.algorithm,
     start: Start = None,
+    time_limit: float = math.inf,
 ) -> ProximalResult:
     """Minimise the weighted mean loss plus a penalty, with a bound on the distance to the optimum.
 
@@ -401,6 +408,8 @@ def fit_proximal(
         coefficients, and FISTA for what is larger.
     start : ProximalResult or (coefficients, intercept), optional
         A warm start. Without one FISTA on 524,288 rows or more starts from a fit to every 32nd.
+    time_limit : float
+        Seconds for the whole call; a fit that they end has the gap it has reached.
 
     Returns
     -------
@@ -422,7 +431,7 @@ def fit_proximal(
     >>> fit_proximal(X, [0, 0, 1, 1], penalty=L1(0.1)).coefficients.round(3)
     array([1.386])
     """
-    options = Options(tol, max_iter, algorithm)
+    options = Options(tol, max_iter, algorithm, Clock.of(time_limit))
     if isinstance(intercept, str):
         if intercept != "penalised":
             raise OptionError(f'intercept={intercept!r}; use True, False or "penalised".')
@@ -473,7 +482,7 @@ def _from_sample(
         or _choose(options.algorithm, penalty, part, smooth) != "fista"
     ):
         return smooth.null, 0.0
-    few = Options(max(options.tol, _SAMPLE_TOL), options.max_iter, "fista")
+    few = Options(max(options.tol, _SAMPLE_TOL), options.max_iter, "fista", options.clock)
     some = smooth.take(rows)
     found, at = solve(some, penalty, few, start=some.null)
     return _Iterate(at.w, at.b, smooth.X.matvec(at.w)), found.step

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Termination
@@ -19,7 +20,7 @@ from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.coordinate import Quadratic
 from milpscore.proximal.engine import faster
 from milpscore.proximal.operators import DenseOperator
-from milpscore.proximal.problem import PerClass, Primal, Run, Smooth
+from milpscore.proximal.problem import ENDLESS, PerClass, Primal, Run, Smooth
 
 # first-order steps for one model, and when they have done; a model whose directions bend by 1e6 or
 # more apart takes far more
@@ -54,6 +55,7 @@ def proximal_newton(
     tol: float,
     max_iter: int,
     start: Primal,
+    clock: Clock = ENDLESS,
 ) -> Run:
     """Minimise with a quadratic model of the loss at a time, the intercepts eliminated.
 
@@ -62,7 +64,7 @@ def proximal_newton(
     sizes it bends by powers of ten more along some: first-order steps take tens of thousands of
     passes where this takes tens.
     """
-    run = Run(smooth, penalty, "newton", tol)
+    run = Run(smooth, penalty, "newton", tol, clock)
     run.look(0, start)
     models = _Models(penalty, ramps, smooth.X.shape[1], smooth.n_classes, smooth.n_classes > 0)
     at, idle = start, 0

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray, unmasked
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.result import Termination
@@ -360,6 +361,7 @@ class PerClass:
 
 
 GAP_FLOOR = 1e-12
+ENDLESS = Clock()
 # a dual point shrunk below this share proves nothing about a point that may be optimal all the same
 _SHRUNK = 0.9
 
@@ -454,7 +456,7 @@ class ProximalResult:
         Newton steps of "working_set" and "newton", proximal steps of the others.
     termination : Termination
         GAP_REACHED; CONVERGED, where the penalty's conjugate is not finite so that no gap can
-        become small, but the distance is; STALLED; or ITERATION_LIMIT.
+        become small, but the distance is; STALLED; ITERATION_LIMIT; or TIME_LIMIT.
     algorithm : str
         "working_set", "newton", "fista" or "ista".
     seconds : float
@@ -507,6 +509,7 @@ class Run:
     penalty: ProxPenalty
     algorithm: str
     tol: float  # the relative gap wanted
+    clock: Clock = ENDLESS
     started: float = field(default_factory=time.perf_counter)
     trace: list[ProximalPoint] = field(default_factory=list)
     iterations: int = 0  # at the last look
@@ -532,6 +535,8 @@ class Run:
             and point.worst <= self.tol * self._unit
         ):
             self.stop = Termination.CONVERGED
+        elif self.clock.is_up:
+            self.stop = Termination.TIME_LIMIT
         return point
 
     @property
