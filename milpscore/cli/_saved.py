@@ -187,6 +187,12 @@ def verify_command(
         min=0,
         default=PROOF_SECONDS,
     ),
+    new_rows: bool = option(
+        SOLVE,
+        "Bound the errors on new rows too: by counting the cards allowed (Occam), and by margins "
+        "(Rademacher).",
+        default=False,
+    ),
     json: bool = JSON,
 ) -> None:
     """Re-prove a certificate: card, objective and bound, part by part.
@@ -199,6 +205,8 @@ def verify_command(
     require_file(certificate)
     require_columns(data, target, encoding=written.csv_encoding or "utf-8")
     from milpscore.certificate import Certificate, verify_certificate
+    from milpscore.report.proof import of_new_rows
+    from milpscore.report.subject import subject_of
 
     made = Certificate.from_json(certificate)
     known = {**made.data, **written.reading}
@@ -207,10 +215,18 @@ def verify_command(
         memory_limit=written.reading_memory,
     )  # fmt: skip
     found = verify_certificate(made, X, y, time_limit=time_limit, **weights)
+    bounds = of_new_rows(subject_of(made, X, y, **weights)) if new_rows else None
     if json:
-        print_json({"proved": found.proved, "parts": [vars(part) for part in found.parts]})
+        told = {"proved": found.proved, "parts": [vars(part) for part in found.parts]}
+        if bounds is not None:
+            told["new_rows"] = {"reason": bounds} if isinstance(bounds, str) else vars(bounds)
+        print_json(told)
     else:
         typer.echo(found.to_text())
+        if isinstance(bounds, str):
+            typer.echo(f"\nNo bound on the errors of new rows: {bounds}.")
+        elif bounds is not None:
+            typer.echo("\n" + "\n".join([*bounds.sentences, *bounds.assumptions]))
     if not found.proved:
         raise typer.Exit(NOT_PROVED)
 

@@ -30,7 +30,7 @@ from milpscore.report._charts import (
 )
 from milpscore.report.figures import MOST_TOTALS, Cuts, calibration_of, cuts_of, histogram_of
 from milpscore.report.measures import DRAWS, Gathered, performance_of
-from milpscore.report.proof import Proof, proof_of
+from milpscore.report.proof import Proof, of_new_rows, proof_of
 from milpscore.report.refits import Refits, refits_of, why_not
 from milpscore.report.subject import Subject, subject_of
 from milpscore.report.tables import (
@@ -202,6 +202,7 @@ def report(
         several=len(subjects) > 1,
         weighted=[name for name, each in subjects.items() if each.weighted],
         **_card_part(subject, proof),
+        new_rows=of_new_rows(subject),
         parts=None if verification is None else parts_table(verification),
         **_data_part(subjects),
         **_figures_part(subjects, refits, random_state),
