@@ -28,6 +28,7 @@ from milpscore.core.errors import DataError, OptionError
 from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card
 from milpscore.formulations import risk_score
+from milpscore.pools import redraws, stability
 from milpscore.report import refits as refits_module, report
 from milpscore.report.measures import (
     GRID,
@@ -253,9 +254,10 @@ class TestRefits:
     def test_optimism_is_that_of_cards_made_on_repeated_rows(self, fitted: Any) -> None:
         program, subject = fitted
         found = refits_of(subject, 3, 5, progress=False)
-        random, design = np.random.default_rng(5), subject.design
+        design = subject.design
         differences, alike, answers, moved, uses = [], [], [], [], []
-        for _ in range(3):
+        for seed in np.random.SeedSequence(5).spawn(3):
+            random = np.random.default_rng(seed)
             rows = np.repeat(np.arange(ROWS), random.multinomial(ROWS, np.full(ROWS, 1 / ROWS)))
             sample = make_design(
                 design.X[rows], design.y[rows] > 0, columns=design.columns, blocks=design.blocks
@@ -283,6 +285,9 @@ class TestRefits:
         assert (found.alike, found.answers) == pytest.approx((np.mean(alike), np.mean(answers)))
         assert found.moved == pytest.approx(np.mean(moved))
         assert found.uses == pytest.approx({name: uses.count(name) / 3 for name in set(uses)})
+        asked = stability(program, bootstraps=3, random_state=5, progress=False)
+        assert asked.frequency["bootstrap"].to_dict() == pytest.approx(found.uses)
+        assert asked.index == pytest.approx(found.stability, nan_ok=True)
 
     def test_the_page_corrects_by_it(self, fitted: Any) -> None:
         program, subject = fitted
@@ -318,7 +323,7 @@ class TestRefits:
         def refused(*arguments: Any, **more: Any) -> Any:
             raise DataError("there is no row of one class; mend that")
 
-        monkeypatch.setattr(refits_module, "fit_card", refused)
+        monkeypatch.setattr(redraws, "fit_card", refused)
         found = refits_of(subject, 2, 0, progress=False)
         assert (found.made, found.failed) == (0, {"there is no row of one class": 2})
         page = Page(report(subject.card, subject.design, program=program, bootstraps=2))

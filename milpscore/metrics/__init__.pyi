@@ -1,4 +1,5 @@
 from ._measures import (
+    SelectionStability as SelectionStability,
     accuracy as accuracy,
     auc as auc,
     gap as gap,
@@ -6,6 +7,7 @@ from ._measures import (
     integrity as integrity,
     magnitude as magnitude,
     nonzeros as nonzeros,
+    selection_stability as selection_stability,
     total_variation as total_variation,
     zero_one_loss as zero_one_loss,
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -238,3 +240,60 @@ def total_variation(w: npt.ArrayLike, blocks: Sequence[Sequence[int]]) -> float:
     """
     values = np.asarray(w, dtype=np.float64)
     return float(sum(np.abs(np.diff(values[list(block)])).sum() for block in blocks))
+
+
+class SelectionStability(NamedTuple):
+    """Nogueira's index of stability and its confidence interval; NaN where it is not defined."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+def selection_stability(
+    selected: npt.ArrayLike, *, candidates: int | None = None, level: float = 0.95
+) -> SelectionStability:
+    """How alike the features are that were chosen on different samples (Nogueira and others 2018).
+
+    Phi = 1 - (mean over features of M/(M-1) p_f (1 - p_f)) / ((k/d) (1 - k/d)), p_f the share of
+    the M samples that chose feature f, k the mean number chosen, d the number of features: 1 where
+    all samples chose the same, 0 on average where each chose at random (their definition 4). The
+    interval is that of their theorem 10, normal and not cut off at 1.
+
+    Parameters
+    ----------
+    selected : array of shape (M, d)
+        Whether each sample chose each feature.
+    candidates : int, optional
+        Features there were, if some that nobody chose have no column.
+    level : float
+
+    Returns
+    -------
+    SelectionStability
+        ``value, lower, upper``; NaN of fewer than two samples, and where all features or none are
+        always chosen.
+
+    Raises
+    ------
+    DataError
+        If there are more columns than candidates.
+    """
+    Z = np.asarray(selected, dtype=np.float64)
+    d = Z.shape[1] if candidates is None else candidates
+    if Z.ndim != 2 or d < Z.shape[1]:
+        raise DataError(f"chosen features of shape {Z.shape} are not samples of {d} features")
+    M, shares = len(Z), Z.mean(axis=0) if len(Z) else Z.sum(axis=0)
+    sizes = Z.sum(axis=1)
+    k = float(shares.sum())
+    chance = k / d * (1 - k / d) if d else 0.0
+    if M < 2 or chance <= 0:
+        return SelectionStability(math.nan, math.nan, math.nan)
+    value = 1 - M / (M - 1) * float(shares @ (1 - shares)) / d / chance
+    terms = (
+        Z @ shares / d - sizes * k / d**2
+        - value / 2 * (2 * k * sizes / d**2 - sizes / d - k / d + 1)
+    ) / chance  # fmt: skip
+    spread = math.sqrt(4 / M**2 * float(((terms - terms.mean()) ** 2).sum()))
+    reach = NormalDist().inv_cdf((1 + level) / 2) * spread
+    return SelectionStability(value, value - reach, value + reach)

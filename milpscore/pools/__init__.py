@@ -10,3 +10,6 @@ machine learning models" (2022): the set of models within epsilon of the best.
 import lazy_loader as lazy
 
 __getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+
+BOOTSTRAPS = 100
+"""Samples of the rows on which a model is made again unless told otherwise."""

@@ -1,2 +1,5 @@
 from ._front import Front as Front, pareto as pareto
 from .nearly_best import Pool as Pool, pool as pool
+from .redraws import Stability as Stability, stability as stability
+
+BOOTSTRAPS: int

@@ -2,7 +2,6 @@
 
 import lazy_loader as lazy
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+from milpscore.pools import BOOTSTRAPS as BOOTSTRAPS
 
-BOOTSTRAPS = 100
-"""Samples of the rows on which a card is made again unless told otherwise."""
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -6,20 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from milpscore.core.clock import Clock
 from milpscore.core.design import Design
-from milpscore.core.errors import MilpscoreError, OptionError, is_whole
-from milpscore.core.jit import heeding_interrupts
-from milpscore.core.program import Program
-from milpscore.fitting import fit_card
+from milpscore.core.errors import OptionError, is_whole
+from milpscore.metrics import SelectionStability, selection_stability
+from milpscore.pools.redraws import CardsAgain, redrawn, resampled
 from milpscore.report.measures import OF_ANSWERS, Gathered, measured
 from milpscore.report.subject import Subject
-from milpscore.scorecard import Scorecard, certified_card
-from milpscore.solvers.engine import progress_line
+from milpscore.scorecard import Scorecard
 
 
 @dataclass(frozen=True)
@@ -35,6 +32,7 @@ class Refits:
     alike: float  # share of the cards with the card's own features
     answers: float  # mean share of the rows that get the card's answer; NaN of a chosen decision
     moved: float  # mean distance of a row's risk from the card's; NaN without risks
+    stability: SelectionStability  # of the features
 
     @property
     def interrupted(self) -> bool:
@@ -64,20 +62,13 @@ def refits_of(
 
     Ctrl-C ends the drawing, and what there is counts.
     """
-    program, design, card = subject.program, subject.design, subject.card
+    program, card = subject.program, subject.card
     assert program is not None  # see `why_not`
-    random = np.random.default_rng(random_state)
-    measure = _Measure(subject)
-    kept: list[_Kept] = []
-    failed: Counter[str] = Counter()
-    with progress_line("bootstrap", progress, Clock(0)) as line, heeding_interrupts():
-        for k in range(bootstraps):
-            line.phase(f"card {k + 1} of {bootstraps}")
-            sample = resampled(design, random)
-            try:
-                kept.append(measure.of(sample, _made(program, sample, random_state)))
-            except MilpscoreError as error:
-                failed[str(error).partition(";")[0]] += 1
+    drawn = redrawn(
+        _Work(CardsAgain.of(program, random_state), _Measure(subject)), bootstraps,
+        random_state=random_state, progress=progress,
+    )  # fmt: skip
+    kept = drawn.made
     made = len(kept)
     chosen = card.fitted_threshold is not None  # afterwards, which is not done again
     all_differences = {
@@ -91,36 +82,18 @@ def refits_of(
     return Refits(
         asked=bootstraps,
         made=made,
-        failed=dict(failed),
+        failed=drawn.failed,
         optimism={name: float(v.mean()) for name, v in finite.items() if len(v)},
         counted={name: len(v) for name, v in finite.items()},
         uses={name: count / made for name, count in features.items()},
         alike=sum(each.features == own for each in kept) / made if made else math.nan,
         answers=math.nan if chosen or not made else float(np.mean([each.answers for each in kept])),
         moved=float(np.mean([each.moved for each in kept])) if made else math.nan,
+        stability=selection_stability(
+            [[name in each.features for name in features] for each in kept] if made else [[]],
+            candidates=len(card.features),
+        ),
     )
-
-
-def resampled(design: Design, random: np.random.Generator) -> Design:
-    """As many rows as there are of positive weight, drawn with replacement and counted."""
-    rows = np.where(design.weight > 0, design.rows, 0)
-    drawn = random.multinomial(int(rows.sum()), rows / rows.sum())
-    there = np.flatnonzero(drawn)
-    weight = design.weight[there] / design.rows[there] * drawn[there]
-    return Design(
-        design.X[there], design.y[there], weight, design.columns, design.blocks, design.classes,
-        counts=drawn[there],
-    )  # fmt: skip
-
-
-def _made(program: Program, sample: Design, random_state: int) -> Scorecard:
-    """The card of the same program on other rows."""
-    arguments: dict[str, Any] = dict(program.arguments)
-    again, result = fit_card(
-        sample, program.formulation, heuristic=program.kind == "exact", progress=False,
-        time_limit=math.inf, random_state=random_state, **arguments,
-    )  # fmt: skip
-    return certified_card(sample, result, statement=again.statement)
 
 
 class _Kept(NamedTuple):
@@ -159,3 +132,15 @@ class _Measure:
             float(self.weight @ (card.rule.positive(totals) == self.answer)),
             moved,
         )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Makes the card on a sample, and measures it."""
+
+    again: CardsAgain
+    measure: _Measure
+
+    def __call__(self, random: np.random.Generator) -> _Kept:
+        sample = resampled(self.again.design, random)
+        return self.measure.of(sample, self.again.card(sample))

@@ -1,0 +1,361 @@
+"""Models made again on bootstrap samples of their rows: how often each feature is chosen."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from milpscore.core.clock import Clock
+from milpscore.core.design import BoolArray, Design, FloatArray
+from milpscore.core.errors import MilpscoreError, NotApplicableError, OptionError, is_whole
+from milpscore.core.jit import heeding_interrupts
+from milpscore.core.program import Program
+from milpscore.fitting import fit_card
+from milpscore.metrics import SelectionStability, selection_stability
+from milpscore.pools import BOOTSTRAPS
+from milpscore.pools.nearly_best import Pool
+from milpscore.proximal import path
+from milpscore.scorecard import Scorecard, certified_card
+from milpscore.sequence import SparseCRF
+from milpscore.solvers.engine import progress_line
+
+T = TypeVar("T")
+Picked = tuple[frozenset[Hashable], ...]
+"""What a model uses; of a path one set for each lam."""
+
+
+@dataclass(frozen=True)
+class Redrawn(Generic[T]):
+    """What came of bootstrap samples: ``made``, and why and how often there was nothing."""
+
+    asked: int
+    made: tuple[T, ...]
+    failed: Mapping[str, int]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there are fewer samples than were asked for."""
+        return len(self.made) + sum(self.failed.values()) < self.asked
+
+
+def redrawn(
+    work: Callable[[np.random.Generator], T],
+    bootstraps: int,
+    *,
+    n_jobs: int = 1,
+    random_state: int = 0,
+    progress: bool | None = None,
+) -> Redrawn[T]:
+    """Do the work once with each of so many generators, which do not depend on ``n_jobs``.
+
+    An error of ours is counted by its reason. Ctrl-C ends it, and what there is counts.
+    """
+    made: list[T] = []
+    failed: Counter[str] = Counter()
+    seeds = np.random.SeedSequence(random_state).spawn(bootstraps)
+    with (
+        progress_line("bootstrap", progress, Clock(0)) as line,
+        heeding_interrupts(),
+        closing(_attempts(work, seeds, n_jobs)) as attempts,
+    ):
+        line.phase(f"sample 1 of {bootstraps}")
+        for k, (found, reason) in enumerate(attempts, start=2):
+            if reason:
+                failed[reason] += 1
+            else:
+                made.append(found)
+            line.phase(f"sample {min(k, bootstraps)} of {bootstraps}")
+    return Redrawn(bootstraps, tuple(made), dict(failed))
+
+
+def _attempts(
+    work: Callable[[np.random.Generator], T], seeds: Sequence[Any], n_jobs: int
+) -> Generator[tuple[Any, str]]:
+    """What each sample gives, or why nothing, in order."""
+    if n_jobs == 1:
+        yield from (_attempt(work, seed) for seed in seeds)
+        return
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    found = parallel(delayed(_attempt)(work, seed) for seed in seeds)
+    try:
+        yield from found
+    finally:
+        with warnings.catch_warnings():
+            # joblib warns of answers nobody took: after Ctrl-C nobody wants them
+            warnings.simplefilter("ignore", UserWarning)
+            found.close()
+
+
+def _attempt(work: Callable[[np.random.Generator], T], seed: Any) -> tuple[T | None, str]:
+    """One sample."""
+    try:
+        return work(np.random.default_rng(seed)), ""
+    except MilpscoreError as error:
+        return None, str(error).partition(";")[0]
+
+
+def resampled(design: Design, random: np.random.Generator) -> Design:
+    """As many rows as there are of positive weight, drawn with replacement and counted."""
+    rows = np.where(design.weight > 0, design.rows, 0)
+    drawn = random.multinomial(int(rows.sum()), rows / rows.sum())
+    there = np.flatnonzero(drawn)
+    weight = design.weight[there] / design.rows[there] * drawn[there]
+    return Design(
+        design.X[there], design.y[there], weight, design.columns, design.blocks, design.classes,
+        counts=drawn[there],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CardsAgain:
+    """Makes a program's card on other rows, by fast mode where the program is exact."""
+
+    design: Design
+    formulation: str
+    arguments: Mapping[str, Any]
+    exact: bool
+    random_state: int
+
+    @classmethod
+    def of(cls, program: Program, random_state: int) -> CardsAgain:
+        """How this program's card is made again."""
+        design, exact = program.statement.design, program.kind == "exact"
+        return cls(design, program.formulation, dict(program.arguments), exact, random_state)
+
+    def card(self, sample: Design) -> Scorecard:
+        """The card on a sample."""
+        again, result = fit_card(
+            sample, self.formulation, heuristic=self.exact, progress=False, time_limit=math.inf,
+            random_state=self.random_state, **self.arguments,
+        )  # fmt: skip
+        return certified_card(sample, result, statement=again.statement)
+
+    def __call__(self, random: np.random.Generator) -> Picked:
+        """What the card on a sample uses."""
+        card = self.card(resampled(self.design, random))
+        return (frozenset(feature.name for feature in card.used_features),)
+
+
+@dataclass(frozen=True)
+class _PathsAgain:
+    """Makes a path of penalised models on other rows."""
+
+    X: FloatArray
+    y: Any
+    lams: FloatArray
+    arguments: Mapping[str, Any]
+
+    def __call__(self, random: np.random.Generator) -> Picked:
+        n = len(self.y)
+        counts = random.multinomial(n, np.full(n, 1 / n))
+        there = np.flatnonzero(counts)
+        again = path(
+            self.X[there], self.y[there], lams=self.lams, sample_weight=counts[there],
+            **self.arguments,
+        )  # fmt: skip
+        return _used(again.coefficients)
+
+
+def _used(coefficients: FloatArray) -> Picked:
+    """The columns that the models of a path use, (lams, p) or (lams, p, classes)."""
+    used = np.asarray(coefficients if coefficients.ndim == 2 else coefficients.any(axis=2))
+    return tuple(frozenset(np.flatnonzero(w).tolist()) for w in used)
+
+
+@dataclass(frozen=True)
+class _CRFsAgain:
+    """Trains a CRF on other sequences."""
+
+    model: SparseCRF
+    X: Sequence[Any]
+    y: Sequence[Any]
+
+    def __call__(self, random: np.random.Generator) -> Picked:
+        from sklearn.base import clone
+
+        drawn = random.integers(len(self.X), size=len(self.X)).tolist()
+        again = clone(self.model).fit([self.X[i] for i in drawn], [self.y[i] for i in drawn])
+        return (frozenset(named[:3] for named in again.weights_.named()),)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Which features are chosen on bootstrap samples of the rows.
+
+    Attributes
+    ----------
+    samples : Redrawn
+        ``asked``, ``made`` (of each sample the features chosen), ``failed`` (why a sample gave
+        nothing, and how often) and ``interrupted``.
+    own : tuple of sets
+        What the model on all rows uses; of a path one set for each lam.
+    candidates : int
+        Features there are to choose from.
+    lams : tuple of float
+        Of a path.
+    names : mapping
+        Printed names of features, where they have others.
+    pool : mapping from feature to float
+        The share of the pool's cards that use it; empty without a pool.
+    """
+
+    samples: Redrawn[Picked]
+    own: Picked
+    candidates: int
+    lams: tuple[float, ...] = ()
+    names: Mapping[Hashable, str] = field(default_factory=dict)
+    pool: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def features(self) -> tuple[Hashable, ...]:
+        """Every feature that was ever chosen, the commonest first."""
+        often = Counter(
+            name for made in (*self.samples.made, self.own) for name in set().union(*made)
+        )
+        return tuple(sorted(often, key=lambda name: (-often[name], str(name))))
+
+    @cached_property
+    def selected(self) -> BoolArray:
+        """Whether each sample (axis 0) at each lam (axis 1) chose each of :attr:`features`."""
+        place = {name: k for k, name in enumerate(self.features)}
+        found = np.zeros((len(self.samples.made), len(self.own), len(place)), dtype=bool)
+        for i, made in enumerate(self.samples.made):
+            for j, chosen in enumerate(made):
+                found[i, j, [place[name] for name in chosen]] = True
+        return found
+
+    @property
+    def frequency(self) -> pd.DataFrame:
+        """The share of the samples that chose a feature, beside what the model itself uses.
+
+        A row for each feature: ``own``, ``bootstrap``, and ``pool`` where there is one. Of a path a
+        column for each lam.
+        """
+        index = pd.Index([self.names.get(name, name) for name in self.features], name="feature",
+                         dtype=object, tupleize_cols=False)  # fmt: skip
+        shares = self.selected.mean(axis=0).T
+        if self.lams:
+            return pd.DataFrame(shares, index=index, columns=pd.Index(self.lams, name="lam"))
+        own = [name in self.own[0] for name in self.features]
+        table = pd.DataFrame({"own": own, "bootstrap": shares[:, 0]}, index=index)
+        if self.pool:
+            table["pool"] = [self.pool.get(str(name), 0.0) for name in index]
+        return table
+
+    @property
+    def index(self) -> SelectionStability:
+        """Nogueira's index with its interval; of a path see :attr:`indices`."""
+        if self.lams:
+            raise NotApplicableError("a path has one index for each lam: take indices")
+        return selection_stability(self.selected[:, 0], candidates=self.candidates)
+
+    @property
+    def indices(self) -> pd.DataFrame:
+        """Of a path: lam, and Nogueira's index with its interval."""
+        found = [
+            selection_stability(self.selected[:, k], candidates=self.candidates)
+            for k in range(len(self.lams))
+        ]
+        return pd.DataFrame(found, index=pd.Index(self.lams, name="lam"))
+
+
+def stability(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    pool: Pool | None = None,
+    bootstraps: int = BOOTSTRAPS,
+    n_jobs: int = 1,
+    random_state: int = 0,
+    progress: bool | None = None,
+    **arguments: Any,
+) -> Stability:
+    """Make a model again on bootstrap samples of its rows, and count which features it chooses.
+
+    Parameters
+    ----------
+    model : Program, SparseCRF or penalty
+        A program's card is made again by fast mode (it holds its rows: no X and y), a CRF trained
+        on samples of the sequences, and a penalty, as :func:`milpscore.proximal.path` takes it,
+        gives a path whose lams are those of all rows.
+    X, y :
+        As ``fit`` or ``path`` takes them; of a path arrays or a DataFrame.
+    pool : Pool, optional
+        Of the program: the share of its cards that use a feature stands beside the samples'.
+    bootstraps : int
+    n_jobs : int
+        Processes (joblib); the answer does not depend on it.
+    random_state : int
+    progress : bool, optional
+        Show a progress line; default: in a terminal. Ctrl-C ends the drawing, and what there is
+        counts.
+    **arguments
+        Of the path.
+
+    Returns
+    -------
+    Stability
+
+    Raises
+    ------
+    NotApplicableError
+        The model is something else, or a program that does not know its arguments.
+    OptionError
+        ``bootstraps`` is no whole number >= 1, or arguments are given that are not a path's.
+
+    References
+    ----------
+    Nogueira, Sechidis and Brown, "On the stability of feature selection algorithms", JMLR 18
+    (2018). Meinshausen and Buhlmann, "Stability selection", JRSS B 72 (2010): the paths.
+    """
+    if not is_whole(bootstraps, 1):
+        raise OptionError(f"bootstraps must be a whole number >= 1, got {bootstraps!r}")
+    work, own, candidates, more = _again(model, X, y, random_state, arguments)
+    samples = redrawn(work, bootstraps, n_jobs=n_jobs, random_state=random_state, progress=progress)
+    if pool is not None:
+        more["pool"] = pool.feature_importance["share"].to_dict()
+    return Stability(samples, own, candidates, **more)
+
+
+def _again(
+    model: Any, X: Any, y: Any, random_state: int, arguments: dict[str, Any]
+) -> tuple[Callable[[np.random.Generator], Picked], Picked, int, dict[str, Any]]:
+    """How a model is made again, what it uses itself, of how many, and what else is known."""
+    if arguments and isinstance(model, Program | SparseCRF):
+        raise OptionError(f"only a path takes further arguments such as {next(iter(arguments))!r}")
+    if isinstance(model, Program):
+        if not model.arguments:
+            raise NotApplicableError("the program does not know the arguments it was built with")
+        again = CardsAgain.of(model, random_state)
+        card = again.card(again.design)
+        used = frozenset(feature.name for feature in card.used_features)
+        return again, (used,), len(card.features), {}
+    if isinstance(model, SparseCRF):
+        from sklearn.base import clone
+
+        whole = clone(model).fit(X, y)
+        chosen = frozenset(named[:3] for named in whole.weights_.named())
+        return _CRFsAgain(clone(model), X, y), (chosen,), whole.n_features_, {}
+    if not (callable(model) or hasattr(model, "prox")):
+        raise NotApplicableError(
+            f"a Program, a SparseCRF or a penalty is made again, not a {type(model).__name__}"
+        )
+    names = dict(enumerate(map(str, X.columns))) if hasattr(X, "columns") else {}
+    rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
+    first = path(rows, labels, penalty=model, **arguments)
+    kept = {name: v for name, v in arguments.items() if name not in ("lams", "n_lams", "ratio")}
+    again_path = _PathsAgain(rows, labels, first.lams, {"penalty": model, **kept})
+    more = {"lams": tuple(first.lams.tolist()), "names": names}
+    return again_path, _used(first.coefficients), rows.shape[1], more
