@@ -101,10 +101,10 @@ export function mount(root, link) {
     const wished = new Map(state.features.map((each) => [each.name, each.wish]));
     const shown = state.lines.filter((line) => line.points || line.locked ||
       opened.has(line.column));
-    const groups = new Map();
-    for (const [name, wish] of wished) if (wish) groups.set(name, []);
-    for (const line of shown) {
-      groups.set(line.feature, [...(groups.get(line.feature) || []), line]);
+    const groups = new Map(); // in the order of the table, whatever is wished
+    for (const [name, wish] of wished) {
+      const own = shown.filter((line) => line.feature === name);
+      if (wish || own.length) groups.set(name, own);
     }
     const box = at("lines");
     const layout = JSON.stringify([...groups].map(([name, own]) => [name, own.map((l) => l.column)]));
@@ -149,6 +149,9 @@ export function mount(root, link) {
     };
     at("figures").replaceChildren(...Object.entries(rows).map(([name, value]) =>
       made("div", {}, made("dt", {}, name), made("dd", {}, value))));
+    const far = f.objective - (state.free.best ?? NaN);
+    at("brief").textContent = `Loss ${fixed(f.loss, 4)}, errors ${f.errors}` +
+      (Number.isNaN(far) ? "" : `, ${fixed(Math.max(far, 0), 4)} above the best known card`);
     at("broken").replaceChildren(...state.broken.map((text) => made("li", {}, text)));
     for (const [id, head] of [["free", "Without wishes"], ["held", "With your wishes"]]) {
       at(id).textContent = `${head}: ${state[id].says}`;
