@@ -198,6 +198,37 @@ def test_searches_end_by_themselves_by_stop_and_by_a_kill(page: Any, hub: Hub) -
     assert idle(hub).startswith("Done")  # by a new process
 
 
+def test_what_is_known_is_not_searched_again(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool answers a price; an open question that is asked again gets twice the limits."""
+    desk, asked = hub.desk, []
+
+    def run(task: Any, listen: Any = None) -> Any:
+        asked.append((task.question, task.node_limit))
+        return task.run(desk.bench, listen)
+
+    monkeypatch.setattr(hub.worker, "run", run)
+    hub.limits["node_limit"] = 1  # leaves it open
+    for _ in range(3):
+        hub.ask("free")
+        assert idle(hub).startswith("Not proved within the limit")
+    assert asked == [(desk.free, 1), (desk.free, 2), (desk.free, 4)]
+    hub.limits["node_limit"] = 5000
+    hub.ask("free")
+    hub.ask("pool")
+    assert "nearly best cards" in idle(hub)
+    asked.clear()
+    desk.take()
+    used = [name for name, w in zip(desk.design.names, desk.sheet.points, strict=True) if w]
+    desk.lock(used[0])
+    hub.ask("prices")
+    assert idle(hub).startswith("Done")
+    assert desk.price().proved
+    assert not asked
+    hub.ask("best")  # of a card to be taken the proof is its own
+    assert idle(hub).startswith("Done")
+    assert [question for question, _ in asked] == [desk.question]
+
+
 class Endless:
     """A search without end."""
 

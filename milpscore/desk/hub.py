@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +31,7 @@ class Job:
 
     says: str
     what: Question | str
+    prices: bool = False
 
 
 class Hub:
@@ -59,6 +60,7 @@ class Hub:
         self._lock = threading.RLock()
         self._jobs: deque[Job] = deque()
         self._running: Job | None = None
+        self._asked: Counter[Question] = Counter()
         self._said = ""
         self._stopping = False
         self._wake = threading.Condition(self._lock)
@@ -117,7 +119,8 @@ class Hub:
 
     def _pricing(self, key: str | None) -> Job:
         question = self.desk.question if key is None else self.desk.wish(key)
-        return Job("price of all wishes together" if key is None else f"price: {key}", question)
+        says = "price of all wishes together" if key is None else f"price: {key}"
+        return Job(says, question, prices=True)
 
     def stop(self) -> None:
         """End the search that runs, and forget those that wait."""
@@ -171,40 +174,57 @@ class Hub:
 
     def _done(self, job: Job) -> str:
         """Do one job; a sentence about it."""
-        desk = self.desk
         if isinstance(job.what, Question):
-            for question in dict.fromkeys((desk.free, job.what)):
-                with self._lock:
-                    if desk.is_settled(question) and question != job.what:
-                        continue
-                    settled = desk.is_settled(question) and question.key in desk.ledger.results
-                    task: Any = desk.best_of(question, **self.limits)
-                if settled:
-                    continue
-                answer = self.worker.run(task, lambda point: self._trace(job, point))
-                if answer is None:
-                    return "Stopped."
-                with self._lock:
-                    desk.learn(question, answer)
-                if str(answer.termination) == "interrupted":
-                    return "Stopped; what was proved until then is kept."
-            return f"Done: {job.says}."
+            return self._searched(job, job.what)
+        desk = self.desk
         with self._lock:
             task = Gather(desk.free, **self.limits) if job.what == "pool" else Export.of(desk)
         answer = self.worker.run(task)
         if answer is None:
             return "Stopped."
-        if job.what == "pool":
-            with self._lock:
-                desk.learn(desk.free, answer)
-            return f"{len(answer.cards)} nearly best cards are known."
-        name = f"card-{next(self._numbers)}.zip"
         with self._lock:
+            if job.what == "pool":
+                desk.learn(desk.free, answer)
+                return f"{len(answer.cards)} nearly best cards are known."
+            name = f"card-{next(self._numbers)}.zip"
             self.files[name] = answer
             for old in list(self.files)[:-_FILES]:
                 del self.files[old]
         self._tell({"kind": "file", "name": name})
         return f"{name} is ready."
+
+    def _searched(self, job: Job, wanted: Question) -> str:
+        """Search the best card of a question, and once the best one without wishes."""
+        desk = self.desk
+        for question in dict.fromkeys((desk.free, wanted)):
+            with self._lock:
+                if self._is_known(job, question):
+                    continue
+                again = 2 ** self._asked[question]
+                self._asked[question] += 1
+                limits = {k: v and v * again for k, v in self.limits.items()}
+                task = desk.best_of(question, **limits)
+            answer = self.worker.run(task, lambda point: self._trace(job, point))
+            if answer is None:
+                return "Stopped."
+            with self._lock:
+                desk.learn(question, answer)
+            if str(answer.termination) == "interrupted":
+                return "Stopped; what was proved until then is kept."
+        with self._lock:
+            proved = desk.is_settled(wanted)
+        left = f"Not proved within the limit: {job.says}. Asked again, it gets twice."
+        return f"Done: {job.says}." if proved else left
+
+    def _is_known(self, job: Job, question: Question) -> bool:
+        """Whether a job needs no search of a question: a card that is taken has a proof by itself.
+
+        What is best without wishes is searched for a price once.
+        """
+        searched = question.key in self.desk.ledger.results
+        if question != job.what:
+            return searched or self.desk.is_settled(question)
+        return self.desk.is_settled(question) and (searched or job.prices)
 
     def _trace(self, job: Job, point: TracePoint) -> None:
         """Tell how far a search is."""
