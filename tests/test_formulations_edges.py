@@ -264,6 +264,14 @@ def test_a_given_threshold_gap_on_decimals_with_contradictions() -> None:
     assert "refused" not in result.message
 
 
+def test_auto_keeps_to_a_threshold_gap_that_was_asked_for() -> None:
+    # the tree would answer for all thresholds
+    X, y = noisy(40, 3, seed=1).X + math.pi / 7, noisy(40, 3, seed=1).y
+    asked = solve(slim(design(X, y), max_terms=2, threshold_gap=1e-3))
+    assert "0.001 below T" in asked.caveat
+    assert solve(slim(design(X, y), max_terms=2)).caveat == ""
+
+
 def test_a_gap_that_loses_cards_never_lies_about_its_own() -> None:
     # totals 0.1 apart, a gap of 0.35: the best card lies outside the class the caveat names
     made = design([[0.1], [0.2], [0.3], [0.4]], [-1, -1, 1, 1])

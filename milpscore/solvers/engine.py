@@ -455,7 +455,7 @@ def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
     of = program_of(program)
     statement = of.statement
     fitting = isinstance(statement.loss, RiskLoss)
-    asked = statement.arguments.get("threshold_gap") is not None  # of the model's cards alone
+    asked = of.arguments.get("threshold_gap") is not None  # of the model's cards alone
     if isinstance(statement.loss, ZeroOne) and not asked:
         from milpscore.solvers.tree.answer import scale_of
 
