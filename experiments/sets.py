@@ -26,13 +26,15 @@ class OfSets(Experiment, frozen=True, kw_only=True):
     """An experiment on named sets; those that are not there are left out, and the notes say so."""
 
     data: str | None = None
-    """The folder of the sets, NAME.csv with the label first; by default ``MILPSCORE_DATA``."""
+    """The folder of the sets, NAME.csv with the label first, or several as in PATH; by default
+    ``MILPSCORE_DATA`` and ``MILPSCORE_DATA_MORE``."""
     sets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Settle the folder here: other processes may have another environment."""
-        folder = os.environ.get("MILPSCORE_DATA", "") if self.data is None else self.data
-        msgspec.structs.force_setattr(self, "data", os.fspath(folder))
+        named = filter(None, map(os.environ.get, ("MILPSCORE_DATA", "MILPSCORE_DATA_MORE")))
+        folder = os.pathsep.join(named) if self.data is None else os.fspath(self.data)
+        msgspec.structs.force_setattr(self, "data", folder)
 
     @property
     def folder(self) -> str:
@@ -56,9 +58,13 @@ class OfSets(Experiment, frozen=True, kw_only=True):
         return pd.DataFrame(notes, columns=["about", "note"], dtype=object)
 
     def _is_here(self, name: str) -> bool:
-        return name == BUNDLED or (
-            bool(self.folder) and (Path(self.folder) / f"{name}.csv").is_file()
-        )
+        return name == BUNDLED or file_of(self.folder, name).is_file()
+
+
+def file_of(folder: str, name: str) -> Path:
+    """The file of a set in the first of the folders that has it."""
+    paths = [Path(each) / f"{name}.csv" for each in folder.split(os.pathsep) if each]
+    return next((path for path in paths if path.is_file()), Path(f"{name}.csv.absent"))
 
 
 @lru_cache(maxsize=4)
@@ -67,7 +73,7 @@ def read_set(folder: str, name: str) -> tuple[pd.DataFrame, Any]:
     if name == BUNDLED:
         bundled = load_breast_cancer(as_frame=True)
         return bundled.data, bundled.target.to_numpy()
-    frame = read_frame(Path(folder) / f"{name}.csv")
+    frame = read_frame(file_of(folder, name))
     X, y, *_ = read_table(frame, frame.columns[0])
     return X, (np.asarray(y) == max(np.unique(y))).astype(np.int64)
 

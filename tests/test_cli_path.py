@@ -155,10 +155,35 @@ def test_a_grid_counts_null_and_whole_models(data: Path) -> None:
     assert "coefficients" not in found
 
 
+def test_cross_validation_chooses_gamma_as_well_as_lam(data: Path) -> None:
+    found = report(
+        data, "--penalty", "facets", "--grid", "8x8", "--cv", 3, "--intercept", "zero"
+    )  # fmt: skip
+    rows, chosen = pd.DataFrame(found["table"]), found["chosen"]
+    whole = rows[rows["integral"]]
+    assert 0 < len(whole) < len(rows)
+    assert chosen["cv_accuracy"] == whole["cv_accuracy"].max()
+    assert chosen["integral"]
+    w = np.array([chosen["coefficients"][name] for name in found["design_columns"]])
+    units = w / chosen["gamma"]
+    np.testing.assert_allclose(units, units.round(), atol=1e-6)
+    assert chosen["terms"] == np.count_nonzero(w) > 0
+    assert chosen["intercept"] == 0
+    same = report(data, "--penalty", "facets", "--gamma", chosen["gamma"], "--intercept", "zero",
+                  "--lams", chosen["lam"])  # fmt: skip
+    np.testing.assert_allclose(same["coefficients"][0], w, atol=1e-4)
+    assert same["chosen"] is None  # without folds nothing chooses
+
+    line = report(data, "--penalty", "l1", "--n-lams", 4, "--cv", 3)
+    alive = [row for row in line["table"] if not row["null"]]
+    assert line["chosen"]["cv_accuracy"] == max(row["cv_accuracy"] for row in alive)
+    assert line["chosen"]["intercept"] in line["intercepts"]
+
+
 def test_people_get_tables_and_a_figure(data: Path, tmp_path: Path) -> None:
     for extra, words in (
         (["--n-lams", 4, "--gamma", 0.25], ["lam", "terms", "whole", "gap", "100%"]),
-        (["--grid", "4x3", "--cv", 2], ["12 models", "null", "alpha", "held out"]),
+        (["--grid", "4x3", "--cv", 2], ["12 models", "alpha", "held out", "Chosen"]),
     ):
         figure = tmp_path / "figure.png"
         done = run(data, "--target", "ill", "--penalty", "facets", *extra, "--plot", figure)
@@ -205,6 +230,7 @@ def test_a_path_that_its_time_ends_is_told(data: Path) -> None:
         (["--penalty", "l1", "--lams", "a,b"], "numbers with commas"),
         (["--penalty", "l1", "--ratio", 2], "between 0 and 1"),
         (["--penalty", "l1", "--tol", 0], "tol"),
+        (["--penalty", "l1", "--intercept", "none"], "is not one of 'real', 'zero'"),
         (["--penalty", "l1", "--grid", "2x2"], "has no unit"),
         (["--penalty", "facets", "--grid", "24"], "24x100"),
         (["--penalty", "facets", "--grid", "2x2", "--gamma", 1], "exclude each other"),

@@ -33,7 +33,7 @@ from milpscore.penalties import L2, ElasticNet
 SEARCHES = [
     OneStandardErrorCV(PenalisedClassifier(), n_lams=6, cv=3),
     OneStandardErrorCV(PenalisedClassifier(ElasticNet(1.0, l1_ratio=0.5)), n_lams=6, cv=3),
-    OneStandardErrorCV(FacetsClassifier(gamma=0.5, eps=0.1), n_lams=6, cv=3),
+    OneStandardErrorCV(FacetsClassifier(eps=0.1), grid={"gamma": [0.5]}, n_lams=6, cv=3),
     OneStandardErrorCV(EyeClassifier(expert=["a"]), n_lams=6, cv=3),
     OneStandardErrorCV(BinarsityClassifier(n_bins=4), n_lams=5, ratio=0.05, cv=3),
 ]
@@ -60,10 +60,12 @@ def test_the_largest_lam_within_one_standard_error(search: Any, data: Any) -> No
     assert model.score_floor_ == pytest.approx(floor)
     first = next(c for c in range(len(table)) if scores[:, c].mean() >= floor - 1e-12)
     assert model.best_index_ == first
-    assert model.best_params_ == {"lam": table["param_lam"][first]} == table["params"][first]
+    searched = {name: values[0] for name, values in (search.grid or {}).items()}
+    lam = table["param_lam"][first]
+    assert model.best_params_ == {**searched, "lam": lam} == table["params"][first]
     assert table["rank_test_score"][best] == 1
     # the model kept is that of the estimator at this lam, to the gap
-    again = clone(search.estimator).set_params(lam=model.best_params_["lam"]).fit(X, y)
+    again = clone(search.estimator).set_params(**model.best_params_).fit(X, y)
     assert model.result_.objective == pytest.approx(again.result_.objective, rel=3e-6)
     assert model.result_ is model.best_estimator_.result_
     assert np.array_equal(model.coef_[0], model.result_.coefficients)
@@ -72,6 +74,32 @@ def test_the_largest_lam_within_one_standard_error(search: Any, data: Any) -> No
     assert np.allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
     assert model.get_feature_names_out().tolist() == again.get_feature_names_out().tolist()
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_facets_models_choose_gamma_as_well_as_lam(data: Any) -> None:
+    """Each unit has a path of its own; the simplest model within one standard error of the best."""
+    X, y = data[0], (data[1] > 0).astype(int)
+    model = OneStandardErrorCV(FacetsClassifier(eps=0.1), n_lams=5, cv=3).fit(X, y)
+    table = pd.DataFrame(model.cv_results_)
+    assert table["param_gamma"].tolist() == [g for g in (0.1, 0.2, 0.5, 1.0, 2.0) for _ in range(5)]
+    within = table[table["mean_test_score"] >= model.score_floor_]
+    firsts = within.groupby("param_gamma").head(1)
+    chosen = table.loc[model.best_index_]
+    assert model.best_index_ in firsts.index
+    assert chosen["mean_test_complexity"] == firsts["mean_test_complexity"].min()
+    assert model.best_params_ == {"gamma": chosen["param_gamma"], "lam": chosen["param_lam"]}
+    assert (
+        model.lams_.tolist()
+        == table[table["param_gamma"] == chosen["param_gamma"]]["param_lam"].tolist()
+    )
+    cold = FacetsClassifier(eps=0.1, **model.best_params_).fit(X, y)
+    assert model.result_.objective == pytest.approx(cold.result_.objective, rel=3e-6)
+    one = OneStandardErrorCV(
+        FacetsClassifier(eps=0.1), grid={"gamma": [0.2], "lam": model.lams_}, cv=3
+    ).fit(X, y)
+    train, test = next(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    part = FacetsClassifier(eps=0.1, gamma=0.2, lam=model.lams_[3]).fit(X.iloc[train], y[train])
+    assert one.cv_results_["split0_test_score"][3] == part.score(X.iloc[test], y[test])
 
 
 def test_scores_are_those_of_cold_fits_on_the_folds(data: Any) -> None:
@@ -158,7 +186,7 @@ def test_one_warning_for_all_gaps(data: Any) -> None:
 @pytest.mark.parametrize(
     ("model", "changes", "message"),
     [
-        (PenalisedClassifier(), {"grid": {"gamma": [1]}}, "holds lam alone"),
+        (PenalisedClassifier(), {"grid": {"gamma": [1]}}, "no parameter gamma"),
         (PenalisedClassifier(L2(1.0)), {}, "lam"),
         (PenalisedClassifier(), {"n_lams": 0}, "n_lams=0"),
         (PenalisedClassifier(), {"ratio": 2.0}, "ratio=2.0"),

@@ -26,6 +26,7 @@ from experiments.binarsity.models import (
     maker,
     matched,
 )
+from experiments.binarsity.rate import BinarsityRate
 from experiments.binarsity.toys import BinarsityToys
 from experiments.runner import Finding, means_of
 from experiments.sets import OfSets, joined, read_joined
@@ -205,7 +206,7 @@ def test_toys_done_are_not_done_again(
 def test_comparison_has_every_method_on_every_set(comparison: Finding) -> None:
     assert comparison.sets["set"].tolist() == ["steps 300", "steps 400"]
     assert comparison.sets["columns"].tolist() == [40, 40]
-    assert len(comparison.runs) == 2 * 2 * 7
+    assert len(comparison.runs) == 2 * 2 * 9
     part = comparison.runs[
         (comparison.runs["set"] == "steps 400") & (comparison.runs["method"] == "group_l1")
     ]
@@ -214,7 +215,7 @@ def test_comparison_has_every_method_on_every_set(comparison: Finding) -> None:
     assert rows.loc[("steps 400", "group_l1"), "auc_stdev"] == pytest.approx(part["auc"].std())
     areas = rows["auc"].unstack()
     np.testing.assert_allclose(areas["tv"], areas["binarsity"], atol=0.01)
-    assert (comparison.runs["gap"] <= QUICK.tol).all()
+    assert (comparison.runs["gap"].dropna() <= QUICK.tol).all()
     assert (comparison.runs["seconds"] >= 0).all()
     assert comparison.runs["auc"].between(0.5, 1).all()
 
@@ -238,6 +239,17 @@ def test_comparison_leaves_absent_sets_out_and_says_so(tmp_path: Path) -> None:
     assert found.summary.loc[0, "accuracy"] > 0.85
     with pytest.raises(OptionError, match="no set"):
         BinarsityComparison(data=str(tmp_path), sets=("adult",), sizes=()).run(1)
+
+
+def test_the_risk_falls_as_the_rows_grow() -> None:
+    found = BinarsityRate(sizes=(200, 3200), n_bins=10, options=SHORT).run(1)
+    risk = found.summary.pivot(index="n", columns="method", values="risk")
+    assert (risk.loc[3200] < 0.4 * risk.loc[200]).all()
+    assert (risk > 0).all(axis=None)
+    rates = found.rates.set_index("method")["slope"]
+    assert rates["lasso"] == pytest.approx(np.log(risk["lasso"]).diff().iloc[1] / np.log(16))
+    share = found.summary.set_index(["n", "method"])["share"]
+    assert share[3200, "ridge"] == pytest.approx(risk.loc[3200, "ridge"] * 3200 / (6 * np.log(20)))
 
 
 def test_one_hot_columns_are_joined_to_features(tmp_path: Path) -> None:
@@ -265,7 +277,7 @@ def test_figures_show_the_findings(toys: Finding, comparison: Finding) -> None:
     assert labels == ["noisy", "truth", "TV", "weighted TV"]
     assert len(first.lines) == 2  # one for each true threshold
     accuracy, area, seconds = BinarsityComparison().draw(comparison).axes
-    assert len(area.containers) == 7
+    assert len(area.containers) == 9
     drawn = np.asarray(accuracy.containers[0].lines[0].get_xdata(), dtype=float)
     own = comparison.summary[comparison.summary["method"] == "binarsity"]
     np.testing.assert_allclose(drawn, own["accuracy"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import matplotlib as mpl
@@ -28,10 +29,11 @@ from experiments.eye.methods import (
     split_rows,
 )
 from experiments.eye.table2 import PAPER, EyeTable2, differences
+from experiments.eye.table3 import EyeTable3
 from experiments.runner import Finding, RunStore
 from milpscore.core.errors import DataError, OptionError
 from milpscore.metrics import auc
-from milpscore.study import read_study
+from milpscore.study import StudyError, read_study
 
 TINY = Protocol(
     n_lams=3, unknown_weights=(1.0, 3.0), l1_ratios=(0.5,), n_bootstrap=30, tol=1e-3, ratio=0.05
@@ -256,3 +258,27 @@ def test_figures_show_the_findings(table: Finding) -> None:
     assert left.xaxis_inverted()
     np.testing.assert_allclose(right.lines[0].get_ydata(), naive["accuracy"])
     plt.close("all")
+
+
+def test_table3_ranks_known_features(tmp_path: Path) -> None:
+    """A file of the print's shape in the second of two folders, with values missing."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(240, 6))
+    died = (X[:, 0] + X[:, 1] + rng.normal(size=240) > 0.8).astype(int)
+    frame = pd.DataFrame(X, columns=["age", "worst_ph", "ph", "urine", "unit", "height"])
+    frame["ph"] = frame["worst_ph"] + 0.05 * rng.normal(size=240)
+    frame = frame.mask(rng.random(frame.shape) < 0.1)
+    frame.insert(0, "died", died)
+    (tmp_path / "more").mkdir()
+    frame.to_csv(tmp_path / "more" / "physionet2012a.csv", index=False)
+    folders = f"{tmp_path}{os.pathsep}{tmp_path / 'more'}"
+    asked = ("expert_only", "eye", "permuted", "l1")
+    found = EyeTable3(data=folders, protocol=TINY, methods=asked).run(2)
+    rows = found.summary.set_index("method")
+    assert tuple(rows.index) == asked
+    assert rows.loc["expert_only", "average_precision"] == 1
+    assert rows.loc["eye", "average_precision"] == 1 == rows.loc["eye", "runs"] - 1
+    assert rows.loc["eye", "paper_average_precision"] == 0.671
+    assert (rows[["auc"]] > 0.5).all(axis=None)
+    with pytest.raises(StudyError, match=r"no physionet2012a\.csv"):
+        EyeTable3(data=str(tmp_path), protocol=TINY).run(1)

@@ -18,6 +18,8 @@ _STYLES = {
     "ridge": ("ridge", PALETTE[4], "v"),
     "raw_lasso": ("lasso, raw columns", PALETTE[5], "X"),
     "raw_ridge": ("ridge, raw columns", "0.35", "P"),
+    "random_forest": ("random forest", "0.55", "<"),
+    "boosting": ("boosted trees", "0.7", ">"),
 }
 """Method -> name, colour, marker."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import typer
 
@@ -117,6 +117,9 @@ def path_command(
         "penalties with a unit gamma and a first slope of lam/gamma, such as facets.",
         metavar="AxC",
     ),
+    intercept: Literal["real", "zero"] = option(
+        SOLVE, "Free and not penalised, or none.", default="real"
+    ),
     tol: float = option(
         SOLVE, "Relative duality gap at which a model is done.", metavar="GAP", default=1e-6
     ),
@@ -128,7 +131,8 @@ def path_command(
     ),
     cv: int = option(
         SOLVE,
-        "Folds of a cross-validation, cut points held fixed; 0 for none.",
+        "Folds of a cross-validation, cut points held fixed; 0 for none. It chooses lam, and of a "
+        "grid gamma too, among the models with whole coefficients only.",
         metavar="N",
         min=0,
         default=0,
@@ -144,9 +148,7 @@ def path_command(
     """
     from milpscore import proximal
 
-    shape = None if grid is None else _grid_shape(grid, gamma, lams)
-    if time_limit is not None and shape is not None:
-        raise OptionError("--grid has no time limit: leave out --time-limit")
+    shape = None if grid is None else _grid_shape(grid, gamma, lams, time_limit)
     chosen = _loss_key(loss)
     weights = None if lams is None else _numbers(lams)
     require_drawable(plot)
@@ -158,24 +160,30 @@ def path_command(
         if shape is not None:
             _require_unit(penalty, make)
         common: dict[str, Any] = {"loss": chosen, "penalty": make, "tol": tol, "random_state": seed}
-        if stored is None:
-            common |= {"sample_weight": design.weight, "cv": folds}
+        steps: dict[str, Any] = {"lams": weights, "n_lams": n_lams, "ratio": ratio}
+        rows: dict[str, Any] = {
+            "sample_weight": design.weight,
+            "cv": folds,
+            "intercept": intercept == "real",
+        }
         started = time.perf_counter()
         found: Found
         try:
             with counting("fitting", "models", output.quiet or not sys.stderr.isatty()) as tell:
                 common["progress"] = None if tell is None else _without_failures(tell)
-                steps: dict[str, Any] = {"lams": weights, "n_lams": n_lams, "ratio": ratio}
-                if stored is not None and time_limit is not None:
-                    raise OptionError("rows out of core have no time limit: leave it out")
                 if stored is not None:
+                    _refuse_out_of_core(intercept, time_limit)
                     found = proximal.path_out_of_core(stored, **steps, **common)
                 elif shape is None:
-                    common["time_limit"] = math.inf if time_limit is None else time_limit
-                    found = proximal.path(design.X, design.y, **steps, **common)
+                    steps["time_limit"] = math.inf if time_limit is None else time_limit
+                    found = proximal.path(design.X, design.y, **steps, **rows, **common)
                 else:
-                    axes = {**common, "n_alpha": shape[0], "n_gamma": shape[1], "n_jobs": jobs}
-                    found = proximal.facets_grid(design.X, design.y, **axes)
+                    axes: dict[str, Any] = {
+                        "n_alpha": shape[0],
+                        "n_gamma": shape[1],
+                        "n_jobs": jobs,
+                    }
+                    found = proximal.facets_grid(design.X, design.y, **axes, **rows, **common)
         except KeyboardInterrupt:
             say("Interrupted: a path cannot be resumed; ask for fewer models, or a larger --tol.")
             raise typer.Exit(INTERRUPTED) from None
@@ -185,7 +193,7 @@ def path_command(
         told = _report(found, design, penalty, chosen, seconds)
         print_json(told if stored is None else {**told, "fingerprint": None, "out_of_core": True})
     else:
-        _print(found, seconds)
+        _print(found, design, seconds)
     if shape is None and len(found.table) < (n_lams if weights is None else len(weights)):
         say(f"Stopped at the time limit, after {len(found.table)} models.")
     _tell_unfinished(found.table, tol)
@@ -227,8 +235,20 @@ def _loss_key(name: str) -> str:
     return found
 
 
-def _grid_shape(text: str, gamma: float | None, lams: str | None) -> tuple[int, int]:
+def _refuse_out_of_core(intercept: str, time_limit: float | None) -> None:
+    """Rows that stay in a file are fitted with an intercept and to the end."""
+    if time_limit is not None:
+        raise OptionError("rows out of core have no time limit: leave it out")
+    if intercept == "zero":
+        raise OptionError("rows out of core are fitted with an intercept: leave out --intercept")
+
+
+def _grid_shape(
+    text: str, gamma: float | None, lams: str | None, time_limit: float | None
+) -> tuple[int, int]:
     """Both numbers of ``--grid 24x100``."""
+    if time_limit is not None:
+        raise OptionError("--grid has no time limit: leave out --time-limit")
     found = re.fullmatch(r"([1-9]\d{0,4})x([1-9]\d{0,4})", text.strip().lower())
     if found is None:
         raise OptionError(f"--grid {text!r}: write two whole numbers, for example 24x100")
@@ -362,7 +382,38 @@ def _report(
         "design_columns": list(design.names),
         "fingerprint": design.fingerprint,
         "seconds": seconds,
+        "chosen": _chosen(found, design),
         **path,
+    }
+
+
+def _best_first(frame: DataFrame) -> DataFrame:
+    """The best models first: held out where there was a cross-validation, else of least loss.
+
+    Of a grid those with whole coefficients only, of all where none is whole.
+    """
+    whole = frame[frame["integral"]] if "alpha" in frame else frame[:0]
+    among = whole if len(whole) else frame[~frame["null"]]
+    held_out = "cv_accuracy" in frame
+    by = ["cv_accuracy" if held_out else "loss", "terms"]
+    return among.sort_values(by, ascending=[not held_out, True], kind="stable")
+
+
+def _chosen(found: Found, design: Design) -> dict[str, Any] | None:
+    """What the cross-validation chose: lam, gamma of a grid, and the coefficients."""
+    best = _best_first(found.table)
+    if "cv_accuracy" not in best or not len(best):
+        return None
+    at, w = best.index[0], found.coefficients
+    if "alpha" in best:  # gamma by gamma
+        place: Any = divmod(int(at), len(found.table["alpha"].unique()))[::-1]
+    else:
+        place = int(at)
+    kept = ("lam", "gamma", "terms", "integral", "cv_accuracy")
+    return {
+        **{name: best[name].iloc[0].item() for name in kept if name in best},
+        "coefficients": dict(zip(design.names, w[place].tolist(), strict=True)),
+        "intercept": found.intercepts[place].tolist(),
     }
 
 
@@ -382,7 +433,7 @@ _COLUMNS = {
 _BEST = 10
 
 
-def _print(found: Found, seconds: float) -> None:
+def _print(found: Found, design: Design, seconds: float) -> None:
     """What a person reads: the path's table, or the best models of a grid."""
     console, frame = standard_output(), found.table
     if "alpha" not in frame:
@@ -392,14 +443,16 @@ def _print(found: Found, seconds: float) -> None:
             f"{len(frame)} models: {int(frame['null'].sum())} null, "
             f"{int(frame['integral'].sum())} with whole coefficients only (in units of gamma)."
         )
-        # the best with whole coefficients only, of all where none is whole: best held out where
-        # there was a cross-validation, else of least loss
-        whole = frame[frame["integral"]]
-        chosen = whole if len(whole) else frame[~frame["null"]]
-        held_out = "cv_accuracy" in frame
-        by = ["cv_accuracy" if held_out else "loss", "terms"]
-        best = chosen.sort_values(by, ascending=[not held_out, True], kind="stable").head(_BEST)
-        console.print(_table(best, f"The best {len(best)} {'of them' if len(whole) else 'models'}"))
+        best = _best_first(frame).head(_BEST)
+        some = "of them" if best["integral"].all() else "models"
+        console.print(_table(best, f"The best {len(best)} {some}"))
+    chosen = _chosen(found, design)
+    if chosen is not None:
+        unit = f", gamma {chosen['gamma']:.4g}" if "gamma" in chosen else ""
+        console.print(
+            f"Chosen by cross-validation: lam {chosen['lam']:.4g}{unit} "
+            f"(held out {chosen['cv_accuracy']:.1%})."
+        )
     console.print(
         f"{seconds:.1f} s. 'whole' is the share of whole coefficients, 'gap' the relative duality "
         "gap: the objective lies at most that much above its optimum."

@@ -72,8 +72,8 @@ class OneStandardErrorCV(_Searched):
 
     Every candidate is fitted on all folds; the simplest one whose mean score is within one
     standard error of the best is kept, fitted on all rows. A card's candidates are those of a
-    grid. A penalised model's are the values of ``lam`` along its path: every fold descends them,
-    each model started from the one before.
+    grid. A penalised model's are the values of ``lam`` along a path for every combination of what
+    else the grid holds: every fold descends them, each model started from the one before.
 
     Parameters
     ----------
@@ -81,8 +81,9 @@ class OneStandardErrorCV(_Searched):
         With all parameters that are not searched.
     grid : mapping from parameter to values, optional
         By default that of the estimator's class (``default_grid``): ``max_terms`` from 1 to 5 for
-        most cards. Of a penalised model it holds ``lam`` alone; by default ``n_lams`` values in
-        geometric progression from the least lam without terms down to ``ratio`` times it.
+        most cards, five units ``gamma`` for Facets models, nothing for other penalised ones. Of a
+        penalised model ``lam`` need not be in it: by default ``n_lams`` values in geometric
+        progression from the least lam without terms down to ``ratio`` times it.
     n_lams : int
     ratio : float in (0, 1)
     cv : int or splitter
@@ -107,7 +108,8 @@ class OneStandardErrorCV(_Searched):
     score_floor_ : float
         The best mean score less one standard error: what the chosen candidate at least has.
     lams_, path_ :
-        Of a penalised model: the values of lam, descending, and the path of all rows.
+        Of a penalised model: the values of lam, descending, and the path of all rows, for what else
+        was chosen.
     scorecard_, result_, classes_, coef_, intercept_, n_iter_, n_features_in_ :
         Those of ``best_estimator_``, where it has them.
 
@@ -172,7 +174,7 @@ class OneStandardErrorCV(_Searched):
         else:
             X, y, sample_weight = rows_by_name(X, y, sample_weight)
         if isinstance(candidate, PenalisedModel):
-            self._fit_path(candidate, grid.get("lam"), X, y, sample_weight)
+            self._fit_paths(candidate, grid, X, y, sample_weight)
         else:
             self._fit_grid(candidate, grid, X, y, sample_weight)
         for name in _COPIED:
@@ -200,16 +202,13 @@ class OneStandardErrorCV(_Searched):
 
     def _grid(self) -> dict[str, list[Any]]:
         """Searched parameter -> its values; of a penalised model empty for the path's own."""
-        card = isinstance(self.estimator, CardClassifier)
-        if self.grid is None and not card:
-            return {}
         given = self.estimator.default_grid if self.grid is None else self.grid
         grid = {name: list(values) for name, values in given.items()}
-        if not grid or not all(grid.values()):
+        if not all(grid.values()) or not (grid or self.grid is None):
             raise OptionError("grid holds no values to try: give at least one value of a parameter")
-        if not card and set(grid) != {"lam"}:
+        if unknown := sorted(grid.keys() - self.estimator.get_params(deep=False).keys()):
             raise OptionError(
-                f"the grid of a penalised model holds lam alone, got {', '.join(grid)}"
+                f"{type(self.estimator).__name__} has no parameter {', '.join(unknown)} to search"
             )
         return grid
 
@@ -240,21 +239,34 @@ class OneStandardErrorCV(_Searched):
             self.best_estimator_ = chosen.fit(X, labels, sample_weight)
         warn_of_unproved(candidate, [*fits, self.best_estimator_.result_])
 
-    def _fit_path(self, candidate: Any, lams: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        """The path of all rows settles the values of lam; every fold descends them."""
+    def _fit_paths(self, candidate: Any, grid: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        """The paths of all rows settle the values of lam; every fold descends them."""
         y = None if isinstance(X, Design) else candidate.checked_answers(y)
-        found, models = candidate.along_path(
-            X, y, sample_weight, lams=lams, n_lams=self.n_lams, ratio=self.ratio
-        )
-        points = [{"lam": lam} for lam in found.lams.tolist()]
-        fits = [*found.results, *self._score([points], candidate, X, y, sample_weight)]
-        # lam descends, so the first is the simplest
-        within = self.cv_results_["mean_test_score"] >= self.score_floor_
-        self.best_index_ = int(np.flatnonzero(within)[0])
-        self.lams_, self.path_ = found.lams, found
-        self.best_estimator_ = models[self.best_index_]
-        self.best_params_ = {"lam": float(self.best_estimator_.lam or 0.0)}
-        warn_of_gaps(type(self).__name__, fits, candidate.tol)
+        lams = grid.pop("lam", None)
+        others = list(ParameterGrid(grid))
+        found = [
+            clone(candidate)
+            .set_params(**point)
+            .along_path(X, y, sample_weight, lams=lams, n_lams=self.n_lams, ratio=self.ratio)
+            for point in others
+        ]
+        batches = [
+            [{**point, "lam": lam} for lam in path.lams.tolist()]
+            for point, (path, _) in zip(others, found, strict=True)
+        ]
+        fits = self._score(batches, candidate, X, y, sample_weight)
+        # lam descends, so the first of a path is its simplest
+        mean = self.cv_results_["mean_test_score"].reshape(len(batches), -1)
+        within = mean >= self.score_floor_
+        paths = np.flatnonzero(within.any(axis=1))
+        firsts = paths * mean.shape[1] + within[paths].argmax(axis=1)
+        self.best_index_ = _simplest(self.cv_results_, firsts)
+        chosen, at = divmod(self.best_index_, mean.shape[1])
+        self.path_, models = found[chosen]
+        self.lams_, self.best_estimator_ = self.path_.lams, models[at]
+        self.best_params_ = batches[chosen][at]
+        every = [*chain.from_iterable(path.results for path, _ in found), *fits]
+        warn_of_gaps(type(self).__name__, every, candidate.tol)
 
     def _score(
         self, batches: Sequence[Any], candidate: Any, X: Any, y: Any, sample_weight: Any
@@ -329,10 +341,14 @@ def one_standard_error(cv_results: Mapping[str, Any]) -> int:
     sec. 3.4.3. Simple is what the fitted cards are on average, not what their parameters allow.
     """
     scores = _split_scores(cv_results)
-    mean = scores.mean(axis=0)
-    within = np.flatnonzero(mean >= score_floor(scores))
-    complexity = np.asarray(cv_results["mean_test_complexity"])[within]
-    return int(within[np.lexsort((within, -mean[within], complexity))[0]])
+    return _simplest(cv_results, np.flatnonzero(scores.mean(axis=0) >= score_floor(scores)))
+
+
+def _simplest(cv_results: Mapping[str, Any], of: npt.NDArray[np.intp]) -> int:
+    """The simplest of some candidates, of equally simple ones the better, then the first."""
+    mean = np.asarray(cv_results["mean_test_score"])[of]
+    complexity = np.asarray(cv_results["mean_test_complexity"])[of]
+    return int(of[np.lexsort((of, -mean, complexity))[0]])
 
 
 def score_floor(scores: FloatArray) -> float:
@@ -370,6 +386,7 @@ def _one_fold(
         rest, truth = _safe_indexing(X, test), y[test]
         left_out = None if weight is None else weight[test]
     if isinstance(model, PenalisedModel):
+        model.set_params(**points[0])
         found, models = model.along_path(*given, lams=[point["lam"] for point in points])
         results: Sequence[Any] = found.results
     else:

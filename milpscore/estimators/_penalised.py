@@ -107,6 +107,9 @@ class PenalisedModel(_Fitted, OnDesign):
         Only where ``fit`` was given names.
     """
 
+    default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    """What a search tries besides lam."""
+
     lam: float | None
     loss: str | SmoothLoss
 
@@ -545,6 +548,8 @@ class PenalisedRegressor(_AnyPenalty, PenalisedRegressorBase):
 @parameters
 class _Facets(PenalisedModel):
     """The meaning of ``gamma`` and ``eps``."""
+
+    default_grid: ClassVar = {"gamma": (0.1, 0.2, 0.5, 1.0, 2.0)}
 
     lam: float = LAM
     gamma: float = 1.0
