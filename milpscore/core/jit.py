@@ -67,8 +67,13 @@ def _pipelines() -> tuple[Any, Any]:
             return self.known
 
         def __eq__(self, other: object) -> Any:
-            same = isinstance(other, Options) and self._values == other._values
-            return same or super().__eq__(other)
+            if not isinstance(other, Flags):
+                return NotImplemented
+            own, its = self._values, other._values
+            # those that neither of them has set have one default
+            return own == its or all(
+                getattr(self, name) == getattr(other, name) for name in own.keys() | its.keys()
+            )
 
     class Whole(Compiler):
         def __init__(
@@ -107,6 +112,7 @@ def _compiled(kernel: Kernel, **options: bool) -> Kernel:
         from numba import njit
 
         _listen()
+        _type_calls_once()
         whole, part = _pipelines()
     settings: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", **options}
     settings["pipeline_class"] = whole if settings["cache"] else part
@@ -118,6 +124,30 @@ def _compiled(kernel: Kernel, **options: bool) -> Kernel:
         file._source_stamp = file._source_stamp, _newest(Path(kernel.__code__.co_filename).parent)
     made: Kernel = fast
     return made
+
+
+@cache
+def _type_calls_once() -> None:
+    """Have numba find once what a call of plain values gives, not for every expression anew.
+
+    It tries dozens of templates for each; an eighth of the time goes into that.
+    """
+    from numba.core import targetconfig, types
+
+    plain = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.SliceType)
+    known: dict[Any, Any] = {}
+    look: Any = types.Function.get_call_type
+
+    def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+        if kws or not all(isinstance(each, plain) for each in args):
+            return look(self, context, args, kws)
+        key = self, context, tuple(args), targetconfig.ConfigStack.top_or_none()
+        if key not in known:
+            known[key] = look(self, context, args, kws)
+        return known[key]
+
+    method: Any = get_call_type
+    types.Function.get_call_type = method
 
 
 @cache
