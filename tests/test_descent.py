@@ -68,6 +68,17 @@ def test_never_worse_always_allowed_and_repeatable(
     assert again.objective <= after.objective
 
 
+def test_without_swaps_a_used_term_is_never_exchanged() -> None:
+    apart = 0
+    for seed in SEEDS:
+        statement = random_program(seed, *ARGUMENTS[1]).statement
+        start = coordinate_descent(statement, swaps=False)
+        found = coordinate_descent(statement, start, swaps=False)
+        assert found == start
+        apart += coordinate_descent(statement, start) != start
+    assert apart > 0
+
+
 def optimum(statement: Statement) -> float:
     """By enumeration, sharing no code with the search."""
     made = statement.design

@@ -398,6 +398,7 @@ def coordinate_descent(
     max_sweeps: int = 50,
     max_work: float = math.inf,
     time_limit: float = math.inf,
+    swaps: bool = True,
 ) -> Card:
     """Change one coefficient or swap two, the best intercept following, until nothing helps.
 
@@ -415,6 +416,8 @@ def coordinate_descent(
         the same card on every machine.
     time_limit : float
         Seconds.
+    swaps : bool
+        Exchange used terms for others where their number is limited and nothing else helps.
 
     Returns
     -------
@@ -425,7 +428,7 @@ def coordinate_descent(
     search = _Search(statement, start, max_work, Clock.of(time_limit))
     for _ in range(max_sweeps):
         improved = search.sweep()
-        if not improved and not search.swap():
+        if not improved and not (swaps and search.swap()):
             break
         if search.spent:
             break

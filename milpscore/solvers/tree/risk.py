@@ -74,8 +74,9 @@ _NODE, _ENTRY, _ACTIVE = 1e7, 3.0, 30
 _HOPELESS = 10.0
 """Supports are given up where all would take so many times the time there is."""
 
-_LOOK = 1e9
-"""Nanoseconds of supports after which that is guessed."""
+_GLANCE, _LOOK = 2e8, 1e9
+"""Nanoseconds of supports after which their end is guessed, and after which they may be given up:
+first guesses are rough."""
 
 _FAVOUR = 4.0
 """Supports whose end is in sight take so much more work than boxes that say little."""
@@ -327,12 +328,12 @@ class Tree:
     def _favour(self, supports: Enumeration) -> float:
         """How much work supports take beside the boxes: none where there is no time for all."""
         limit = self.limits.time_limit * 1e9
-        if supports.work < _LOOK:
+        if supports.work < _GLANCE:
             return _LIMITED if self.sides.known else 1.0
-        if supports.work > supports.share * limit * _HOPELESS:
+        if supports.work > max(supports.share * limit * _HOPELESS, _LOOK):
             return 0.0
         in_sight = supports.work < supports.share * limit
-        if in_sight and self.sides.known:
+        if self.sides.known and (in_sight or supports.work < _LOOK):
             return _LIMITED
         return _FAVOUR if in_sight and self.bound < _LITTLE * self.cutoff else 1.0
 
