@@ -93,6 +93,14 @@ def test_viterbi_side_by_side_is_the_kernels():
     assert (alone != viterbi(long, theta)).sum() < 20
 
 
+def test_many_positions_go_by_the_kernel_to_the_same_labels():
+    data, theta = make_random_crf(700, n_labels=20, mean_length=30.0, random_state=6)
+    theta = np.round(theta)  # with ties
+    every = np.arange(data.n_sequences)
+    few = [viterbi(data.subset(some), theta) for some in np.array_split(every, 70)]
+    np.testing.assert_array_equal(viterbi(data, theta), np.concatenate(few))
+
+
 def _cut_at(data, position):
     """Bigram observations without those of a position that now opens a sequence."""
     a, b = data.bigram_ptr[position], data.bigram_ptr[position + 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -75,6 +76,22 @@ def test_columns_are_added_at_the_right() -> None:
     stream = io.StringIO()
     write_sequences(stream, [["a", "b"], ["c"]], [["A", "B"], ["C"]], [["1", "2"], ["3"]])
     assert stream.getvalue() == "a\tA\t1\nb\tB\t2\n\nc\tC\t3\n\n"
+
+
+def test_a_wrong_token_is_found_wherever_it_stands() -> None:
+    rng = random.Random(0)
+    for wrong in ("a\tb", "\n", "a\r", "\t"):
+        X = [[("a", "b")] * rng.randint(0, 3) for _ in range(20)]
+        at = rng.choice([k for k, sequence in enumerate(X) if sequence])
+        X[at][rng.randrange(len(X[at]))] = (wrong, "b")
+        with pytest.raises(DataError, match=f"^sequence {at}: {re.escape(repr(wrong))}"):
+            write_sequences(io.StringIO(), X)
+    # a break in place of the line of an empty sequence
+    with pytest.raises(DataError, match="sequence 1"):
+        write_sequences(io.StringIO(), [[], ["a\n"]], [[], ["A"]])
+    stream = io.StringIO()
+    write_sequences(stream, [[], [("a", "b", "c"), ["d"]], []], [[], ["A", "B"], []])
+    assert stream.getvalue() == "\na\tb\tc\tA\nd\tB\n\n\n"
 
 
 @pytest.mark.parametrize(

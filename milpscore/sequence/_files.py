@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -222,11 +223,44 @@ def write_sequences(
     """
     if separator not in ("\t", " "):
         raise OptionError(f"separator={separator!r} is unknown; use a tab or a blank.")
-    text = "".join(_lines(X, labels, separator))
+    text = _joined(X, labels, separator)
+    if text is None:
+        text = "".join(_lines(X, labels, separator))
     if isinstance(target, str | os.PathLike):
         Path(target).write_text(text, encoding="utf-8", newline="\n")
     else:
         target.write(text)
+
+
+def _joined(
+    X: Sequence[Sequence[str | Sequence[str]]],
+    labels: Sequence[Sequence[Sequence[str]]],
+    separator: str,
+) -> str | None:
+    """All lines at once; None where any of them may have to be refused, or is of another kind."""
+    lengths = list(map(len, X))
+    rows, added = list(chain.from_iterable(X)), [chain.from_iterable(each) for each in labels]
+    if any(list(map(len, each)) != lengths for each in labels):
+        return None
+    kinds = set(map(type, rows))
+    if kinds <= {tuple, list}:
+        parted = sum(map(len, rows)) + (len(labels) - 1) * len(rows)
+        lines = list(map(separator.join, zip(map(separator.join, rows), *added, strict=True)))
+    elif kinds == {str}:
+        parted = len(labels) * len(rows)
+        lines = list(map(separator.join, zip(rows, *added, strict=True)))
+    else:
+        return None
+    cuts = [0, *accumulate(lengths)]
+    text = "".join("\n".join([*lines[a:b], "", ""]) for a, b in pairwise(cuts))
+    # columns of blanks alone, or that hold what parts columns or lines
+    if not all(map(str.strip, lines)) or "\r" in text:
+        return None
+    if (text.count(separator), text.count("\n")) != (parted, len(rows) + len(lengths)):
+        return None
+    if separator == " " and any(mark in f"\n{text}" for mark in ("  ", "\n ", " \n")):
+        return None
+    return text
 
 
 def _lines(

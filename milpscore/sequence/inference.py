@@ -12,6 +12,7 @@ Y^T, the gradient of log Z is the pairwise posterior, and the penalty is (rho2/2
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -36,9 +37,11 @@ STEEP = 150.0
 # Entries of the matrix that a gathered entry of the sparse form must save, as measured: products of
 # small matrices are plain loops, those of large ones BLAS.
 _SAVED_SMALL, _SAVED_LARGE, _LARGE = 40, 100, 32
-# Numbers in all matrices of a piece decoded at once; steps over all pieces from which on the kernel
-# is quicker, which goes by positions.
-_TOGETHER, _LONG = 1 << 23, 20_000
+# Numbers in all matrices of a piece decoded at once.
+_TOGETHER = 1 << 23
+# Steps over all pieces, numbers to be added, and these where it is loaded, from which on the kernel
+# is quicker, which goes by positions: loading it takes half a second.
+_LONG, _LARGE_SUMS, _SUMS = 20_000, 1 << 28, 1 << 23
 
 
 def negative_log_likelihood(
@@ -192,6 +195,10 @@ def viterbi(data: SequenceData | Prepared, theta: FloatArray) -> IdArray:
     used, place = whole.restricted(at)
     placed = used.layout.zeros()
     placed[place] = theta[at]
+    sums = used.n_labels**2 * (used.n_positions + len(used.bigram_ids))
+    most = _SUMS if "milpscore.sequence._kernels" in sys.modules else _LARGE_SUMS
+    if sums > most:
+        return np.asarray(_best(prepare(used), placed, 1)[0][0])
     # so many positions at once that the matrices of all their bigram sets fit
     most = max(_TOGETHER // used.n_labels**2, 1)
     cuts = np.unique(np.searchsorted(used.offsets, np.arange(most, used.n_positions, most)))
