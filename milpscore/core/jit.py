@@ -136,7 +136,8 @@ def _type_calls_once() -> None:
 
     plain = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.SliceType)
     known: dict[Any, Any] = {}
-    look: Any = types.Function.get_call_type
+    function: Any = types.Function
+    look = function.get_call_type
 
     def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
         if kws or not all(isinstance(each, plain) for each in args):
@@ -146,8 +147,7 @@ def _type_calls_once() -> None:
             known[key] = look(self, context, args, kws)
         return known[key]
 
-    method: Any = get_call_type
-    types.Function.get_call_type = method
+    function.get_call_type = get_call_type
 
 
 @cache
