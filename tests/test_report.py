@@ -241,6 +241,7 @@ class TestTrust:
         assert "in 30 rows" in page.text
         assert "new rows" in page.text
         assert "(Occam bound: " in page.text
+        assert "counts by the unit" in page.text
         assert "The certificate, part by part" in page.tables
         assert page.tables["Risk: the probability of 1 at each total"]
         forged = replace(proof, bound=0.0)
@@ -424,6 +425,8 @@ class TestPage:
         page = Page(report(card, X, y, program=program, bootstraps=0))
         assert not page.problems
         assert "at most 3 columns and points" in page.text
+        power = page.tables["Power over the answer, every combination of lines counted once"]
+        assert [row[0] for row in power[1:]] == ["age"]
         assert "proved." in page.text
         assert dict(page.tables["Data checks"][1:])["Missing values"] == "age (1)"
 

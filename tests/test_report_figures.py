@@ -302,6 +302,7 @@ class TestRefits:
         middle, low, high = (f"{each - optimism:.3f}" for each in ends)
         assert rows["AUC"][2] == f"{middle} ({low} to {high})"
         assert page.tables["Which features other cards use"][1][2].endswith("%")
+        assert "Who decides is not known: 'stage' counts by the unit" in page.text
 
     def test_ctrl_c_keeps_what_there_is(self, fitted: Any, monkeypatch: Any) -> None:
         program, subject = fitted

@@ -286,3 +286,11 @@ def test_points_of_too_many_totals_are_refused():
     game = VotingGame.from_weights([Fraction(1, p) for p in (*range(97, 117), 1009)], -1)
     with pytest.raises(NotApplicableError, match="different totals"):
         _ = game.indices
+
+
+@pytest.mark.parametrize(("intercept", "said"), [(0, "Always"), (-1, "Never")])
+def test_a_card_without_points_has_no_voters(intercept, said):
+    game = VotingGame.from_weights((0, 0), intercept)
+    assert game.sentence.startswith(said)
+    assert game.power.empty
+    assert not game.differences(game.smallest())

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -213,9 +213,9 @@ class Stability:
     samples: Redrawn[Picked]
     own: Picked
     candidates: int
-    lams: tuple[float, ...] = ()
-    names: Mapping[Hashable, str] = field(default_factory=dict)
-    pool: Mapping[str, float] = field(default_factory=dict)
+    lams: tuple[float, ...]
+    names: Mapping[Hashable, str]
+    pool: Mapping[str, float]
 
     @cached_property
     def features(self) -> tuple[Hashable, ...]:
@@ -324,9 +324,8 @@ def stability(
         raise OptionError(f"bootstraps must be a whole number >= 1, got {bootstraps!r}")
     work, own, candidates, more = _again(model, X, y, random_state, arguments)
     samples = redrawn(work, bootstraps, n_jobs=n_jobs, random_state=random_state, progress=progress)
-    if pool is not None:
-        more["pool"] = pool.feature_importance["share"].to_dict()
-    return Stability(samples, own, candidates, **more)
+    shares = {} if pool is None else pool.feature_importance["share"].to_dict()
+    return Stability(samples, own, candidates, **{"lams": (), "names": {}, "pool": shares, **more})
 
 
 def _again(

@@ -27,6 +27,7 @@ from milpscore.report.measures import (
 from milpscore.report.population import characteristics, missing_lines, splitter, values_of
 from milpscore.report.refits import Refits
 from milpscore.report.subject import Subject
+from milpscore.scorecard import Scorecard, VotingGame
 from milpscore.scorecard.rendering import (
     exact_number,
     finite,
@@ -67,6 +68,7 @@ _POOLED = {
     "max_reliance": ("Most reliance", ".4f"),
 }
 _MOST_ROWS = 200
+MOST_VOTERS = 40
 _ACTED = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Risks to act from whose net benefits stand in the table."""
 
@@ -328,6 +330,21 @@ def stability_table(subject: Subject, refits: Refits, pool: Any) -> Table:
     if shares is not None:
         heads.append(f"Used by the {len(pool)} nearly best cards")
     return Table(f"Which features other cards use{more}", heads, rows[:_MOST_ROWS])
+
+
+def power_table(card: Scorecard) -> tuple[str, Table | None]:
+    """Who decides on the card, in a sentence and by feature; or why that is not known."""
+    if len(card.used_features) > MOST_VOTERS:
+        return f"Who decides is not counted for more than {MOST_VOTERS} features.", None
+    try:
+        game = VotingGame.of_card(card)
+    except NotApplicableError as error:
+        return f"Who decides is not known: {error}.", None
+    rows = [[str(name), f"{shapley:.0%}", f"{banzhaf:.0%}"]
+            for name, shapley, banzhaf in game.power.itertuples()]  # fmt: skip
+    heads = ("Feature", "Shapley value", "Banzhaf value")
+    told = "Power over the answer, every combination of lines counted once"
+    return game.sentence, Table(told, heads, rows) if game.constant is None else None
 
 
 # ---------------------------------------------------------------- the proof and the data

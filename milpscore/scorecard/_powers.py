@@ -155,7 +155,8 @@ class VotingGame:
         halving the rest, so that n voters take n log n steps.
         """
         levels, quota = self.whole
-        n = len(levels)
+        if not (n := len(levels)):
+            return (), ()
         self._refuse_wide(levels)
         mirrored = [tuple(each[-1] - level for level in reversed(each)) for each in levels]
         rising = dict(_of_others(levels))
@@ -469,8 +470,7 @@ def _of_others(levels: Sequence[Sequence[int]]) -> Iterator[tuple[int, _Counts]]
                 own = _with_voter(own, levels[i])
             yield from parted(own, inside)
 
-    if n:
-        yield from parted({0: none}, list(range(n)))
+    yield from parted({0: none}, list(range(n)))
 
 
 def _with_voter(state: _Counts, own: Sequence[int]) -> _Counts:
