@@ -94,6 +94,15 @@ FOUND = {
         loss="logistic", scale=[1.0, 30.0],
         rules=(("Range", {"columns": ["x0"], "lower": 1, "upper": 3}),),
     ),
+    "a start handed out beside the bound of a better point": found(
+        "convex_rounding", [[0, 0.1], [-1, 0.3], [-1, 0.5], [-1, 0.5]], (1, -1, -1, 1),
+        weight=(0.1, 2.0, 0.0, 1.0), weights="ternary", margin=100.0,
+        rules=(
+            ("Sign", {"columns": ["x1", "x0"], "sign": "negative"}),
+            ("AtMost", {"k": 1, "columns": "x0"}),
+            ("MinTPR", {"value": 1.0, "where": [False, True, False, True]}),
+        ),
+    ),
     "a start called optimal where presolve leaves points of equal cost": found(
         "slim", [[0, -1, 0], [0, -1, 0], [0, 1, 0], [0, -1, 1], [0, -1, 0], [0, -1, 0], [0, 1, 0],
                  [0, -1, 1]],

@@ -433,12 +433,22 @@ class Session:
         outcome.seconds, outcome.trace = watch.seconds, watch.trace
         outcome.start_taken = start is None or watch.start_taken
         closed = outcome.termination in (Termination.COMPLETED, Termination.GAP_REACHED)
-        if start is not None and closed and self._is_mip and not outcome.nodes:
-            # HiGHS 1.15.1 calls a start optimal where presolve leaves only points of equal cost
-            again = self.run(options, absolute_gap, None, listeners, judge)
-            again.seconds += outcome.seconds
-            return again
+        if start is not None and closed and self._is_mip:
+            # HiGHS 1.15.1 calls a start optimal where presolve leaves only points of equal cost;
+            # 1.16.0 may hand out the start beside the bound of a better point
+            most = max(absolute_gap, options.mip_gap * abs(self.objective_of(start)))
+            if not outcome.nodes or self._apart(outcome) > most + 1e-6:
+                again = self.run(options, absolute_gap, None, listeners, judge)
+                again.seconds += outcome.seconds
+                return again
         return outcome
+
+    def _apart(self, outcome: Outcome) -> float:
+        """How far above its bound the point of an outcome lies, relatively beyond 1."""
+        if outcome.values is None:
+            return math.inf
+        value = self.objective_of(outcome.values)
+        return (value - outcome.dual_bound) / max(1.0, abs(value))
 
     @property
     def _is_mip(self) -> bool:
