@@ -168,7 +168,7 @@ def _highs_job() -> None:
     lp.num_row_, lp.num_col_ = weight.shape
     lp.col_cost_ = -(weight.mean(axis=0) + rng.integers(0, 20, size=30))
     lp.col_lower_, lp.col_upper_ = np.zeros(30), np.ones(30)
-    lp.row_lower_, lp.row_upper_ = np.full(5, -np.inf), np.floor(weight.sum(axis=1) / 2)
+    lp.row_lower_, lp.row_upper_ = np.full(8, -np.inf), np.floor(weight.sum(axis=1) / 2)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = np.arange(0, 30 * 8 + 1, 30)
     lp.a_matrix_.index_ = np.tile(np.arange(30), 8)
