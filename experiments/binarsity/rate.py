@@ -23,7 +23,7 @@ class BinarsityRate(Experiment, frozen=True, kw_only=True):
     probabilities from the true ones on 20,000 fresh rows; lam has the least logistic loss on as
     many fresh rows as train. The oracle inequality bounds it, up to a constant, by the number of
     jumps times log(d) / n: ``share`` is the risk in these units, ``slope`` the power of n that fits
-    the mean risks, -1 by the inequality, -1/2 where a penalty pays for every bin.
+    the mean risks, -1 by the inequality; a penalty that does not fuse bins pays for each of them.
 
     Tables: ``summary`` (a row a size and method) and ``rates`` (a row a method).
 
