@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from milpscore.cli.app import app
 from milpscore.cli.path import loss_names, penalty_names
 from milpscore.losses import smooth_loss
-from milpscore.penalties import PENALTIES, Facets
+from milpscore.penalties import L1, PENALTIES, Facets
 from milpscore.proximal import path
 from milpscore.proximal.engine import MAX_ITER
 
@@ -119,9 +119,35 @@ def test_every_penalty_with_a_weight_is_offered() -> None:
     )
 
 
-def test_every_loss_offered_is_for_two_classes(data: Path) -> None:
+def test_three_classes_and_more_have_the_multinomial_loss(tmp_path: Path) -> None:
+    frame = table()
+    total = frame["age"] + 2 * frame["marker"]
+    frame["ill"] = np.select([total < 5, total < 11], ["mild", "none"], "severe")
+    place = tmp_path / "groups.csv"
+    frame.to_csv(place, index=False)
+    found = report(place, "--penalty", "l1", "--loss", "multinomial", "--n-lams", 4)
+    assert found["classes"] == ["mild", "none", "severe"]
+    X = frame[["age", "marker", "smoker"]].to_numpy(float)
+    codes = np.unique(frame["ill"], return_inverse=True)[1]
+    same = path(X, codes, loss="multinomial", penalty=L1, n_lams=4)
+    assert np.shape(found["coefficients"]) == (4, 3, 3)
+    np.testing.assert_allclose(found["coefficients"], same.coefficients, atol=1e-8)
+    np.testing.assert_allclose(found["intercepts"], same.intercepts, atol=1e-8)
+    used = [int(w.any(axis=1).sum()) for w in same.coefficients]
+    assert [row["terms"] for row in found["table"]] == used
+    # group TV: total variation inside each feature's bins
+    bins = report(place, "--penalty", "binarsity", "--bins", 3, "--loss", "multinomial",
+                  "--n-lams", 2)  # fmt: skip
+    assert np.shape(bins["coefficients"])[2] == 3
+    for extra in (["--cv", 2], ["--class-weight", "balanced"]):
+        assert "takes no --cv" in error(
+            place, "--target", "ill", "--penalty", "l1", "--loss", "multinomial", *extra
+        )
+
+
+def test_every_loss_offered_is_for_classes(data: Path) -> None:
     for name in loss_names():
-        assert smooth_loss(name).task == "classification"
+        assert smooth_loss(name).task in ("classification", "multinomial")
     assert report(data, "--penalty", "l1", "--loss", "squared-hinge", "--n-lams", 2)["loss"] == (
         "squared_hinge"
     )

@@ -57,7 +57,7 @@ Found: TypeAlias = "ProximalPath | FacetsGrid"
 _SETS = {"box", "sparse_hull"}
 """Penalties without a weight lam: a set makes no path."""
 
-_NOT_FOR_TWO_CLASSES = EXACT_ONLY | {"multinomial", "poisson", "squared"}
+_NOT_FOR_CLASSES = EXACT_ONLY | {"poisson", "squared"}
 _BY_OPTION = {
     "lam": "--lams",
     "gamma": "--gamma",
@@ -72,8 +72,8 @@ def penalty_names() -> list[str]:
 
 
 def loss_names() -> list[str]:
-    """The smooth losses of two classes."""
-    return [spelt(name) for name in LOSSES if name not in _NOT_FOR_TWO_CLASSES]
+    """The smooth losses of classes."""
+    return [spelt(name) for name in LOSSES if name not in _NOT_FOR_CLASSES]
 
 
 def path_command(
@@ -84,7 +84,10 @@ def path_command(
     ),
     output: OutputOptions,
     loss: str = option(
-        CARD, f"One of {', '.join(loss_names())}.", metavar="NAME", default="logistic"
+        CARD,
+        f"One of {', '.join(loss_names())}; multinomial takes two classes or more.",
+        metavar="NAME",
+        default="logistic",
     ),
     gamma: float | None = option(
         CARD, "Unit of the coefficients for the Facets penalties (default 1).", metavar="UNIT"
@@ -152,7 +155,9 @@ def path_command(
     chosen = _loss_key(loss)
     weights = None if lams is None else _numbers(lams)
     require_drawable(plot)
-    with _read(data, cv, seed, shape is not None) as (design, folds, stored):
+    if chosen == "multinomial" and (cv or shape is not None or data.class_weight is not None):
+        raise OptionError("the multinomial loss takes no --cv, --grid and --class-weight")
+    with _read(data, chosen, cv, seed, shape is not None) as (design, folds, stored):
         tell_warnings(design, output.quiet)
         given = {"gamma": gamma, "expert": expert_features, **settings_of(settings, _BY_OPTION)}
         binned = data.bins is not None or data.thresholds is not None
@@ -206,11 +211,14 @@ def path_command(
 
 @contextmanager
 def _read(
-    data: TableOptions, cv: int, seed: int, grid: bool
+    data: TableOptions, loss: str, cv: int, seed: int, grid: bool
 ) -> Iterator[tuple[Design, Any, StoredRows | None]]:
     """The design, its folds, and the rows in a file where their patterns are too many."""
     from milpscore.data.binning import stratified_splits
 
+    if loss == "multinomial":
+        yield _of_many(data), None, None
+        return
     folds: Any = cv or None
     try:
         design = data.design(rows=bool(cv))
@@ -226,11 +234,26 @@ def _read(
     yield design, folds, None
 
 
+def _of_many(data: TableOptions) -> Design:
+    """The design of a table of any number of classes, which y numbers from 0 in their order."""
+    import numpy as np
+
+    from milpscore.data import read_frame
+
+    labels = read_frame(data.data, **data.reading)[data.target].to_numpy()
+    classes, codes = np.unique(labels, return_inverse=True)
+    # columns and weights are those of one class against the rest
+    design = replace(data, positive=str(classes[-1])).design(rows=True)
+    if design.shape[0] != len(codes):
+        raise OptionError("the multinomial loss takes the rows of a table that fits into memory")
+    return replace(design, y=codes.astype(np.float64), classes=tuple(classes.tolist()))
+
+
 def _loss_key(name: str) -> str:
     """The registry's name of a loss as it was typed."""
-    if (found := LOSSES.name_of(name)) in _NOT_FOR_TWO_CLASSES:
+    if (found := LOSSES.name_of(name)) in _NOT_FOR_CLASSES:
         raise OptionError(
-            f"the loss {found} is not smooth or not of two classes; use {', '.join(loss_names())}"
+            f"the loss {found} is not smooth or not of classes; use {', '.join(loss_names())}"
         )
     return found
 
@@ -355,7 +378,10 @@ def _blocks(name: str, design: Design, weighted: bool, binned: bool) -> dict[str
 def _with_terms(found: Found, design: Design) -> Found:
     """The same, its terms counted as everywhere: raw features; ``nonzeros`` counts columns."""
     w = found.coefficients
-    by_model = w.transpose(1, 0, 2).reshape(-1, w.shape[2]) if w.ndim == 3 else w
+    if "alpha" in found.table:
+        by_model = w.transpose(1, 0, 2).reshape(-1, w.shape[2])
+    else:  # a term of any class is one
+        by_model = abs(w).sum(axis=2) if w.ndim == 3 else w
     terms = [design.count_terms(row) for row in by_model]
     return replace(found, table=found.table.assign(nonzeros=found.table["terms"], terms=terms))
 
