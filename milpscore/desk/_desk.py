@@ -129,6 +129,7 @@ class Desk:
     ) -> None:
         self.bench = Bench(design, formulation, arguments)
         self.ledger = Ledger(self.bench)
+        self._given = arguments
         self.title, self.source, self.command = title, dict(source or {}), command
         free = Question((), max_terms)
         first = self.bench.settle(free)
@@ -458,6 +459,21 @@ class Desk:
             f"nothing is proved of this card yet ({'; '.join(broken) or 'no search has ended'}): "
             "search for the best card first"
         )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a builder is told to make the sheet's card, beside rules and what the command says.
+
+        ``constraints`` are :meth:`pinned`.
+        """
+        told = {} if self.command else {
+            k: v for k, v in self._given.items() if isinstance(v, str | int | float | list | tuple)
+        }  # fmt: skip
+        if (scale := self.bench.arguments.get("scale", "auto")) != self._given.get("scale", "auto"):
+            told["scale"] = scale
+        if self.sheet.threshold is not None and not self._has_risks:
+            told["intercept_bounds"] = [-float(self.sheet.threshold)] * 2
+        return {**told, "max_terms": self.sheet.max_terms}
 
     def pinned(self) -> tuple[Constraint, ...]:
         """The wishes, with every point of the sheet's card: they leave this card alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import shlex
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -264,13 +265,11 @@ class Export:
 
 def _read_me(desk: Desk) -> str:
     """What the files are, and how the card is made again."""
-    most = "" if desk.sheet.max_terms is None else f" --max-terms {desk.sheet.max_terms}"
-    if desk.sheet.max_terms is None:
-        most = " --set max_terms=null"
-    scale = desk.bench.arguments.get("scale", "auto")
-    most += "" if scale == "auto" else f" --set 'scale={json.dumps(scale)}'"
-    moved = desk.scorecard.fitted_threshold is not None
-    fit = desk.command or "milpscore fit DATA.csv --target COL"
+    settings = desk.settings
+    command = [desk.command or "milpscore fit DATA.csv --target COL"]
+    if settings["max_terms"] is not None:
+        command.append(f"--max-terms {settings.pop('max_terms')}")
+    command += [f"--set {shlex.quote(f'{k}={json.dumps(v)}')}" for k, v in settings.items()]
     said = [
         "card.json         the card, for 'milpscore predict'",
         "certificate.json  what is proved of it, for 'milpscore verify'",
@@ -278,9 +277,9 @@ def _read_me(desk: Desk) -> str:
         "constraints.toml  leaves this card alone: fitting with it makes the card again",
         "wishes.toml       the wishes the proof speaks of: fitting with it finds the best card",
         "",
-        f"{fit}{most} --constraints constraints.toml",
+        f"{' '.join(command)} --constraints constraints.toml",
     ]
-    if moved:
+    if desk.scorecard.fitted_threshold is not None:
         said.append(
             f"The threshold was moved by hand to {float(desk.scorecard.threshold):g}; points and "
             "risks are those of the fit."
