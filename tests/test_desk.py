@@ -53,8 +53,10 @@ def at_desk(formulation: str = "risk_score", **arguments: Any) -> Desk:
 
 
 def fresh(desk: Desk, *rules: Constraint) -> float:
-    """The optimum under some rules by a solve that knows nothing of the desk."""
+    """The optimum under some rules, over the desk's scales, by a solve that knows no other card."""
     arguments = {**desk.bench.arguments, "max_terms": desk.sheet.max_terms}
+    if (held := desk.bench.scale) is not None:
+        arguments["scale"] = (held.lower, held.upper)
     _, result = fit_card(
         desk.bench.design, desk.bench.formulation, constraints=rules, progress=False,
         options={"node_limit": NODES}, time_limit=600, **arguments,

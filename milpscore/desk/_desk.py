@@ -18,6 +18,7 @@ from milpscore.core.errors import NotApplicableError, OptionError, did_you_mean
 from milpscore.core.result import Claim, Result, claim_of
 from milpscore.desk.questions import Bench, Best, Gather, Ledger, Listen, Price, Question
 from milpscore.fitting import FORMULATION, MAX_TERMS
+from milpscore.formulations import gentle_scale
 from milpscore.losses import RiskLoss
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import risk_scale
@@ -162,7 +163,11 @@ class Desk:
     @property
     def question(self) -> Question:
         """The best card that obeys all wishes."""
-        return Question(tuple(self.wishes.values()), self.sheet.max_terms)
+        return Question(self._rules, self.sheet.max_terms)
+
+    @property
+    def _rules(self) -> tuple[Constraint, ...]:
+        return tuple(self.wishes.values())
 
     @property
     def free(self) -> Question:
@@ -469,8 +474,17 @@ class Desk:
         told = {} if self.command else {
             k: v for k, v in self._given.items() if isinstance(v, str | int | float | list | tuple)
         }  # fmt: skip
-        if (scale := self.bench.arguments.get("scale", "auto")) != self._given.get("scale", "auto"):
-            told["scale"] = scale
+        held, own = self.bench.scale, self.card.scale
+        asked = [Question(rules, self.sheet.max_terms) for rules in (self.pinned(), self._rules)]
+        least = max(gentle_scale(self.bench.program(each)) for each in asked)
+        if (
+            held is not None
+            and own is not None
+            and (
+                self.bench.arguments.get("scale") != self._given.get("scale", "auto") or own < least
+            )
+        ):  # where a fit would state gentler scales
+            told["scale"] = [held.lower, held.upper]
         if self.sheet.threshold is not None and not self._has_risks:
             told["intercept_bounds"] = [-float(self.sheet.threshold)] * 2
         return {**told, "max_terms": self.sheet.max_terms}
