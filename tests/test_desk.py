@@ -375,6 +375,23 @@ def test_what_a_card_was_made_with_is_told(
         assert result.card.threshold == 4
 
 
+def test_an_export_names_scales_where_a_fit_would_state_gentler_ones() -> None:
+    """Points that are locked low ask for a steep scale, which a fit by itself would not allow."""
+    desk = at_desk(coef_min=-10, coef_max=10)
+    desk.set_points("age", 1)
+    desk.lock("age")
+    desk.forbid("pain")
+    desk.ask(node_limit=NODES)
+    desk.take()
+    assert desk.card.scale < 1
+    for rules in (desk.pinned(), tuple(desk.wishes.values())):
+        _, result = fit_card(table(), constraints=rules, progress=False, **desk.settings)
+        assert result.objective == pytest.approx(view(desk)["figures"]["objective"])
+    settings = {name: value for name, value in desk.settings.items() if name != "scale"}
+    _, result = fit_card(table(), constraints=rules, progress=False, **settings)
+    assert result.card.scale > desk.card.scale
+
+
 def test_no_wishes_are_a_file_too(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(written([]), encoding="utf-8")
     assert read_constraints(tmp_path / "a.toml") == ()
