@@ -13,9 +13,10 @@ from milpscore.penalties import OWL
 
 # rounds at most, and so many without a tenth nearer: the next Newton step does the rest
 _ROUNDS, _IDLE = 200, 12
-_SWEEPS, _MOST_SWEEPS = 10, 640
-# a round that parts clusters need not settle the old ones much better than these are
-_SHARE = 0.05
+_SWEEPS, _MOST_SWEEPS = 40, 640
+# a round settles sizes to this share of what pulls clusters apart; what is pulled less than that
+# share of the tolerance stays together
+_SHARE, _TOGETHER = 0.001, 0.05
 _HALVINGS = 10
 _RIDGE = 1e-11
 
@@ -70,9 +71,9 @@ def _parted(
     from milpscore.proximal import _kernels
 
     order, sizes, pull = pulls
-    used = int(np.count_nonzero((sizes > 0) | (pull > _SHARE * tol)))
+    used = int(np.count_nonzero((sizes > 0) | (pull > _TOGETHER * tol)))
     index, sizes, pull = order[:used], sizes[:used], pull[:used]
-    apart = (np.diff(sizes) != 0) | (np.diff(pull) < -_SHARE * tol)
+    apart = (np.diff(sizes) != 0) | (np.diff(pull) < -_TOGETHER * tol)
     starts = np.concatenate([[0], np.flatnonzero(apart) + 1, [used]])
     sign = np.where(x[index] != 0, np.sign(x[index]), -np.sign(slope[index]))
     count = np.diff(starts)
@@ -139,7 +140,7 @@ def _newton(clusters: _Clusters, sums: FloatArray) -> bool:
 
     False where that was less than a tenth of the way.
     """
-    from scipy.linalg import LinAlgError, solve
+    from scipy.linalg.lapack import dposv
 
     z, table = clusters.z, clusters.table
 
@@ -152,10 +153,10 @@ def _newton(clusters: _Clusters, sums: FloatArray) -> bool:
         return paid * np.where(at != 0, np.sign(at), 1.0)
 
     slope = clusters.slope + price(z)
-    ridge = _RIDGE * float(table.diagonal().max())
-    try:
-        way = solve(table + ridge * np.eye(len(z)), -slope, assume_a="pos", check_finite=False)
-    except LinAlgError:
+    lifted = table.copy()
+    lifted.flat[:: len(z) + 1] += _RIDGE * float(table.diagonal().max())
+    _, way, flaw = dposv(lifted.T, -slope, overwrite_a=True, overwrite_b=True)
+    if flaw:
         return False
     image = table @ way
     along, bend = float(clusters.slope @ way), float(image @ way)
