@@ -594,7 +594,8 @@ def test_one_way_through_the_rows(name: str) -> None:
     y = np.where(rng.random(n) < 0.3, 1.0, -1.0) if task == "classification" else rng.random(n) * 3
     smooth = prepare(X, y, name, sample_weight=rng.uniform(0.5, 2.0, n))
     eta, b = rng.normal(size=n), np.asarray(0.3)
-    value, rows = smooth.value_and_rows(eta, b)
+    rows = np.empty(n)
+    value = smooth.value_and_rows(eta, b, out=rows)
     losses = smooth.loss.value(eta + b, smooth.y)
     slopes = smooth.loss.gradient(eta + b, smooth.y)
     assert value == pytest.approx(float(smooth.weight @ losses), rel=1e-12)

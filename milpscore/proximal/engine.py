@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -63,6 +63,12 @@ class _State:
     bend: float  # curvature in w
     mass: float  # that of the intercept, per unit of bend
     speed: float = 1.0
+    # rooms for the rows' derivatives and for eta ahead: fresh memory costs as much as a pass
+    rows: FloatArray = field(init=False)
+    room: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows, self.room = np.empty_like(self.now.eta), np.empty_like(self.now.eta)
 
 
 def proximal_gradient(
@@ -133,7 +139,8 @@ def _begin(smooth: Smooth, penalty: ProxPenalty, point: Primal | _Iterate, step:
 def _advance(state: _State, momentum: bool) -> bool:
     """One proximal step; False where nothing moves any more."""
     smooth, ahead, old = state.smooth, state.ahead, state.now
-    value, rows = smooth.value_and_rows(ahead.eta, ahead.b)
+    rows = state.rows
+    value = smooth.value_and_rows(ahead.eta, ahead.b, out=rows)
     gradient = smooth.X.rmatvec(rows)
     pull: FloatArray = np.zeros_like(old.b)
     if smooth.intercept:
@@ -158,7 +165,7 @@ def _advance(state: _State, momentum: bool) -> bool:
         state.ahead = _Iterate(
             new.w + factor * (new.w - old.w),
             new.b + factor * (new.b - old.b),
-            _beyond(new.eta, old.eta, factor),
+            _beyond(new.eta, old.eta, factor, out=state.room),
         )
     return True
 
@@ -169,14 +176,13 @@ def faster(speed: float) -> tuple[float, float]:
     return faster, (speed - 1.0) / faster
 
 
-def _beyond(new: FloatArray, old: FloatArray, factor: float) -> FloatArray:
+def _beyond(new: FloatArray, old: FloatArray, factor: float, out: FloatArray) -> FloatArray:
     """new + factor (new - old)."""
-    ahead = np.empty_like(new)
     for k in parts(len(new)):
-        part = np.subtract(new[k], old[k], out=ahead[k])
+        part = np.subtract(new[k], old[k], out=out[k])
         part *= factor
         part += new[k]
-    return ahead
+    return out
 
 
 def _backtrack(
@@ -351,7 +357,7 @@ def as_maker(penalty: Any) -> Maker:
     if isinstance(penalty, type) or (callable(penalty) and not is_dataclass(penalty)):
         made: Maker = penalty
         return made
-    if is_dataclass(penalty) and any(field.name == "lam" for field in fields(penalty)):
+    if is_dataclass(penalty) and any(each.name == "lam" for each in fields(penalty)):
         template: Any = penalty
         return lambda lam: replace(template, lam=lam)
     raise OptionError(

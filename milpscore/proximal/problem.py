@@ -63,16 +63,15 @@ class Smooth:
         with np.errstate(over="ignore", invalid="ignore"):
             return self._mean(self.loss.value, eta, b)
 
-    def value_and_rows(self, eta: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
-        """Mean loss of the scores eta + b, and weight_i loss'(z_i): one way through the rows."""
-        value, rows, weight = 0.0, np.empty_like(eta), self._row(eta)
+    def value_and_rows(self, eta: FloatArray, b: FloatArray, out: FloatArray) -> float:
+        """Mean loss of the scores eta + b; ``out`` gets weight_i loss'(z_i): one way through."""
+        value, weight = 0.0, self._row(eta)
         with np.errstate(over="ignore", invalid="ignore"):
             for k in parts(len(eta)):
                 z = eta[k] + b
                 value += float(self.weight[k] @ self.loss.value(z, self.y[k]))
-                rows[k] = self.loss.gradient(z, self.y[k], out=z)
-                rows[k] *= weight[k]
-        return value, rows
+                np.multiply(self.loss.gradient(z, self.y[k], out=z), weight[k], out=out[k])
+        return value
 
     def slopes(self, z: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """loss'(z_i), of the shape of z."""
