@@ -63,6 +63,8 @@ def _basis(
     source, specs = content["data"], content["data"]["columns"]
     if not (target := target or source.get("target")):
         raise Refused("the certificate does not name the column of the labels: give --target")
+    if len(source.get("levels") or ()) > 2:
+        raise Refused("it is of ordered classes, which 'milpscore verify' takes apart, not this")
     raw = tables.Table(csv, source.get("encoding", "utf-8"), source.get("decimal", "."))
     columns, classes = tables.rebuilt(raw, specs), source["classes"]
     y, named = tables.answers(raw, target, classes), weights or source.get("weights_column")
@@ -70,7 +72,6 @@ def _basis(
     alike = sum(len({*own}) < 2 for own in columns)
     said = f"{raw.rows} of {source['rows']} rows, {len(specs)} columns, {alike} alike in every row"
     rows = ("data", _STATUS[raw.rows == source["rows"]], said)
-
     data, cards = Data(columns, y, exact), Cards(content["cards"], len(specs))
     broken = cards.broken(cards.card(content["card"]), data)
     allowed = "its points, terms, intercept and scale are allowed, and it keeps every rule"
@@ -91,7 +92,6 @@ def _claims(
         if not low - room <= Fraction(content[name]) <= high + room:
             said, same = f"its {name} is {float(high):.12g}, not {content[name]:.12g}", False
     yield "objective", _STATUS[same], said
-
     bound, evidence = Fraction(content["bound"] or 0), content["evidence"]
     status, said = "proved", "none is claimed: losses and penalties are never negative"
     if bound > objective:

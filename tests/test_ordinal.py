@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from typer.testing import CliRunner
 
 from milpscore.certificate import Certificate, certify, verify_certificate
+from milpscore.cli.app import app
 from milpscore.constraints import AtMost, MaxErrors, MaxFeatures, Monotone, Sign
 from milpscore.core.errors import DataError, FormulationError, NotApplicableError, OptionError
 from milpscore.core.result import Claim
@@ -22,6 +27,14 @@ from milpscore.formulations import ordinal, slim
 from milpscore.scorecard import OrdinalCard, ordinal_card
 from milpscore.solvers import solve
 from milpscore.verify import check, evaluate
+
+
+def run(*arguments: object, code: int = 0) -> Any:
+    """A command in this process, and how it ends."""
+    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert done.exit_code == code, done.output
+    return done
+
 
 COST: dict[str, Any] = {
     "absolute": abs,
@@ -232,6 +245,34 @@ def test_the_binner_makes_bins_and_monotone_rules_hold() -> None:
     model.fit(pd.DataFrame({"age": age}), y)
     assert (model.coef_ >= 0).all()
     assert model.score(pd.DataFrame({"age": age}), y) > 0.6
+
+
+def test_the_command_line_fits_shows_predicts_and_verifies(tmp_path: Path) -> None:
+    X, group = diarem(60, 0.5)
+    names = np.array(["A", "B", "C", "D", "E"])
+    table, card, proof = (tmp_path / name for name in ("table.csv", "card.json", "proof.json"))
+    X.assign(group=names[group]).to_csv(table, index=False)
+    asked = ("--target", "group", "--formulation", "ordinal", "--raw", "--coef-max", "3",
+             "--coef-min", "0", "--max-terms", "2", "--levels", "A,B,C,D,E")  # fmt: skip
+    report = json.loads(
+        run("fit", table, *asked, "--json", "--out", card, "--certificate", proof).stdout
+    )
+    made = OrdinalCard.load(card)
+    assert report["classes"] == list(names)
+    assert [each["total"] for each in report["groups"]] == list(made.ranges)
+    assert sum(map(sum, made.observed)) == report["n_rows"] == 60
+    assert run("card", card).stdout.strip() == made.to_text()
+    answers = pd.read_csv(io.StringIO(run("predict", card, table, "--scores").stdout))
+    assert answers["prediction"].tolist() == made.predict(X).tolist()
+    assert answers["total"].tolist() == made.score(X).tolist()
+    assert "everything claimed was proved" in run("verify", proof, table).stdout
+    to = "A" if answers["prediction"][0] != "A" else "B"
+    way = json.loads(run("counterfactual", card, table, "--to", to, "--json").stdout)
+    assert (way["answer"], way["wanted"]) == (answers["prediction"][0], to)
+    assert way["ways"][0]["cost"] == pytest.approx(way["ways"][0]["bound"])
+    refused = run("fit", table, "--target", "group", "--formulation", "ordinal", code=2)
+    assert "whose order nobody knows: give --levels" in refused.output
+    assert "--levels" in run("fit", table, *asked, "--positive", "A", code=2).output
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from milpscore.cli.groups import (
     settable,
 )
 from milpscore.core.clock import Clock
-from milpscore.core.errors import require_ending
+from milpscore.core.errors import OptionError, require_ending
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from milpscore.core.program import Program
     from milpscore.core.result import Result
     from milpscore.fitting import SampleBound
-    from milpscore.scorecard import Scorecard
+    from milpscore.scorecard import OrdinalCard, Scorecard
 
 _PACKAGES = {
     "highspy": "HiGHS, solves LP and MILP",
@@ -105,7 +105,7 @@ def fit_command(
     value; what is of no use to a card is left out, and named. Ctrl-C stops
     the solve and keeps the best card and bound so far.
     """
-    from milpscore.scorecard import certified_card
+    from milpscore.scorecard import Scorecard
     from milpscore.scorecard.decisions import DecisionBy, one_answer
 
     arguments = card.arguments(limits)
@@ -121,20 +121,17 @@ def fit_command(
             data, card.name, arguments, solving, output, words, how
         )
     tell_warnings(design, output.quiet)
-    made = None
-    if result.card is not None:
-        title = f"{data.target}, scored by {spelt(card.name)}"
-        made = certified_card(
-            design, result, title, statement=program.statement, threshold_by=threshold_by
-        )
-        made = words.on(made, names)
+    title = f"{data.target}, scored by {spelt(card.name)}"
+    made = None if result.card is None else _shown(program, result, title, threshold_by)
+    if made is not None:
+        made = _in_words(made, words, names)
     # Printed before it is saved: a full disk must not cost the answer.
     if output.json:
         said = {} if sample is None else {"sample": told and vars(told)}
         print_json(_as_report(design, result, made, seconds) | said)
     elif made is not None:
         typer.echo(f"{_as_text(made, result, seconds)}{f'{chr(10)}{told}' if told else ''}")
-    if made is not None and (odd := one_answer(made.points, made.bare_rule, design)):
+    if isinstance(made, Scorecard) and (odd := one_answer(made.points, made.bare_rule, design)):
         say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
     if made is None:
         say(f"No card: {result.message or result.termination.sentence}")
@@ -162,7 +159,7 @@ def _exact(
     table = data.table(formulation)
     words.check(names := data.names(table))
     clock = Clock.of(solving.time_limit)  # reading stands apart
-    design = data.design(table=table)
+    design = data.design(formulation, table)
     program, result = _solved(design, formulation, arguments, solving, output, how, clock)
     # by cuts, where jumps are penalised
     return names, program.statement.design, program, result, None, clock.seconds
@@ -222,9 +219,12 @@ def _solved(
 
 
 def _as_report(
-    design: Design, result: Result, card: Scorecard | None, seconds: float
+    design: Design, result: Result, made: Scorecard | OrdinalCard | None, seconds: float
 ) -> dict[str, Any]:
     """The object of ``--json``: everything known about a solve, by the names of tables."""
+    from milpscore.scorecard import OrdinalCard
+
+    card = made.card if isinstance(made, OrdinalCard) else made
     counted = int(design.rows[design.weight > 0].sum())
     errors = None if card is None else card.certificate["errors"]
     shown = ("coefficients", "intercept", "threshold", "terms", "bins")
@@ -241,10 +241,52 @@ def _as_report(
         "fingerprint": design.fingerprint,
         "seconds": seconds,
         **{name: getattr(result, name) for name in timed},
+        **(_groups(made) if isinstance(made, OrdinalCard) else {}),
     }
 
 
-def _as_text(card: Scorecard, result: Result, seconds: float) -> str:
+def _shown(
+    program: Program, result: Result, title: str, threshold_by: str | None
+) -> Scorecard | OrdinalCard:
+    """The card as it is printed: of more than two classes with its groups."""
+    from milpscore.scorecard import certified_card, ordinal_card
+
+    statement = program.statement
+    if len(getattr(statement.design, "levels", ())) <= 2:
+        return certified_card(
+            statement.design, result, title, statement=statement, threshold_by=threshold_by
+        )
+    if threshold_by is not None:
+        raise OptionError("the thresholds of ordered classes are fitted: leave out threshold_by")
+    return ordinal_card(program, result, title)
+
+
+def _in_words(
+    made: Scorecard | OrdinalCard, words: WordOptions, names: list[str]
+) -> Scorecard | OrdinalCard:
+    """The card in its readers' words."""
+    from milpscore.scorecard import Scorecard
+
+    if isinstance(made, Scorecard):
+        return words.on(made, names)
+    return replace(made, card=words.on(made.card, names))
+
+
+def _groups(card: OrdinalCard) -> dict[str, Any]:
+    """What ``--json`` tells of ordered classes; rows are those of the table."""
+    return {
+        "classes": list(card.levels),
+        "thresholds": [float(T) for T in card.thresholds],
+        "groups": [
+            {"class": level, "total": total, "observed": list(rows)}
+            for level, total, rows in zip(card.levels, card.ranges, card.observed, strict=True)
+        ],
+        "n_rows": card.card.certificate["n_rows"],
+        "train_accuracy": 1 - card.card.certificate["errors"] / card.card.certificate["n_rows"],
+    }
+
+
+def _as_text(card: Scorecard | OrdinalCard, result: Result, seconds: float) -> str:
     """The card, its certificate, and how the solve went, for a person."""
     note = f"\nNote: {result.message}." if result.message else ""
     return (

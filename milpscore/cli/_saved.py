@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -42,12 +43,12 @@ from milpscore.cli.groups import (
     option,
     seconds,
 )
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, OptionError, require_ending
 from milpscore.report import BOOTSTRAPS
 
 if TYPE_CHECKING:
     from milpscore.certificate import Certificate
-    from milpscore.scorecard import Scorecard
+    from milpscore.scorecard import OrdinalCard, Scorecard
 
 NOT_PROVED = 1
 
@@ -86,9 +87,19 @@ def card_command(
     """
     require_file(card)
     require_folder(out)
-    from milpscore.scorecard import Scorecard, VotingGame, smallest_card
+    from milpscore.scorecard import OrdinalCard, VotingGame, smallest_card
 
-    made = words.on(Scorecard.load(card))
+    if isinstance(loaded := loaded_card(card), OrdinalCard):
+        loaded = replace(loaded, card=words.on(loaded.card))
+        if out is None:
+            typer.echo(loaded.to_text())
+            return
+        require_ending(out.name, (".json", ".txt"))
+        text = loaded.to_json() if out.suffix.lower() == ".json" else loaded.to_text()
+        out.write_text(text + "\n", encoding="utf-8")
+        say(f"The card was written to {out}.")
+        return
+    made = words.on(loaded)
     if smallest:
         made = smallest_card(made)
     if out is None:
@@ -139,15 +150,26 @@ def predict_command(
     require_file(card)
     require_columns(data, *kept, encoding=written.csv_encoding or "utf-8")
     require_folder(out)
+    import pandas as pd
+
     from milpscore.data import read_frame
     from milpscore.data.sources import at_size, is_file
-    from milpscore.scorecard import Scorecard
+    from milpscore.scorecard import OrdinalCard
     from milpscore.scorecard.streaming import answers_of, predict_file, refuse_taken
 
     asked: dict[str, Any] = {
         "unseen": unseen, "scores": scores, "probabilities": probabilities, "groups": groups,
     }  # fmt: skip
-    loaded = Scorecard.load(card)
+    loaded = loaded_card(card)
+    if isinstance(loaded, OrdinalCard):
+        frame = read_frame(data, **written.reading)
+        totals = loaded.score(frame, unseen=unseen)
+        told = {"prediction": loaded.predict(frame, unseen=unseen), "total": totals}
+        answers = pd.DataFrame(told if scores else {"prediction": told["prediction"]})
+        frame[kept].join(answers).to_csv(
+            sys.stdout if out is None else out, index=False, lineterminator="\n"
+        )
+        return
     if is_file(data) or at_size(data, rows=True):
         try:
             with noting_interrupts(), counting(data.stem, "rows", out is None) as tell:
@@ -357,6 +379,19 @@ def report_command(
         raise typer.Exit(INTERRUPTED)
 
 
+def loaded_card(path: Path) -> Scorecard | OrdinalCard:
+    """The card of a file: of two answers, or of ordered classes."""
+    from milpscore.core.reading import Head, parsed, text_of
+    from milpscore.scorecard import OrdinalCard, Scorecard
+    from milpscore.scorecard.ordinal import KIND
+
+    try:
+        kind = parsed(text_of(path), Head).kind
+    except DataError:
+        kind = None  # the card's own reader says what is wrong
+    return OrdinalCard.load(path) if kind == KIND else Scorecard.load(path)
+
+
 def _risk(text: str) -> float:
     """A risk as people type it, in per cent or as a share."""
     try:
@@ -416,6 +451,7 @@ def _data(
     read = {name: known[name] for name in _READ if name in known}
     factors = class_weight or known.get("class_weight")
     if not at_size(data):
+        read["ordered"] = known.get("levels") is not None
         X, y, *rest = read_table(data, column, missing=missing, weights=weights, **read)
         if by is not None and by not in X.columns:
             of_file = {name: read[name] for name in ("decimal", "encoding") if name in read}
@@ -423,7 +459,7 @@ def _data(
         if len(X) * len(given.columns) <= MAX_CELLS:
             return X, y, {"class_weight": factors, "sample_weight": rest[0] if rest else None}
     blocks = known.get("blocks", getattr(given, "blocks", ()))
-    read = {name: value for name, value in read.items() if name not in ("drop", "features")}
+    read = {k: value for k, value in read.items() if k not in ("drop", "features", "ordered")}
     design = read_patterns(
         data, column, weights=weights, class_weight=factors, columns=given.columns,
         blocks=blocks, memory_limit=memory_limit, **{"positive": known["classes"][1], **read},

@@ -31,6 +31,7 @@ COMMANDS: Registry[Callable[..., None] | typer.Typer] = Registry(
         "export": f"{_HOME}_fit:export_command",
         "card": f"{_HOME}_saved:card_command",
         "predict": f"{_HOME}_saved:predict_command",
+        "counterfactual": f"{_HOME}_counterfactual:counterfactual_command",
         "verify": f"{_HOME}_saved:verify_command",
         "report": f"{_HOME}_saved:report_command",
         "list": f"{_HOME}_fit:list_command",

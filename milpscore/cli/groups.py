@@ -169,6 +169,7 @@ ClassWeight: TypeAlias = Literal["balanced"]
 CLASS_WEIGHT = option(DATA, "Let both classes weigh the same in total.")
 
 
+Cost: TypeAlias = Literal["absolute", "squared", "zero_one"]
 Sign: TypeAlias = Literal[".", ","]
 DECIMAL = option(DATA, "What stands before the decimals of the file; a point unless given.")
 CSV_ENCODING = option(
@@ -262,7 +263,9 @@ class TableOptions(FileOptions):
         used += [*names_of(self.drop), *names_of(self.features)]
         require_columns(self.data, *used, encoding=self.csv_encoding or "utf-8")
 
-    def read(self, rows: bool = False, **default: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+    def read(
+        self, rows: bool = False, ordered: bool = False, **default: Any
+    ) -> tuple[Any, Any, Any, dict[str, Any]]:
         """X of shape (n, q), y, how it is cut or None, and what make_design takes beside.
 
         Of a large table the design of its distinct rows, and nothing beside; of one that fits into
@@ -279,6 +282,7 @@ class TableOptions(FileOptions):
             self.data,
             self.target,
             positive=self.positive,
+            ordered=ordered,
             missing="error" if cutting is None else cutting.missing,
             weights=self.weights_column,
             drop=self.left_out,
@@ -318,7 +322,8 @@ class TableOptions(FileOptions):
         """The table as `read` gives it, its bins as a formulation reads them."""
         from milpscore.formulations.building import encoding_for
 
-        return self.read(rows, **(encoding_for(FORMULATIONS[formulation]) if formulation else {}))
+        default = encoding_for(FORMULATIONS[formulation]) if formulation else {}
+        return self.read(rows, formulation == ORDERED, **default)
 
     def design(self, formulation: str = "", table: Any = None, rows: bool = False) -> Design:
         """The design of the whole table, read already or not."""
@@ -423,6 +428,34 @@ class DataOptions(TableOptions):
         "rows, none by the labels), and identifiers, dates and repetitions left out.",
         default=False,
     )
+    levels: str | None = option(
+        DATA,
+        "Of an ordinal card: the classes from the lowest to the highest; a must for text.",
+        metavar="A,B,C",
+    )
+    cost: Cost = option(
+        DATA,
+        "Of an ordinal card: what a row costs whose answer is off, by how many classes, the square "
+        "of that, or 1.",
+        default="absolute",
+    )
+
+    def design(self, formulation: str = "", table: Any = None, rows: bool = False) -> Design:
+        """The design of the whole table; of ordered classes by their boundaries."""
+        if formulation != ORDERED:
+            return super().design(formulation, table, rows)
+        from milpscore.data import make_design
+        from milpscore.data.ordinal import by_boundaries, ordered_codes
+
+        if self.positive is not None:
+            raise OptionError("ordered classes have no --positive one: give --levels")
+        X, y, cutting, given = self.table(formulation, rows) if table is None else table
+        if y is None:
+            raise DataError("ordered classes need every row: give a table that fits into memory")
+        codes, levels = ordered_codes(y, names_of(self.levels) or None)
+        made = make_design if cutting is None else cutting.design
+        base = made(X, codes > 0, sample_weight=given["sample_weight"])
+        return by_boundaries(base, codes, levels, self.cost, self.class_weight)
 
     def cutting(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
         """The default way with what was asked for; as without it where columns stay raw."""
@@ -444,6 +477,8 @@ class DataOptions(TableOptions):
 # ---------------------------------------------------------------- the card
 
 NAMES = [spelt(name) for name in FORMULATIONS]
+ORDERED = "ordinal"
+"""The formulation that takes a target of more than two labels."""
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,7 @@ def read_table(
     target: str,
     *,
     positive: Any = None,
+    ordered: bool = False,
     missing: Missing = "bin",
     weights: str | None = None,
     drop: Sequence[str] = (),
@@ -165,6 +166,8 @@ def read_table(
     positive : label, optional
         Checked to be one of the labels; y keeps two labels as they are. Of three and more this one
         stands against the rest: y holds it and "not" it, as text.
+    ordered : bool
+        Labels are ordered classes and stay as they are, however many; without ``positive``.
     missing : {"error", "bin"}
         ``"error"`` refuses missing feature values; ``"bin"`` lets them pass, for a ``Binner`` with
         ``missing="bin"``.
@@ -203,8 +206,9 @@ def read_table(
         numbers = pd.to_numeric(weight, errors="coerce")
         bad = ~(numbers >= 0) | np.isinf(numbers)
         _refuse_lines(source, weight, bad, "value(s) that can be no weight", encoding)
-    y = one_against_rest(y, positive)
-    encode_labels(y, positive)
+    if not ordered:
+        y = one_against_rest(y, positive)
+        encode_labels(y, positive)
     X = as_frame(frame[named])
     if missing == "error":
         refuse_missing(missing_counts(X))
@@ -250,7 +254,8 @@ def one_against_rest(y: pd.Series[Any], positive: Any) -> pd.Series[Any]:
     if len(texts) > 2 and positive is None:
         raise DataError(
             f"column {y.name!r} has {len(texts)} distinct labels, {shown}: a score needs two. Name"
-            " the one to score against all others with positive=LABEL, or give another column."
+            " the one to score against all others with positive=LABEL, fit ordered classes by the"
+            " formulation 'ordinal', or give another column."
         )
     if len(texts) == 2:
         return y

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from milpscore.core.clock import Clock
@@ -376,7 +377,10 @@ def _as_mapping(row: Any) -> dict[str, Any]:
         row = row.iloc[0]
     if not isinstance(row, Mapping | pd.Series):
         raise DataError("a row is a mapping from features to values, a Series, or a table of one")
-    return {str(name): value for name, value in row.items()}
+    return {
+        str(name): value.item() if isinstance(value, np.generic) else value
+        for name, value in row.items()
+    }
 
 
 def _totals(card: Scorecard, rows: list[dict[str, Any]], step: Fraction) -> list[Fraction]:
