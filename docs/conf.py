@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from matplotlib import rc_params_from_file
+
 import milpscore
 
 HERE = Path(__file__).parent
@@ -60,7 +62,13 @@ plot_include_source = True
 plot_html_show_formats = False
 plot_html_show_source_link = False
 plot_formats = [("png", 110)]
-plot_rcparams = {"figure.figsize": (7, 4), "savefig.bbox": "tight"}
+plot_rcparams = {
+    **rc_params_from_file(
+        str(ROOT / "milpscore" / "plots" / "style.mplstyle"), use_default_template=False
+    ),
+    "figure.figsize": (7, 4),
+    "savefig.bbox": "tight",
+}
 plot_apply_rcparams = True
 
 PACKAGES = (

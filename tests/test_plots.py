@@ -20,9 +20,10 @@ import milpscore
 from milpscore import plots
 from milpscore.comparison import Comparison
 from milpscore.comparison.answers import KINDS
-from milpscore.core.errors import NotApplicableError
+from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.result import Claim, Result, Termination, TracePoint
 from milpscore.data import Binner, make_planted_score
+from milpscore.plots.drawing import PALETTE, wrapped
 
 
 @pytest.fixture(autouse=True)
@@ -170,3 +171,80 @@ def test_calibration_without_risks_has_no_line() -> None:
     assert np.asarray(ax.collections[-1].get_offsets()).tolist() == [[0.0, 0.5]]
     with pytest.raises(NotApplicableError, match="lacks lower, observed"):
         plots.calibration(pd.DataFrame({"total": [1.0], "risk": [0.5], "rows": [3]}))
+
+
+labels = np.array([0, 0, 1, 0, 1, 1, 0, 1])
+totals = np.array([0, 1, 1, 2, 3, 3, 3, 5])
+weight = np.array([1, 2, 1, 1, 3, 1, 1, 2])
+
+
+def test_the_roc_curve_goes_through_every_threshold() -> None:
+    _, ax = plt.subplots()
+    assert plots.roc_curve(labels, totals, ax, weight=weight, threshold=2, label="card") is ax
+    chance, curve, mark = ax.lines
+    assert chance.get_xydata().tolist() == [[0, 0], [1, 1]]
+    rates = [
+        [
+            weight[(totals >= cut) & (labels == side)].sum() / weight[labels == side].sum()
+            for side in (0, 1)
+        ]
+        for cut in (9, 5, 3, 2, 1, 0)
+    ]
+    np.testing.assert_allclose(curve.get_xydata(), rates)
+    np.testing.assert_allclose(mark.get_xydata()[0], rates[3])
+    area = milpscore.metrics.auc(labels, totals, weight)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [f"card: area {area:.3f}"]
+    plots.roc_curve(labels, -totals, ax)
+    assert len(ax.lines) == 4  # one line of chance for all
+    with pytest.raises(DataError, match="both classes"):
+        plots.roc_curve([1, 1], [0, 1], ax)
+
+
+def test_a_decision_curve_is_the_net_benefit_of_acting() -> None:
+    risk = np.array([0.05, 0.1, 0.1, 0.3, 0.6, 0.6, 0.6, 0.9])
+    ax = plots.decision_curve(labels, risk, weight=weight, label="card")
+    nobody, own, every = ax.lines
+    assert not np.any(nobody.get_ydata())
+    for t, shown, all_of_them in zip(
+        own.get_xdata(), own.get_ydata(), every.get_ydata(), strict=True
+    ):
+        for acted, value in ((risk >= t, shown), (risk >= 0, all_of_them)):
+            true, false = (weight[acted & (labels == side)].sum() for side in (1, 0))
+            assert value == pytest.approx((true - false * t / (1 - t)) / weight.sum())
+    assert len(ax.get_legend().get_texts()) == 3
+
+
+def test_bars_of_totals_hold_every_row() -> None:
+    ax = plots.totals_by_class(labels, totals, threshold=2, labels=("well", "ill"))
+    up, down = ([bar.get_height() for bar in bars] for bars in ax.containers)
+    assert up == [0, 1, 0, 2, 0, 1]
+    assert down == [-1, -1, -1, -1, 0, 0]
+    assert ax.lines[-1].get_xdata()[0] == 1.5
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["threshold", "ill", "well"]
+    many = np.random.default_rng(0).normal(0, 50, 60)
+    ax = plots.totals_by_class(many > 0, many, plt.figure().subplots(), threshold=3.3, labels=None)
+    assert sum(bar.get_height() for bar in ax.containers[0]) == (many > 0).sum()
+    edges = np.array([bar.get_x() + bar.get_width() / 2 for bar in ax.containers[0]])
+    steps = (edges - 3.3) / np.diff(edges).mean()
+    assert np.allclose(steps - 0.5, np.rint(steps - 0.5), atol=1e-6)
+    assert len(edges) <= 42
+
+
+def test_names_are_never_cut() -> None:
+    name = "average number of cigarettes a day over the last ten years, as told by the patient"
+    assert wrapped(name).replace("\n", " ") == name
+    assert max(map(len, wrapped(name).split("\n"))) <= 34
+    assert wrapped("a" * 60) == "a" * 60
+    ax = plots.coefficients(solved(coefficients=np.array([3.0])), names=(name,))
+    assert ax.get_yticklabels()[0].get_text() == wrapped(name)
+
+
+def test_one_palette_in_the_style_and_in_the_code() -> None:
+    with plt.style.context("milpscore.plots.style"):
+        cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
+    assert tuple(cycle) == PALETTE or tuple(f"#{c}" for c in cycle) == PALETTE
+
+
+def test_every_function_draws_in_the_one_style() -> None:
+    for name in plots.__all__:
+        assert hasattr(getattr(plots, name), "__wrapped__"), name

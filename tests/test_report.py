@@ -27,7 +27,7 @@ from milpscore.core.result import Claim
 from milpscore.data import Binner, make_design
 from milpscore.fitting import fit_card
 from milpscore.report import report
-from milpscore.report.figures import cuts_of, histogram_of
+from milpscore.report.figures import cuts_of
 from milpscore.report.proof import proof_of
 from milpscore.report.subject import subject_of
 from milpscore.scorecard import Scorecard, certified_card
@@ -301,16 +301,6 @@ class TestFigures:
             assert cuts.sensitivity[k] == pytest.approx(weight[said & y].sum() / weight[y].sum())
         wrong = cuts.false_positive[cuts.own] + cuts.false_negative[cuts.own]
         assert wrong == subject.wrong.sum() == subject.record["errors"]
-
-    def test_bars_hold_every_row(self, subject: Any) -> None:
-        found = histogram_of(subject)
-        assert found.positive.sum() == subject.positive.sum()
-        assert found.negative.sum() == (~subject.positive).sum()
-        spread = replace(subject, totals=np.random.default_rng(0).normal(0, 50, 60))
-        many = histogram_of(spread)
-        assert len(many.left) <= 42
-        steps = (many.left - float(subject.card.threshold)) / (many.right - many.left)
-        assert np.allclose(steps, np.rint(steps), atol=1e-6)
 
     def test_the_page_shows_these_figures(self, subject: Any) -> None:
         page = Page(report(subject.card, subject.design, program=subject.program, bootstraps=0))

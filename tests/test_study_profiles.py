@@ -130,7 +130,11 @@ def test_what_has_no_objective_to_measure_by_is_refused() -> None:
 def test_figures_show_every_solver_and_every_set() -> None:
     import matplotlib.pyplot as plt
 
-    from milpscore.plots import bound_curves as draw_curves, performance_profile as draw_profile
+    from milpscore.plots import (
+        bound_curves as draw_curves,
+        gap_curves,
+        performance_profile as draw_profile,
+    )
 
     ax = draw_profile(performance_profile(TIMES), plt.figure().subplots())
     lines = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
@@ -143,6 +147,11 @@ def test_figures_show_every_solver_and_every_set() -> None:
     }
     figure = draw_curves(bound_curves(results))
     assert [panel.get_title("left") for panel in figure.axes] == ["one", "two"]
+    figure = gap_curves(bound_curves(results))
+    (line,) = figure.axes[0].lines
+    seconds, gap = line.get_xdata(), line.get_ydata()
+    assert (gap[seconds < 1] == 1).all()  # nothing is known yet
+    np.testing.assert_allclose(gap[(seconds > 1) & (seconds < 3.9)], 0.75)
     with pytest.raises(NotApplicableError, match="no solver solved"):
         draw_profile(performance_profile({"a": [math.inf]}), plt.figure().subplots())
     plt.close("all")

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.runner import Finding
-from milpscore.plots.drawing import PALETTE, tidy
+from milpscore.plots.drawing import PALETTE, plain_log, styled
 
 _STYLES = {
     "binarsity": ("binarsity", PALETTE[0], "o"),
@@ -27,26 +27,26 @@ _SHOWN = ("binarsity", "lasso", "ridge")
 _TITLES = {"accuracy": "Accuracy", "auc": "AUC", "seconds": "Seconds for the path"}
 
 
+@styled
 def toys_figure(found: Finding) -> Figure:
     """The two toys of the slides, run 0: a denoised signal, and a panel a feature."""
     count = int(found.drawn["steps"]["feature"].nunique())
-    figure, every = plt.subplots(
-        1, 1 + count, figsize=(5.2 * (1 + count), 4.4), layout="constrained"
-    )
+    figure, every = plt.subplots(1, 1 + count, figsize=(5.2 * (1 + count), 4.4))
     _draw_signal(found, every[0])
     for feature, ax in enumerate(every[1:]):
         _draw_steps(found, feature, ax)
-    every[-1].legend(loc="best", fontsize="small", frameon=False)
+    every[-1].legend(loc="best")
     return figure
 
 
+@styled
 def comparison_figure(found: Finding) -> Figure:
     """Measures of every method on every set; bars are standard deviations over repetitions."""
     high = 1.6 + 0.5 * len(found.sets)
-    figure, every = plt.subplots(1, 3, figsize=(13, high), sharey=True, layout="constrained")
+    figure, every = plt.subplots(1, 3, figsize=(13, high), sharey=True)
     for ax, measure in zip(every, _TITLES, strict=True):
         _draw_measure(found, measure, ax)
-    every[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False)
+    every[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
 
@@ -61,9 +61,8 @@ def _draw_signal(found: Finding, ax: Axes) -> None:
             drawstyle="steps-post",
         )  # fmt: skip
     ax.set_xlabel("place")
-    ax.set_title("Signal recovered by total variation", loc="left")
-    ax.legend(loc="best", fontsize="small", frameon=False)
-    tidy(ax)
+    ax.set_title("Signal recovered by total variation")
+    ax.legend(loc="best")
 
 
 def _draw_steps(found: Finding, feature: int, ax: Axes) -> None:
@@ -87,8 +86,7 @@ def _draw_steps(found: Finding, feature: int, ax: Axes) -> None:
     ax.set_ylim(-reach, reach)
     ax.set_xlabel(f"x{feature + 1}")
     ax.set_ylabel("coefficient of the bin (log odds)")
-    ax.set_title(f"Feature {feature + 1}: {len(part)} bins", loc="left")
-    tidy(ax)
+    ax.set_title(f"Feature {feature + 1}: {len(part)} bins")
 
 
 def _draw_measure(found: Finding, measure: str, ax: Axes) -> None:
@@ -105,9 +103,7 @@ def _draw_measure(found: Finding, measure: str, ax: Axes) -> None:
     if not ax.yaxis_inverted():
         ax.invert_yaxis()
     if measure == "seconds":
-        ax.set_xscale("log")
+        plain_log(ax)
     ax.set_xlabel(_TITLES[measure] if measure != "seconds" else "seconds of CPU")
-    ax.set_title(_TITLES[measure], loc="left")
-    ax.grid(axis="x", color="0.9", linewidth=0.7)
-    ax.set_axisbelow(True)
-    tidy(ax)
+    ax.set_title(_TITLES[measure])
+    ax.grid(axis="x")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from experiments.eye.methods import METHODS
 from experiments.runner import Finding
-from milpscore.plots.drawing import PALETTE, spaced, tidy
+from milpscore.plots.drawing import PALETTE, spaced, styled
 
 _NAMES = {"eye": "EYE", "owl": "OWL", "l1": "L1", "weighted_l1": "weighted L1"}
 _NAMES |= {"weighted_l2": "weighted L2"}
@@ -20,12 +20,13 @@ _MOST_RATIO = 5.0
 _NORMAL_95 = 1.96
 
 
+@styled
 def twins_figure(found: Finding) -> Figure:
     """Figure 2: log |known / unknown|, above 0 is credible, and accuracy; one line a penalty.
 
     Ratios beyond 5 either way, infinite ones too, are drawn at 5; null models have no ratio.
     """
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4))
     ratio = found.runs["log_ratio"].clip(lower=-_MOST_RATIO, upper=_MOST_RATIO)
     _draw_curves(left, found.runs.assign(log_ratio=ratio), "log_ratio")
     left.axhline(0, color="0.3", linewidth=0.8, zorder=0)
@@ -36,17 +37,18 @@ def twins_figure(found: Finding) -> Figure:
         [f"-{_MOST_RATIO:g} or less", *map(str, ticks), f"{_MOST_RATIO:g} or more"],
     )
     left.set_ylabel("log |known / unknown|")
-    left.set_title("Weight of the known twin", loc="left")
+    left.set_title("Weight of the known twin")
     _draw_curves(right, found.runs, "accuracy")
     right.set_ylabel("accuracy on new rows")
-    right.set_title("Accuracy", loc="left")
-    right.legend(loc="lower right", fontsize="small", frameon=False, ncols=2)
+    right.set_title("Accuracy")
+    right.legend(loc="lower right", ncols=2)
     return figure
 
 
+@styled
 def groups_figure(found: Finding) -> Figure:
     """Figure 4: the mean symmetric KL of each group with 95 % intervals, one line a method."""
-    figure, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
+    figure, ax = plt.subplots(figsize=(7.5, 4.6))
     labels = found.summary[found.label].to_numpy(dtype=np.float64)
     # intervals of several methods side by side rather than on top of one another
     width = float(np.diff(labels).min()) * 0.5 if len(labels) > 1 else 0.5
@@ -64,23 +66,23 @@ def groups_figure(found: Finding) -> Figure:
     ax.set_xlabel(found.label)
     ax.set_ylabel("symmetric KL (less is more credible)")
     count = found.runs["run"].nunique()
-    ax.set_title(f"Credibility by group, mean of {count} runs", loc="left")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False)
-    tidy(ax)
+    ax.set_title(f"Credibility by group, mean of {count} runs")
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
 
+@styled
 def table2_figure(found: Finding) -> Figure:
     """Table 2: means with 95 % intervals, and the paper's as hollow diamonds."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
     _draw_rows(left, found.summary, "sym_kl")
     left.set_xscale("log")
     left.set_xlabel("summed symmetric KL (less is more credible)")
-    left.set_title("Credibility", loc="left")
-    left.legend(loc="best", fontsize="small", frameon=False)
+    left.set_title("Credibility")
+    left.legend(loc="best")
     _draw_rows(right, found.summary, "auc")
     right.set_xlabel("AUC")
-    right.set_title(f"AUC, {int(found.summary['runs'].max())} runs", loc="left")
+    right.set_title(f"AUC, {int(found.summary['runs'].max())} runs")
     return figure
 
 
@@ -101,7 +103,6 @@ def _draw_curves(ax: Axes, table: pd.DataFrame, column: str) -> None:
     ax.set_xscale("log")
     ax.invert_xaxis()
     ax.set_xlabel("lam")
-    tidy(ax)
 
 
 def _draw_rows(ax: Axes, summary: pd.DataFrame, column: str) -> None:
@@ -120,9 +121,7 @@ def _draw_rows(ax: Axes, summary: pd.DataFrame, column: str) -> None:
     ax.set_yticks(rows, [_named(method) for method in summary["method"]])
     if not ax.yaxis_inverted():
         ax.invert_yaxis()
-    ax.grid(axis="x", color="0.9", linewidth=0.7)
-    ax.set_axisbelow(True)
-    tidy(ax)
+    ax.grid(axis="x")
 
 
 def _named(method: str) -> str:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from experiments.runner import Finding
 from milpscore.core.design import FloatArray
-from milpscore.plots.drawing import PALETTE, draw_map, tidy
+from milpscore.plots.drawing import PALETTE, draw_map, styled
 
 _SPAN = 0.1
 _TICKS = (-1000, -300, -100, -30, -10, -4, -2, 0, 2, 4, 10, 30, 100, 300, 1000)
@@ -18,9 +18,10 @@ _COUNTS = {"null": "null models", "integral": "integral models", "optimal": "opt
 _MEASURES = {"cv_accuracy": "Accuracy, held out", "cv_integrity": "Integrity, mean of the folds"}
 
 
+@styled
 def table2_figure(found: Finding) -> Figure:
     """Table 2: each count, a row a set; dots are ours, hollow diamonds the paper's."""
-    figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True)
     table = found.summary
     rows = np.arange(len(table))
     for (column, title), ax in zip(_COUNTS.items(), panels, strict=True):
@@ -31,19 +32,18 @@ def table2_figure(found: Finding) -> Figure:
         )  # fmt: skip
         ax.set_xlim(left=min(0.0, -0.03 * ax.get_xlim()[1]))
         ax.set_xlabel(f"of {int(table['grid_points'].max())}")
-        ax.set_title(title, loc="left")
-        ax.grid(axis="x", color="0.9", linewidth=0.7)
-        ax.set_axisbelow(True)
-        tidy(ax)
+        ax.set_title(title)
+        ax.grid(axis="x")
     panels[0].set_yticks(rows, table["set"].tolist())
     panels[0].invert_yaxis()
-    panels[0].legend(loc="best", fontsize="small", frameon=False)
+    panels[0].legend(loc="best")
     return figure
 
 
+@styled
 def figure3(found: Finding) -> Figure:
     """Figure 3: accuracy and integrity over beta and alpha, and the path of the coefficients."""
-    figure, panels = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
+    figure, panels = plt.subplots(1, 3, figsize=(14, 4.2))
     for measure, panel in zip(_MEASURES, panels, strict=False):
         _draw_map(found, measure, panel)
     panels[1].set_ylabel("")
@@ -62,7 +62,7 @@ def _draw_map(found: Finding, measure: str, ax: Axes) -> None:
     draw_map(ax, found.betas, found.alphas[::-1], values, ends)
     ax.set_xlabel("beta = lam / gamma^2, the shape")
     ax.set_ylabel("alpha = lam / gamma, the strength")
-    ax.set_title(f"{_MEASURES[measure]}: {found.data}", loc="left", fontsize="medium")
+    ax.set_title(f"{_MEASURES[measure]}: {found.data}", fontsize="medium")
 
 
 def _draw_path(found: Finding, ax: Axes) -> None:
@@ -83,15 +83,13 @@ def _draw_path(found: Finding, ax: Axes) -> None:
     low, high = ax.get_ylim()
     ticks = [tick for tick in _TICKS if low <= tick <= high]
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.grid(axis="y", color="0.9", linewidth=0.7)
-    ax.set_axisbelow(True)
+    ax.grid(axis="y")
     ax.set_xlabel("beta = lam / gamma^2, the shape")
     ax.set_ylabel("coefficient / gamma")
     ax.set_title(
         f"Path of {len(lines)} coefficients, alpha = {found.alphas[row]:.3g}",
-        loc="left", fontsize="medium",
+        fontsize="medium",
     )  # fmt: skip
-    tidy(ax)
 
 
 def _grid(found: Finding, column: str) -> FloatArray:

@@ -10,31 +10,33 @@ from matplotlib.figure import Figure
 
 from experiments.runner import Finding
 from experiments.scores.recovery import DIAREM, RECOVERY_METHODS, SCALE
-from milpscore.plots.drawing import PALETTE, spaced, tidy
+from milpscore.plots.drawing import PALETTE, spaced, styled
 
 _WIDTH, _HEIGHT = 4.6, 3.3
 _MARKERS = ("^", "s", "o")
 
 
+@styled
 def learning_figure(found: Finding) -> Figure:
     """The totals of either class for each set and method."""
     sets = list(dict.fromkeys(name for name, _ in found.cards))
     size = (2 * _WIDTH, _HEIGHT * len(sets))
-    figure, every = plt.subplots(len(sets), 2, figsize=size, squeeze=False, layout="constrained")
+    figure, every = plt.subplots(len(sets), 2, figsize=size, squeeze=False)
     for ax, (name, method) in zip(every.flat, found.cards, strict=True):
         _draw_totals(found.totals[name, method], float(found.cards[name, method].threshold), ax)
-        ax.set_title(f"{name}, {spaced(method)}", loc="left")
-    every[0, 0].legend(loc="best", fontsize="small", frameon=False)
+        ax.set_title(f"{name}, {spaced(method)}")
+    every[0, 0].legend(loc="best")
     return figure
 
 
+@styled
 def recovery_figure(found: Finding) -> Figure:
     """The same of learnt cards and DiaRem, points of every bin, and accuracy by size."""
-    figure, every = plt.subplots(2, 3, figsize=(3 * _WIDTH, 2 * _HEIGHT), layout="constrained")
+    figure, every = plt.subplots(2, 3, figsize=(3 * _WIDTH, 2 * _HEIGHT))
     for ax, name in zip(every.flat, found.cards, strict=False):
         _draw_totals(found.totals[name], float(found.cards[name].threshold), ax)
-        ax.set_title("DiaRem" if name == DIAREM else f"learnt: {spaced(name)}", loc="left")
-    every[0, 0].legend(loc="best", fontsize="small", frameon=False)
+        ax.set_title("DiaRem" if name == DIAREM else f"learnt: {spaced(name)}")
+    every[0, 0].legend(loc="best")
     _draw_points(found.points, every[1, 1])
     _draw_sizes(found.summary, every[1, 2])
     return figure
@@ -59,7 +61,6 @@ def _draw_totals(totals: pd.DataFrame, separator: float, ax: Axes) -> None:
     ax.axvline(middle, color="0.2", linewidth=1.0, linestyle="--", label="separator")
     ax.set_xlabel("total")
     ax.set_ylabel("rows")
-    tidy(ax)
 
 
 def _draw_points(table: pd.DataFrame, ax: Axes) -> None:
@@ -80,9 +81,8 @@ def _draw_points(table: pd.DataFrame, ax: Axes) -> None:
     for place in first[1:]:
         ax.axvline(place - 0.5, color="0.6", linewidth=0.8, linestyle=":")
     ax.set_ylabel(f"points, scaled to a total of {SCALE}")
-    ax.set_title("Points of the bins", loc="left")
-    ax.legend(loc="best", fontsize="small", frameon=False)
-    tidy(ax)
+    ax.set_title("Points of the bins")
+    ax.legend(loc="best")
 
 
 def _draw_sizes(summary: pd.DataFrame, ax: Axes) -> None:
@@ -100,6 +100,5 @@ def _draw_sizes(summary: pd.DataFrame, ax: Axes) -> None:
     ax.set_xscale("log")
     ax.set_xlabel("patients")
     ax.set_ylabel("accuracy on fresh patients")
-    ax.set_title("Accuracy", loc="left")
-    ax.legend(loc="best", fontsize="small", frameon=False)
-    tidy(ax)
+    ax.set_title("Accuracy")
+    ax.legend(loc="best")

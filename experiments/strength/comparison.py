@@ -18,6 +18,7 @@ from milpscore import plots
 from milpscore.core.design import Design
 from milpscore.data import make_design
 from milpscore.formulations.strength import STRENGTHS
+from milpscore.plots.drawing import styled
 from milpscore.study import bound_curves, performance_profile, seconds_to_gap
 
 SWITCHED = {"on": (True, True), "off": (False, False)}
@@ -117,9 +118,10 @@ class SlimStrength(OfSets, frozen=True, kw_only=True):
             notes=self.notes(),
         )
 
+    @styled
     def draw(self, found: Finding) -> Any:
         """The performance profile, and bounds over time without the solver's own repair."""
-        figure = plt.figure(figsize=(13, 11), layout="constrained")
+        figure = plt.figure(figsize=(13, 11))
         parts: Any = figure.subfigures(2, 1, height_ratios=[2, 3])
         top, bottom = parts
         plots.performance_profile(performance_profile(found.times), top.subplots())

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments.runner import Finding
 from experiments.ternary.shape import PATH
-from milpscore.plots.drawing import PALETTE, spaced, tidy
+from milpscore.plots.drawing import PALETTE, spaced, styled
 
 _ROUNDED = ("draw_of_interior", "nearest", "best_of_draws", "derandomised")
 _SEARCHED = ("local_search", "hill_climbing")
@@ -25,23 +25,23 @@ _NAMES = {
 _MARKERS = ("o", "s", "^", "D")
 
 
+@styled
 def ternary_figure(found: Finding) -> Figure:
     """The four figures of the paper."""
-    figure, panels = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    figure, panels = plt.subplots(2, 2, figsize=(11, 8))
     _draw_binary(found, panels[0, 0])
     _draw_path(found, panels[0, 1])
     _draw_errors(found, _ROUNDED, panels[1, 0])
-    panels[1, 0].set_title("Error before and after rounding", loc="left")
+    panels[1, 0].set_title("Error before and after rounding")
     _draw_errors(found, _SEARCHED, panels[1, 1])
     count = found.runs["run"].nunique()
-    panels[1, 1].set_title(f"Error of searches (means, runs: {count})", loc="left")
+    panels[1, 1].set_title(f"Error of searches (means, runs: {count})")
     top = max(panel.get_ylim()[1] for panel in panels[1])
     for panel in panels[1]:
         panel.set_ylim(-0.02 * top, top)
     for panel in panels.flat:
         panel.set_xscale("log")
         panel.set_xlabel("margin gamma")
-        tidy(panel)
     return figure
 
 
@@ -56,8 +56,8 @@ def _draw_binary(found: Finding, ax: Axes) -> None:
     ax.axhline(dimension, color="0.6", linewidth=0.8, zorder=0)
     ax.set_ylim(-0.03 * dimension, 1.08 * dimension)
     ax.set_ylabel(f"weights that are 0 or 1, of {dimension}")
-    ax.set_title("Binary weights in the LP's solution", loc="left")
-    ax.legend(loc="center left", fontsize="small", frameon=False)
+    ax.set_title("Binary weights in the LP's solution")
+    ax.legend(loc="center left")
 
 
 def _draw_path(found: Finding, ax: Axes) -> None:
@@ -68,7 +68,7 @@ def _draw_path(found: Finding, ax: Axes) -> None:
         ax.plot(found.gammas, path, color=shade, linewidth=1.0, marker=".", markersize=3)
     ax.set_ylim(-0.03, 1.03)
     ax.set_ylabel("weight")
-    ax.set_title(f"The first {paths.shape[1]} weights of one run", loc="left")
+    ax.set_title(f"The first {paths.shape[1]} weights of one run")
 
 
 def _draw_errors(found: Finding, methods: Sequence[str], ax: Axes) -> None:
@@ -84,4 +84,4 @@ def _draw_errors(found: Finding, methods: Sequence[str], ax: Axes) -> None:
     ax.plot(table["gamma"], table["exact"], color="black", linestyle=":", linewidth=2.0,
             label=_NAMES["exact"])  # fmt: skip
     ax.set_ylabel("error on the training rows")
-    ax.legend(loc="upper right", fontsize="small", frameon=False)
+    ax.legend(loc="upper right")

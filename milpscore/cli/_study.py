@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
+    Column,
     counting,
     noting_interrupts,
     output,
-    plain_table,
     print_json,
     require_drawable,
     require_folder,
     save_figure,
     say,
+    table,
 )
 from milpscore.cli.groups import JSON, OUTPUT, QUIET, SOLVE, argument, grouped, option
 from milpscore.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from milpscore.study import StudyReport
+    from pandas import DataFrame
+
+    from milpscore.study import Race, StudyReport
 
 _SHOWN = 5
 """Errors that status prints."""
+
+_COLUMNS = {
+    "data": Column("data", words=True),
+    "model": Column("model", words=True),
+    "done": Column("done"),
+    "failed": Column("failed"),
+    "proved": Column("proved"),
+    "terms": Column("terms", "{:.3g}"),
+    "gap": Column("gap", "{:.1%}"),
+    "train_accuracy": Column("accuracy", "{:.1%}"),
+    "test_accuracy": Column("held out", "{:.1%}"),
+    "solve_seconds": Column("s", "{:.2g}"),
+}
 
 
 RESULTS = argument("RESULTS.sqlite", "A file of results.")
@@ -92,6 +108,7 @@ def run_command(
     check_workers(jobs, dask)
     report = followed(file.stem, file, out, quiet, jobs=jobs, dask=dask, retry_failed=retry_failed)
     if not quiet:
+        _print_by_model(report.table())
         say(_sentence(report))
     if report.failed:
         say(f"'milpscore study status {out}' shows the errors; --retry-failed tries them again.")
@@ -105,19 +122,17 @@ def status_command(*, results: Path = RESULTS, json: bool = JSON) -> None:
     from milpscore.study import read_study
 
     report = read_study(results)
-    table = report.table()
-    failures = table[table["status"] == "failed"]
+    rows = report.table()
+    failures = rows[rows["status"] == "failed"]
     if json:
         kept = ("experiment", "planned", "done", "failed", "left", "created")
         content = {name: getattr(report, name) for name in kept}
         print_json({**content, "errors": failures[["key", "error"]].to_dict("records")})
         return
     typer.echo(_sentence(report))
-    if "model" in table.columns:
-        counts = table.groupby(["data", "model", "status"], sort=False).size()
-        output().print(plain_table(counts.unstack(fill_value=0).reset_index()))
-    for error, rows in list(failures.groupby("error", sort=False))[:_SHOWN]:
-        typer.echo(f"{len(rows)} failed: {' '.join(str(error).split())}")
+    _print_by_model(rows)
+    for error, found in list(failures.groupby("error", sort=False))[:_SHOWN]:
+        typer.echo(f"{len(found)} failed: {' '.join(str(error).split())}")
 
 
 @study_app.command("export")
@@ -144,13 +159,56 @@ def plot_command(
     out: Path = option(
         OUTPUT, "The figure to write (png, pdf or svg).", "--out", metavar="FILE", default=...
     ),
+    kind: Literal["terms", "profile", "bounds", "gap"] = option(
+        OUTPUT, "What to draw.", default="terms"
+    ),
 ) -> None:
-    """Draw what came of a study: accuracy over terms."""
+    """Draw what came of a study or a race.
+
+    Accuracy over terms; performance profiles of the seconds to a proof;
+    best card and bound, or the gap between them, over time.
+    """
     require_drawable(out)
-    from milpscore.plots import study_figure
+    from milpscore import plots
     from milpscore.study import read_study
 
-    save_figure(study_figure(read_study(results).table()), out)
+    report = read_study(results)
+    if kind == "terms":
+        figure = plots.study_figure(report.table())
+    elif kind == "profile":
+        figure = plots.profiles_figure(_timed(report).profiles())
+    elif kind == "bounds":
+        figure = plots.bound_curves(_timed(report).curves())
+    else:
+        figure = plots.gap_curves(_timed(report).curves())
+    save_figure(figure, out)
+
+
+def _timed(report: StudyReport) -> StudyReport | Race:
+    """What knows the profiles and curves: of a race by solver, wrong answers left out."""
+    from milpscore.study import Race
+
+    return Race(report) if report.is_race else report
+
+
+def _print_by_model(rows: DataFrame) -> None:
+    """A line a data set and model: how many solves came to what, means and medians."""
+    if "model" not in rows.columns:
+        return
+    groups = rows.groupby(["data", "model"], sort=False)
+    means = groups[["terms", "train_accuracy", "test_accuracy"]].mean()
+    medians = groups[["gap", "solve_seconds"]].median()
+    counts = groups["status"].agg(
+        done=lambda status: (status == "done").sum(),
+        failed=lambda status: (status == "failed").sum(),
+    )
+    proved = groups["claim"].agg(lambda claims: (claims == "optimal").sum()).rename("proved")
+    whole = counts.join([proved, means, medians]).reset_index()
+    whole = whole.dropna(axis=1, how="all")
+    shown = {name: column for name, column in _COLUMNS.items() if name in whole}
+    if not counts["failed"].any():
+        del shown["failed"]
+    output().print(table(whole.to_dict("records"), shown))
 
 
 def _sentence(report: StudyReport) -> str:

@@ -6,6 +6,7 @@ from ._measures import (
     hinge_loss as hinge_loss,
     integrity as integrity,
     magnitude as magnitude,
+    net_benefit as net_benefit,
     nonzeros as nonzeros,
     selection_stability as selection_stability,
     total_variation as total_variation,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.card import DecisionRule
-from milpscore.core.design import as_fraction, common_step
+from milpscore.core.design import FloatArray, as_fraction, common_step
 from milpscore.core.errors import DataError
 from milpscore.core.result import relative_gap
 from milpscore.data.checking import row_weights
@@ -65,6 +65,40 @@ def auc(y: npt.ArrayLike, scores: npt.ArrayLike, weight: Weights = None) -> floa
     if not row_weight[positive].sum() > 0 or not row_weight[~positive].sum() > 0:
         raise DataError("the AUC needs rows of both classes; only one class is present")
     return float(roc_auc_score(positive, np.asarray(scores), sample_weight=row_weight))
+
+
+def net_benefit(
+    y: npt.ArrayLike, risk: npt.ArrayLike, thresholds: npt.ArrayLike, weight: Weights = None
+) -> FloatArray:
+    """Net benefit of acting on the rows whose risk reaches each threshold.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Classes; positive where > 0.
+    risk : array of shape (n,)
+        Stated risks; 1 everywhere for acting on everybody.
+    thresholds : array of shape (k,), values in [0, 1)
+        Risks from which one would act; the odds are what a false alarm costs.
+    weight : array of shape (n,), optional
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Share of true positives minus the odds times the share of false ones.
+
+    References
+    ----------
+    Vickers & Elkin, "Decision curve analysis", Medical Decision Making 26 (2006).
+    """
+    stated, at = np.asarray(risk, dtype=np.float64), np.asarray(thresholds, dtype=np.float64)
+    share = row_weights(weight, len(stated))
+    share = share / share.sum()
+    order = np.argsort(stated)
+    gain = np.where(np.asarray(y, dtype=np.float64) > 0, share, 0.0)[order]
+    first = np.searchsorted(stated[order], at - 1e-9)
+    true, every = (np.r_[np.cumsum(part[::-1])[::-1], 0.0][first] for part in (gain, share[order]))
+    return np.asarray(true - (every - true) * at / (1 - at))
 
 
 def zero_one_loss(

@@ -9,7 +9,9 @@ from ._comparison import (
     bounds_over_time as bounds_over_time,
     coefficients as coefficients,
     comparison_figure as comparison_figure,
+    gap_curves as gap_curves,
     performance_profile as performance_profile,
+    profiles_figure as profiles_figure,
     race_figure as race_figure,
     study_figure as study_figure,
 )
@@ -19,4 +21,9 @@ from ._penalties import (
     level_sets as level_sets,
     prox_curves as prox_curves,
     regularisation_path as regularisation_path,
+)
+from ._totals import (
+    decision_curve as decision_curve,
+    roc_curve as roc_curve,
+    totals_by_class as totals_by_class,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.plots.drawing import LEGEND, LEGEND_ABOVE, PALETTE, axes, finish, name_rows, spaced
+from milpscore.plots.drawing import LEGEND_ABOVE, PALETTE, axes, finish, name_rows, spaced, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _CLAIMS = {"optimal": ("o", "proved"), "gap": ("D", "gap"), "feasible": ("s", "nothing proved")}
 
 
+@styled
 def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calibration") -> Axes:
     """The stated risk of each total as a line, the observed share with its interval as a point.
 
@@ -78,6 +79,7 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
     return finish(ax, title, "total (points)", "positive", pad=22)
 
 
+@styled
 def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
     """The best objective of every size, and down to where each is proved.
 
@@ -126,12 +128,13 @@ def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
                     label=words + (", dominated" if dominated else ""),
                 )  # fmt: skip
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.legend(**LEGEND)
+    ax.legend()
     name = next(iter(front.results.values())).formulation
     title = f"{spaced(name)}: the best card of every size"
     return finish(ax, title, "terms allowed", "objective")
 
 
+@styled
 def points_over_pool(
     pool: Pool,
     ax: Axes | None = None,
@@ -194,7 +197,7 @@ def points_over_pool(
             label="best card",
         )  # fmt: skip
         ax.legend(
-            loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, borderpad=0.0, **LEGEND
+            loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, borderpad=0.0
         )  # fmt: skip
     if len(shown):
         low, high = shown["min_points"].min(), shown["max_points"].max()

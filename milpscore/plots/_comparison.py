@@ -13,8 +13,8 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Result
 from milpscore.plots.drawing import (
     EARLIEST,
-    LEGEND,
     LEGEND_ABOVE,
+    LEGEND_BESIDE,
     PALETTE,
     Results,
     axes,
@@ -26,7 +26,9 @@ from milpscore.plots.drawing import (
     plain_log,
     results_of,
     spaced,
+    styled,
     tidy,
+    wrapped,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ _KINDS = {
 """Colour and hatch of each realisation's bars."""
 
 
+@styled
 def comparison_figure(comparison: Comparison, *, max_columns: int = 12) -> Figure:
     """Bounds over time above, the coefficients of every formulation below.
 
@@ -74,7 +77,7 @@ def comparison_figure(comparison: Comparison, *, max_columns: int = 12) -> Figur
         dict.fromkeys(name for (name, _), result in known.items() if result.coefficients.size)
     )
     lower = max(-(-len(formulations) // 2), 1)
-    figure = plt.figure(figsize=(12.5, 4.2 + 4.8 * lower), layout="constrained")
+    figure = plt.figure(figsize=(12.5, 4.2 + 4.8 * lower))
     parts: Any = figure.subfigures(2, 1, height_ratios=[4.2, 4.8 * lower])
     top, bottom = parts
     bounds_over_time(comparison, top.add_subplot())
@@ -91,6 +94,7 @@ def comparison_figure(comparison: Comparison, *, max_columns: int = 12) -> Figur
 # --- bounds ---------------------------------------------------------------------------------------
 
 
+@styled
 def bounds_over_time(results: Comparison | Results | Result, ax: Axes | None = None) -> Axes:
     """Best objective and proven bound of each exact solve, second by second.
 
@@ -124,9 +128,7 @@ def bounds_over_time(results: Comparison | Results | Result, ax: Axes | None = N
         raise NotApplicableError("no result has a card or a bound to draw: raise the time limit")
     plain_log(ax)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    ax.legend(
-        handles=_legend_of_bounds(known), loc="upper left", bbox_to_anchor=(1.0, 1.0), **LEGEND
-    )
+    ax.legend(handles=_legend_of_bounds(known), **LEGEND_BESIDE)
     return finish(ax, "Best card and proven bound", "seconds of solving", "objective")
 
 
@@ -185,6 +187,7 @@ def _legend_of_bounds(known: Results) -> list[Any]:
 # --- coefficients ---------------------------------------------------------------------------------
 
 
+@styled
 def coefficients(
     results: Comparison | Results | Result,
     ax: Axes | None = None,
@@ -269,11 +272,13 @@ def _coefficients_of(known: Results, formulation: str | None) -> tuple[str, dict
 # --- studies --------------------------------------------------------------------------------------
 
 _STYLES = ("-", "--", "-.", ":")
+_SHAPES = ("o", "s", "^", "D", "v", "X")
 _ACROSS = 3
 _PANEL = (4.6, 3.6)
 _SIZE = (4.2, 3.0)
 
 
+@styled
 def study_figure(table: DataFrame) -> Figure:
     """Accuracy over terms, a panel for each data set.
 
@@ -291,23 +296,17 @@ def study_figure(table: DataFrame) -> Figure:
     NotApplicableError
         No solve is done yet.
     """
-    import matplotlib.pyplot as plt
-
     done = table[table["status"] == "done"] if "data" in table else table[:0]
     names = list(dict.fromkeys(done["data"])) if len(done) else []
     if not names:
         raise NotApplicableError("no solve of this study is done: there is nothing to draw yet")
-    wide = min(len(names), _ACROSS)
-    high = -(-len(names) // wide)
-    size = (_PANEL[0] * wide, _PANEL[1] * high)
-    figure, panels = plt.subplots(high, wide, figsize=size, squeeze=False, layout="constrained")
-    for ax, name in zip(panels.flat, names, strict=False):
-        accuracy_over_terms(done[done["data"] == name], ax).set_title(name, loc="left")
-    for ax in panels.flat[len(names) :]:
-        ax.remove()
+    figure, panels = _panels(None, len(names), _PANEL)
+    for ax, name in zip(panels, names, strict=True):
+        accuracy_over_terms(done[done["data"] == name], ax).set_title(wrapped(str(name), 44))
     return figure
 
 
+@styled
 def accuracy_over_terms(table: DataFrame, ax: Axes | None = None) -> Axes:
     """Mean accuracy over mean terms, a point for each model and point of its grid.
 
@@ -323,25 +322,30 @@ def accuracy_over_terms(table: DataFrame, ax: Axes | None = None) -> Axes:
     -------
     Axes
     """
+    from matplotlib.ticker import MaxNLocator
+
     ax = axes(ax)
     held_out = table[table["test_accuracy"].notna()]
     measure, rows = ("test_accuracy", held_out) if len(held_out) else ("train_accuracy", table)
     grid = [name for name in rows.columns if str(name).startswith("parameters.")]
-    for model, own in rows.groupby("model", sort=False):
+    for k, (model, own) in enumerate(rows.groupby("model", sort=False)):
         points = own.groupby(grid, dropna=False, sort=True) if grid else own.groupby("model")
         terms = points["terms"].mean().astype(float)
         mean, spread = points[measure].mean(), points[measure].std().fillna(0.0)
         order = terms.to_numpy().argsort(kind="stable")
+        line, shape = _STYLES[k % len(_STYLES)], _SHAPES[k % len(_SHAPES)]
         ax.errorbar(
             terms.to_numpy()[order], mean.to_numpy()[order], yerr=spread.to_numpy()[order],
-            marker="o", markersize=4, linewidth=1, capsize=2, label=str(model),
+            color=colour_of(k), linestyle=line, marker=shape,
+            markersize=max(10 - 3 * k, 4), linewidth=1, capsize=2, label=str(model),
         )  # fmt: skip
     words = "accuracy on held-out rows" if len(held_out) else "accuracy on training rows"
-    ax.set(xlabel="terms", ylabel=words)
-    ax.legend(**LEGEND)
-    return ax
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend()
+    return finish(ax, "", "terms", words)
 
 
+@styled
 def performance_profile(profile: DataFrame, ax: Axes | None = None) -> Axes:
     """Draw a performance or data profile as steps, over a logarithmic axis.
 
@@ -377,12 +381,43 @@ def performance_profile(profile: DataFrame, ax: Axes | None = None) -> Axes:
     ax.set_xlim(float(shares.index[0]), end)
     plain_log(ax, 2.0 if ratios else 10.0)
     ax.set_ylim(0.0, 1.03)
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **LEGEND)
+    ax.legend(**LEGEND_BESIDE)
     title = "Performance profile" if ratios else "Data profile"
     words = "ratio to the best solver" if ratios else "budget"
     return finish(ax, title, words, "share of problems solved")
 
 
+@styled
+def profiles_figure(profiles: Mapping[str, DataFrame], figure: Figure | None = None) -> Figure:
+    """Performance profiles side by side.
+
+    Parameters
+    ----------
+    profiles : mapping from name, or none, to DataFrame
+        Of :func:`milpscore.study.performance_profile`; one without any proof is left out.
+    figure : Figure, optional
+        Default: a new one.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    NotApplicableError
+        No solver solved any problem.
+    """
+    shown = {name: each for name, each in profiles.items() if (each.to_numpy() > 0).any()}
+    if not shown:
+        raise NotApplicableError("no solver solved any problem: raise the time limit")
+    figure, panels = _panels(figure, len(shown), (6.2, 3.4))
+    for ax, (name, profile) in zip(panels, shown.items(), strict=True):
+        performance_profile(profile, ax)
+        ax.set_title(f"{spaced(name)}: time to a proof" if name else "Time to a proof")
+    return figure
+
+
+@styled
 def bound_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     """Best objective and bound over time, one panel a set: the median and range over the seeds.
 
@@ -399,37 +434,37 @@ def bound_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
     -------
     Figure
     """
-    import matplotlib.pyplot as plt
+    return _over_time(curves, figure, {"objective": "-", "bound": "--"}, "objective")
 
-    sets = list(curves.curves["set"].unique())
-    formulations = list(curves.curves["formulation"].unique())
-    across = min(_ACROSS, len(sets))
-    down = -(-len(sets) // across)
-    if figure is None:
-        size = (_SIZE[0] * across, _SIZE[1] * down + 0.6)
-        figure = plt.figure(figsize=size, layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False).ravel()
-    seen = curves.curves[np.isfinite(curves.curves["objective_low"])]["seconds"]
-    first = min(float(seen.min()), curves.horizon / 10) if len(seen) else curves.horizon / 10
-    for ax, data in zip(panels, sets, strict=False):
-        part = curves.curves[curves.curves["set"] == data]
-        for k, name in enumerate(formulations):
-            _draw_curves(ax, part[part["formulation"] == name], colour_of(k))
-        ax.set_xlim(first, curves.horizon)
-        plain_log(ax)
-        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-        ax.set_title(spaced(data), loc="left", fontsize="medium")
-        tidy(ax)
-    for ax in panels[len(sets) :]:
-        ax.set_visible(False)
-    for ax in panels[max(0, len(sets) - across) : len(sets)]:
-        ax.set_xlabel("seconds of solving")
-    for ax in panels[: len(sets) : across]:
-        ax.set_ylabel("objective")
-    _legend_of_curves(figure, formulations)
+
+@styled
+def gap_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
+    """What is open between best card and bound over time, one panel a set.
+
+    The gap is |card - bound| / max(|card|, |bound|), all of it while one of them is missing. Lines
+    are medians over the seeds, bands hold all of them.
+
+    Parameters
+    ----------
+    curves : BoundCurves
+        Of :func:`milpscore.study.bound_curves`.
+    figure : Figure, optional
+        Default: a new one.
+
+    Returns
+    -------
+    Figure
+    """
+    from matplotlib.ticker import PercentFormatter
+
+    figure = _over_time(curves, figure, {"gap": "-"}, "gap")
+    for ax in figure.axes:
+        ax.set_ylim(-0.02, 1.02)
+        ax.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
     return figure
 
 
+@styled
 def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figure:
     """Performance profiles of a race, one a formulation, above its bounds over time.
 
@@ -446,25 +481,70 @@ def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figur
     """
     import matplotlib.pyplot as plt
 
-    shown = {name: each for name, each in profiles.items() if (each.to_numpy() > 0).any()}
-    down = -(-curves.curves["set"].nunique() // _ACROSS)
-    above, below = 3.4 * bool(shown), _SIZE[1] * down + 0.6
-    wide = max(_SIZE[0] * min(_ACROSS, curves.curves["set"].nunique()), 6.2 * len(shown))
-    figure = plt.figure(figsize=(wide, above + below), layout="constrained")
+    shown = sum(bool((each.to_numpy() > 0).any()) for each in profiles.values())
     if not shown:
-        return bound_curves(curves, figure)
+        return bound_curves(curves)
+    sets = curves.curves["set"].nunique()
+    above, below = 3.4, _SIZE[1] * -(-sets // _across(sets)) + 0.6
+    figure = plt.figure(figsize=(max(_SIZE[0] * _across(sets), 6.2 * shown), above + below))
     parts: Any = figure.subfigures(2, 1, height_ratios=[above, below])
-    panels = np.ravel(parts[0].subplots(1, len(shown)))
-    for ax, (name, profile) in zip(panels, shown.items(), strict=True):
-        performance_profile(profile, ax).set_title(f"{spaced(name)}: time to a proof", loc="left")
+    profiles_figure(profiles, parts[0])
     bound_curves(curves, parts[1])
     return figure
 
 
-def _draw_curves(ax: Axes, steps: DataFrame, colour: str) -> None:
-    """One formulation: two lines with their bands."""
+def _across(count: int) -> int:
+    """So many of these panels stand side by side."""
+    return 2 if count == 4 else min(_ACROSS, count)
+
+
+def _panels(
+    figure: Figure | None, count: int, size: tuple[float, float], more: float = 0.0
+) -> tuple[Figure, list[Axes]]:
+    """So many panels of a size, in rows of three at most; no others are left in the figure."""
+    import matplotlib.pyplot as plt
+
+    across = _across(count)
+    down = -(-count // across)
+    if figure is None:
+        figure = plt.figure(figsize=(size[0] * across, size[1] * down + more))
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    for ax in panels[count:]:
+        ax.remove()
+    return figure, list(panels[:count])
+
+
+def _over_time(
+    curves: BoundCurves, figure: Figure | None, lines: Mapping[str, str], words: str
+) -> Figure:
+    """Columns of the curves in their styles, a panel a set: medians, and bands over all seeds."""
+    sets = list(curves.curves["set"].unique())
+    formulations = list(curves.curves["formulation"].unique())
+    figure, panels = _panels(figure, len(sets), _SIZE, 0.6)
+    seen = curves.curves[np.isfinite(curves.curves["objective_low"])]["seconds"]
+    first = min(float(seen.min()), curves.horizon / 10) if len(seen) else curves.horizon / 10
+    for ax, data in zip(panels, sets, strict=True):
+        part = curves.curves[curves.curves["set"] == data]
+        for k, name in enumerate(formulations):
+            _draw_curves(ax, part[part["formulation"] == name], colour_of(k), lines)
+        ax.set_xlim(first, curves.horizon)
+        plain_log(ax)
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        ax.set_title(wrapped(spaced(data), 44), fontsize="medium")
+        tidy(ax)
+    across = _across(len(sets))
+    for ax in panels[max(0, len(sets) - across) :]:
+        ax.set_xlabel("seconds of solving")
+    for ax in panels[::across]:
+        ax.set_ylabel(words)
+    _legend_of_curves(figure, formulations, len(lines) > 1)
+    return figure
+
+
+def _draw_curves(ax: Axes, steps: DataFrame, colour: str, lines: Mapping[str, str]) -> None:
+    """One formulation: its lines with their bands."""
     seconds = steps["seconds"].to_numpy()
-    for name, style in (("objective", "-"), ("bound", "--")):
+    for name, style in lines.items():
         # what is not finite leaves a gap in the line
         part = steps[[name, f"{name}_low", f"{name}_high"]].replace([np.inf, -np.inf], np.nan)
         line, low, high = part.to_numpy(dtype=float).T
@@ -472,12 +552,12 @@ def _draw_curves(ax: Axes, steps: DataFrame, colour: str) -> None:
         ax.fill_between(seconds, low, high, step="post", color=colour, alpha=0.12, linewidth=0)
 
 
-def _legend_of_curves(figure: Figure, formulations: list[str]) -> None:
+def _legend_of_curves(figure: Figure, formulations: list[str], both: bool) -> None:
     from matplotlib.lines import Line2D
 
     entries = [
         Line2D([], [], color=colour_of(k), linewidth=4, label=spaced(name))
         for k, name in enumerate(formulations)
     ]
-    entries += legend_of_lines()
-    figure.legend(handles=entries, loc="outside lower center", ncols=6, **LEGEND)
+    entries += legend_of_lines() if both else []
+    figure.legend(handles=entries, loc="outside lower center", ncols=6)

@@ -10,7 +10,7 @@ import numpy as np
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.statement import ProxPenalty
-from milpscore.plots.drawing import LEGEND, PALETTE, axes, draw_map, finish, short
+from milpscore.plots.drawing import PALETTE, axes, draw_map, finish, styled, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +41,7 @@ _LABEL_HEIGHT = 0.045
 # --- shapes ---------------------------------------------------------------------------------------
 
 
+@styled
 def level_sets(
     penalties: Mapping[str, ProxPenalty] | None = None,
     *,
@@ -90,7 +91,7 @@ def level_sets(
     x = np.linspace(-limit, limit, _GRID)
     pairs = np.stack(np.meshgrid(x, x), axis=-1)
     if figure is None:
-        figure = plt.figure(figsize=(3.6 * len(penalties), 3.9), layout="constrained")
+        figure = plt.figure(figsize=(3.6 * len(penalties), 3.9))
     panels = np.atleast_1d(figure.subplots(1, len(penalties), sharey=True))
     for panel, (title, penalty) in zip(panels, penalties.items(), strict=True):
         values = np.apply_along_axis(penalty.value, 2, pairs)
@@ -104,12 +105,13 @@ def level_sets(
         panel.axhline(0, color="0.85", linewidth=0.7, zorder=0)
         panel.axvline(0, color="0.85", linewidth=0.7, zorder=0)
         panel.set_aspect("equal")
-        panel.set_title(title, loc="left", fontsize="medium")
+        panel.set_title(title, fontsize="medium")
         panel.set_xlabel("w1")
     panels[0].set_ylabel("w2")
     return figure
 
 
+@styled
 def prox_curves(
     penalties: Mapping[str, ProxPenalty] | None = None,
     ax: Axes | None = None,
@@ -169,7 +171,7 @@ def prox_curves(
         )  # fmt: skip
     ax.set_aspect("equal")
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit))
-    ax.legend(loc="upper left", **LEGEND)
+    ax.legend(loc="upper left")
     words = "prox of the penalty" if step == 1 else f"prox of {step:g} times the penalty"
     return finish(ax, "Proximity operators", "x", words)
 
@@ -177,6 +179,7 @@ def prox_curves(
 # --- paths and grids ------------------------------------------------------------------------------
 
 
+@styled
 def regularisation_path(
     path: ProximalPath,
     ax: Axes | None = None,
@@ -271,14 +274,16 @@ def _label_ends(
     low, high = ax.get_ylim()
     order = sorted(leading, key=lambda j: ends[j])
     least = (high - low) * _LABEL_HEIGHT
+    texts = [wrapped(labels[j], 28) for j in order]
     at = ends[order].copy()
     for k in range(1, len(at)):
-        at[k] = max(at[k], at[k - 1] + least)
+        lines = (texts[k].count("\n") + texts[k - 1].count("\n")) / 2 + 1
+        at[k] = max(at[k], at[k - 1] + least * lines)
     # the stack grew upwards: half of that back centres it on the lines
     at -= 0.5 * float((at - ends[order]).max())
-    for j, height in zip(order, at.tolist(), strict=True):
+    for j, text, height in zip(order, texts, at.tolist(), strict=True):
         ax.annotate(
-            short(labels[j], 28), xy=(1.0, ends[j]), xytext=(1.02, height),
+            text, xy=(1.0, ends[j]), xytext=(1.02, height),
             xycoords=("axes fraction", "data"), textcoords=("axes fraction", "data"),
             color=style[j], fontsize="small", va="center", annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": style[j], "linewidth": 0.5,
@@ -286,6 +291,7 @@ def _label_ends(
         )  # fmt: skip
 
 
+@styled
 def facets_heat_maps(
     grid: FacetsGrid, *, measures: Sequence[str] | None = None, figure: Figure | None = None
 ) -> Figure:
@@ -319,7 +325,7 @@ def facets_heat_maps(
     first = "cv_accuracy" if "cv_accuracy" in grid.table else "loss"
     chosen = (first, "integrity", "terms") if measures is None else tuple(measures)
     if figure is None:
-        figure = plt.figure(figsize=(4.6 * len(chosen), 4.0), layout="constrained")
+        figure = plt.figure(figsize=(4.6 * len(chosen), 4.0))
     panels = np.atleast_1d(figure.subplots(1, len(chosen), sharey=True))
     for k, (measure, panel) in enumerate(zip(chosen, panels, strict=True)):
         heat_map(grid, measure, panel)
@@ -328,6 +334,7 @@ def facets_heat_maps(
     return figure
 
 
+@styled
 def heat_map(grid: FacetsGrid, measure: str, ax: Axes | None = None) -> Axes:
     """Draw one measure of every model over gamma and alpha; null models are grey.
 
@@ -361,7 +368,7 @@ def heat_map(grid: FacetsGrid, measure: str, ax: Axes | None = None) -> Axes:
     bar = draw_map(ax, grid.gammas, grid.alphas, values, (low, high))
     ax.set_xlabel("gamma, the unit of the coefficients")
     ax.set_ylabel("alpha = lam / gamma")
-    ax.set_title(_TITLES.get(measure, measure.replace("_", " ")), loc="left", fontsize="medium")
+    ax.set_title(_TITLES.get(measure, measure.replace("_", " ")), fontsize="medium")
     if measure == "terms":
         bar.locator = MaxNLocator(integer=True)
         bar.update_ticks()

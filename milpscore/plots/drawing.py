@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,19 +21,44 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 Results = Mapping[Key, Result]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 # Okabe & Ito's palette, told apart with every common form of colour blindness; markers and line
 # styles repeat what the colours say.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 
-LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small"}
-LEGEND_ABOVE: dict[str, Any] = LEGEND | {
+LEGEND_ABOVE: dict[str, Any] = {
     "loc": "lower left", "bbox_to_anchor": (0.0, 0.995), "borderaxespad": 0.2, "borderpad": 0.0,
     "columnspacing": 1.2, "handlelength": 1.4,
 }  # fmt: skip
 """Above the axes, where whatever is drawn may lie anywhere inside."""
 
+LEGEND_BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+
 _NULL = "0.86"
+
+
+@cache
+def _style() -> Any:
+    from matplotlib import rc_params_from_file
+
+    file = Path(__file__).with_name("style.mplstyle")
+    return rc_params_from_file(file, use_default_template=False)
+
+
+def styled(draw: Callable[P, T]) -> Callable[P, T]:
+    """A function that draws, in the one style of all figures."""
+
+    @wraps(draw)
+    def drawn(*given: P.args, **named: P.kwargs) -> T:
+        from matplotlib import rc_context
+
+        with rc_context(_style()):
+            return draw(*given, **named)
+
+    return drawn
 
 
 def colour_of(place: int) -> str:
@@ -68,10 +96,14 @@ def spaced(name: str) -> str:
     return name.replace("_", " ")
 
 
-def short(label: str, length: int = 42) -> str:
-    """The label with its middle left out where it is long: the cuts stand at its ends."""
-    half = (length - 1) // 2
-    return label if len(label) <= length else f"{label[:half]}…{label[-half:]}"
+def wrapped(label: str, width: int = 34) -> str:
+    """The whole label, on further lines where it is long; a dollar sign starts no mathematics."""
+    lines = [""]
+    for part in re.findall(r"[^ _,/|]*[ _,/|]?", label):
+        if len(lines[-1]) + len(part.rstrip()) > width and lines[-1].strip():
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.strip() for line in lines).replace("$", r"\$")
 
 
 def tidy(ax: Axes) -> None:
@@ -85,7 +117,7 @@ def name_rows(ax: Axes, labels: list[str], empty: str) -> None:
 
     ax.axvline(0, color="0.3", linewidth=0.8, zorder=0)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_yticks(range(len(labels)), [short(label) for label in labels])
+    ax.set_yticks(range(len(labels)), [wrapped(label) for label in labels])
     ax.set_ylim(max(len(labels), 1) - 0.5, -0.5)
     if not labels:
         ax.set_xlim(-1, 1)
@@ -104,10 +136,16 @@ def legend_of_lines(**more: Any) -> list[Any]:
 
 def finish(ax: Axes, title: str, x: str, y: str, **style: Any) -> Axes:
     """The axes with a title on the left and labels, tidied."""
-    ax.set_title(title, loc="left", **style)
+    ax.set_title(title, **style)
     ax.set(xlabel=x, ylabel=y)
     tidy(ax)
     return ax
+
+
+def cut_places(distinct: FloatArray, cuts: FloatArray, ends: Any) -> FloatArray:
+    """Where the line of each threshold stands among totals: halfway to the total below it."""
+    places = np.r_[ends[0], (distinct[1:] + distinct[:-1]) / 2, ends[-1]]
+    return np.asarray(places[np.searchsorted(distinct, cuts)])
 
 
 EARLIEST = 1e-3

@@ -14,9 +14,15 @@ import numpy.typing as npt
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
-from milpscore.plots import bounds_over_time, calibration
-from milpscore.plots.drawing import PALETTE, Results, spaced, tidy
-from milpscore.report.figures import Cuts, Histogram
+from milpscore.plots import (
+    bounds_over_time,
+    calibration,
+    decision_curve,
+    roc_curve,
+    totals_by_class,
+)
+from milpscore.plots.drawing import PALETTE, Results, cut_places, spaced, tidy, wrapped
+from milpscore.report.figures import Cuts
 from milpscore.report.measures import (
     GRID,
     Estimate,
@@ -57,31 +63,25 @@ class Chart:
     legend: Legend = ()
 
 
-def roc_chart(found: Mapping[str, tuple[Roc, Estimate]], cuts: Cuts) -> Chart:
+def roc_chart(found: Mapping[str, tuple[Gathered, Roc, Estimate]], cuts: Cuts) -> Chart:
     """A curve for each set of data, the first with its band; the mark is the card's threshold."""
-    from matplotlib.ticker import PercentFormatter
-
     figure, ax = _axes()
     false, true = 1 - cuts.specificity, cuts.sensitivity
-    ax.plot([0, 1], [0, 1], color="0.55", linewidth=1, linestyle=":")
     legend: list[tuple[str, str]] = []
     said = "Sensitivity against one minus specificity over all thresholds."
-    for (name, (roc, area)), (colour, spelt, line, _) in zip(found.items(), _OF_SET, strict=False):
+    for (name, (given, roc, area)), (colour, spelt, line, _) in zip(
+        found.items(), _OF_SET, strict=False
+    ):
+        y, mass = given.by_class
+        totals, cut = np.tile(given.totals, 2), None if legend else cuts.thresholds[cuts.own]
+        roc_curve(y, totals, ax, weight=mass, threshold=cut, color=colour, linestyle=line)
         if not legend:
+            ax.lines[-1].set_gid("mark")
             ax.fill_between(GRID, roc.lower, roc.upper, color=colour, alpha=0.16, linewidth=0)
-        ax.plot(roc.false, roc.true, color=colour, linestyle=line)
         shown = f"{area.value:.3f} ({area.lower:.3f} to {area.upper:.3f})"
         dashes = " dashed" * bool(legend)
         legend.append((f"line {spelt}{dashes}", f"{name}: area {shown}"))
         said += f" {name}: the area below the curve is {shown}."
-    ax.plot(
-        false[cuts.own], true[cuts.own], "o", color=ORANGE, markeredgecolor="white", gid="mark",
-        zorder=3,
-    )  # fmt: skip
-    ax.set_xlabel("1 \u2212 specificity")
-    ax.set_ylabel("sensitivity")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(PercentFormatter(xmax=1.0))
     said += (
         f" At the card's threshold sensitivity is {true[cuts.own]:.1%} and specificity "
         f"{cuts.specificity[cuts.own]:.1%}."
@@ -126,30 +126,17 @@ def agreement_chart(found: Mapping[str, Gathered], ici: Mapping[str, Estimate]) 
 
 def benefit_chart(found: Mapping[str, Gathered]) -> Chart:
     """Net benefit of the card, of acting on all rows and on none."""
-    from matplotlib.ticker import PercentFormatter
-
     figure, ax = _axes()
-    risks = np.linspace(0.005, 0.99, 198)
-    ax.axhline(0, color=_INK, linewidth=0.8)
     legend: list[tuple[str, str]] = []
-    said, top = "Net benefit against the risk from which one would act.", 0.0
+    said = "Net benefit against the risk from which one would act."
     for (name, given), (colour, spelt, line, _) in zip(found.items(), _OF_SET, strict=False):
-        own = net_benefits(given, risks)
-        top = max(top, float(own["card"].max()), float(own["all"].max()))
-        ax.plot(risks, own["all"], color=colour, linewidth=1, linestyle=":")
-        ax.plot(risks, own["card"], color=colour, linestyle=line)
+        y, mass = given.by_class
+        decision_curve(y, given.stated, ax, weight=mass, color=colour, linestyle=line)
         dashes = " dashed" * bool(legend)
         legend += [(f"line {spelt}{dashes}", f"{name}: the card")]
         legend += [(f"line {spelt} dotted", f"{name}: act on all")]
         said += f" {name}: {worth(given)}"
     legend.append(("line ink", "act on none"))
-    most = max((float(given.risk.max()) if given.risk is not None else 1.0)
-               for given in found.values())  # fmt: skip
-    ax.set_xlim(0, min(1.15 * most, 1.0))
-    ax.set_ylim(-0.25 * top, 1.08 * top)
-    ax.set_xlabel("risk from which one would act")
-    ax.set_ylabel("net benefit")
-    ax.xaxis.set_major_formatter(PercentFormatter(xmax=1.0))
     return _chart(figure, "fig-benefit", "Decision curve", said, legend=tuple(legend))
 
 
@@ -170,27 +157,15 @@ def worth(given: Gathered) -> str:
     )
 
 
-def totals_chart(subject: Subject, found: Histogram, cuts: Cuts) -> Chart:
+def totals_chart(subject: Subject, cuts: Cuts) -> Chart:
     """Positive rows upwards, negative rows downwards, the threshold between them."""
-    from matplotlib.ticker import MaxNLocator
-
     negative, positive = subject.names
     figure, ax = _axes()
-    width, middle = found.right - found.left, (found.left + found.right) / 2
-    ax.bar(middle, found.positive, 0.84 * width, color=ORANGE)
-    # hollow bars are told from full ones in black and white
-    ax.bar(middle, -found.negative, 0.84 * width, facecolor="white", edgecolor=BLUE, linewidth=1.2)
-    ax.axhline(0, color=_INK, linewidth=0.8)
-    places = _cut_places(subject, found, cuts)
-    ax.axvline(places[cuts.own], color=_INK, linewidth=1.2, linestyle="--", gid="mark")
-    most = float(max(found.positive.max(), found.negative.max(), 1))
-    ax.set_xlim(found.left[0], found.right[-1])
-    ax.set_ylim(-1.3 * most, 1.3 * most)
-    ax.set_xlabel("total (points)")
-    ax.set_ylabel("rows")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):.0f}")
+    counted, cut = subject.counted, float(subject.card.rule.cut)
+    totals, rows = subject.totals[counted], subject.design.rows[counted]
+    totals_by_class(subject.positive[counted], totals, ax, counts=rows, threshold=cut, labels=None)
+    ax.lines[-1].set_gid("mark")
+    places = cut_places(np.unique(totals), cuts.thresholds, ax.get_xlim())
     said = (
         f"Rows at each total: {positive} upwards, {negative} downwards. The card's threshold is "
         f"{number(float(subject.card.threshold))}."
@@ -212,7 +187,7 @@ def calibration_chart(subject: Subject, table: DataFrame) -> Chart:
         drawn.remove()  # the legend below the picture says it
     total, observed = table["total"].to_numpy(float), table["observed"].to_numpy(float)
     positive = subject.names[1]
-    ax.set_ylabel(f"share of {_short(positive, 24)}")
+    ax.set_ylabel(f"share of {wrapped(positive, 28)}")
     stated = subject.card.risk is not None
     title = "Stated risk and observed share by total" if stated else "Observed share by total"
     said = (
@@ -288,6 +263,7 @@ def _chart(
     from matplotlib import rc_context
 
     for ax in figure.axes:
+        ax.set_title("")  # the page has one above the picture
         tidy(ax)
     text = io.StringIO()
     with rc_context(_STYLE):
@@ -313,19 +289,6 @@ def _moves(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, cuts: Cuts) -> FloatArr
     pixels = ax.transData.transform(np.column_stack([x, y]))
     points = (pixels - pixels[cuts.own]) * 72 / ax.figure.dpi
     return np.asarray(points * [1, -1])
-
-
-def _cut_places(subject: Subject, found: Histogram, cuts: Cuts) -> FloatArray:
-    """Where the line of each threshold stands: halfway to the total below it."""
-    distinct = np.unique(subject.totals[subject.counted])
-    ends = np.r_[found.left[0], (distinct[1:] + distinct[:-1]) / 2, found.right[-1]]
-    return np.asarray(ends[np.searchsorted(distinct, cuts.thresholds)])
-
-
-def _short(text: str, length: int = 40) -> str:
-    """The beginning of a long label; a dollar sign would start mathematics."""
-    shown = text if len(text) <= length else text[: length - 1] + "\u2026"
-    return shown.replace("$", r"\$")
 
 
 def moves_of(charts: Sequence[Chart], k: int) -> list[list[float]]:

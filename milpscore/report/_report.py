@@ -28,7 +28,7 @@ from milpscore.report._charts import (
     totals_chart,
     worth,
 )
-from milpscore.report.figures import MOST_TOTALS, Cuts, calibration_of, cuts_of, histogram_of
+from milpscore.report.figures import MOST_TOTALS, Cuts, calibration_of, cuts_of
 from milpscore.report.measures import DRAWS, Gathered, performance_of
 from milpscore.report.proof import Proof, of_new_rows, proof_of
 from milpscore.report.refits import Refits, refits_of, why_not
@@ -319,9 +319,9 @@ def _figures_part(
     done = {name: performance_of(given, random_state) for name, given in rows.items()}
     found, areas = {}, {}
     for name, (figures, roc) in done.items():
-        found[name], areas[name] = figures, (roc, figures["auc"])
+        found[name], areas[name] = figures, (rows[name], roc, figures["auc"])
     cuts, shares = cuts_of(subject), calibration_of(subject)
-    curve, totals = roc_chart(areas, cuts), totals_chart(subject, histogram_of(subject), cuts)
+    curve, totals = roc_chart(areas, cuts), totals_chart(subject, cuts)
     negative, positive = subject.names
     own = [_answer(subject, cuts, k, curve, totals) for k in range(len(cuts.thresholds))]
     agreement = None

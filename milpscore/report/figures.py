@@ -1,4 +1,4 @@
-"""Figures of a card on data: every threshold, totals by class, observed shares."""
+"""Figures of a card on data: every threshold, observed shares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pandas import DataFrame
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.report.subject import Subject
 from milpscore.scorecard import calibration_table
-from milpscore.scorecard.certified import round_up
 
 MOST_CUTS = 400
 """So many thresholds are listed at most."""
@@ -34,16 +33,6 @@ class Cuts:
     specificity: FloatArray
     error: FloatArray
     left_out: int  # totals that occur and are not listed
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Rows of positive weight by class in bins of the totals, each of shape (b,)."""
-
-    left: FloatArray
-    right: FloatArray
-    negative: IntArray
-    positive: IntArray
 
 
 def cuts_of(subject: Subject) -> Cuts:
@@ -85,32 +74,6 @@ def _below(
     """Positives and negatives below each distinct total and below none, shape (2, count + 1)."""
     rows = [np.bincount(where, weights=amount * side, minlength=count) for side in (hit, ~hit)]
     return np.concatenate([np.zeros((2, 1)), np.cumsum(rows, axis=1)], axis=1)
-
-
-def histogram_of(subject: Subject, most: int = 40) -> Histogram:
-    """Rows of each class at each total, or in bins of equal width where totals are many."""
-    counted = subject.counted
-    totals, hit = subject.totals[counted], subject.positive[counted]
-    own = subject.design.rows[counted]
-    distinct = np.unique(totals)
-    gaps = np.diff(distinct)
-    width = float(gaps.min()) if gaps.size else 1.0
-    span = float(distinct[-1] - distinct[0])
-    cut = float(subject.card.threshold)
-    if span / width > most:
-        width = float(round_up(span / most))
-        # the threshold is the end of a bin, so that none straddles it
-        first = cut + np.floor((distinct[0] - cut) / width) * width
-    else:
-        first = distinct[0] - width / 2
-    count = max(int(np.floor((distinct[-1] - first) / width + 1e-9)) + 1, 1)
-    place = np.clip(np.floor((totals - first) / width + 1e-9).astype(np.intp), 0, count - 1)
-    left = first + width * np.arange(count)
-    rows = [
-        np.bincount(place[side], weights=own[side], minlength=count).astype(np.int64)
-        for side in (~hit, hit)
-    ]
-    return Histogram(left, left + width, *rows)
 
 
 def calibration_of(subject: Subject, few: int = 12) -> DataFrame:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.metrics import net_benefit
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.risks import Z95, wilson
 
@@ -95,6 +96,17 @@ class Gathered:
             rows=added(rows).astype(np.int64),
             cells=np.vstack([pairs, np.bincount(group.ravel(), weights=rows)]),
         )
+
+    @property
+    def by_class(self) -> tuple[BoolArray, FloatArray]:
+        """Class and weight of each total, the negative ones first, shape (2 m,)."""
+        return np.repeat([False, True], len(self.totals)), self.mass.ravel()
+
+    @property
+    def stated(self) -> FloatArray:
+        """The risks in that order; 0 and 1 of a card that only decides."""
+        own = self.answer if self.risk is None else self.risk
+        return np.tile(own.astype(np.float64), 2)
 
     @property
     def whole(self) -> bool:
@@ -351,11 +363,7 @@ def net_benefits(given: Gathered, risks: FloatArray) -> Mapping[str, FloatArray]
 
     A card without risks answers alike whatever the risk to act from.
     """
-    share, odds = given.mass / given.mass.sum(), risks / (1 - risks)
-    if given.risk is None:
-        acted = np.broadcast_to(given.answer, (len(risks), len(given.answer)))
-    else:
-        acted = given.risk >= risks[:, None] - 1e-9
-    false, true = acted @ share[0], acted @ share[1]
-    everybody = share[1].sum() - share[0].sum() * odds
-    return {"card": true - false * odds, "all": everybody, "none": np.zeros(len(risks))}
+    y, mass = given.by_class
+    own = net_benefit(y, given.stated, risks, mass)
+    everybody = net_benefit(y, np.ones(len(y)), risks, mass)
+    return {"card": own, "all": everybody, "none": np.zeros(len(risks))}

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination
+from milpscore.core.result import CLAIM_TOLERANCE, Result, Termination
 from milpscore.formulations import FORMULATIONS
 from milpscore.formulations.strength import STRENGTHS
 from milpscore.plots import race_figure
 from milpscore.plots.drawing import EARLIEST
 from milpscore.solvers import SOLVERS, solve
 from milpscore.solvers.options import Options
-from milpscore.study._report import StudyReport
+from milpscore.study._report import StudyReport, curves_of
 from milpscore.study._spec import RACE, Limits, Study, study_of
 from milpscore.study.profiles import (
     BoundCurves,
-    bound_curves,
     performance_profile,
     shifted_geometric_mean,
 )
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 
 SECONDS_SHIFT, NODES_SHIFT = 1.0, 10.0
 """Added before a geometric mean is taken, so that what takes no time does not rule it."""
-
-_CLAIMS = {str(each): each for each in Claim}
-_TERMINATIONS = {str(each): each for each in Termination}
 
 
 def race_study(
@@ -142,9 +138,7 @@ def _taken(name: str, names: set[str], arguments: Mapping[str, Any]) -> dict[str
 
 def measured(program: Any, result: Result, limits: Limits) -> dict[str, Any]:
     """What a race asks of a solve, beside its answer."""
-    points = [(p.seconds, p.objective, p.dual_bound, p.nodes) for p in result.trace]
     return {
-        "trace": points,
         "root_bound": _root_bound(program, result, limits),
         "refused": result.refused,
         "caveat": result.caveat,
@@ -184,8 +178,7 @@ class Race:
     report: StudyReport
 
     def __post_init__(self) -> None:
-        kinds = {model.get("kind") for model in self.report.settings.get("models", [])}
-        if kinds != {RACE}:
+        if not self.report.is_race:
             raise NotApplicableError(f"{self.report.path.name} holds no race")
 
     def rows(self) -> pd.DataFrame:
@@ -301,25 +294,18 @@ class Race:
 
         A solver that tells nothing on its way has one step, at its end.
         """
-        traces, results = self.report.traces(), {}
-        for row in self._named().to_dict("records"):
-            if row["status"] != "done":
-                continue
-            bound = row["bound"] if math.isfinite(row["bound"]) else -math.inf
-            place = f"{row['data']}, {row['formulation']}", row["entrant"], int(row["seed"])
-            results[place] = Result(
-                row["formulation"], "exact", _CLAIMS[row["claim"]],
-                _TERMINATIONS[row["termination"]], bool(row["verified"]),
-                objective=row["objective"], dual_bound=bound, solve_seconds=row["solve_seconds"],
-                trace=traces[row["key"]],
-            )  # fmt: skip
-        return bound_curves(results)
+        rows = self._named()
+        where = rows["data"] + ", " + rows["formulation"]
+        return curves_of(rows.assign(set=where, run=rows["seed"]), self.report.traces())
+
+    def profiles(self) -> dict[str, pd.DataFrame]:
+        """A performance profile of the seconds for each formulation."""
+        names = dict.fromkeys(self.rows()["formulation"])
+        return {name: performance_profile(self.costs(name)) for name in names}
 
     def figure(self) -> Figure:
         """A performance profile for each formulation, and bounds over time."""
-        names = dict.fromkeys(self.rows()["formulation"])
-        profiles = {name: performance_profile(self.costs(name)) for name in names}
-        return race_figure(profiles, self.curves())
+        return race_figure(self.profiles(), self.curves())
 
     def _named(self) -> pd.DataFrame:
         """The rows, solver and strength in one name."""

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from msgspec import Struct, field, to_builtins
 
 from milpscore.core.errors import DataError, MissingDependencyError, NotApplicableError, OptionError
 from milpscore.core.reading import parsed, rows as read
-from milpscore.core.result import TracePoint
+from milpscore.core.result import Claim, Result, Termination, TracePoint
+from milpscore.plots.drawing import EARLIEST
+from milpscore.study._spec import RACE
+from milpscore.study.profiles import BoundCurves, bound_curves, performance_profile
 from milpscore.study.store import FIGURES, Figures, Status, head_of, is_new, opened
 
 if TYPE_CHECKING:
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
     from milpscore.scorecard import Scorecard
 
 _FORMATS = ("csv", "parquet")
+_SEARCHES = ("card", "exact", "estimator", RACE)
+_CLAIMS = {str(each): each for each in Claim}
+_TERMINATIONS = {str(each): each for each in Termination}
 
 
 class _Row(Struct, array_like=True):
@@ -95,6 +102,11 @@ class StudyReport:
         """Solves neither done nor failed; None where the plan is not known."""
         return None if self.planned is None else max(self.planned - self.done - self.failed, 0)
 
+    @property
+    def is_race(self) -> bool:
+        """Whether it holds a race of solvers: see :class:`Race`."""
+        return {model.get("kind") for model in self.settings.get("models", [])} == {RACE}
+
     def table(self) -> pd.DataFrame:
         """The rows as they are now.
 
@@ -160,8 +172,55 @@ class StudyReport:
         content: dict[str, Any] = parsed(text, dict[str, Any], str(self.path))
         return content
 
+    def profiles(self) -> dict[str, pd.DataFrame]:
+        """A performance profile: seconds to a proof, a problem a data set, grid point and fold.
+
+        Returns
+        -------
+        dict
+            No name to one :func:`milpscore.study.performance_profile` over the models that search
+            for a card and a bound.
+        """
+        rows = self._searched()
+        rows = rows[rows["entrant"].isin(rows["entrant"][rows["status"] == "done"])]
+        if not len(rows):
+            raise NotApplicableError(f"{self.path.name} holds no search with a card and a bound")
+        cost = rows["solve_seconds"].clip(lower=EARLIEST)
+        table = rows.assign(cost=cost.where(rows["claim"] == "optimal", np.inf)).pivot(
+            index=["set", "run"], columns="entrant", values="cost"
+        )
+        return {"": performance_profile(table[list(dict.fromkeys(rows["entrant"]))])}
+
+    def curves(self) -> BoundCurves:
+        """Best card and bound over time of the models that search for both.
+
+        A set for each data set and point of the grid; folds and seeds are its runs. Integrals are
+        measured by the best card of the set: they compare models of one statement only.
+        """
+        return curves_of(self._searched(), self.traces())
+
+    def _searched(self) -> pd.DataFrame:
+        """Rows of models that search for a card and a bound: in which set and run, who answers."""
+        if self.experiment != "study":
+            raise NotApplicableError(f"{self.path.name} holds the runs of {self.experiment}")
+        kinds = {model["name"]: model["kind"] for model in self.settings["models"]}
+        rows = self.table()
+        rows = rows[rows["model"].map(kinds).isin(_SEARCHES)]
+        grid = [name for name in rows.columns if name.startswith("parameters.")]
+
+        def set_of(row: Any) -> str:
+            points = {name.removeprefix("parameters."): row[name] for name in grid}
+            held = [f"{name} {value}" for name, value in points.items() if not pd.isna(value)]
+            return ", ".join([row["data"], *held])
+
+        import pandas as pd
+
+        where = [set_of(row) for row in rows.to_dict("records")]
+        run = rows["fold"].astype("string").fillna("") + " " + rows["seed"].astype("string")
+        return rows.assign(set=where, run=run, entrant=rows["model"])
+
     def traces(self) -> dict[str, tuple[TracePoint, ...]]:
-        """How the searches of a race went, by the keys of their rows."""
+        """How the searches went, by the keys of their rows."""
         query = "SELECT key, result FROM solves WHERE number >= 0 AND status = 'done'"
         what = str(self.path)
         with opened(self.path) as connection:
@@ -222,6 +281,19 @@ class StudyReport:
             query = f"SELECT {column} FROM solves WHERE key = ? AND number >= 0"
             found = read(connection, query, tuple[str | None], str(self.path), key)
         return found[0][0] if found else None
+
+
+def curves_of(rows: pd.DataFrame, traces: Mapping[str, tuple[TracePoint, ...]]) -> BoundCurves:
+    """Gaps over time of a table's solves that are done, by set, entrant and run."""
+    results = {}
+    for row in rows[rows["status"] == "done"].to_dict("records"):
+        bound = row["bound"] if math.isfinite(row["bound"]) else -math.inf
+        results[row["set"], row["entrant"], row["run"]] = Result(
+            row["model"], "exact", _CLAIMS[row["claim"]], _TERMINATIONS[row["termination"]],
+            bool(row["verified"]), objective=row["objective"], dual_bound=bound,
+            solve_seconds=row["solve_seconds"], trace=traces[row["key"]],
+        )  # fmt: skip
+    return bound_curves(results)
 
 
 def read_study(path: str | os.PathLike[str]) -> StudyReport:

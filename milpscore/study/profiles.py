@@ -324,9 +324,11 @@ def _curves(results: Mapping[Key, Result], end: float) -> pd.DataFrame:
     tables = []
     for (data, formulation), seeds in values.items():
         objective, bound = np.stack(seeds, axis=1)
+        known = np.isfinite(objective) & np.isfinite(bound)
+        gap = relative_distance(*(np.where(known, each, np.nan) for each in (objective, bound)))
         columns = {
             f"{name}{suffix}": of(each, axis=0)
-            for name, each in (("objective", objective), ("bound", bound))
+            for name, each in (("objective", objective), ("bound", bound), ("gap", gap))
             for suffix, of in (("", _median), ("_low", np.min), ("_high", np.max))
         }
         frame = pd.DataFrame({"seconds": moments, **columns})

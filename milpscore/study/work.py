@@ -394,6 +394,7 @@ GENERATORS: Registry[Any] = Registry(
 """Makers of data sets by the name a study uses; any other is named as "module:function"."""
 
 _KEPT = 4
+_MOST_POINTS = 200
 """Folds whose designs a process keeps: the tasks on the same rows follow one another."""
 
 
@@ -681,7 +682,12 @@ def _figures(result: Result | Any) -> dict[str, Any]:
     summary = result.summary()
     figures = {name: summary[name] for name in FIGURES if name in summary}
     build = result.build_seconds + result.load_seconds
-    return {**figures, "build_seconds": build, "solve_seconds": result.solve_seconds}
+    points = list(result.trace)
+    if len(points) > _MOST_POINTS:  # what held once holds on: fewer steps say nothing false
+        points = [points[k] for k in np.linspace(0, len(points) - 1, _MOST_POINTS).astype(int)]
+    trace = [(p.seconds, p.objective, p.dual_bound, p.nodes) for p in points]
+    times = {"build_seconds": build, "solve_seconds": result.solve_seconds}
+    return {**figures, **times, "trace": trace}
 
 
 def _as_stated(part: Part, fit: Fit) -> Part:
