@@ -62,7 +62,8 @@ experiment: $(VENV)/.installed-tests  ## repeat a source's table or figure: make
 notebooks: $(VENV)/.installed-docs  ## execute every notebook, results in build/notebooks
 	@$(VENV)/bin/python notebooks/execute.py $(ARGS)
 
-docs: $(VENV)/.installed-docs  ## build the site in build/site, with the notebooks executed before
+docs: $(VENV)/.installed-docs  ## build the whole site in build/site; notebooks that changed are executed first
+	@$(VENV)/bin/python notebooks/execute.py --stale
 	@$(VENV)/bin/python -m sphinx -q -d build/doctrees -b html docs build/site
 	@echo "open build/site/index.html"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.metadata
 import re
@@ -10,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from matplotlib import rc_params_from_file
 
 import milpscore
@@ -180,12 +182,63 @@ def copy_results() -> None:
 
 
 def copy_notebooks() -> None:
-    """The executed notebooks, where `make notebooks` has made them, else their sources."""
+    """The executed notebooks, where `make docs` or `make notebooks` has made them, to be read."""
     folder = GENERATED / "notebooks"
     folder.mkdir(parents=True, exist_ok=True)
     executed = ROOT / "build" / "notebooks"
     for page in sorted(executed.glob("[0-9]*.ipynb")):
-        shutil.copy(page, folder / page.name)
+        notebook = nbformat.read(page, as_version=4)
+        notebook.cells = [part for cell in notebook.cells for part in folded(cell)]
+        nbformat.write(notebook, folder / page.name)
+
+
+_LONG = 8
+"""Lines of code above a figure that are folded."""
+
+
+def folded(cell: Any) -> list[Any]:
+    """A cell as it is read: imports, what draws a figure, and what is checked are folded away."""
+    if cell.cell_type != "code":
+        return [cell]
+    shown, checks = parted(cell.source)
+    figure = any("image/png" in output.get("data", {}) for output in cell.outputs)
+    if not shown:
+        fold(cell, "What is checked here")
+        return [cell]
+    if all(isinstance(each, ast.Import | ast.ImportFrom) for each in ast.parse(shown).body):
+        fold(cell, "What is imported")
+        return [cell]
+    cell.source = shown
+    if figure and shown.count("\n") >= _LONG:
+        fold(cell, "How the figure is drawn")
+    if not checks:
+        return [cell]
+    check = nbformat.v4.new_code_cell(checks)
+    fold(check, "What is checked here")
+    return [cell, check]
+
+
+def fold(cell: Any, words: str) -> None:
+    """Let a reader open the code of a cell by these words; its output stays."""
+    cell.metadata["tags"] = ["hide-input"]
+    cell.metadata["mystnb"] = {"code_prompt_show": words, "code_prompt_hide": words}
+
+
+def parted(source: str) -> tuple[str, str]:
+    """Code without its assertions, and these with the remarks right above them."""
+    lines = source.split("\n")
+    checked: set[int] = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assert):
+            first = node.lineno - 1
+            while first and lines[first - 1].startswith("#"):
+                first -= 1
+            checked |= {*range(first, node.end_lineno or node.lineno)}
+    kinds: tuple[list[str], list[str]] = ([], [])
+    for at, line in enumerate(lines):
+        kinds[at in checked].append(line)
+    shown, checks = ("\n".join(kind).strip("\n") for kind in kinds)
+    return shown, checks
 
 
 _FOREIGN = re.compile(r":(?:ref|term):`~?([^`<]+?)(?:\s*<[^`>]*>)?`")

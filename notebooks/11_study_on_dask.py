@@ -48,7 +48,7 @@ number = 2
 seed = 5
 
 [limits]
-time_limit = 60.0
+time_limit = 600.0
 
 [[data]]
 name = "planted A"

@@ -1,4 +1,7 @@
-"""Execute the notebooks, two at a time, each within its seconds: ``make notebooks``."""
+"""Execute the notebooks, two at a time, each within its seconds: ``make notebooks``.
+
+``--stale`` leaves out those that were executed since they were written.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,19 @@ def execute(source: Path, limit: float) -> tuple[str, float, str]:
         client.execute()
     except (nbclient.exceptions.CellExecutionError, nbclient.exceptions.CellTimeoutError) as error:
         trouble = str(error)
-    nbformat.write(notebook, OUT / source.with_suffix(".ipynb").name)
+    nbformat.write(notebook, _executed(source))
+    if trouble:
+        os.utime(_executed(source), (0, 0))  # to be done again
     return source.name, time.perf_counter() - begun, trouble
+
+
+def _executed(source: Path) -> Path:
+    return OUT / source.with_suffix(".ipynb").name
+
+
+def _is_stale(source: Path) -> bool:
+    made = _executed(source)
+    return not made.is_file() or made.stat().st_mtime < source.stat().st_mtime
 
 
 def main() -> int:
@@ -49,8 +63,10 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="default: every notebook")
     parser.add_argument("--seconds", type=float, default=900.0, help="allowed for each")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--stale", action="store_true", help="leave out what is executed already")
     asked = parser.parse_args()
     sources = [HERE / name for name in asked.names] or sorted(HERE.glob("[0-9]*.py"))
+    sources = [source for source in sources if not asked.stale or _is_stale(source)]
     OUT.mkdir(parents=True, exist_ok=True)
     # one thread a kernel, or two notebooks wait for each other's cores
     os.environ.update(OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore::DeprecationWarning")
