@@ -22,6 +22,8 @@ from milpscore.losses import SmoothedHinge
 from milpscore.penalties import Facets
 from milpscore.proximal import fit_proximal
 
+plt.style.use("milpscore.plots.style")
+
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)
 malignant = (target == 0).map({True: "malignant", False: "benign"})
 FOUR = ["worst radius", "worst texture", "worst smoothness", "worst concave points"]
@@ -170,7 +172,7 @@ gaps.groupby("set", sort=False).agg(
 ).round(4)
 
 # %%
-figure, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(7.5, 3.8))
 for (name, part), marker in zip(gaps.groupby("set", sort=False), "osD^vP*", strict=False):
     ax.plot(part.lam, 100 * part["integrality gap"], marker=marker, markersize=5, label=name)
     unproved = part[part.claim != "optimal"]
@@ -182,9 +184,8 @@ ax.set_yticks([], minor=True)
 ax.set_ylim(-0.15, 100)
 ax.set_xlabel(r"$\lambda$, weight of the penalty")
 ax.set_ylabel("gap, % of the integer objective")
-ax.set_title("Integer optimum above its relaxation (cross: not proved in 300 nodes)", loc="left")
-ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-ax.spines[["top", "right"]].set_visible(False)
+ax.set_title("Integer optimum above its relaxation (cross: not proved in 300 nodes)")
+ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
 # Columns of 0 and 1 keep the gap small: a point more or less is all that one column can say.

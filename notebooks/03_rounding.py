@@ -27,6 +27,8 @@ from milpscore.rounding import (
     rounding_bounds,
 )
 
+plt.style.use("milpscore.plots.style")
+
 X, y, planted = make_ternary(random_state=0)
 print(
     X.shape,
@@ -133,7 +135,7 @@ cards = pd.DataFrame(rows).set_index("margin")
 cards.round(3)
 
 # %%
-figure, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(7.5, 4.2))
 at = np.arange(len(MARGINS))
 above = cards.drop(columns=["LP", "bound", "claim"]).sub(cards["LP"], axis=0)
 style = dict(zip(above.columns, "vDs^oP", strict=True))
@@ -150,9 +152,8 @@ ax.set_xticks(at, MARGINS)
 ax.set_ylim(-0.02, 0.85)
 ax.set_xlabel("margin (units of the totals)")
 ax.set_ylabel("mean hinge loss above the LP's")
-ax.set_title("What rounding costs", loc="left")
-ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-ax.spines[["top", "right"]].set_visible(False)
+ax.set_title("What rounding costs")
+ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
 # Two regimes. Where the margin is small the program knows nothing, and a search that looks at the

@@ -18,6 +18,8 @@ from milpscore.formulations import slim
 from milpscore.formulations.strength import STRENGTHS, slim_program
 from milpscore.plots import bounds_over_time
 
+plt.style.use("milpscore.plots.style")
+
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)
 table = table[["worst radius", "worst texture", "worst smoothness", "worst concave points"]]
 malignant = (target == 0).map({True: "malignant", False: "benign"})
@@ -111,11 +113,11 @@ for strength in STRENGTHS:
     drawn[f"HiGHS, {strength}", "exact"] = runs.attrs["results"][strength, True, True, 0]
     drawn[f"HiGHS, {strength}", "relaxed"] = roots[strength]
 drawn["tree", "exact"] = tree
-figure, ax = plt.subplots(figsize=(8.5, 4.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(8.5, 4.2))
 bounds_over_time(drawn, ax)
 ax.set_ylim(0, 0.13)
 ax.set_ylabel("errors / 569 + 0.001 x lines")
-ax.set_title("Best card and proven bound, presolve and cuts on", loc="left")
+ax.set_title("Best card and proven bound, presolve and cuts on")
 plt.show()
 
 # %% [markdown]

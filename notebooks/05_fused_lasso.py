@@ -15,8 +15,11 @@ from sklearn.datasets import load_breast_cancer
 import milpscore
 from milpscore.data import Binner
 from milpscore.formulations import fused_lasso, fused_lasso_by_feature
+from milpscore.plots import totals_by_class
 from milpscore.rounding import combine
 from milpscore.scorecard import certified_card
+
+plt.style.use("milpscore.plots.style")
 
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)
 table = table[["worst radius", "worst texture", "worst smoothness", "worst concave points"]]
@@ -69,16 +72,10 @@ print(card.to_text())
 # %%
 totals = card.score(table)
 assert ((totals >= float(card.threshold)) == (card.predict(table) == "malignant")).all()
-figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
-edges = np.arange(totals.min() - 0.5, totals.max() + 1)
-classes = [totals[malignant == name] for name in ("benign", "malignant")]
-ax.hist(classes, bins=edges, label=["benign", "malignant"], color=["#56B4E9", "#D55E00"])
-ax.axvline(float(card.threshold) - 0.5, color="black", linestyle="--", linewidth=1)
-ax.set_xlabel("total (points)")
-ax.set_ylabel("tumours")
-ax.set_title("Totals by class", loc="left")
-ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
+totals_by_class(
+    malignant == "malignant", totals, threshold=card.threshold, labels=("benign", "malignant")
+)
+plt.show()
 
 # %% [markdown]
 # ## Along the path
@@ -110,13 +107,13 @@ assert (np.diff(steps) <= 1e-9).all()
 path.round(4)
 
 # %%
-figure, panels = plt.subplots(1, 4, figsize=(10, 3.2), sharey=True, layout="constrained")
+figure, panels = plt.subplots(1, 4, figsize=(10, 3.2), sharey=True)
 cells = np.sqrt(lams[0] / lams[1]) * np.append(lams, lams[-1] * lams[1] / lams[0])
 for ax, block in zip(panels, design.blocks, strict=True):
     theta = np.array(points)[:, list(block)].T
     mesh = ax.pcolormesh(cells, np.arange(11) + 0.5, theta, cmap="cividis", vmin=0, vmax=5)
     ax.set_xscale("log")
-    ax.set_title(design.columns[block[0]].feature, loc="left", fontsize="medium")
+    ax.set_title(design.columns[block[0]].feature, fontsize="medium")
     ax.set_xlabel(r"$\lambda$")
 panels[0].set_ylabel("decile of the measurement")
 panels[0].set_yticks(range(1, 11))

@@ -18,6 +18,8 @@ from milpscore.penalties import L1, L2, Facets
 from milpscore.plots import facets_heat_maps, prox_curves, regularisation_path
 from milpscore.proximal import facets_grid, path
 
+plt.style.use("milpscore.plots.style")
+
 # %% [markdown]
 # ## A penalty with corners
 #
@@ -46,15 +48,14 @@ k = np.floor(np.abs(v) / (1 + mu))
 formula = np.sign(v) * np.maximum(k, np.abs(v) - mu * (k + 1))
 assert np.allclose(omega.prox(v, mu), formula, atol=1e-12)
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
 left.plot(v, curve, label=r"Facets $\Omega(v)$")
 left.plot(v, quadratic, "--", color="0.5", label=r"$(v^2 + |v|)\,/\,2$")
 left.plot(whole, at_whole, "o", color="black", markersize=4, label="the same at whole numbers")
 left.set_xlabel("$v$")
 left.set_ylabel("penalty")
-left.set_title("Penalty", loc="left")
-left.legend(frameon=False, fontsize="small")
-left.spines[["top", "right"]].set_visible(False)
+left.set_title("Penalty")
+left.legend()
 prox_curves({"L1": L1(1.0), "L2": L2(1.0), "Facets": omega}, right)
 plt.show()
 
@@ -115,7 +116,7 @@ stairs = path(
     design.X, design.y, penalty=lambda lam: Facets(lam, gamma=UNIT), n_lams=80, ratio=0.01
 )
 assert (stairs.table["gap"] <= 1e-6).all()
-figure, ax = plt.subplots(figsize=(8.5, 4.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(8.5, 4.2))
 regularisation_path(stairs, ax, names=design.names, unit=UNIT, max_labels=8)
 plt.show()
 

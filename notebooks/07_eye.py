@@ -19,6 +19,8 @@ from milpscore.penalties import EYE, L1, L2
 from milpscore.plots import level_sets
 from milpscore.proximal import fit_proximal, path
 
+plt.style.use("milpscore.plots.style")
+
 # %% [markdown]
 # ## The penalty
 #
@@ -127,7 +129,7 @@ for name in ("lasso", "ridge"):  # ... and do not explain alike
 # true.
 
 # %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8))
 for (name, w), marker in zip(chosen.items(), "osD^", strict=True):
     if name == "EYE, marks inverted":
         continue
@@ -137,8 +139,8 @@ left.set_xticks(range(len(CORRELATIONS)), CORRELATIONS)
 left.set_xlabel("correlation inside the group")
 left.set_ylabel("symmetric KL (less is more credible)")
 left.set_ylim(bottom=0)
-left.set_title("Credibility by group", loc="left")
-left.legend(frameon=False)
+left.set_title("Credibility by group")
+left.legend()
 last = data.groups[-1]
 order = last[np.argsort(-data.expert[last], kind="stable")]
 for k, name in enumerate(("EYE", "lasso", "ridge")):
@@ -146,10 +148,8 @@ for k, name in enumerate(("EYE", "lasso", "ridge")):
 right.axvline(4.5, color="0.6", linewidth=0.8)
 right.set_xticks([2, 7], ["known", "unknown"])
 right.set_ylabel("coefficient")
-right.set_title(f"The group of correlation {CORRELATIONS[-1]}", loc="left")
-right.legend(frameon=False)
-for ax in (left, right):
-    ax.spines[["top", "right"]].set_visible(False)
+right.set_title(f"The group of correlation {CORRELATIONS[-1]}")
+right.legend()
 
 # %% [markdown]
 # ## Two ways to the same model

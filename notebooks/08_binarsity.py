@@ -17,6 +17,8 @@ from milpscore.formulations import binarsity
 from milpscore.penalties import L1, L2, Binarsity, WeightedTV, data_driven_weights
 from milpscore.proximal import fit_proximal, path
 
+plt.style.use("milpscore.plots.style")
+
 # %% [markdown]
 # ## A signal of steps
 #
@@ -127,7 +129,7 @@ assert np.allclose(one, other, rtol=1e-6)
 
 # %%
 found = paths["binarsity"]
-figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.6), sharey=True, layout="constrained")
+figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.6), sharey=True)
 for ax, block, name in zip(panels, design.blocks, X, strict=True):
     cuts = np.array([design.columns[j].lower for j in block[1:]])
     jumps = np.abs(np.diff(found.coefficients[:, list(block)], axis=1))
@@ -140,8 +142,7 @@ for ax, block, name in zip(panels, design.blocks, X, strict=True):
     ax.set_xlim(found.lams[0] * 1.2, found.lams[-1] / 1.2)
     ax.set_ylim(0, 1)
     ax.set_xlabel(r"$\lambda$ (dotted: chosen)")
-    ax.set_title(name, loc="left")
-    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_title(name)
 panels[0].set_ylabel("cut")
 plt.show()
 
@@ -178,7 +179,7 @@ print(f"{design.shape[1]} bins became {merged.shape[1]} ranges; error {error:.3f
 assert error < judged["error"].min()
 
 # %%
-figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.6), sharey=True, layout="constrained")
+figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.6), sharey=True)
 fits = {name: functions(chosen[name]) for name in ("lasso", "binarsity")}
 colours = {"lasso": "#E69F00", "binarsity": "#0072B2"}
 for q, (ax, name) in enumerate(zip(panels, X, strict=True)):
@@ -190,10 +191,9 @@ for q, (ax, name) in enumerate(zip(panels, X, strict=True)):
         ax.plot(at, again[order, used.index(name)], color="#009E73", linewidth=2, label="refitted")
     ax.plot(at, truth[name].to_numpy()[order], "--", color="black", linewidth=1, label="truth")
     ax.set_xlabel(name)
-    ax.set_title(name, loc="left")
-    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_title(name)
 panels[0].set_ylabel("log odds, centred")
-panels[0].legend(frameon=False, fontsize="small")
+panels[0].legend()
 plt.show()
 
 # %% [markdown]

@@ -28,6 +28,8 @@ from milpscore.formulations import risk_score
 from milpscore.pools import pareto, pool
 from milpscore.scorecard import certified_card
 
+plt.style.use("milpscore.plots.style")
+
 rng = np.random.default_rng(7)
 n = 3000
 table = pd.DataFrame(
@@ -169,7 +171,7 @@ groups = classifier.calibration_table(table[held], came_back[held])
 spoken_against = groups[(groups["risk"] < groups["lower"]) | (groups["risk"] > groups["upper"])]
 assert len(spoken_against) <= 2
 print("totals whose interval misses the stated risk:", spoken_against["total"].tolist())
-figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.4, 3.6))
 plots.calibration(groups, ax, title="1,500 patients the card never saw")
 
 # %% [markdown]
@@ -253,7 +255,7 @@ print(cards)
 cards.importance[["share", "min_points", "max_points", "min_reliance", "max_reliance"]].round(3)
 
 # %%
-figure, ax = plt.subplots(figsize=(6.6, 4.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.6, 4.2))
 plots.points_over_pool(cards, ax)
 indispensable = cards.importance.index[cards.importance["share"] == 1].tolist()
 print("no good card does without", ", ".join(indispensable))
@@ -269,7 +271,7 @@ assert (front.table["claim"] == "optimal").all()
 gains = -front.table["objective"].diff().dropna()
 assert (gains >= -1e-9).all()
 assert gains.iloc[-1] < gains.max() / 10
-figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.4, 3.4))
 plots.loss_against_terms(front, ax)
 columns = ["max_terms", "terms", "objective", "bound", "claim", "dominated"]
 front.table[columns].round(4)

@@ -29,6 +29,8 @@ from milpscore.losses import Hinge
 from milpscore.pools import pool
 from milpscore.proximal import fit_proximal, path
 
+plt.style.use("milpscore.plots.style")
+
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)
 table = table[["worst radius", "worst texture", "worst smoothness", "worst concave points"]]
 malignant = (target == 0).map({True: "malignant", False: "benign"})
@@ -164,7 +166,7 @@ print(f"proximal {fit.objective:.8f}, gap {fit.gap:.0e}; CVXPY {other:.8f}")
 # %%
 found = path(design.X, design.y, penalty=lambda lam: GroupLasso(lam, groups), n_lams=40)
 active = found.coefficients != 0
-figure, ax = plt.subplots(figsize=(7.2, 3.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(7.2, 3.8))
 for g, (feature, style) in enumerate(zip(features, ("-", "--", "-.", ":"), strict=True)):
     own = np.equal(groups, g)
     assert (active[:, own].any(axis=1) == active[:, own].all(axis=1)).all()
@@ -175,9 +177,8 @@ ax.set_xscale("log")
 ax.invert_xaxis()
 ax.set_xlabel(r"$\lambda$ (a weaker penalty to the right)")
 ax.set_ylabel("coefficient")
-ax.legend(title="three thresholds of", frameon=False)
-ax.set_title("The columns of a feature enter together", loc="left")
-ax.spines[["top", "right"]].set_visible(False)
+ax.legend(title="three thresholds of")
+ax.set_title("The columns of a feature enter together")
 
 # %% [markdown]
 # ## Your own formulation: one file
@@ -365,15 +366,14 @@ pairs = cards[cards["formulation"] == "priced_hinge"].merge(
 as_good = pairs["loss_blind"] <= pairs["loss"] + 1e-9
 assert (pairs.loc[as_good, "bill_blind"] >= pairs.loc[as_good, "bill"]).all()
 
-figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.4, 3.6))
 for (name, part), marker in zip(cards.groupby("formulation"), "so", strict=True):
     label = {"hinge": "blind to prices", "priced_hinge": "aware of them"}[name]
     ax.plot(part["bill"], part["loss"], marker=marker, linestyle="--", label=label)
 ax.set_xlabel("bill: sum of the prices of the columns asked for")
 ax.set_ylabel("mean hinge loss")
-ax.set_title("What a card costs and what it gives", loc="left")
-ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
+ax.set_title("What a card costs and what it gives")
+ax.legend()
 
 # %%
 FORMULATIONS.remove("priced_hinge")

@@ -31,6 +31,8 @@ from milpscore.study import (
     run_study,
 )
 
+plt.style.use("milpscore.plots.style")
+
 folder = tempfile.TemporaryDirectory()
 here = Path(folder.name)
 
@@ -220,7 +222,7 @@ assert profile.index[0] == 1.0
 assert (profile.iloc[-1] == 1.0).all()
 assert profile.loc[1.0].sum() >= 1.0 - 1e-9
 
-figure, ax = plt.subplots(figsize=(6.6, 3.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.6, 3.4))
 plots.performance_profile(profile, ax)
 seconds.agg(["min", "median", "max"]).round(3)
 

@@ -27,6 +27,8 @@ from milpscore.sequence import (
     train,
 )
 
+plt.style.use("milpscore.plots.style")
+
 # %% [markdown]
 # ## Words read aloud
 #
@@ -104,23 +106,22 @@ chosen = float(walk["dev"].idxmin())
 assert walk["active"].iloc[0] < walk["active"].iloc[-1]
 assert walk["train"].iloc[-1] < walk["train"].iloc[0]
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6))
 left.plot(walk.index, walk["active"], "o-", markersize=4, label="active features")
 left.plot(walk.index, walk["true ones"], "s--", markersize=4, label="of them true")
 left.axhline(len(truth), color="0.5", linewidth=0.8)
 left.annotate("all true ones", (RHO1[0], len(truth)), va="bottom", color="0.4")
 left.set_ylabel("features")
-left.legend(frameon=False, loc=(0.03, 0.6))
+left.legend(loc=(0.03, 0.6))
 right.plot(walk.index, 100 * walk["train"], "s--", markersize=4, label="training words")
 right.plot(walk.index, 100 * walk["dev"], "o-", markersize=4, label="development words")
 right.set_ylabel("wrong labels, %")
-right.legend(frameon=False, loc="upper right")
+right.legend(loc="upper right")
 right.axvline(chosen, color="0.5", linewidth=0.8)
 for ax in (left, right):
     ax.set_xscale("log")
     ax.invert_xaxis()
     ax.set_xlabel(r"$\rho_1$ (weaker to the right)")
-    ax.spines[["top", "right"]].set_visible(False)
 
 # %% [markdown]
 # The left panel is the sober part: a large $\rho_1$ finds true features only, a small one more of
@@ -201,7 +202,7 @@ pd.DataFrame({"labelling": [" ".join(labels) for labels, _ in best], "probabilit
 long = max(X_test, key=len)
 table = pd.DataFrame(crf.predict_marginals([long])[0])[list(crf.classes_)]
 path = crf.predict([long])[0]
-figure, ax = plt.subplots(figsize=(7.6, 3.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(7.6, 3.8))
 image = ax.imshow(table.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
 ax.plot(range(len(long)), [list(crf.classes_).index(s) for s in path], "o", color="#D55E00",
         markersize=4, label="most probable labelling")  # fmt: skip
@@ -209,8 +210,8 @@ ax.set_xticks(range(len(long)), list(long))
 ax.set_yticks(range(len(crf.classes_)), crf.classes_, fontsize="x-small")
 ax.set_xlabel("letters of a word")
 ax.set_ylabel("sound")
-ax.set_title("Probability of every sound at every letter", loc="left", pad=20)
-ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 0.99))
+ax.set_title("Probability of every sound at every letter", pad=20)
+ax.legend(loc="lower right", bbox_to_anchor=(1.0, 0.99))
 figure.colorbar(image, label="probability")
 assert np.allclose(table.sum(axis=1), 1)
 
@@ -315,7 +316,7 @@ assert "owlqn" in converged
 for result in converged.values():
     assert result.objective <= lowest * (1 + 1e-5)
 
-figure, ax = plt.subplots(figsize=(6.8, 3.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.8, 3.6))
 for (name, result), style in zip(traces.items(), ("-", "--", "-.", ":", "-"), strict=False):
     steps = pd.DataFrame(result.trace)
     above = (steps["objective"].cummin() / lowest - 1).clip(lower=1e-9)
@@ -324,9 +325,8 @@ ax.set_xscale("log")
 ax.set_yscale("log")
 ax.set_xlabel("seconds of training")
 ax.set_ylabel("objective above the lowest, relative")
-ax.set_title("Roads to one objective", loc="left")
-ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
+ax.set_title("Roads to one objective")
+ax.legend()
 pd.DataFrame(
     {
         name: {

@@ -20,6 +20,8 @@ from milpscore.core.errors import MissingDependencyError
 from milpscore.solvers import SOLVERS
 from milpscore.study import Race, performance_profile, race_study, read_study, run_study
 
+plt.style.use("milpscore.plots.style")
+
 folder = tempfile.TemporaryDirectory()
 here = Path(folder.name)
 
@@ -109,7 +111,7 @@ assert (weak["lp_bound"] < strong["lp_bound"]).all()
 print(race.summary().drop(columns="seconds").round(1).to_string(index=False))
 profile = performance_profile(race.costs("slim"))
 assert (profile.iloc[-1] == 1.0).all()
-figure, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(7.5, 3.4))
 plots.performance_profile(profile, ax)
 plt.show()
 
@@ -148,7 +150,7 @@ found[["status", "objective", "bound", "gap", "nodes", "root_bound", "lp_bound"]
 assert found.loc["highs, conflicts", "lp_bound"] > found.loc["highs, textbook", "lp_bound"]
 assert (found["bound"] <= found["objective"].min() + 1e-6).all()
 assert (found["wrong"] == 0).all()
-plots.bound_curves(limited.curves(), plt.figure(figsize=(6.5, 4.0), layout="constrained"))
+plots.bound_curves(limited.curves(), plt.figure(figsize=(6.5, 4.0)))
 plt.show()
 
 # %% [markdown]

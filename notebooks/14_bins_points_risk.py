@@ -23,6 +23,8 @@ from milpscore.fitting import fit_card
 from milpscore.formulations import risk_score
 from milpscore.scorecard import certified_card
 
+plt.style.use("milpscore.plots.style")
+
 
 def cohort(n, seed):
     """Patients, whether their diabetes persists, and their DiaRem totals."""
@@ -149,13 +151,12 @@ for n in sizes:
     )  # fmt: skip
     made = certified_card(own.statement.design, best, statement=own.statement)
     found.append(np.corrcoef(made.score(fresh), totals)[0, 1])
-figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 3))
 ax.plot(sizes, found, "o-", color="#0072B2")
 ax.set_xscale("log")
 ax.set_xlabel("patients")
 ax.set_ylabel("correlation with DiaRem")
-ax.set_title("Totals of the learnt card on 5,000 others", loc="left")
-ax.spines[["top", "right"]].set_visible(False)
+ax.set_title("Totals of the learnt card on 5,000 others")
 assert found[0] > 0.9
 assert found[-1] > 0.98
 

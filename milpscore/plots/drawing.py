@@ -99,7 +99,7 @@ def spaced(name: str) -> str:
 def wrapped(label: str, width: int = 34) -> str:
     """The whole label, on further lines where it is long; a dollar sign starts no mathematics."""
     lines = [""]
-    for part in re.findall(r"[^ _,/|]*[ _,/|]?", label):
+    for part in re.findall(r"[^ _,/|]+[ _,/|]?|[ _,/|]", label):
         if len(lines[-1]) + len(part.rstrip()) > width and lines[-1].strip():
             lines.append("")
         lines[-1] += part
