@@ -263,7 +263,7 @@ def _chart(
     from matplotlib import rc_context
 
     for ax in figure.axes:
-        ax.set_title("")  # the page has one above the picture
+        ax.set_title("", loc="left")  # the page has one below the picture
         tidy(ax)
     text = io.StringIO()
     with rc_context(_STYLE):
@@ -285,6 +285,7 @@ def _chart(
 
 def _moves(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, cuts: Cuts) -> FloatArray:
     """How far the mark goes from the card's cut to each cut, in points; SVG counts downwards."""
+    ax.set_title("", loc="left")  # before the layout is final
     ax.figure.draw_without_rendering()  # type: ignore[union-attr]
     pixels = ax.transData.transform(np.column_stack([x, y]))
     points = (pixels - pixels[cuts.own]) * 72 / ax.figure.dpi
