@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import re
@@ -21,7 +20,7 @@ from milpscore.core.errors import DataError, OptionError
 from milpscore.core.reading import Head, arrays, parsed, typed
 from milpscore.penalties import PENALTIES
 from milpscore.sequence._data import pointer
-from milpscore.sequence.coding import Coding, Vocabulary, Weights, in_sequences
+from milpscore.sequence.coding import Coding, Vocabulary, Weights, in_sequences, uncollected
 from milpscore.sequence.patterns import read_text
 from milpscore.sequence.training import TraceRow
 
@@ -126,9 +125,7 @@ def read_sequences(
     OptionError
         ``separator`` is neither of the two.
     """
-    collects = gc.isenabled()
-    gc.disable()  # a third of the time would go into looking for garbage among many tuples
-    try:
+    with uncollected():
         columns, offsets = _columns(path, separator)
         if not labelled:
             return in_sequences(list(zip(*columns, strict=True)), offsets), None
@@ -139,9 +136,6 @@ def read_sequences(
             )
         rows = list(zip(*columns[:-1], strict=True))
         return in_sequences(rows, offsets), in_sequences(columns[-1], offsets)
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _columns(

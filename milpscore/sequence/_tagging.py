@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from milpscore.core.design import FloatArray
 from milpscore.sequence._data import SequenceData
 from milpscore.sequence._files import ModelFile, read_model
-from milpscore.sequence.coding import Coding, Weights, in_sequences
+from milpscore.sequence.coding import Coding, Weights, in_sequences, uncollected
 from milpscore.sequence.inference import n_best, posterior_marginals, viterbi
 
 if TYPE_CHECKING:
@@ -73,8 +73,9 @@ class Tagger:
         DataError
             They are of another shape than in training.
         """
-        data = self.encode(X)
-        return self.coding_.spell(viterbi(data, self.theta_), data.offsets)
+        with uncollected():
+            data = self.encode(X)
+            return self.coding_.spell(viterbi(data, self.theta_), data.offsets)
 
     def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
         """The probability of every label at every position.
