@@ -146,7 +146,7 @@ def test_two_wishes_cost_what_both_together_cost() -> None:
 def test_a_pool_answers_a_wish_without_a_solve() -> None:
     desk = at_desk()
     desk.ask()
-    desk.gather(epsilon=0.5)
+    desk.gather(epsilon=0.1)
     used = desk.design.names[int(np.flatnonzero(desk.ledger.best(desk.free)[0].coefficients)[0])]
     # a multiple of a card is none of the pool's, and yet an answer
     desk.set_points(used, 3)
@@ -160,7 +160,7 @@ def test_a_pool_says_nothing_of_limits_on_errors() -> None:
     """A pool keeps one intercept of each points; a limit may ask for another."""
     desk = at_desk()
     desk.ask()
-    desk.gather(epsilon=0.2)
+    desk.gather(epsilon=0.05)
     desk.add_rule(MaxFPR(0.05))
     question = desk.question
     answer = desk.ask(question, node_limit=NODES)
