@@ -96,7 +96,7 @@ def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, words in (
-        (["eye-table3"], "eye-table2"),
+        (["eye-table4"], "eye-table"),
         (["eye-table2", "--out", str(tmp_path / "none" / "x.sqlite")], "no folder"),
         (["eye-table2", "--plot", "figure.txt"], "must end in"),
         (["eye-table2", "--set", "n_sample=3"], "n_sample"),
