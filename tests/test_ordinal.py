@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from milpscore.certificate import Certificate, certify, verify_certificate
 from milpscore.cli.app import app
+from milpscore.comparison import compare
 from milpscore.constraints import AtMost, MaxErrors, MaxFeatures, Monotone, Sign
 from milpscore.core.errors import DataError, FormulationError, NotApplicableError, OptionError
 from milpscore.core.result import Claim
@@ -295,6 +296,8 @@ def test_labels_without_an_order_are_refused(y: Any, levels: Any, words: str) ->
 def test_odd_arguments_are_refused() -> None:
     X, c, _ = drawn(0)
     d = make_ordinal_design(X, c)
+    with pytest.raises(DataError, match="part the decisions of a row"):
+        compare(d, formulations=["ordinal"], cv=2, time_limit=1)
     for arguments, words in (
         ({"loss": "logistic"}, "zero_one, hinge"),
         ({"spacing": 0}, "spacing"),

@@ -21,6 +21,7 @@ from milpscore.data.checking import as_frame, check_size, validated_frame
 from milpscore.data.columns import Unseen, apply_columns, renamed
 from milpscore.data.cutting import Cutting, Learned
 from milpscore.data.designs import make_design
+from milpscore.data.ordinal import OrdinalDesign
 from milpscore.data.sources import is_table, names_of, with_columns
 
 
@@ -360,6 +361,11 @@ def stratified_splits(design: Design, cv: Any, random_state: int) -> tuple[Desig
     """
     if cv is None or cv == 0:
         return design, []
+    if isinstance(design, OrdinalDesign) and design.gaps:
+        raise DataError(
+            "folds would part the decisions of a row of ordered classes: cross-validate "
+            "OrdinalScoreClassifier by scikit-learn's cross_validate"
+        )
     rows = np.flatnonzero(design.weight > 0)
     y, counts = design.y[rows], design.rows[rows]
     if not hasattr(cv, "split"):
