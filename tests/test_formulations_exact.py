@@ -288,7 +288,8 @@ def enumerated(name: str, case: Case, design: Design) -> brute.Optimum:
 
 
 def test_every_registered_formulation_has_a_case() -> None:
-    assert set(CASES) == set(FORMULATIONS)
+    # ordered classes have more than one threshold, and are enumerated in test_ordinal.py
+    assert set(CASES) == set(FORMULATIONS) - {"ordinal"}
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])

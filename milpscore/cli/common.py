@@ -95,7 +95,7 @@ def in_options(message: str, options: Iterable[Any]) -> str:
             found = part["listed"].replace("'", "")
         elif name in _WORDS:
             found = f"{value} {_WORDS[name]}"
-        elif name is not None:
+        elif name is not None and not part.string.startswith(":", part.end()):  # cost=10:1
             found = called(name, _WORDS.get(value, value))
         elif word in FORMULATIONS:
             found = spelt(word)

@@ -260,7 +260,7 @@ class OneStandardErrorCV(_Searched):
         within = mean >= self.score_floor_
         paths = np.flatnonzero(within.any(axis=1))
         firsts = paths * mean.shape[1] + within[paths].argmax(axis=1)
-        self.best_index_ = _simplest(self.cv_results_, firsts)
+        self.best_index_ = _simplest(mean.ravel(), self.cv_results_, firsts)
         chosen, at = divmod(self.best_index_, mean.shape[1])
         self.path_, models = found[chosen]
         self.lams_, self.best_estimator_ = self.path_.lams, models[at]
@@ -341,14 +341,14 @@ def one_standard_error(cv_results: Mapping[str, Any]) -> int:
     sec. 3.4.3. Simple is what the fitted cards are on average, not what their parameters allow.
     """
     scores = _split_scores(cv_results)
-    return _simplest(cv_results, np.flatnonzero(scores.mean(axis=0) >= score_floor(scores)))
+    mean = scores.mean(axis=0)
+    return _simplest(mean, cv_results, np.flatnonzero(mean >= score_floor(scores)))
 
 
-def _simplest(cv_results: Mapping[str, Any], of: npt.NDArray[np.intp]) -> int:
+def _simplest(mean: FloatArray, cv_results: Mapping[str, Any], of: npt.NDArray[np.intp]) -> int:
     """The simplest of some candidates, of equally simple ones the better, then the first."""
-    mean = np.asarray(cv_results["mean_test_score"])[of]
     complexity = np.asarray(cv_results["mean_test_complexity"])[of]
-    return int(of[np.lexsort((of, -mean, complexity))[0]])
+    return int(of[np.lexsort((of, -mean[of], complexity))[0]])
 
 
 def score_floor(scores: FloatArray) -> float:

@@ -269,7 +269,7 @@ def solve(
     chosen = _choose(options.algorithm, penalty, part, smooth)
     most = MAX_ITER[chosen] if options.max_iter is None else options.max_iter
     common: dict[str, Any] = {"tol": options.tol, "max_iter": most, "start": start}
-    common["clock"] = options.clock
+    common["clock"] = Clock.of(options.clock)  # a process that is handed one gets a number
     if chosen == "working_set" and part is not None:
         from milpscore.proximal.coordinate import working_set
 
