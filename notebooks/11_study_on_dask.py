@@ -93,7 +93,7 @@ if find_spec("distributed"):
     from distributed import LocalCluster
 
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="ERROR"
     )
     address = cluster.scheduler_address
     where = {"dask": address}

@@ -426,7 +426,7 @@ def test_a_part_lost_with_its_worker_is_read_again(workers: int, tmp_path: Path)
     with (
         warnings.catch_warnings(),
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         cluster.get_client(),
     ):
