@@ -115,6 +115,16 @@ def test_several_ways_differ_and_none_contains_another() -> None:
     assert all(way.proved for way in found)
 
 
+def test_bins_of_equal_points_are_one_way() -> None:
+    card = card_of((1, 0, 2, 2, 2, 3, 0, 0, 0, 0), 4)
+    found = counterfactual(card, {**ROW, "age": 70}, k=9, per="bin")
+    assert sorted(str(way).partition(": ")[2] for way in found) == [
+        "age 70 → 39 (−3)",
+        "age 70 → 59 (−2); bmi 31.2 → 30.4 (−1)",
+    ]
+    assert [way.cost for way in found] == [2, 2]
+
+
 def test_no_change_is_proved_without_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("milpscore.scorecard.counterfactuals._solved", None)
     found = counterfactual(CARD, ROW, fixed=["bmi", "smoker", "drinks"], directions={"age": "+"})

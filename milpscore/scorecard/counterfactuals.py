@@ -160,7 +160,7 @@ def counterfactual(
         What a unit (a bin, a category) of change costs, > 0; 1 for features it leaves out.
     per : {"unit", "bin"}
         Whether a move of a number into another bin costs by how far the value moves, or by how many
-        bins. A change of category or of a 0/1 feature counts once.
+        bins, as the card shows them: neighbours of equal points are one. A change of category or of a 0/1 feature counts once.
     fixed : collection of str
         Features that cannot change.
     directions : mapping from feature to "+" or "-"
@@ -422,7 +422,7 @@ def _moves(
             linear.append(_by_unit(name, row[name], worth, wishes, step))
             continue
         if cut:
-            candidates = _cells(name, row[name], columns, wishes)
+            candidates = _cells(name, row[name], _cuts(card, row, name, columns, step), wishes)
         elif name in wishes.directions or name in wishes.ranges or name in wishes.units:
             raise OptionError(f"{name!r} is no number: it has no direction, range or unit")
         elif all(c.kind == "numeric" for c in columns):
@@ -445,10 +445,21 @@ def _moves(
     return options, linear
 
 
-def _cells(name: str, old: Any, columns: list[Any], wishes: _Wishes) -> list[tuple[Any, Fraction]]:
-    """The nearest value in each other bin, and what it costs."""
+def _cuts(
+    card: Scorecard, row: dict[str, Any], name: str, columns: list[Any], step: Fraction
+) -> list[Fraction]:
+    """Where the points of a number change: bins of equal points are one, as on the card."""
     ends = {end for c in columns for end in (c.lower, c.upper) if math.isfinite(end)}
     cuts = sorted(as_fraction(end) for end in ends)
+    tried = [{**row, name: _plain(value)} for value in (cuts[0] - 1, *cuts)]
+    totals = _totals(card, tried, step)
+    return [cut for cut, low, high in zip(cuts, totals, totals[1:], strict=False) if low != high]
+
+
+def _cells(
+    name: str, old: Any, cuts: list[Fraction], wishes: _Wishes
+) -> list[tuple[Any, Fraction]]:
+    """The nearest value in each other bin, and what it costs."""
     value = as_fraction(old)
     unit = as_fraction(wishes.units.get(name, _last_decimal([value, *cuts])))
     here = sum(value >= cut for cut in cuts)
