@@ -160,7 +160,8 @@ def counterfactual(
         What a unit (a bin, a category) of change costs, > 0; 1 for features it leaves out.
     per : {"unit", "bin"}
         Whether a move of a number into another bin costs by how far the value moves, or by how many
-        bins, as the card shows them: neighbours of equal points are one. A change of category or of a 0/1 feature counts once.
+        bins, as the card shows them: neighbours of equal points are one. A change of category or of
+        a 0/1 feature counts once.
     fixed : collection of str
         Features that cannot change.
     directions : mapping from feature to "+" or "-"
