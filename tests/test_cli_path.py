@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import StratifiedKFold
 from typer.testing import CliRunner
 
 from milpscore.cli.app import app
@@ -139,10 +140,27 @@ def test_three_classes_and_more_have_the_multinomial_loss(tmp_path: Path) -> Non
     bins = report(place, "--penalty", "binarsity", "--bins", 3, "--loss", "multinomial",
                   "--n-lams", 2)  # fmt: skip
     assert np.shape(bins["coefficients"])[2] == 3
-    for extra in (["--cv", 2], ["--class-weight", "balanced"]):
-        assert "takes no --cv" in error(
-            place, "--target", "ill", "--penalty", "l1", "--loss", "multinomial", *extra
-        )
+    # classes that weigh the same, rows left out, a grid of units, a panel a class
+    several = ("--penalty", "l1", "--loss", "multinomial", "--n-lams", 3, "--cv", 3)
+    drawn = tmp_path / "classes.svg"
+    found = report(place, *several, "--class-weight", "balanced", "--plot", drawn)
+    weight = (1 / np.bincount(codes))[codes]
+    splits = StratifiedKFold(3, shuffle=True, random_state=0).split(X, codes)
+    same = path(X, codes, loss="multinomial", penalty=L1, n_lams=3, cv=splits, sample_weight=weight)
+    np.testing.assert_allclose(found["coefficients"], same.coefficients, atol=1e-8)
+    # (the first is null, and its classes weigh the same)
+    for row, kept in zip(found["table"][1:], same.table[1:].to_dict("records"), strict=True):
+        assert row["cv_accuracy"] == pytest.approx(kept["cv_accuracy"])
+        assert row["cv_auc"] == pytest.approx(kept["cv_auc"])
+    assert np.shape(found["chosen"]["coefficients"]["age"]) == (3,)
+    assert all(f"<!-- {name} -->" in drawn.read_text() for name in ("mild", "none", "severe"))
+    grid = report(
+        place, "--penalty", "facets", "--loss", "multinomial", "--cv", 2, "--grid", "3x2",
+        "--plot", tmp_path / "grid.svg",
+    )  # fmt: skip
+    assert grid["models"] == 6
+    assert {"cv_accuracy", "gamma"} <= set(grid["table"][0])
+    assert np.shape(grid["chosen"]["coefficients"]["marker"]) == (3,)
 
 
 def test_every_loss_offered_is_for_classes(data: Path) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csc_array, csr_array, random_array
+from scipy.special import softmax
+from sklearn.metrics import roc_auc_score
 
 from milpscore.core.clock import Clock
-from milpscore.core.errors import OptionError
+from milpscore.core.errors import DataError, OptionError
 from milpscore.core.result import Termination
 from milpscore.metrics import accuracy, auc
 from milpscore.penalties import EYE, L1, L2, Box, ElasticNet, Facets, StronglyConvexFacets
@@ -82,6 +84,29 @@ def test_multinomial_path() -> None:
     assert found.coefficients.shape == (3, 8, 3)
     assert found.intercepts.shape == (3, 3)
     assert found.table["null"].tolist() == [True, False, False]
+
+
+def test_many_classes_held_out_are_those_of_single_fits() -> None:
+    y, rows = np.digitize(X[:, 0], [1.0, 2.0]), np.arange(len(Y))
+    folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
+    common: dict[str, Any] = {"loss": "multinomial", "tol": 1e-8}
+    found = path(X, y, penalty=L1, lams=[0.05, 0.01], cv=folds, **common)
+    grid = facets_grid(X, y, alphas=[0.05, 0.02], gammas=[0.5, 1.0], cv=folds, **common)
+    assert grid.coefficients.shape == (2, 2, 8, 3)
+    assert grid.intercepts.shape == (2, 2, 3)
+    cell = grid.table.query("alpha == 0.02 and gamma == 1.0").iloc[0]
+    for penalty, row in ((L1(0.01), found.table.iloc[1]), (Facets(0.02), cell)):
+        hits, areas = [], []
+        for train, test in folds:
+            fit = fit_proximal(X[train], y[train], penalty=penalty, **common)
+            scores = X[test] @ fit.coefficients + fit.intercept
+            hits.append(np.mean(scores.argmax(axis=1) == y[test]))
+            chances = softmax(scores, axis=1)
+            areas.append(roc_auc_score(y[test], chances, multi_class="ovr"))
+        assert row["cv_accuracy"] == pytest.approx(np.mean(hits), abs=0.01)
+        assert row["cv_auc"] == pytest.approx(np.mean(areas), abs=0.002)
+    with pytest.raises(DataError, match="no rows to be fitted"):
+        path(X, y, penalty=L1, n_lams=1, cv=[(rows[y < 2], rows[y == 2])], **common)
 
 
 def test_cross_validation_is_that_of_single_fits() -> None:

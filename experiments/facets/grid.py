@@ -82,7 +82,7 @@ class _OnGrid(OfSets, frozen=True, kw_only=True):
         alpha = self.alphas[row]
         design = _design(self.folder, name)
         X, y = design.X, design.y
-        grid = self._fitted(X, y, alpha, self.betas)
+        grid = _on_all_rows(self, name, alpha)
         cards = grid.table.iloc[::-1]  # gamma ascends, beta = alpha / gamma descends
         answers = {key: cards[key].tolist() for key in ("null", "integral", "integrity", "gap")}
         # only integral models are counted by their accuracy; one repetition looks at all
@@ -90,8 +90,8 @@ class _OnGrid(OfSets, frozen=True, kw_only=True):
         held = np.full((2, self.folds, len(self.betas)), np.nan)
         _, splits = stratified_splits(design, self.folds, self.random_state + repetition)
         for fold, (train, test) in enumerate(splits if asked.any() else ()):
-            part = self._fitted(X[train], y[train], alpha, np.array(self.betas)[asked])
-            held[0, fold, asked] = _accuracies(part, _scaled(X[train], X[test]), y[test])
+            part = self.fitted(X[train], y[train], alpha, np.array(self.betas)[asked])
+            held[0, fold, asked] = accuracies(part, scaled(X[train], X[test]), y[test])
             held[1, fold, asked] = part.table["integrity"][::-1]
         for key, values in zip(("cv_accuracy", "cv_integrity"), held.mean(axis=1), strict=True):
             answers[key] = [None if np.isnan(value) else value for value in values.tolist()]
@@ -112,10 +112,10 @@ class _OnGrid(OfSets, frozen=True, kw_only=True):
             for place, grid in grids.items()
         }
 
-    def _fitted(self, X: FloatArray, y: IntArray, alpha: float, betas: Any) -> FacetsGrid:
+    def fitted(self, X: FloatArray, y: IntArray, alpha: float, betas: Any) -> FacetsGrid:
         """The models of one alpha on these rows, gamma = alpha / beta ascending."""
         return facets_grid(
-            _scaled(X, X), y, alphas=[alpha], gammas=alpha / np.asarray(betas), tol=self.tol,
+            scaled(X, X), y, alphas=[alpha], gammas=alpha / np.asarray(betas), tol=self.tol,
             intercept=self.intercept == "real",
             penalty=lambda lam, gamma: StronglyConvexFacets(lam, eps=self.eps, gamma=gamma),
         )  # fmt: skip
@@ -211,20 +211,27 @@ class FacetsFigure3(_OnGrid, frozen=True, kw_only=True):
         )  # fmt: skip
 
 
+@lru_cache(maxsize=256)
+def _on_all_rows(asked: _OnGrid, name: str, alpha: float) -> FacetsGrid:
+    """The models of one alpha on all rows of a set: the same in every repetition."""
+    design = _design(asked.folder, name)
+    return asked.fitted(design.X, design.y, alpha, asked.betas)
+
+
 @lru_cache(maxsize=2)
 def _design(folder: str, name: str) -> Design:
     """A set's design, its columns as they are."""
     return make_design(*read_set(folder, name))
 
 
-def _scaled(train: FloatArray, rows: FloatArray) -> FloatArray:
+def scaled(train: FloatArray, rows: FloatArray) -> FloatArray:
     """Rows with the means and deviations of the training rows taken out."""
     spread = train.std(axis=0)
     # a column that is constant on these rows becomes 0
     return np.asarray((rows - train.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
-def _accuracies(grid: FacetsGrid, X: FloatArray, y: IntArray) -> list[float]:
+def accuracies(grid: FacetsGrid, X: FloatArray, y: IntArray) -> list[float]:
     """Share of right answers of each model, beta ascending; a tie is positive."""
     scores = X @ grid.coefficients[0].T + grid.intercepts[0]
     right = (scores >= 0) == (y > 0)[:, None]

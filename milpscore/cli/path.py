@@ -155,8 +155,6 @@ def path_command(
     chosen = _loss_key(loss)
     weights = None if lams is None else _numbers(lams)
     require_drawable(plot)
-    if chosen == "multinomial" and (cv or shape is not None or data.class_weight is not None):
-        raise OptionError("the multinomial loss takes no --cv, --grid and --class-weight")
     with _read(data, chosen, cv, seed, shape is not None) as (design, folds, stored):
         tell_warnings(design, output.quiet)
         given = {"gamma": gamma, "expert": expert_features, **settings_of(settings, _BY_OPTION)}
@@ -217,7 +215,7 @@ def _read(
     from milpscore.data.binning import stratified_splits
 
     if loss == "multinomial":
-        yield _of_many(data), None, None
+        yield _of_many(data), cv or None, None
         return
     folds: Any = cv or None
     try:
@@ -239,14 +237,18 @@ def _of_many(data: TableOptions) -> Design:
     import numpy as np
 
     from milpscore.data import read_frame
+    from milpscore.data.checking import class_weights
 
     labels = read_frame(data.data, **data.reading)[data.target].to_numpy()
     classes, codes = np.unique(labels, return_inverse=True)
     # columns and weights are those of one class against the rest
-    design = replace(data, positive=str(classes[-1])).design(rows=True)
+    against = replace(data, positive=str(classes[-1]), class_weight=None)
+    design = against.design(rows=True)
     if design.shape[0] != len(codes):
         raise OptionError("the multinomial loss takes the rows of a table that fits into memory")
-    return replace(design, y=codes.astype(np.float64), classes=tuple(classes.tolist()))
+    names = tuple(classes.tolist())
+    weight = class_weights(data.class_weight, codes, design.weight, names)
+    return replace(design, y=codes.astype(np.float64), weight=weight, classes=names)
 
 
 def _loss_key(name: str) -> str:
@@ -379,9 +381,9 @@ def _with_terms(found: Found, design: Design) -> Found:
     """The same, its terms counted as everywhere: raw features; ``nonzeros`` counts columns."""
     w = found.coefficients
     if "alpha" in found.table:
-        by_model = w.transpose(1, 0, 2).reshape(-1, w.shape[2])
-    else:  # a term of any class is one
-        by_model = abs(w).sum(axis=2) if w.ndim == 3 else w
+        w = w.swapaxes(0, 1).reshape(-1, *w.shape[2:])
+    # a term of any class is one
+    by_model = abs(w).sum(axis=2) if w.ndim == 3 else w
     terms = [design.count_terms(row) for row in by_model]
     return replace(found, table=found.table.assign(nonzeros=found.table["terms"], terms=terms))
 
@@ -504,6 +506,8 @@ def _tell_unfinished(frame: DataFrame, tol: float) -> None:
 
 def _figure(found: Found, design: Design, gamma: float | None) -> Any:
     """The figure of a path or of a grid."""
+    import numpy as np
+
     from milpscore import plots
     from milpscore.proximal import ProximalPath
 
@@ -511,6 +515,14 @@ def _figure(found: Found, design: Design, gamma: float | None) -> Any:
         return plots.facets_heat_maps(found)
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(8.5, 5.0), layout="constrained")
-    plots.regularisation_path(found, ax, names=design.names, unit=gamma)
+    w = found.coefficients
+    parts = [w] if w.ndim == 2 else list(np.moveaxis(w, 2, 0))
+    figure, panels = plt.subplots(
+        1, len(parts), figsize=(8.5 * len(parts), 5.0), layout="constrained", squeeze=False
+    )
+    for k, (part, ax) in enumerate(zip(parts, panels[0], strict=True)):
+        drawn = replace(found, coefficients=part)
+        plots.regularisation_path(drawn, ax, names=design.names, unit=gamma)
+        if len(parts) > 1:
+            ax.set_title(str(design.classes[k]))
     return figure

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import OptionError
+from milpscore.core.errors import DataError, OptionError
 from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
 from milpscore.penalties import OWL, Facets
@@ -81,8 +82,8 @@ class FacetsGrid:
         then the columns of :class:`ProximalPath`. Integrity is that of w / gamma.
     alphas : ndarray of shape (a,), ascending
     gammas : ndarray of shape (c,), ascending
-    coefficients : ndarray of shape (a, c, p)
-    intercepts : ndarray of shape (a, c)
+    coefficients : ndarray of shape (a, c, p), or (a, c, p, K)
+    intercepts : ndarray of shape (a, c), or (a, c, K)
     """
 
     table: pd.DataFrame
@@ -138,7 +139,8 @@ def path(
     ratio : float in (0, 1)
     cv : int or iterable of (train, test), optional
         Adds the mean accuracy and AUC on rows left out, the folds being stratified by class (a
-        classification loss only).
+        loss of classes only). Of more than two classes the AUC is the mean of those of each class
+        against the rest, by its probability.
     random_state : int, optional
         Shuffles the folds of an integer ``cv``.
     time_limit : float
@@ -358,13 +360,13 @@ def facets_grid(
         table = table.assign(**folds(lambda part: _all_columns(part, work, columns, n_jobs)))
     shape = len(columns), len(rows)
     w = np.stack([result.coefficients for result in results])
-    b = np.array([result.intercept for result in results])
+    b = np.stack([result.intercept for result in results])
     return FacetsGrid(
         table=table,
         alphas=rows,
         gammas=columns,
-        coefficients=w.reshape(*shape, -1).transpose(1, 0, 2).copy(),
-        intercepts=b.reshape(shape).T.copy(),
+        coefficients=w.reshape(*shape, *w.shape[1:]).swapaxes(0, 1).copy(),
+        intercepts=b.reshape(*shape, *b.shape[1:]).swapaxes(0, 1).copy(),
     )
 
 
@@ -477,28 +479,32 @@ def _across_folds(
     """Prepare the folds; the answer maps "fit all models on these rows" to accuracy and AUC."""
     if cv is None:
         return None
-    if smooth_loss(smooth.loss).task != "classification":
+    if smooth_loss(smooth.loss).task not in {"classification", "multinomial"}:
         raise OptionError("cv reports accuracy and AUC, which need a classification loss.")
-    operator = as_operator(X)
-    signs = np.where(np.asarray(y, dtype=np.float64) > 0, 1.0, -1.0)
-    weight = np.ones(len(signs)) if sample_weight is None else np.asarray(sample_weight, float)
-    splits = _splits(signs, cv, random_state)
+    operator, many = as_operator(X), smooth.n_classes
+    answers = np.asarray(y, dtype=np.float64)
+    answers = answers if many else np.where(answers > 0, 1.0, -1.0)
+    weight = np.ones(len(answers)) if sample_weight is None else np.asarray(sample_weight, float)
+    splits = _splits(answers, cv, random_state)
 
     def run(fits: Fits) -> dict[str, FloatArray]:
         parts = []
         for train, test in splits:
             part = prepare(
                 operator.take(train),
-                signs[train],
+                answers[train],
                 smooth.loss,
                 sample_weight=weight[train],
                 intercept=smooth.intercept,
             )
+            if part.n_classes != many:
+                raise DataError("a class has no rows to be fitted to in some fold: use fewer folds")
             results = fits(part)
             w = np.stack([result.coefficients for result in results], axis=1)
-            b = np.array([result.intercept for result in results])
-            scores = operator.take(test).matvec(w) + b
-            parts.append(_held_out(scores, signs[test], weight[test]))
+            b = np.stack([result.intercept for result in results])
+            scores = operator.take(test).matvec(w.reshape(len(w), -1))
+            scores = scores.reshape(-1, *w.shape[1:]) + b
+            parts.append(_held_out(scores, answers[test], weight[test]))
         mean = np.mean(np.array(parts), axis=0)
         return {"cv_accuracy": mean[0], "cv_auc": mean[1]}
 
@@ -510,7 +516,7 @@ def _splits(y: FloatArray, cv: Any, random_state: Any) -> list[tuple[IntArray, I
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         from sklearn.model_selection import StratifiedKFold
 
-        least = int(min((y > 0).sum(), (y <= 0).sum()))
+        least = int(np.unique(y, return_counts=True)[1].min())
         if not 2 <= cv <= least:
             raise OptionError(
                 f"cv={cv}; use 2 folds or more, and at most {least}, the rows of the rarer class."
@@ -525,11 +531,23 @@ def _splits(y: FloatArray, cv: Any, random_state: Any) -> list[tuple[IntArray, I
 def _held_out(
     scores: FloatArray, y: FloatArray, weight: FloatArray
 ) -> tuple[list[float], list[float]]:
-    """Accuracy and area under the curve of m models, scores (n, m), on rows they have not seen."""
+    """Accuracy and area under the curve of m models on rows they have not seen.
+
+    Scores of shape (n, m), or (n, m, K); the area is the mean of those of K classes.
+    """
+    from scipy.special import softmax
+
     from milpscore.metrics import accuracy, auc
 
-    positive = y > 0
-    both = positive.any() and not positive.all()
-    hits = [accuracy(positive, column >= 0, weight) for column in scores.T]
-    areas = [auc(y, column, weight) if both else np.nan for column in scores.T]
-    return hits, areas
+    many = scores.ndim == 3
+    answered: npt.NDArray[Any] = scores.argmax(axis=2) if many else scores >= 0
+    truth: npt.NDArray[Any] = y if many else y > 0
+    ranks = softmax(scores, axis=2) if many else scores[:, :, None]
+    sides = [y == k for k in range(scores.shape[2])] if many else [truth]
+    hits = [accuracy(truth, column, weight) for column in answered.T]
+    both = all(side.any() and not side.all() for side in sides)
+    areas = [
+        [auc(side, column, weight) if both else np.nan for column in ranks[:, :, k].T]
+        for k, side in enumerate(sides)
+    ]
+    return hits, np.mean(areas, axis=0).tolist()
