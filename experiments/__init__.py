@@ -20,6 +20,7 @@ EXPERIMENTS: Registry[type[Experiment]] = Registry(
         "binarsity-toys": "experiments.binarsity.toys:BinarsityToys",
         "diarem-recovery": "experiments.scores.recovery:DiaremRecovery",
         "eye-figure2": "experiments.eye.figures:EyeFigure2",
+        "eye-figure3": "experiments.eye.shrinkage:EyeFigure3",
         "eye-figure4a": "experiments.eye.figures:EyeFigure4a",
         "eye-figure4b": "experiments.eye.figures:EyeFigure4b",
         "eye-table2": "experiments.eye.table2:EyeTable2",

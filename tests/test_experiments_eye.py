@@ -25,14 +25,17 @@ from experiments.eye.methods import (
     Printed,
     Protocol,
     choose,
+    of_naive,
     printed_penalties,
     split_rows,
 )
+from experiments.eye.shrinkage import EyeFigure3, implied, one_unknown
 from experiments.eye.table2 import PAPER, EyeTable2, differences
 from experiments.eye.table3 import EyeTable3
 from experiments.runner import Finding, RunStore
 from milpscore.core.errors import DataError, OptionError
 from milpscore.metrics import auc
+from milpscore.penalties import EYE, NaiveCredibility
 from milpscore.study import StudyError, read_study
 
 TINY = Protocol(
@@ -232,6 +235,49 @@ def test_figure2_finds_where_the_naive_penalty_turns() -> None:
     assert (rows.loc["naive", "credible"] < 1).all()
     assert rows.loc["naive", "fails_at_lam"].is_monotonic_decreasing
     assert ((found.runs["accuracy"] > 0.5) & (found.runs["accuracy"] <= 1)).all()
+
+
+def test_figure2_is_trained_as_in_print_too() -> None:
+    """Long enough, ADADELTA comes near the optimum, with an intercept or without."""
+    r = np.array([1.0, 0.0, 1.0])
+    penalty, slope = NaiveCredibility(1.0, expert=r, beta=0.3), of_naive(r, 0.3)
+    w = np.array([0.4, -0.2, 1.5])
+    by_differences = [
+        (penalty.value(w + h) - penalty.value(w - h)) / 2e-6 for h in 1e-6 * np.eye(3)
+    ]
+    np.testing.assert_allclose(slope(w), by_differences, atol=1e-8)
+    for intercept in (True, False):
+        asked = EyeFigure2(betas=(0.3,), lams=(0.1, 0.03), n_samples=60, intercept=intercept)
+        exact = asked.run(1).runs
+        printed = replace(asked, by="print", printed=Printed(epochs=2000)).run(1).runs
+        for column in ("known", "unknown"):
+            np.testing.assert_allclose(printed[column], exact[column], atol=0.06)
+        assert printed["gap"].isna().all()
+
+
+def test_figure3_follows_from_the_prox() -> None:
+    """Eq. 10 at every optimum; one unknown feature is the lasso's prox, then the norm's."""
+    rng = np.random.default_rng(4)
+    for trial in range(40):
+        ols, r = 2.0 * rng.normal(size=6), rng.choice([0.0, 0.3, 1.0], 6)
+        w = EYE(0.7, expert=r).prox(ols, 1.0)
+        np.testing.assert_allclose(implied("eye", ols, r, 0.7, w), w, atol=1e-9)
+        first = np.r_[0.0, np.ones(3)]
+        unknown, known = one_unknown(ols[0], np.linalg.norm(ols[1:4]), 0.7 + 0.1 * trial)
+        w = EYE(0.7 + 0.1 * trial, expert=first).prox(ols[:4], 1.0)
+        assert w[0] == pytest.approx(unknown, abs=1e-12)
+        assert np.linalg.norm(w[1:]) == pytest.approx(known, abs=1e-12)
+    found = EyeFigure3(n_samples=20, n_features=6).run(3)
+    rows = found.summary.set_index(["penalty", "features"])
+    assert (rows["largest_error"] < 1e-9).all()
+    assert rows.loc[("l1", "all"), "largest_zero"] <= 1 <= rows.loc[("l1", "all"), "least_kept"]
+    assert rows.loc[("eye", "unknown"), "zero"] > rows.loc[("l1", "all"), "zero"]
+    assert rows.loc[("eye", "known"), "zero"] == rows.loc[("l2", "all"), "zero"] == 0
+    left, right = EyeFigure3().draw(found).axes
+    assert [line.get_label() for line in left.lines[:3]] == ["L1", "elastic net", "L2"]
+    lasso = right.lines[0]  # nothing known: the lasso with twice the weight
+    np.testing.assert_allclose(lasso.get_ydata(), np.maximum(lasso.get_xdata() - 2, 0), atol=1e-12)
+    plt.close("all")
 
 
 def test_figures_show_the_findings(table: Finding) -> None:

@@ -24,6 +24,7 @@ def adadelta(
     *,
     epochs: int,
     batch: int,
+    intercept: bool = True,
     random_state: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Logistic loss and a penalty a column, all descended side by side: (p, M) and (M,).
@@ -43,7 +44,9 @@ def adadelta(
     # the intercept is the last row
     W = random_state.uniform(-reach, reach, (2, p + 1, many))
     W = W[1] - W[0]
-    rows = np.column_stack([X, np.ones(n)])
+    # without an intercept its row stays where it is: nothing pulls at a 0
+    W[p] *= intercept
+    rows = np.column_stack([X, np.full(n, float(intercept))])
     squares, moves = np.zeros_like(W), np.zeros_like(W)
     for _ in range(epochs):
         for start in range(0, n, batch):

@@ -226,18 +226,12 @@ def printed_penalties(
     p, unknown = len(expert), 1.0 - expert
     weights = 1.0 + unknown
 
-    def of_eye(w: FloatArray) -> FloatArray:
-        part = np.abs(unknown * w).sum()
-        root = np.hypot(part, np.linalg.norm(expert * w))
-        slope: FloatArray = unknown * np.sign(w) * (1.0 + part / root) + expert**2 * w / root
-        return slope
-
     def of_sup(w: FloatArray) -> FloatArray:
         largest = np.argmax(np.abs(w))
         return np.where(np.arange(p) == largest, np.sign(w), 0.0)
 
     every: dict[str, tuple[ProxPenalty, Subgradient]] = {
-        "eye": (EYE(alpha, expert=expert), of_eye),
+        "eye": (EYE(alpha, expert=expert), of_eye(expert)),
         "weighted_l1": (WeightedL1(alpha, weights=weights), lambda w: weights * np.sign(w)),
         "weighted_l2": (WeightedL2(alpha, weights=weights), lambda w: weights**2 * w),
         "l1": (L1(alpha), np.sign),
@@ -247,13 +241,32 @@ def printed_penalties(
         "owl": (OWL.sup_norm(alpha, p), of_sup),
     }  # fmt: skip
     return {
-        name: (penalty, _times(alpha, subgradient))
-        for name, (penalty, subgradient) in every.items()
+        name: (penalty, times(alpha, subgradient)) for name, (penalty, subgradient) in every.items()
     }
 
 
-def _times(alpha: float, subgradient: Subgradient) -> Subgradient:
+def times(alpha: float, subgradient: Subgradient) -> Subgradient:
+    """A subgradient of alpha times a penalty."""
     return lambda w: alpha * subgradient(w)
+
+
+def of_eye(expert: FloatArray) -> Subgradient:
+    """A subgradient of EYE away from 0."""
+    unknown = 1.0 - expert
+
+    def at(w: FloatArray) -> FloatArray:
+        part = np.abs(unknown * w).sum()
+        root = np.hypot(part, np.linalg.norm(expert * w))
+        slope: FloatArray = unknown * np.sign(w) * (1.0 + part / root) + expert**2 * w / root
+        return slope
+
+    return at
+
+
+def of_naive(expert: FloatArray, beta: float) -> Subgradient:
+    """A subgradient of (1 - beta) |r w|_2^2 + 2 beta |(1 - r) w|_1."""
+    squares, sizes = 2.0 * (1.0 - beta) * expert**2, 2.0 * beta * (1.0 - expert)
+    return lambda w: squares * w + sizes * np.sign(w)
 
 
 def _candidates(

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.eye.methods import METHODS
+from experiments.eye.shrinkage import one_unknown
 from experiments.runner import Finding
 from milpscore.plots.drawing import PALETTE, spaced, styled
 
@@ -42,6 +43,42 @@ def twins_figure(found: Finding) -> Figure:
     right.set_ylabel("accuracy on new rows")
     right.set_title("Accuracy")
     right.legend(loc="lower right", ncols=2)
+    return figure
+
+
+@styled
+def shrinkage_figure(found: Finding) -> Figure:
+    """Figure 3: coefficients over those of least squares; curves by formula, dots by fits."""
+    figure, panels = plt.subplots(1, 2, figsize=(11, 4.4), sharey=True)
+    weight, ends = found.weight, np.linspace(0.0, 4.0 * found.weight, 201)
+    for at, (name, penalty) in enumerate(
+        (("l1", "L1"), ("elastic_net", "elastic net"), ("l2", "L2"))
+    ):
+        part = found.runs[found.runs["penalty"] == name]
+        panels[0].plot(
+            part["ols"].abs(), part["fitted"].abs(), linestyle="none", marker=_MARKERS[at],
+            markersize=4, color=PALETTE[at], label=penalty,
+        )  # fmt: skip
+    for beside, style in ((0.0, ":"), (2.0 * weight, "--"), (4.0 * weight, "-")):
+        as_unknown = one_unknown(ends, beside, weight)[0]
+        as_known = one_unknown(beside, ends, weight)[1]
+        for curve, word, color in (
+            (as_unknown, "unknown", PALETTE[0]),
+            (as_known, "known", PALETTE[1]),
+        ):
+            panels[1].plot(
+                ends, curve, color=color, linestyle=style,
+                label=f"{word}, the other at {beside:g}",
+            )  # fmt: skip
+    for ax, title in zip(
+        panels, ("Rivals, fitted", "EYE, one feature unknown and one known"), strict=True
+    ):
+        ax.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
+        ax.set_xlim(0, ends[-1])
+        ax.set_xlabel("|least squares|")
+        ax.set_title(title)
+        ax.legend(loc="upper left")
+    panels[0].set_ylabel(f"|coefficient|, n lambda = {weight:g}")
     return figure
 
 

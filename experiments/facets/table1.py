@@ -130,6 +130,7 @@ class FacetsTable1(OfSets, frozen=True, kw_only=True):
             for name, values in PAPER.items()
             for learner, value in zip(PAPER_COLUMNS, values, strict=True)
         }
+        printed |= {(name, "facets_print"): values[-1] for name, values in PAPER.items()}
         pairs = zip(summary["set"], summary["learner"], strict=True)
         summary.insert(4, "paper", [printed.get(pair, np.nan) for pair in pairs])
         best = [_best(name, part) for name, part in summary.groupby("set", sort=False)]
