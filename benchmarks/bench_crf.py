@@ -51,6 +51,8 @@ RHO1S = (0.1, 0.5, 1.0)
 LEVELS = (1e-2, 1e-4)
 CRFSUITE_PATTERNS = ["u:%x[0,0]", "u:%x[-1,1]", "u:%x[0,1]", "u:%x[1,1]", "b"]
 CRFSUITE_PENALTIES = ((0.5, 0.0), (0.5, 0.2), (0.0, 1.0))  # (rho1, rho2)
+# Seconds of wall that its 2,000 iterations may take, of CPU some 16: on a busy machine far more.
+CRFSUITE_PATIENCE = 3000
 
 
 def chunking(patterns: list[str] | None, tokens: int) -> Prepared:
@@ -108,7 +110,7 @@ def crfsuite(python: str, problem: Prepared, rho1: float, rho2: float) -> dict[s
     }
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "problem.json").write_text(json.dumps(asked))
-        subprocess.run([python, str(CHILD), folder], check=True, timeout=300)
+        subprocess.run([python, str(CHILD), folder], check=True, timeout=CRFSUITE_PATIENCE)
         answer: dict[str, Any] = json.loads((Path(folder) / "answer.json").read_text())
     theta = problem.layout.zeros()
     mu, lam = problem.layout.split(theta)

@@ -88,6 +88,18 @@ def test_against_a_plain_loop() -> None:
         assert set(zip(found.positions.tolist(), names, strict=True)) == want
 
 
+def test_rows_that_are_one_object_are_those_of_equal_objects() -> None:
+    rows = [("a", "x"), ("b", "x"), ("a", "x")]
+    shared = [[rows[k] for k in at] for at in ((0, 1, 0), (2, 1, 1))]
+    apart = [[list(row) for row in sequence] for sequence in shared]
+    for one, two in zip(as_tokens(shared).columns, as_tokens(apart).columns, strict=True):
+        assert one.values == two.values
+        np.testing.assert_array_equal(one.codes, two.codes)
+    wrong = ("c", 3)
+    with pytest.raises(DataError, match="sequence 0, position 2: the token 3"):
+        as_tokens([[rows[0], rows[0], wrong], [wrong]])
+
+
 def test_default_patterns_are_both_kinds_of_every_column() -> None:
     lines = [pattern.line for pattern in default_patterns(2)]
     assert lines == ["u:%x[0,0]", "b:%x[0,0]", "u:%x[0,1]", "b:%x[0,1]", "b"]

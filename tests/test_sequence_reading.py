@@ -78,6 +78,16 @@ def test_columns_are_added_at_the_right() -> None:
     assert stream.getvalue() == "a\tA\t1\nb\tB\t2\n\nc\tC\t3\n\n"
 
 
+def test_lines_that_are_equal_are_one_row_and_every_label_stays_its_own(tmp_path: Path) -> None:
+    X, y = read_sequences(written(tmp_path, "a x 1\nb x 2\n\na x 1\na x 2\n"))
+    assert X == [[("a", "x"), ("b", "x")], [("a", "x"), ("a", "x")]]
+    assert X[0][0] is X[1][0]
+    assert y == [["1", "2"], ["1", "2"]]
+    text = io.StringIO()
+    write_sequences(text, [*X, []], [["3", "4"], ["4", "4"], []])
+    assert text.getvalue() == "a\tx\t3\nb\tx\t4\n\na\tx\t4\na\tx\t4\n\n\n"
+
+
 def test_a_wrong_token_is_found_wherever_it_stands() -> None:
     rng = random.Random(0)
     for wrong in ("a\tb", "\n", "a\r", "\t"):

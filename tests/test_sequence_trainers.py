@@ -161,6 +161,16 @@ def test_a_clock_stops_within_an_iteration(problem, monkeypatch, name):
     assert short.seconds < 30
 
 
+@pytest.mark.parametrize("name", ["owlqn", "sbcd"])
+def test_an_iteration_that_time_ends_before_its_first_step_is_no_stall(problem, monkeypatch, name):
+    found = set()
+    for limit in range(2, 9):
+        ticks = iter(range(10**6))
+        monkeypatch.setattr(Clock, "now", staticmethod(lambda ticks=ticks: float(next(ticks))))
+        found.add(train(problem, name, rho1=0.1, tol=0.0, time_limit=float(limit)).termination)
+    assert found == {Termination.TIME_LIMIT}
+
+
 def test_stalls_where_tol_cannot_be_reached(problem):
     result = train(problem, rho1=0.5, tol=0.0, max_iterations=5000)
     assert result.termination is Termination.STALLED

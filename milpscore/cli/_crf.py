@@ -278,7 +278,8 @@ def _loaded(model: Path, data: Path, tab: bool) -> tuple[Tagger, Any, Any, Any]:
         )
     if width == wanted:
         return estimator, rows, rows, None
-    X = [[row[:-1] for row in sequence] for sequence in rows]
+    bare = {row: row[:-1] for row in set(chain.from_iterable(rows))}
+    X = [[bare[row] for row in sequence] for sequence in rows]
     return estimator, rows, X, [[row[-1] for row in sequence] for sequence in rows]
 
 

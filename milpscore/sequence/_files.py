@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -19,8 +19,16 @@ from milpscore.core.design import IntArray
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.reading import Head, arrays, parsed, typed
 from milpscore.penalties import PENALTIES
-from milpscore.sequence._data import pointer
-from milpscore.sequence.coding import Coding, Vocabulary, Weights, in_sequences, uncollected
+from milpscore.sequence._data import first_seen, pointer
+from milpscore.sequence.coding import (
+    Coding,
+    Vocabulary,
+    Weights,
+    in_sequences,
+    numbered,
+    same_objects,
+    uncollected,
+)
 from milpscore.sequence.patterns import read_text
 from milpscore.sequence.training import TraceRow
 
@@ -126,22 +134,24 @@ def read_sequences(
         ``separator`` is neither of the two.
     """
     with uncollected():
-        columns, offsets = _columns(path, separator)
-        if not labelled:
-            return in_sequences(list(zip(*columns, strict=True)), offsets), None
-        if len(columns) < 2:
+        columns, codes, offsets = _columns(path, separator)
+        if labelled and len(columns) < 2:
             raise DataError(
                 f"{str(path)!r} has one column: with labels there are at least two, the label last"
                 + _tab_hint(separator)
             )
-        rows = list(zip(*columns[:-1], strict=True))
-        return in_sequences(rows, offsets), in_sequences(columns[-1], offsets)
+        at = codes.tolist()
+        rows = list(zip(*columns[: len(columns) - labelled], strict=True))
+        X = in_sequences(list(map(rows.__getitem__, at)), offsets)
+        if not labelled:
+            return X, None
+        return X, in_sequences(list(map(columns[-1].__getitem__, at)), offsets)
 
 
 def _columns(
     path: str | os.PathLike[str], separator: str | None
-) -> tuple[list[list[str]], IntArray]:
-    """All columns of a file end to end, and where its sequences begin and end."""
+) -> tuple[list[list[str]], IntArray, IntArray]:
+    """The columns of the lines that differ, which of these each is, where sequences begin."""
     if separator not in _SEPARATORS:
         raise OptionError(f"separator={separator!r} is unknown; use None (blanks) or a tab.")
     text = read_text(path)
@@ -166,12 +176,15 @@ def _columns(
         rows.append(row)
     if not rows:
         raise DataError(f"{str(path)!r} holds no sequence: write one position on each line")
-    return list(map(list, zip(*rows, strict=True))), np.unique([*bounds, len(rows)])
+    columns = list(map(list, zip(*rows, strict=True)))
+    return columns, np.arange(len(rows)), np.unique([*bounds, len(rows)])
 
 
-def _at_once(text: str) -> tuple[list[list[str]], IntArray] | None:
-    """The columns where all lines have as many; None where lines must be looked at one by one."""
-    raw = text.replace("\r\n", "\n").encode()
+def _at_once(text: str) -> tuple[list[list[str]], IntArray, IntArray] | None:
+    """`_columns` where all lines have as many; None where lines must be looked at one by one."""
+    lines, of_line = numbered(text.replace("\r\n", "\n").split("\n"))
+    text = "\n".join(lines)
+    raw = text.encode()
     byte = np.frombuffer(raw, dtype=np.uint8)
     # what parts fields for bytes.split or str.split, and not for us
     if np.bincount(byte, minlength=32)[[11, 12, 13, 28, 29, 30, 31]].any():
@@ -185,8 +198,10 @@ def _at_once(text: str) -> tuple[list[list[str]], IntArray] | None:
     if not width or (widths[full] != width).any():
         return None
     fields = text.split() if text.isascii() else [each.decode() for each in raw.split()]
-    lengths = np.diff(np.flatnonzero(np.diff(full, prepend=False, append=False)))[::2]
-    return [fields[k::width] for k in range(width)], pointer(lengths)
+    held = full[of_line]
+    lengths = np.diff(np.flatnonzero(np.diff(held, prepend=False, append=False)))[::2]
+    codes = (np.cumsum(full) - 1)[of_line[held]]
+    return [fields[k::width] for k in range(width)], codes, pointer(lengths)
 
 
 def write_sequences(
@@ -233,28 +248,34 @@ def _joined(
 ) -> str | None:
     """All lines at once; None where any of them may have to be refused, or is of another kind."""
     lengths = list(map(len, X))
-    rows, added = list(chain.from_iterable(X)), [chain.from_iterable(each) for each in labels]
     if any(list(map(len, each)) != lengths for each in labels):
         return None
+    rows, codes = same_objects(list(chain.from_iterable(X)))
     kinds = set(map(type, rows))
-    if kinds <= {tuple, list}:
-        parted = sum(map(len, rows)) + (len(labels) - 1) * len(rows)
-        lines = list(map(separator.join, zip(map(separator.join, rows), *added, strict=True)))
-    elif kinds == {str}:
-        parted = len(labels) * len(rows)
-        lines = list(map(separator.join, zip(rows, *added, strict=True)))
-    else:
+    if kinds != {str} and not kinds <= {tuple, list}:
         return None
-    cuts = [0, *accumulate(lengths)]
-    text = "".join("\n".join([*lines[a:b], "", ""]) for a, b in pairwise(cuts))
+    more = len(labels) if kinds == {str} else len(labels) - 1
+    columns = [(list(rows) if kinds == {str} else list(map(separator.join, rows)), codes)]
+    columns += [numbered(list(chain.from_iterable(each))) for each in labels]
+    for values, own in columns[1:]:
+        codes = codes * len(values) + own
+    # positions of the same row and labels make the same line
+    codes, first = first_seen(codes)
+    parts = [list(map(values.__getitem__, own[first].tolist())) for values, own in columns]
+    lines = list(map(separator.join, zip(*parts, strict=True)))
+    text = "\n".join(lines)
+    parted = sum(more if kinds == {str} else len(rows[k]) + more for k in columns[0][1][first])
     # columns of blanks alone, or that hold what parts columns or lines
     if not all(map(str.strip, lines)) or "\r" in text:
         return None
-    if (text.count(separator), text.count("\n")) != (parted, len(rows) + len(lengths)):
+    if (text.count(separator), text.count("\n")) != (parted, max(len(lines) - 1, 0)):
         return None
-    if separator == " " and any(mark in f"\n{text}" for mark in ("  ", "\n ", " \n")):
+    if separator == " " and any(mark in f"\n{text}\n" for mark in ("  ", "\n ", " \n")):
         return None
-    return text
+    # a blank line after each sequence
+    cuts = list(accumulate(lengths))
+    whole = np.insert(codes, cuts, len(lines)).tolist()
+    return "\n".join(map([*lines, ""].__getitem__, whole)) + "\n" * bool(lengths)
 
 
 def _lines(

@@ -240,6 +240,70 @@ def add_singles(chain: Any, sums: Any) -> None:
             line[y] += own[y] * other[y] * scale / weight[y]
 
 
+class Active(NamedTuple):
+    """The parameters that are not zero, by observation: those of u are ptr[u]:ptr[u+1]."""
+
+    ptr: Any
+    at: Any  # the label, or y' L + y
+    weights: Any
+
+
+@inner
+def _add_active(ids: Any, active: Active, scores: Any) -> None:
+    """Write the sum of the observations' parameters to ``scores``."""
+    for j in range(len(scores)):
+        scores[j] = 0.0
+    for k in range(len(ids)):
+        for j in range(active.ptr[ids[k]], active.ptr[ids[k] + 1]):
+            scores[active.at[j]] += active.weights[j]
+
+
+@compiled
+def best_labels(
+    offsets: Any, unigrams: Any, bigrams: Any, mu: Active, lam: Active, labels: Any, own: Any
+) -> None:
+    """Write the best labelling of each sequence to ``labels`` (T,).
+
+    ``unigrams`` and ``bigrams`` are the ptr and ids held at the positions, ``own`` (longest, L) is
+    room for sums of mu. Ties go to the lower earlier label.
+    """
+    L = own.shape[1]
+    value, moves = np.empty(L), np.empty(L * L)
+    # came[t, y]: the label at t - 1 on the best way to y at t
+    came = np.empty(own.shape, dtype=np.int64)
+    for i in range(len(offsets) - 1):
+        start, n = offsets[i], offsets[i + 1] - offsets[i]
+        for t in range(n):
+            ptr, ids = unigrams
+            _add_active(ids[ptr[start + t] : ptr[start + t + 1]], mu, own[t])
+            line, back = own[t], came[t]
+            if t > 0:
+                ptr, ids = bigrams
+                _add_active(ids[ptr[start + t] : ptr[start + t + 1]], lam, moves)
+                before = own[t - 1]
+                for y in range(L):
+                    value[y] = before[0] + moves[y]
+                    back[y] = 0
+                for y0 in range(1, L):
+                    here, row = before[y0], moves[y0 * L : (y0 + 1) * L]
+                    for y in range(L):
+                        # both kept or both replaced, without a branch: the loop is vectorised
+                        candidate = here + row[y]
+                        better = candidate > value[y]
+                        value[y] = candidate if better else value[y]
+                        back[y] = y0 if better else back[y]
+                for y in range(L):
+                    line[y] += value[y]
+        best = 0
+        if n > 0:
+            for y in range(1, L):
+                if own[n - 1, y] > own[n - 1, best]:
+                    best = y
+        for t in range(n - 1, -1, -1):
+            labels[start + t] = best
+            best = came[t, best] if t > 0 else 0
+
+
 @inner
 def _insert(candidate: float, mark: int, values: Any, marks: Any) -> None:
     """Put a candidate into a falling list in place of its last; equals stay in front."""

@@ -186,7 +186,7 @@ def finished(objective: Objective, now: Iterate, recorder: Recorder, iteration: 
         theta[face.at] = here.theta
         before, now = now, Iterate.at(objective, theta)
         if now.value >= before.value:
-            return Termination.STALLED
+            return recorder.stalled()
         iteration += 1
 
 

@@ -314,7 +314,7 @@ def sbcd(objective: Objective, start: FloatArray, recorder: Recorder) -> Termina
         wanted = objective.unit * max(_ENOUGH * distance, 0.5 * recorder.options.tol)
         descent.go_to(now.theta)
         if not descent.descend(Working(descent, face.at), wanted, recorder.clock):
-            return Termination.STALLED
+            return recorder.stalled()
         swept = face.look(descent.theta[face.at])
         memory.add(swept.theta - now.theta[face.at], swept.gradient - now.gradient[face.at])
         here = descended(face, swept, memory, recorder, wanted, _JOINT_STEPS)
@@ -322,5 +322,5 @@ def sbcd(objective: Objective, start: FloatArray, recorder: Recorder) -> Termina
         theta[face.at] = here.theta
         before, now = now, Iterate.at(objective, theta)
         if before.value - now.value <= _ROUNDING * abs(before.value):
-            return Termination.STALLED
+            return recorder.stalled()
         iteration += 1

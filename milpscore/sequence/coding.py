@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, compress, count, pairwise, repeat
+from itertools import chain, compress, pairwise, repeat
 from numbers import Real
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -99,19 +99,21 @@ def as_tokens(X: Any) -> Tokens:
     if isinstance(first, str):
         _all_of(flat, str, offsets)
         return Tokens(offsets, (_column(flat),))
-    _all_of(flat, _SEQUENCES, offsets)
-    widths = np.fromiter(map(len, flat), dtype=np.int64, count=len(flat))
+    # `read_sequences` gives lines that are equal as one tuple
+    rows, codes = same_objects(flat)
+    _all_of(rows, _SEQUENCES, offsets, codes)
+    widths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     uneven = np.flatnonzero(widths != widths[0])
     if uneven.size or widths[0] == 0:
         at = int(uneven[0]) if uneven.size else 0
         raise DataError(
-            f"{_place(at, offsets)} has {widths[at]} columns where the first position has "
+            f"{_place(at, offsets, codes)} has {widths[at]} columns where the first position has "
             f"{widths[0]}: give every position the same columns, at least one"
         )
-    columns = [list(map(itemgetter(k), flat)) for k in range(widths[0])]
+    columns = [list(map(itemgetter(k), rows)) for k in range(widths[0])]
     for column in columns:
-        _all_of(column, str, offsets)
-    return Tokens(offsets, tuple(map(_column, columns)))
+        _all_of(column, str, offsets, codes)
+    return Tokens(offsets, tuple(_column(column, codes) for column in columns))
 
 
 def check_labels(y: Any, offsets: IntArray, name: str = "y") -> Column:
@@ -130,7 +132,7 @@ def check_labels(y: Any, offsets: IntArray, name: str = "y") -> Column:
             f"in {name}: give each position one label"
         )
     flat = list(chain.from_iterable(y))
-    _all_of(flat, str, offsets, "label")
+    _all_of(flat, str, offsets, what="label")
     return _column(flat)
 
 
@@ -146,9 +148,32 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def in_sequences(flat: Sequence[Any], offsets: IntArray) -> list[list[Any]]:
+def in_sequences(flat: list[Any], offsets: IntArray) -> list[list[Any]]:
     """Cut what stands end to end into its sequences."""
-    return [list(flat[a:b]) for a, b in pairwise(offsets.tolist())]
+    return [flat[a:b] for a, b in pairwise(offsets.tolist())]
+
+
+class _Numbers(dict[Any, int]):
+    """Numbers keys as they come."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+def numbered(values: Sequence[Any]) -> tuple[list[Any], IntArray]:
+    """The distinct values in the order in which they come, and which of them each is."""
+    table = _Numbers()
+    codes = np.fromiter(map(table.__getitem__, values), np.int64, count=len(values))
+    return list(table), codes
+
+
+def same_objects(values: Sequence[Any]) -> tuple[list[Any], IntArray]:
+    """`numbered` of whatever objects, each equal to itself alone."""
+    ids, codes = numbered(list(map(id, values)))
+    held = np.empty(len(ids), dtype=np.int64)
+    held[codes] = np.arange(len(values))
+    return [values[at] for at in held.tolist()], codes
 
 
 def _lengths(given: Any, name: str) -> IntArray:
@@ -165,29 +190,36 @@ def _lengths(given: Any, name: str) -> IntArray:
     return np.fromiter(map(len, given), dtype=np.int64, count=len(given))
 
 
-def _all_of(flat: Sequence[Any], wanted: Any, offsets: IntArray, what: str = "token") -> None:
-    """Refuse the first entry that is of another kind."""
-    if all(issubclass(kind, wanted) for kind in set(map(type, flat))):
+def _all_of(
+    values: Sequence[Any],
+    wanted: Any,
+    offsets: IntArray,
+    codes: IntArray | None = None,
+    what: str = "token",
+) -> None:
+    """Refuse the first entry that is of another kind; position i holds values[codes[i]]."""
+    if all(issubclass(kind, wanted) for kind in set(map(type, values))):
         return
-    at = next(number for number, entry in enumerate(flat) if not isinstance(entry, wanted))
+    at = next(number for number, entry in enumerate(values) if not isinstance(entry, wanted))
     expected = {str: "a text", Mapping: "a mapping of features"}.get(wanted, "a tuple of columns")
     raise DataError(
-        f"{_place(at, offsets)}: the {what} {flat[at]!r} is a {type(flat[at]).__name__} where "
-        f"{expected} was expected; use one kind throughout, and str() for texts"
+        f"{_place(at, offsets, codes)}: the {what} {values[at]!r} is a "
+        f"{type(values[at]).__name__} where {expected} was expected; use one kind throughout, and "
+        "str() for texts"
     )
 
 
-def _place(at: int, offsets: IntArray) -> str:
-    """Sequence and position of a position counted from the very first."""
+def _place(at: int, offsets: IntArray, codes: IntArray | None = None) -> str:
+    """Sequence and position of a position counted from the very first, or first of a code."""
+    at = at if codes is None else int(np.argmax(codes == at))
     sequence = int(np.searchsorted(offsets, at, side="right")) - 1
     return f"sequence {sequence}, position {at - offsets[sequence]}"
 
 
-def _column(tokens: Sequence[str]) -> Column:
-    """The distinct texts, and which of them stands at each position."""
-    table = dict(zip(dict.fromkeys(tokens), count(), strict=False))
-    codes = np.fromiter(map(table.__getitem__, tokens), dtype=np.int64, count=len(tokens))
-    return Column(list(map(str, table)), codes)
+def _column(tokens: Sequence[str], codes: IntArray | None = None) -> Column:
+    """The distinct texts, and which of them stands at each position (tokens[codes[i]])."""
+    values, own = numbered(tokens)
+    return Column(list(map(str, values)), own if codes is None else own[codes])
 
 
 def _named_features(flat: Sequence[Mapping[str, Any]], offsets: IntArray) -> Occurrences:
@@ -245,25 +277,28 @@ def _expand(pattern: Pattern, tokens: Tokens, answers: dict[Reference, Column]) 
 
     ``answers`` keeps what references give for the patterns to come.
     """
-    codes, first = np.zeros(tokens.n_positions, dtype=np.int64), np.zeros(1, dtype=np.int64)
     for reference in pattern.references:
         if reference not in answers:
             answers[reference] = _answers(reference, tokens)
-        seen = answers[reference]
-        codes, first = first_seen(codes * len(seen.values) + seen.codes)
-    pieces = [
-        repeat(part)
-        if isinstance(part, str)
-        else map(answers[part].values.__getitem__, answers[part].codes[first].tolist())
-        for part in pattern.parts
-    ]
-    texts = ["".join(row) for _, *row in zip(first, *pieces, strict=False)]
-    return Column(texts, codes)
+    columns = [answers[reference] for reference in pattern.references]
+    if len(columns) == 1:
+        codes, first = columns[0].codes, np.arange(len(columns[0].values))
+        held = iter([columns[0].values])
+    else:
+        codes, first = np.zeros(tokens.n_positions, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        for column in columns:
+            codes, first = first_seen(codes * len(column.values) + column.codes)
+        held = iter([[each.values[k] for k in each.codes[first].tolist()] for each in columns])
+    pieces = [repeat(part) if isinstance(part, str) else next(held) for part in pattern.parts]
+    return Column(["".join(row) for _, *row in zip(first, *pieces, strict=False)], codes)
 
 
 def _answers(reference: Reference, tokens: Tokens) -> Column:
     """What a reference gives at each position; each distinct token is looked at once."""
     column, reach = tokens.columns[reference.column], abs(reference.row)
+    texts = [reference.answer(token) for token in column.values]
+    if not reach:
+        return Column(texts, column.codes)
     begin, end = tokens.bounds
     source = np.arange(tokens.n_positions) + reference.row
     before, after = begin - source, source - end + 1
@@ -272,7 +307,6 @@ def _answers(reference: Reference, tokens: Tokens) -> Column:
     n = len(column.values)
     codes = np.where(before > 0, n + before - 1, n + reach + after - 1)
     codes[inside] = column.codes[source[inside]]
-    texts = [reference.answer(token) for token in column.values]
     texts += [reference.beyond(f"_B{side}{rows}") for side in "-+" for rows in range(1, reach + 1)]
     return Column(texts, codes)
 

@@ -28,6 +28,7 @@ from milpscore.sequence._data import (
     Prepared,
     SequenceData,
     observation_sets,
+    pointer,
     prepare,
 )
 
@@ -40,8 +41,8 @@ _SAVED_SMALL, _SAVED_LARGE, _LARGE = 40, 100, 32
 # Numbers in all matrices of a piece decoded at once.
 _TOGETHER = 1 << 23
 # Steps over all pieces, numbers to be added, and these where it is loaded, from which on the kernel
-# is quicker, which goes by positions: loading it takes half a second.
-_LONG, _LARGE_SUMS, _SUMS = 20_000, 1 << 28, 1 << 23
+# is quicker, which goes by sequences: loading it takes a third of a second.
+_LONG, _LARGE_SUMS, _SUMS = 20_000, 1 << 26, 1 << 23
 
 
 def negative_log_likelihood(
@@ -192,21 +193,42 @@ def viterbi(data: SequenceData | Prepared, theta: FloatArray) -> IdArray:
     theta = _finite(theta)
     whole.layout.split(theta)
     at = np.flatnonzero(theta)
+    L = whole.n_labels
+    sums = L**2 * (whole.n_positions + len(whole.bigram_ids))
+    if sums > (_SUMS if "milpscore.sequence._kernels" in sys.modules else _LARGE_SUMS):
+        return _one_by_one(whole, theta, at)
     used, place = whole.restricted(at)
     placed = used.layout.zeros()
     placed[place] = theta[at]
-    sums = used.n_labels**2 * (used.n_positions + len(used.bigram_ids))
-    most = _SUMS if "milpscore.sequence._kernels" in sys.modules else _LARGE_SUMS
-    if sums > most:
-        return np.asarray(_best(prepare(used), placed, 1)[0][0])
     # so many positions at once that the matrices of all their bigram sets fit
-    most = max(_TOGETHER // used.n_labels**2, 1)
+    most = max(_TOGETHER // L**2, 1)
     cuts = np.unique(np.searchsorted(used.offsets, np.arange(most, used.n_positions, most)))
     bounds = [0, *cuts[cuts < used.n_sequences].tolist(), used.n_sequences]
     pieces = [used.subset(np.arange(a, b)) for a, b in pairwise(bounds)]
     if sum(int(piece.lengths.max(initial=0)) for piece in pieces) > _LONG:
-        return np.asarray(_best(prepare(used), placed, 1)[0][0])
+        return _one_by_one(whole, theta, at)
     return np.concatenate([_side_by_side(piece, placed) for piece in pieces])
+
+
+def _one_by_one(data: SequenceData, theta: FloatArray, at: IntArray) -> IdArray:
+    """Viterbi by the kernel, one sequence after the other; ``at``: where theta is not zero."""
+    from milpscore.sequence import _kernels
+
+    n_mu, L = data.layout.n_mu, data.n_labels
+    mu, lam = np.split(at, [np.searchsorted(at, n_mu)])
+    of_mu, of_lam = (
+        _kernels.Active(pointer(np.bincount(own // size, minlength=n)), own % size, weights)
+        for own, size, n, weights in (
+            (mu, L, data.n_unigrams, theta[mu]),
+            (lam - n_mu, L**2, data.n_bigrams, theta[lam]),
+        )
+    )
+    labels = np.empty(data.n_positions, dtype=np.int32)
+    unigrams = data.unigram_ptr, data.unigram_ids
+    bigrams = data.bigram_ptr, data.bigram_ids
+    room = np.empty((int(data.lengths.max(initial=0)), L))
+    _kernels.best_labels(data.offsets, unigrams, bigrams, of_mu, of_lam, labels, room)
+    return labels
 
 
 def _side_by_side(data: SequenceData, theta: FloatArray) -> IdArray:

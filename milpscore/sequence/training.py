@@ -298,6 +298,10 @@ class Recorder:
                 return Termination.FLAT
         return None
 
+    def stalled(self) -> Termination:
+        """Why an iteration lowered nothing: a clock that is up ends it before its first step."""
+        return Termination.TIME_LIMIT if self.clock.is_up else Termination.STALLED
+
     def result(self, termination: Termination) -> TrainResult:
         """The best iterate, with its errors looked at if they were not."""
         if self.best is None or self.theta is None:
