@@ -21,6 +21,7 @@ ENGINES: dict[str, tuple[str, ...]] = {
     "fused_lasso": ("auto", "highs"),
     "convex_rounding": ("auto", "highs"),
     "sparse_rounding": ("auto", "highs"),
+    "ordinal": ("auto", "highs", "tree", "support_tree"),
 }
 """The engines that take each formulation."""
 
@@ -48,11 +49,17 @@ def random_case(form: str, rng: Random, task: str = "solve") -> Case:
         X, columns, indicators = _whole(rng)
     else:
         X, columns, indicators = _two_valued(rng) if cells else _table(rng, form)
+        if form == "ordinal" and rng.random() < 0.6:  # most other tables have no grid
+            X, columns, indicators = _whole(rng)
     y = np.where(rng.random(len(X)) < 0.5, 1, -1)
     y[:2] = 1, -1
     if rng.random() < 0.5:  # classes that follow the data, with errors
         score = X / (np.abs(X).max(axis=0) + 1e-300) @ rng.normal(size=X.shape[1])
-        y[2:] = np.where(score + rng.normal(size=len(X)) * pick(rng, 0.0, 0.3) > 0, 1, -1)[2:]
+        score += rng.normal(size=len(X)) * pick(rng, 0.0, 0.3)
+        y[2:] = np.where(score > 0, 1, -1)[2:]
+        y = _levels(rng, score) if form == "ordinal" else y
+    elif form == "ordinal":
+        y = _levels(rng, rng.normal(size=len(X)))
     case = Case(
         form,
         tuple(map(tuple, X.tolist())),
@@ -71,7 +78,8 @@ def random_case(form: str, rng: Random, task: str = "solve") -> Case:
         case = replace(case, engine="tree")
     case = replace(case, arguments=_arguments(rng, case, free))
     wanted = pick(rng, 0, 0, 1, 1, 2, 3)
-    makers = [pick(rng, *RULES.values()) for _ in range(wanted)]
+    known = [name for name in RULES if form != "ordinal" or name not in _LIMITS]
+    makers = [RULES[pick(rng, *known)] for _ in range(wanted)]
     if limited:
         makers[1:] = [RULES[pick(rng, *_LIMITS)] for _ in range(pick(rng, 1, 1, 2))]
     found = [rule for make in makers if (rule := make(rng, case, indicators)) is not None]
@@ -145,6 +153,14 @@ def _two_valued(rng: Random) -> tuple[Array, tuple[ColumnOf, ...], list[str]]:
     return X, columns, [c[0] for c, part in zip(columns, X.T, strict=True) if set(part) <= {0, 1}]
 
 
+def _levels(rng: Random, score: Array) -> Array:
+    """Levels that follow a score, each with a row."""
+    count = pick(rng, 2, 3, 3, 4) if len(score) > 3 else 3
+    y = np.digitize(score, np.sort(rng.choice(score, count - 1)))
+    y[:count] = np.arange(count)
+    return y
+
+
 def _whole(rng: Random) -> tuple[Array, tuple[ColumnOf, ...], list[str]]:
     """Columns of few whole numbers."""
     n, p = int(rng.integers(4, 14)), int(rng.integers(1, 4))
@@ -198,7 +214,7 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
     else:
         given["coef_min"], given["coef_max"] = _span(rng, case, most)
     if (
-        form in ("slim", "risk_score")
+        form in ("slim", "risk_score", "ordinal")
         and rng.random() < 0.15
         and isinstance(given["coef_min"], int)
     ):
@@ -209,7 +225,7 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
         form not in ("convex_rounding", "fused_lasso") and rng.random() < 0.4
     ):
         given["max_terms"] = int(rng.integers(0 if form != "sparse_rounding" else 1, p + 1))
-    if form in ("slim", "hinge", "risk_score") and rng.random() < 0.7:
+    if form in ("slim", "hinge", "risk_score", "ordinal") and rng.random() < 0.7:
         given["l0_penalty"] = pick(rng, 0.0, 1e-6, 4e-6, 1e-5, 1e-3, 0.01, 0.2)
     if form in ("slim", "hinge") and rng.random() < 0.3:
         given["l1_penalty"] = pick(rng, 1e-6, 1e-3, 0.05)
@@ -225,10 +241,16 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
         if rng.random() < 0.2:
             given["reference"], given["coef_min"] = "lowest", 0
             given["coef_max"] = pick(rng, 1, 2)
-    if case.loss == "hinge" and rng.random() < 0.4:
+    if form == "ordinal" and rng.random() < 0.3:
+        given["loss"] = "hinge"
+    if (case.loss == "hinge" or given.get("loss") == "hinge") and rng.random() < 0.4:
         given["margin"] = pick(rng, 0.5, 0.7, 2.5, 9e-6, 100.0)
     if form == "risk_score":
         given |= _risk(rng, p, free)
+    if form == "ordinal":
+        given["cost"] = pick(rng, "absolute", "absolute", "squared", "zero_one")
+        given["spacing"] = pick(rng, 1, 1, 1, 2, 3)
+        return given
     if form != "slim" and rng.random() < 0.4:
         given["intercept"] = pick(rng, "zero", "real", *([] if free else ["integer"]))
     if given.get("intercept") != "zero" and rng.random() < 0.2:

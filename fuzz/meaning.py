@@ -29,6 +29,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "facets_hinge": {"intercept": "real"},
     "fused_lasso": {"intercept": "integer"},
     "risk_score": {"l0_penalty": 1e-6},
+    "ordinal": {"l0_penalty": 1e-3},
 }
 """What the builders take where nothing is said, as far as the meaning depends on it."""
 
@@ -37,7 +38,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 class Case:
     """An instance as plain data: a program, how it is solved, and nothing that was computed.
 
-    ``task`` is what is asked of it: solve, relax, pool, front or certificate.
+    ``task`` is what is asked of it: solve, relax, pool, front or certificate. ``y`` holds -1 and 1,
+    of an ordinal card the levels from 0 on.
     """
 
     form: str
@@ -77,8 +79,8 @@ class Case:
     @property
     def loss(self) -> str:
         """zero_one, hinge, or the name of a smooth loss."""
-        if self.form == "slim":
-            return "zero_one"
+        if self.form in ("slim", "ordinal"):
+            return str(self.get("loss", "zero_one"))
         return str(self.get("loss", "logistic")) if self.form == "risk_score" else "hinge"
 
     @property
@@ -88,11 +90,16 @@ class Case:
 
     def slack(self, end: float) -> Fraction:
         """What totals may miss an end by: nothing on a grid of at most 1e9 steps."""
+        largest, step = max(abs(exact(v)) for row in self.X for v in row), self.step
+        on_grid = largest <= 10**9 * step
+        return Fraction(0) if on_grid else max(Fraction(1), abs(exact(end))) / 10**9
+
+    @property
+    def step(self) -> Fraction:
+        """The greatest common divisor of all values."""
         values = [abs(exact(v)) for row in self.X for v in row]
         unit = math.lcm(*(v.denominator for v in values))
-        step = Fraction(math.gcd(*(int(v * unit) for v in values)), unit)
-        on_grid = max(values) <= 10**9 * step
-        return Fraction(0) if on_grid else max(Fraction(1), abs(exact(end))) / 10**9
+        return Fraction(math.gcd(*(int(v * unit) for v in values)), unit)
 
     @property
     def jumps(self) -> bool:
@@ -110,6 +117,11 @@ class Case:
         if (k := self.get("max_cuts")) is not None:
             found += [("AtMost", {"k": k, "columns": name}) for name in cut]
         return tuple(found)
+
+    @property
+    def gaps(self) -> int:
+        """Thresholds beyond the first one: points that follow those of the columns."""
+        return max(self.y) - 1 if self.form == "ordinal" else 0
 
     @property
     def margin(self) -> Fraction:
@@ -429,6 +441,8 @@ def enumerate_cards(
     W = np.array(points, dtype=np.int64).reshape(len(points), len(case.columns))
     if not points:
         return Truth(W, np.empty(0), [], [])
+    if case.form == "ordinal":
+        return _ordered(case, W)
     grid = _Grid(case, W, gap)
     owner, low, high, wrong = grid.intervals()
     if case.loss == "zero_one":
@@ -450,6 +464,83 @@ def enumerate_cards(
         [b[k] if k >= 0 else Fraction(0) for k in at.tolist()],
         [float(scale[k]) if k >= 0 else 1.0 for k in at.tolist()],
     )
+
+
+# ------------------------------------------------------------------ several thresholds
+
+COSTS: dict[str, Callable[[int], int]] = {"absolute": abs, "squared": lambda k: k * k}
+
+
+def _cost(case: Case) -> Callable[[int], int]:
+    """What an answer so many levels off costs."""
+    return COSTS.get(case.get("cost", "absolute"), lambda k: int(k != 0))
+
+
+def _sides(case: Case) -> list[list[Fraction]]:
+    """What the wrong side of each threshold costs each row: those of an answer add up to its cost.
+
+    Row by row the difference of two neighbouring answers' costs.
+    """
+    cost = _cost(case)
+    return [
+        [exact(s) * abs(cost(c - k) - cost(c - k - 1)) for k in range(case.gaps + 1)]
+        for c, s in zip(case.y, case.weight, strict=True)
+    ]
+
+
+def _lost(case: Case, totals: Sequence[Fraction], T: Sequence[Fraction]) -> Fraction:
+    """The mean loss of rows of some totals: what their answers cost, or their short margins."""
+    sides, lost, margin = _sides(case), Fraction(0), case.margin
+    for t, c, s, own in zip(totals, case.y, case.weight, sides, strict=True):
+        if case.loss == "zero_one":
+            lost += exact(s) * _cost(case)(c - sum(t >= each for each in T))
+        else:
+            short = [margin - (1 if c > k else -1) * (t - each) for k, each in enumerate(T)]
+            lost += sum(v * max(Fraction(0), by / margin) for v, by in zip(own, short, strict=True))
+    return lost / sum(map(sum, sides))
+
+
+def _ordered(case: Case, W: Array) -> Truth:
+    """The least objective of each points over all ordered thresholds on the grid of the data.
+
+    A run of thresholds that keep each other apart can move until one of them meets a kink of its
+    own loss: every threshold stands at a kink, or some spacings from one.
+    """
+    hinge, step, gaps = case.loss == "hinge", case.step, case.gaps
+    margin = case.margin / step if hinge else Fraction(1)
+    unit, spacing = margin.denominator, case.get("spacing", 1) * margin.denominator
+    reach = int(margin * unit)
+    sides = _sides(case)
+    common = math.lcm(*(v.denominator for own in sides for v in own))
+    charge = np.array([[int(v * common) for v in own] for own in sides], dtype=object).T
+    X = np.array([[int(exact(v) / step) * unit for v in row] for row in case.X], dtype=object)
+    totals = W.astype(object) @ X.T
+    if (abs(totals).max() + reach + len(W) * spacing) * charge.sum() < 2**60:
+        totals, charge = totals.astype(np.int64), charge.astype(np.int64)
+    levels, whole, least = np.array(case.y), int(charge.sum()), []
+    for t in totals:
+        kinks = np.concatenate([t - reach, t + reach] if hinge else [t, t + unit])
+        kinks = np.concatenate([kinks // unit * unit, -(-kinks // unit) * unit])
+        shifts = np.arange(-gaps, gaps + 1) * spacing
+        places = np.unique(kinks[:, None] + shifts)
+        best = None
+        for k in range(gaps + 1):
+            sign = np.where(levels > k, 1, -1)
+            if hinge:
+                short = np.maximum(reach - sign * (t - places[:, None]), 0)
+            else:
+                short = (t >= places[:, None]) != (sign > 0)
+            own = short @ charge[k]
+            if best is not None:
+                before = np.searchsorted(places, places - spacing, "right")
+                own = own[before > 0] + best[before[before > 0] - 1]
+                # nothing can stand before the first places
+                own = np.concatenate([np.full(int((before == 0).sum()), own.max()), own])
+            best = np.minimum.accumulate(own)
+        assert best is not None
+        least.append(float(Fraction(int(best[-1]), whole * (reach if hinge else 1))))
+    extra = [penalty(case, w) + case.get("l0_penalty") * gaps for w in W.tolist()]
+    return Truth(W, np.array(least) + extra, [Fraction(0)] * len(W), [1.0] * len(W))
 
 
 class _Grid:
@@ -618,6 +709,7 @@ def figures(
     case: Case, w: Sequence[int], b: Fraction, scale: Fraction | None, ties: bool
 ) -> Figures:
     """A card's figures and what it breaks. ``ties``: near the threshold any answer is accepted."""
+    w, gaps = w[: len(case.columns)], w[len(case.columns) :]
     rows = [[exact(v) for v in row] for row in case.X]
     totals = [sum((x * int(v) for x, v in zip(row, w, strict=True)), Fraction(0)) for row in rows]
     weight = [exact(s) for s in case.weight]
@@ -635,7 +727,14 @@ def figures(
     for cost, limit in limits(case):
         if sum((v for v, e in zip(cost, wrong, strict=True) if e), Fraction(0)) > limit:
             broken.append("a limit on errors")
-    if case.loss == "zero_one":
+    charge = penalty(case, w)
+    if case.form == "ordinal":
+        T = [-b + case.step * sum(gaps[:k]) for k in range(case.gaps + 1)]
+        if any(gap < case.get("spacing", 1) for gap in gaps):
+            broken.append(f"thresholds {T}")
+        least = most_lost = float(_lost(case, totals, T))
+        charge += case.get("l0_penalty") * case.gaps
+    elif case.loss == "zero_one":
         sizes = [sum(abs(x * int(v)) for x, v in zip(row, w, strict=True)) for row in rows]
         near = [
             ties and abs(t + b) <= Fraction(2, 10**9) * max(abs(b) + size, Fraction(1))
@@ -657,4 +756,4 @@ def figures(
         least = most_lost = (
             math.fsum(s * v for s, v in zip(case.weight, each.tolist(), strict=True)) / total
         )
-    return Figures(least, most_lost, penalty(case, w), tuple(broken))
+    return Figures(least, most_lost, charge, tuple(broken))

@@ -32,6 +32,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import MilpscoreError
 from milpscore.core.result import Claim, Result, Termination, TracePoint
+from milpscore.data.ordinal import by_boundaries
 from milpscore.formulations import FORMULATIONS
 from milpscore.pools import pareto, pool
 from milpscore.solvers import solve
@@ -90,7 +91,12 @@ def design_of(case: Case) -> Design:
 def program_of(case: Case) -> Any:
     """The program, exact."""
     rules = [getattr(constraints, kind)(**given) for kind, given in case.rules]
-    return FORMULATIONS[case.form](design_of(case), constraints=rules, **case.arguments).exact()
+    given = dict(case.arguments)
+    design = design_of(replace(case, y=tuple(1 if c > 0 else -1 for c in case.y)))
+    if case.form == "ordinal":
+        levels, cost = range(max(case.y) + 1), given.pop("cost", "absolute")
+        design = by_boundaries(design, np.array(case.y), levels, cost)
+    return FORMULATIONS[case.form](design, constraints=rules, **given).exact()
 
 
 def truth_of(case: Case, program: Any) -> Truth:

@@ -10,7 +10,7 @@ from typing import Any
 from fuzz.meaning import Case
 from fuzz.running import Counts, Wrong, check
 
-_NEEDED = ("scale", "lam", "loss", "penalty", "expert", "weights", "coef_min", "coef_max")
+_NEEDED = ("cost", "scale", "lam", "loss", "penalty", "expert", "weights", "coef_min", "coef_max")
 
 
 def fails(case: Case) -> Wrong | None:
@@ -141,6 +141,13 @@ def script(case: Case, found: Wrong) -> str:
         for kind, given in case.rules
     )
     asked = _ASKED[case.task].format(engine=case.engine, options=dict(case.options))
+    labels, given, levelled = case.y, dict(case.arguments), ""
+    if case.form == "ordinal":
+        labels = tuple(1 if c > 0 else -1 for c in case.y)
+        cost = given.pop("cost", "absolute")
+        levelled = "from milpscore.data.ordinal import by_boundaries\n"
+        levelled += f"design = by_boundaries(design, np.array({list(case.y)}), "
+        levelled += f"range({max(case.y) + 1}), {cost!r})\n"
     return f"""# {str(found)[:600]}
 from math import inf
 import numpy as np
@@ -153,12 +160,12 @@ from milpscore.solvers import solve
 
 design = Design(
     np.array({[list(row) for row in case.X]}),
-    np.array({list(case.y)}),
+    np.array({list(labels)}),
     np.array({list(case.weight)}),
     ({columns},),
     {case.blocks!r},
 )
-program = {case.form}(design, constraints=[{rules}], **{dict(case.arguments)!r})
+{levelled}program = {case.form}(design, constraints=[{rules}], **{given!r})
 {asked}
 # as a case: {case!r}
 """

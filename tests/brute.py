@@ -143,3 +143,52 @@ def best_card(
             if objective < best.objective - 1e-12:
                 best = Optimum(objective, w, b)
     return best
+
+
+COSTS: dict[str, Callable[[int], int]] = {
+    "absolute": abs,
+    "squared": lambda off: off**2,
+    "zero_one": lambda off: int(off != 0),
+}
+"""What an answer so many levels off costs."""
+
+
+def best_ordinal(
+    X: Sequence[Sequence[float]],
+    levels: Sequence[int],
+    s: Sequence[float],
+    cost: str,
+    *,
+    margin: float | None = None,
+    spacing: int = 1,
+    l0: float = 0.01,
+    reach: int = 2,
+    allowed: Callable[[Sequence[int]], object] = lambda w: True,
+) -> float:
+    """The least objective over points up to ``reach`` and all ordered thresholds, of whole data."""
+    codes = [int(c) for c in levels]
+    most, charge, best = max(codes) + 1, COSTS[cost], math.inf
+    sides = [[abs(charge(c - k) - charge(c - k + 1)) for k in range(1, most)] for c in codes]
+    whole = sum(each * sum(own) for own, each in zip(sides, s, strict=True))
+    room = most * spacing + math.ceil(margin or 0)
+
+    def lost(t: int, i: int, T: Sequence[int]) -> float:
+        if margin is None:  # the cost of the answer itself
+            return charge(codes[i] - sum(t >= each for each in T))
+        return sum(
+            side * max(0.0, margin - (1 if codes[i] >= k else -1) * (t - each)) / margin
+            for k, (each, side) in enumerate(zip(T, sides[i], strict=True), 1)
+        )
+
+    for w in itertools.product(range(-reach, reach + 1), repeat=len(X[0])):
+        if not allowed(w):
+            continue
+        totals = [sum(int(x) * v for x, v in zip(row, w, strict=True)) for row in X]
+        places = range(min(totals) - room, max(totals) + room + 1)
+        for T in itertools.combinations(places, most - 1):
+            if all(b - a >= spacing for a, b in itertools.pairwise(T)):
+                value = sum(
+                    each * lost(t, i, T) for i, (t, each) in enumerate(zip(totals, s, strict=True))
+                )
+                best = min(best, value / whole + l0 * (sum(map(bool, w)) + most - 2))
+    return best

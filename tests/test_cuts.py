@@ -20,7 +20,7 @@ from experiments.scores.recovery import GRID as DIAREM_GRID
 from milpscore import solve
 from milpscore.certificate import certify, verify_certificate
 from milpscore.cli.app import app
-from milpscore.constraints import Monotone, Range, Span
+from milpscore.constraints import Monotone, Range, Span, TotalRange
 from milpscore.core.design import Column, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError
 from milpscore.core.result import Claim
@@ -30,6 +30,8 @@ from milpscore.fitting import fit_card, fit_sample
 from milpscore.formulations import risk_score, slim
 from milpscore.penalties import data_driven_weights
 from milpscore.scorecard import Scorecard, certified_card
+from milpscore.solvers.tree.arrays import Arrays
+from milpscore.solvers.tree.relaxation import IN, OUT, Node
 from milpscore.study import read_study, run_study
 from milpscore_check import check, proved
 
@@ -192,6 +194,40 @@ def test_rules_speak_of_cuts() -> None:
     points = dict(zip(program.statement.design.names, card.coefficients.tolist(), strict=True))
     assert points["age >= 40"] == 1
     assert points["age >= 30"] >= 0
+
+
+def test_a_node_drops_only_points_that_the_others_leave_no_room() -> None:
+    rng, dropped, closed = np.random.default_rng(0), 0, 0
+    X, y = cohort(5)
+    design = BINS.fit_design(X, y)
+    for rule in (Span(2, ["age", "bmi"]), TotalRange(-1, 3)):
+        program = risk_score(
+            in_steps(design), coef_min=-2, coef_max=2, constraints=[rule], max_terms=3
+        )
+        arrays = Arrays(program.statement)
+        cards = np.array(list(product(range(-2, 3), repeat=arrays.p)))
+        allowed = program.statement.allows(cards) & ((cards != 0).sum(axis=1) <= 3)
+        for _ in range(60):
+            node = Node.root(arrays)
+            ends = np.sort(rng.integers(0, 5, (2, arrays.p)), axis=0)
+            decided = (ends[0] > 2) | (ends[1] < 2)
+            node.lo, node.hi, node.status[decided] = ends[0], ends[1], IN
+            before = arrays.points[0, [node.lo, node.hi]]
+            inside = allowed & ((cards >= before[0]) & (cards <= before[1])).all(axis=1)
+            stays = node.narrow(arrays)
+            closed += not stays
+            low, high = arrays.points[0, [node.lo, node.hi]]
+            dropped += stays and bool((low > before[0]).any() or (high < before[1]).any())
+            held = inside & ((cards >= low) & (cards <= high)).all(axis=1)
+            held &= ~(cards[:, node.status == OUT] != 0).any(axis=1)
+            assert (held.sum() if stays else 0) == inside.sum()
+    assert min(dropped, closed) > 5
+    program = risk_score(design, penalty="tv", coef_min=0, coef_max=3)
+    arrays = Arrays(program.statement)
+    node = Node.root(arrays)
+    node.lo[0], node.status[0] = arrays.zero[0] + 2, IN  # "age >= 30" has two points or three
+    assert node.narrow(arrays)
+    assert arrays.points[1, node.hi[1]] == 1  # and "age >= 40" one more at most
 
 
 @pytest.mark.parametrize("build", [risk_score, slim])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +17,8 @@ from milpscore.core.card import Card
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import FormulationError
 from milpscore.core.result import Claim
-from milpscore.data import make_design
+from milpscore.data import OrdinalDesign, make_design
+from milpscore.data.ordinal import by_boundaries
 from milpscore.formulations import FORMULATIONS
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
@@ -48,6 +51,13 @@ def binned_design(rng: np.random.Generator, n: int, bins: tuple[int, ...]) -> De
     return Design(np.hstack(parts), y.astype(np.int64), np.ones(n), tuple(columns), tuple(blocks))
 
 
+def ordered_design(rng: np.random.Generator, cost: Any) -> OrdinalDesign:
+    """Three levels."""
+    base, levels = random_design(rng, 8, 2, [0, 1, 2]), rng.integers(0, 3, 8)
+    levels[:3] = 0, 1, 2
+    return by_boundaries(base, levels, (0, 1, 2), cost)
+
+
 @dataclass(frozen=True)
 class Case:
     """A random tiny instance: how to build it, and what enumeration says."""
@@ -72,6 +82,13 @@ def enumerate_slim(d: Design, a: dict[str, Any]) -> brute.Optimum:
         max_terms=a.get("max_terms"),
         penalty=lambda w: c0 * sum(v != 0 for v in w) + c1 * sum(map(abs, w)),
     )
+
+
+def enumerate_ordered(d: Design, a: dict[str, Any]) -> brute.Optimum:
+    assert isinstance(d, OrdinalDesign)
+    base, reach = d.base, a["coef_max"]
+    given = (base.X.tolist(), d.codes.tolist(), base.weight.tolist(), d.cost)
+    return brute.Optimum(brute.best_ordinal(*given, l0=1e-3, reach=reach), (), Fraction(0))
 
 
 def enumerate_hinge(d: Design, a: dict[str, Any]) -> brute.Optimum:
@@ -259,6 +276,10 @@ CASES: dict[str, list[Case]] = {
             enumerate_risk,
         ),
     ],
+    "ordinal": [
+        Case({"coef_min": -1, "coef_max": 1}, partial(ordered_design, cost=cost), enumerate_ordered)
+        for cost in ("absolute", "zero_one")
+    ],
     "fused_lasso": [
         Case(
             {"lam": 0.03, "coef_min": -2, "coef_max": 2},
@@ -288,8 +309,7 @@ def enumerated(name: str, case: Case, design: Design) -> brute.Optimum:
 
 
 def test_every_registered_formulation_has_a_case() -> None:
-    # ordered classes have more than one threshold, and are enumerated in test_ordinal.py
-    assert set(CASES) == set(FORMULATIONS) - {"ordinal"}
+    assert set(CASES) == set(FORMULATIONS)
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
@@ -345,25 +365,31 @@ def test_presolve_and_seed_do_not_change_the_optimum(name: str, k: int) -> None:
     assert len(found) == 1
 
 
+def taken(d: Design, rows: Any, cols: Any) -> Design:
+    """Rows and columns in another order; of ordered classes the rows before they were parted."""
+    if isinstance(d, OrdinalDesign):
+        rows, cols = (
+            each[each < size] for each, size in zip((rows, cols), d.base.X.shape, strict=True)
+        )
+        return by_boundaries(taken(d.base, rows, cols), d.codes[rows], d.levels, d.cost)
+    columns = tuple(d.columns[j] for j in cols)
+    return Design(d.X[rows][:, cols], d.y[rows], d.weight[rows], columns, d.blocks)
+
+
 @pytest.mark.parametrize(("name", "k"), FLAT)
 def test_row_and_column_order_do_not_matter(name: str, k: int) -> None:
     case = CASES[name][k]
     rng = np.random.default_rng(200)
     design = case.design(rng)
     rows = rng.permutation(design.shape[0])
-    shuffled = Design(
-        design.X[rows], design.y[rows], design.weight[rows], design.columns, design.blocks
-    )
+    shuffled = taken(design, rows, np.arange(design.shape[1]))
     first, second = (
         solve(FORMULATIONS[name](d, **case.arguments).exact()).objective for d in (design, shuffled)
     )
     assert first == pytest.approx(second, abs=1e-12)
     if design.blocks or "coef_sets" in case.arguments:
         return
-    cols = rng.permutation(design.shape[1])
-    turned = Design(
-        design.X[:, cols], design.y, design.weight, tuple(design.columns[j] for j in cols)
-    )
+    turned = taken(design, np.arange(design.shape[0]), rng.permutation(design.shape[1]))
     assert solve(FORMULATIONS[name](turned, **case.arguments).exact()).objective == pytest.approx(
         first, abs=1e-12
     )

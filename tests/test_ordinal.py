@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import pickle
 from pathlib import Path
 from typing import Any
 
+import brute
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,14 +37,6 @@ def run(*arguments: object, code: int = 0) -> Any:
     return done
 
 
-COST: dict[str, Any] = {
-    "absolute": abs,
-    "squared": lambda off: off**2,
-    "zero_one": lambda off: int(off != 0),
-}
-Every = dict[tuple[int, ...], float]
-
-
 def drawn(seed: int, n: int = 11, levels: int = 3) -> tuple[Any, Any, Any]:
     """Rows, levels and whole weights; every level has a row."""
     rng = np.random.default_rng(seed)
@@ -53,53 +45,14 @@ def drawn(seed: int, n: int = 11, levels: int = 3) -> tuple[Any, Any, Any]:
     return X, c, rng.integers(1, 4, n).astype(float)
 
 
-def rows_lost(t: Any, c: Any, T: tuple[int, ...], cost: str, margin: float | None) -> Any:
-    """What each row costs, in plain numbers: its answer's, or its short margins."""
-    if margin is None:
-        return [
-            COST[cost](int(ci) - sum(ti >= each for each in T)) for ti, ci in zip(t, c, strict=True)
-        ]
-    charge = COST[cost]
-    return [
-        sum(
-            abs(charge(ci - k) - charge(ci - k + 1))
-            * max(0.0, margin - (1 if ci >= k else -1) * (ti - each))
-            / margin
-            for k, each in enumerate(T, 1)
-        )
-        for ti, ci in zip(t, c, strict=True)
-    ]
-
-
-def every_card(
-    X: Any, c: Any, s: Any, cost: str, *, margin: float | None = None, spacing: int = 1,
-    l0: float = 0.01, reach: int = 2, allowed: Any = lambda w: True,
-) -> float:  # fmt: skip
-    """The least objective over all whole points and all ordered thresholds."""
-    levels, charge, best = int(c.max()) + 1, COST[cost], np.inf
-    sides = [sum(abs(charge(ci - k) - charge(ci - k + 1)) for k in range(1, levels)) for ci in c]
-    total = float(np.dot(s, sides))
-    room = levels * spacing + (0 if margin is None else int(np.ceil(margin)))
-    for w in itertools.product(range(-reach, reach + 1), repeat=X.shape[1]):
-        if not allowed(w):
-            continue
-        t = X @ np.array(w)
-        places = range(int(t.min()) - room, int(t.max()) + room + 1)
-        for T in itertools.combinations(places, levels - 1):
-            if all(b - a >= spacing for a, b in itertools.pairwise(T)):
-                lost = float(np.dot(s, rows_lost(t, c, T, cost, margin))) / total
-                best = min(best, lost + l0 * (np.count_nonzero(w) + levels - 2))
-    return best
-
-
-@pytest.mark.parametrize("cost", COST)
+@pytest.mark.parametrize("cost", brute.COSTS)
 @pytest.mark.parametrize("levels", [3, 4])
 def test_it_is_the_best_of_all_cards(cost: Any, levels: int) -> None:
     X, c, s = drawn(levels, levels=levels)
     d = make_ordinal_design(X, c, cost=cost, sample_weight=s)
     spacing = levels - 2
     program = ordinal(d, coef_min=-2, coef_max=2, l0_penalty=0.01, spacing=spacing)
-    truth = every_card(X, c, s, cost, spacing=spacing)
+    truth = brute.best_ordinal(X, c, s, cost, spacing=spacing)
     for solver in ("highs", "tree"):
         result = solve(program, solver)
         assert result.claim is Claim.OPTIMAL
@@ -115,7 +68,7 @@ def test_the_hinge_too(cost: Any) -> None:
     program = ordinal(d, loss="hinge", margin=2, coef_min=-1, coef_max=1, l0_penalty=0.01)
     result = solve(program)
     assert result.claim is Claim.OPTIMAL
-    truth = every_card(X, c, s, cost, margin=2.0, reach=1)
+    truth = brute.best_ordinal(X, c, s, cost, margin=2.0, reach=1)
     assert result.objective == pytest.approx(truth, abs=1e-9)
     assert solve(program.relaxed()).objective <= truth + 1e-7
 
@@ -134,7 +87,7 @@ def test_points_keep_rules_and_limits() -> None:
             d, coef_min=-2, coef_max=2, l0_penalty=0.01, max_terms=terms, constraints=rules
         )
         result = solve(program)
-        truth = every_card(X, c, s, "absolute", allowed=kept)
+        truth = brute.best_ordinal(X, c, s, "absolute", allowed=kept)
         assert result.objective == pytest.approx(truth, abs=1e-9)
     with pytest.raises(FormulationError, match="limits on errors speak of two classes"):
         ordinal(d, constraints=[MaxErrors("a >= 1", count=3)])

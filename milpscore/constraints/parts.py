@@ -326,12 +326,10 @@ class Totals(_OfPoints):
         for columns, v, each, least in parts:
             # of each value and column, v_j w_j <= what the other columns and features leave
             room = limit - (total - least) - (each.sum(axis=1, keepdims=True) - each)
-            for at, j in enumerate(columns):
-                for value, most in zip(v[:, at].tolist(), room[:, at].tolist(), strict=True):
-                    if value > 0:
-                        ends[1, j] = min(ends[1, j], most // value)
-                    elif value < 0:
-                        ends[0, j] = max(ends[0, j], -(most // -value))
+            most, own = room // np.where(v == 0, 1, np.abs(v)), list(columns)
+            far = np.iinfo(np.int64).max
+            ends[1, own] = np.minimum(ends[1, own], np.where(v > 0, most, far).min(axis=0))
+            ends[0, own] = np.maximum(ends[0, own], np.where(v < 0, -most, -far).max(axis=0))
 
 
 Part: TypeAlias = Points | Ordered | Used | Wrong | Totals

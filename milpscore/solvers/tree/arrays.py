@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpscore.constraints.parts import Used
+from milpscore.constraints.parts import Totals, Used
 from milpscore.core.card import Card
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
@@ -286,6 +286,12 @@ class Arrays:
             for part in parts
             if isinstance(part, Used) and part.upper is not None and {*part.factors} == {1}
         ]
+
+    @cached_property
+    def sums(self) -> list[Totals]:
+        """The rules on sums of points, such as how far apart a feature's bins may lie."""
+        parts = [part for each in self.statement.constraints for part in getattr(each, "parts", ())]
+        return [part for part in parts if isinstance(part, Totals)]
 
     def without_room(self, lo: IntArray, hi: IntArray) -> list[IntArray] | None:
         """The groups that must stay without points beside those that surely have some.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.core.statement import Reach
 from milpscore.solvers.tree.arrays import Arrays, Choices, hull_cost, new_hulls, solve_model
 from milpscore.solvers.tree.priced import Limits, Patterns, score_ranges
 
@@ -112,6 +113,25 @@ class Node:
         self.s = min(max(self.s, self.s_lo), self.s_hi)
         low, high = arrays.intercepts(self.s, self.b_lo, self.b_hi)
         self.b = min(max(self.b, low), high)
+
+    def narrow(self, arrays: Arrays) -> bool:
+        """Drop choices that the others leave no room in sums; whether some are left of each."""
+        if not arrays.sums:
+            return True
+        at = np.arange(arrays.p)
+        lower, upper = (arrays.points[at, end].astype(np.int64) for end in (self.lo, self.hi))
+        reach = Reach(lower, upper, np.zeros(arrays.p, np.bool_), arrays.p)
+        for part in arrays.sums:
+            reach = part.narrowed(reach)
+        kept = (arrays.places >= self.lo) & (arrays.places <= self.hi)
+        kept &= (arrays.values >= reach.lower) & (arrays.values <= reach.upper)
+        if not kept.any(axis=0).all():
+            return False
+        self.lo, self.hi = kept.argmax(axis=0), len(kept) - 1 - kept[::-1].argmax(axis=0)
+        free, zero = self.status == OPEN, arrays.zero
+        self.status[free & ((self.lo > zero) | (self.hi < zero))] = IN
+        self.status[free & (self.lo == zero) & (self.hi == zero)] = OUT
+        return self.sure <= arrays.terms
 
 
 class _Price(NamedTuple):

@@ -420,6 +420,9 @@ class Tree:
         for group in groups:
             node.status[group] = OUT
             node.lo[group] = node.hi[group] = self.arrays.zero[group]
+        if not node.narrow(self.arrays):
+            node.bound = math.inf
+            return False
         self.nodes += self.sides.applies_to(node)
         if (told := self.sides.bound(node, self.cutoff)) is not None:
             return told
