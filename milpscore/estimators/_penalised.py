@@ -694,13 +694,19 @@ class _Binarsity(PenalisedModel):
         in_bins = design.rmatvec(weight)
         counts = [in_bins[list(block)] for block in design.blocks]
         self.penalty_weights_ = data_driven_weights(counts, design.blocks)
-        return lambda lam: Binarsity(lam, blocks=design.blocks, weights=self.penalty_weights_)
+        blocks, weights, shared = design.blocks, self.penalty_weights_, self._shared
+        return lambda lam: Binarsity(lam, blocks=blocks, weights=weights, shared=shared)
+
+    @property
+    def _shared(self) -> bool:
+        """Whether classes have their cuts in common."""
+        return False
 
     def complexity(self) -> int:
-        """The number of jumps between neighbouring bins."""
+        """The number of jumps between neighbouring bins, shared ones counted once."""
         rows = np.atleast_2d(self.coef_)
-        jumps = [np.diff(rows[:, list(block)], axis=1) for block in self._blocks]
-        return sum(int(np.count_nonzero(jump)) for jump in jumps)
+        jumps = [np.diff(rows[:, list(block)], axis=1) != 0 for block in self._blocks]
+        return sum(int((jump.any(axis=0) if self._shared else jump).sum()) for jump in jumps)
 
 
 @parameters
@@ -714,6 +720,9 @@ class BinarsityClassifier(_Binarsity, PenalisedClassifierBase):
     n_bins, thresholds, max_distinct, unseen :
         As in :class:`milpscore.data.Binner`; the bins are found anew in each ``fit``. Text,
         boolean and categorical features have one bin a category, in their order.
+    shared : bool
+        With ``loss="multinomial"``: whether all classes have their cuts in common, see
+        :class:`milpscore.penalties.Binarsity`.
     loss, fit_intercept, tol, max_iter, algorithm :
         As in :class:`PenalisedModel`, where the attributes are listed too.
     class_weight :
@@ -721,7 +730,7 @@ class BinarsityClassifier(_Binarsity, PenalisedClassifierBase):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, p)
+    coef_ : ndarray of shape (1, p), or (K, p) for the multinomial loss
         One entry a bin; those of a feature sum to 0.
     penalty_weights_ : ndarray of shape (p,)
         Weight of the jump into each bin.
@@ -731,6 +740,12 @@ class BinarsityClassifier(_Binarsity, PenalisedClassifierBase):
     Alaya, Bussy, Gaiffas & Guilloux, "Binarsity: a penalization for one-hot encoded features",
     JMLR 20 (2019).
     """
+
+    shared: bool = False
+
+    @property
+    def _shared(self) -> bool:
+        return self.shared
 
 
 @parameters

@@ -25,6 +25,7 @@ from milpscore.penalties.ramps import (
     check_length,
     check_one_dimension,
     check_vector,
+    per_feature,
     prox_arguments,
     shrink,
 )
@@ -58,7 +59,7 @@ class _Chains(Term, ABC):
         widths, size = self.lam * self._jumps(len(v)), float(np.abs(z).sum())
         limits = np.append(widths, 0.0)
         slack = np.where(limits == 0, _nothing(size, widths), ROUNDING * size)
-        inside = np.all(np.abs(np.cumsum(v)) <= limits * (1 + ROUNDING) + slack)
+        inside = np.all(_lengths(np.cumsum(v, axis=0)) <= limits * (1 + ROUNDING) + slack)
         return 0.0 if inside else np.inf
 
     def chains(self, p: int) -> tuple[IntArray, FloatArray, list[list[int]]]:
@@ -83,10 +84,13 @@ class _Chains(Term, ABC):
         if not np.isfinite(self.value(w)):
             return np.inf
         v, push = self._line(w), -self._line(grad)
-        jumps, widths = np.diff(v), self.lam * self._jumps(len(v))
-        pull = np.r_[0.0, widths * np.sign(jumps), 0.0]
-        rest = push + np.diff(pull)
-        residual = _tv_prox(rest, np.where(jumps == 0, widths, 0.0), np.empty(len(v)))
+        jumps, widths = np.diff(v, axis=0), self.lam * self._jumps(len(v))
+        lengths = _lengths(jumps)
+        pull = np.zeros((len(v) + 1, *v.shape[1:]))
+        directions = jumps / per_feature(np.where(lengths == 0, 1.0, lengths), jumps)
+        pull[1:-1] = per_feature(widths, jumps) * directions
+        rest = push + np.diff(pull, axis=0)
+        residual = _tv_prox(rest, np.where(lengths == 0, widths, 0.0), np.empty_like(v))
         return float(np.linalg.norm(self._centred(residual)))
 
     def lambda_max(self, grad0: Vector) -> float:
@@ -101,12 +105,17 @@ class _Chains(Term, ABC):
         """The least t with |cumsum(z)_k| <= t lam weights_k everywhere, the last width being 0."""
         v = self._centred(self._line(z))
         widths = lam * self._jumps(len(v))
-        sums = np.abs(np.cumsum(v))
+        sums = _lengths(np.cumsum(v, axis=0))
         ends = np.append(widths == 0, True)
         if np.any(sums[ends] > _nothing(float(np.abs(z).sum()), widths)):
             return np.inf
         inner = ~ends
         return float((sums[inner] / widths[inner[:-1]]).max(initial=0.0))
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    """Sizes of the entries, or of the rows of a matrix."""
+    return np.abs(rows) if rows.ndim == 1 else np.linalg.norm(rows, axis=1)
 
 
 def _nothing(size: float, widths: FloatArray) -> float:
@@ -181,21 +190,29 @@ class Binarsity(_Chains):
         >= 0, one a column: the weight of the jump *into* that column, as in the source. The entry
         of a block's first column has no meaning. All 1 by default; see
         :func:`data_driven_weights`.
+    shared : bool
+        Of the coefficients of several classes, shape (p, K) (the multinomial loss), a jump is the
+        length ||W_k - W_{k-1}||_2 of a row, so that the classes have their cuts in common. By
+        default each class has its own.
 
     References
     ----------
     Alaya, "Binarsity: a penalization for one-hot encoded features" (seminar, 2018), and its
     Algorithm 2: the prox of total variation, then centring, is exact since total variation does
-    not see a constant.
+    not see a constant. Jumps of rows: Bleakley & Vert, "The group fused lasso for multiple
+    change-point detection" (2011).
     """
 
     lam: float
     _: KW_ONLY
     blocks: Sequence[Sequence[int]]
     weights: FloatArray | None = None
+    shared: bool = False
     name: ClassVar[str] = "binarsity"
 
     def _check(self) -> None:
+        if not isinstance(self.shared, bool):
+            raise OptionError(f"shared={self.shared!r}; use True (cuts in common) or False")
         blocks = check_blocks(self.blocks)
         columns = sum(len(block) for block in blocks)
         self._store("blocks", blocks)
@@ -218,7 +235,7 @@ class Binarsity(_Chains):
         sums, sizes = np.add.reduceat(v, self._starts), np.add.reduceat(np.abs(v), self._starts)
         if np.any(np.abs(sums) > 1e-9 * max(1.0, float(sizes.max()))):
             return np.inf
-        return self.lam * float(self._jump_weights @ np.abs(np.diff(v)))
+        return self.lam * float(self._jump_weights @ _lengths(np.diff(v, axis=0)))
 
     def prox(self, w: Vector, step: float, out: FloatArray | None = None) -> FloatArray:
         """The prox of step * penalty: all blocks as one chain with free ends, then centred."""
@@ -254,7 +271,7 @@ class Binarsity(_Chains):
         return np.asarray(given[1:])
 
     def _line(self, w: Vector) -> FloatArray:
-        check_length(w, len(self._order), "blocks")
+        check_length(w[:, 0] if self.shared and np.ndim(w) == 2 else w, len(self._order), "blocks")
         return np.asarray(w, dtype=np.float64)[self._order]
 
     def _jumps(self, p: int) -> FloatArray:
@@ -262,10 +279,10 @@ class Binarsity(_Chains):
 
     def _centred(self, v: FloatArray) -> FloatArray:
         """Each block less its mean; a block of equal entries becomes exactly zero."""
-        means = np.add.reduceat(v, self._starts) / self._sizes
+        means = np.add.reduceat(v, self._starts) / per_feature(self._sizes.astype(np.float64), v)
         lowest = np.minimum.reduceat(v, self._starts)
         level = np.maximum.reduceat(v, self._starts) == lowest
-        return np.asarray(v - np.repeat(np.where(level, lowest, means), self._sizes))
+        return np.asarray(v - np.repeat(np.where(level, lowest, means), self._sizes, axis=0))
 
 
 def data_driven_weights(
@@ -319,8 +336,14 @@ def _tv_prox(y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1
     """argmin over x of ||y - x||^2 / 2 + scale * sum_k width_k |x_{k+1} - x_k|, into ``out``.
 
     y, out (n,), may be one; width (n - 1,), or (1,) for one width everywhere: a zero parts the
-    vector into independent chains, infinity joins two entries.
+    vector into independent chains, infinity joins two entries. The rows of a matrix (n, K) jump
+    together.
     """
+    if y.ndim == 2:
+        from milpscore.penalties.shared import shared_variation
+
+        shared_variation(np.ascontiguousarray(y), scale * np.ascontiguousarray(width), out)
+        return out
     from milpscore.penalties import kernels
 
     largest = max(float(y.max(initial=0.0)), -float(y.min(initial=0.0)))

@@ -79,6 +79,8 @@ def _hull(form: ConeForm, penalty: SparseHull) -> bool:
 
 
 def _chains(form: ConeForm, penalty: _Chains) -> bool:
+    if getattr(penalty, "shared", False):  # a form is of one class
+        return False
     order, widths, blocks = penalty.chains(form.p)
     for k in np.flatnonzero(widths):
         a, b = int(order[k]), int(order[k + 1])

@@ -318,7 +318,8 @@ def shaped(penalty: ProxPenalty, smooth: Smooth) -> ProxPenalty:
             f"{penalty!r} is not a penalty with a prox and a gap (it lacks {', '.join(lacking)});"
             " use one of milpscore.penalties, say L1(lam), or derive from one."
         )
-    made = PerClass(penalty) if smooth.n_classes else penalty
+    apart = smooth.n_classes and not getattr(penalty, "shared", False)
+    made = PerClass(penalty) if apart else penalty
     made.value(np.zeros(smooth.coefficient_shape))
     return made
 
