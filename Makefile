@@ -73,7 +73,7 @@ docs-check: $(VENV)/.installed-docs  ## build the site from nothing, and check i
 	@$(VENV)/bin/python -m sphinx -q -W --keep-going -d build/doctrees -b html docs build/site
 	@$(VENV)/bin/python docs/check_site.py build/site
 
-venv: $(VENV)/.installed-dev  ## the developer's environment, everything installed
+venv: $(VENV)/.installed-all  ## the developer's environment, everything installed
 
 clean:  ## remove the environment and every built or cached file
 	rm -rf $(VENV) $(RIVALS) build dist docs/_generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -106,7 +106,8 @@ $(VENV)/.installed-demo: EXTRAS = ecos
 $(VENV)/.installed-tests: EXTRAS = ecos,tests
 $(VENV)/.installed-dev: EXTRAS = ecos,dev
 $(VENV)/.installed-docs: EXTRAS = ecos,docs,distributed
+$(VENV)/.installed-all: EXTRAS = ecos,dev,docs,distributed
 $(VENV)/.installed-%: $(VENV)/.created pyproject.toml
 	@echo "installing milpscore[$(EXTRAS)] into $(VENV) (about a minute the first time)"
 	@$(PIP) install -e '.[$(EXTRAS)]'
-	@touch $@
+	@touch $@ $(if $(filter all,$*),$(foreach part,demo tests dev docs,$(VENV)/.installed-$(part)))
