@@ -281,7 +281,6 @@ def test_the_command_to_fit_such_a_card() -> None:
 
 
 def test_a_widget_answers_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("anywidget")
     import milpscore
     from milpscore.desk.widget import answered
 

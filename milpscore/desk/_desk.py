@@ -207,7 +207,7 @@ class Desk:
         try:
             self.bench.statement(self.question)
             self._look()
-        except Exception:
+        except BaseException:  # Ctrl-C as well
             self.sheet = before
             raise
         self._past = [*self._past[1 - _MOST_STEPS :], before]
