@@ -146,7 +146,7 @@ for n in sizes:
     few, answers, _ = cohort(n, 2)
     cut = bins.fit_design(few, answers, positive="stays")
     own, best = fit_card(
-        cut, max_terms=None, l0_penalty=np.log(n) / (2 * n), options={"node_limit": 100},
+        cut, max_terms=None, l0_penalty=np.log(n) / (2 * n), options={"node_limit": 20},
         time_limit=600, progress=False, **asked,
     )  # fmt: skip
     made = certified_card(own.statement.design, best, statement=own.statement)
