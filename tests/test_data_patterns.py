@@ -411,8 +411,7 @@ def test_the_command_line_reads_what_is_too_large_for_memory(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [2, 4])
-def test_a_part_lost_with_its_worker_is_read_again(workers: int, tmp_path: Path) -> None:
+def test_a_part_lost_with_its_worker_is_read_again(tmp_path: Path) -> None:
     frame = mixed()
 
     def part(k: int) -> pd.DataFrame:
@@ -426,7 +425,7 @@ def test_a_part_lost_with_its_worker_is_read_again(workers: int, tmp_path: Path)
     with (
         warnings.catch_warnings(),
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         cluster.get_client(),
     ):

@@ -207,8 +207,13 @@ def test_scores_name_absent_sets(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def recovery() -> Finding:
-    return DiaremRecovery(sizes=(150, 3000), random_state=5).run(1)
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("recovery") / "recovery.sqlite"
+
+
+@pytest.fixture(scope="module")
+def recovery(kept: Path) -> Finding:
+    return DiaremRecovery(sizes=(150, 3000), random_state=5).run(1, out=kept)
 
 
 def test_a_large_cohort_gives_diarem_back(recovery: Finding) -> None:
@@ -243,13 +248,12 @@ def test_graded_points_come_from_the_joint_program() -> None:
     assert [worth for _, worth in points["insulin"]] == [0, 7]
 
 
-def test_recovery_resumes(tmp_path: Path, recovery: Finding) -> None:
-    file = tmp_path / "recovery.sqlite"
-    found = DiaremRecovery(sizes=(150, 3000), random_state=5).run(1, out=file)
+def test_recovery_resumes(kept: Path, recovery: Finding) -> None:
+    found = DiaremRecovery(sizes=(150, 3000), random_state=5).run(1, out=kept)
     pd.testing.assert_frame_equal(found.runs, recovery.runs)
     pd.testing.assert_frame_equal(found.points, recovery.points)
     with pytest.raises(OptionError, match="random_state=5"):
-        DiaremRecovery(sizes=(150, 3000), random_state=6).run(1, out=file)
+        DiaremRecovery(sizes=(150, 3000), random_state=6).run(1, out=kept)
     with pytest.raises(OptionError, match="cohorts of 20"):
         DiaremRecovery(sizes=(5,)).run(1)
 

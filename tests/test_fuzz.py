@@ -25,7 +25,7 @@ SHARE = {
 """Turns of a kind that are always tried, 10 where none are named; ``make fuzz`` tries as many as
 there is time for."""
 
-MORE = 4
+MORE = 2
 """Times as many are among the slow tests."""
 
 

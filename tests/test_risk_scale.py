@@ -118,7 +118,7 @@ def least(statement: Statement) -> float:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(36), *(pytest.param(k, marks=pytest.mark.slow) for k in range(36, 100))]
+    "seed", [*range(36), *(pytest.param(k, marks=pytest.mark.slow) for k in range(36, 68))]
 )
 def test_the_tree_finds_what_enumeration_finds(seed: int) -> None:
     program = risk_score(**case(seed))
@@ -160,7 +160,7 @@ def test_a_norm_of_the_points_is_bounded_over_all_slopes(seed: int) -> None:
     assert result.objective - result.dual_bound <= 1e-4  # as bent lines are near such a penalty
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 5, 6, 9, 10])
+@pytest.mark.parametrize("seed", [1, 3, 6, 10])
 def test_tangents_find_it_too(seed: int) -> None:
     given = case(seed)
     if seed == 10:

@@ -364,7 +364,7 @@ def test_a_start_without_a_value_for_an_added_variable_is_rejected() -> None:
 
 
 def test_the_start_is_returned_where_the_solver_finds_nothing_better() -> None:
-    program = slim(hard())
+    program = slim(hard(300, 10))
     start = start_card(program, max_work=1e6)
     assert start is not None
     result = solve(program, warm_start=start, node_limit=1, time_limit=300)
