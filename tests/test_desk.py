@@ -251,6 +251,23 @@ def test_a_lock_holds_what_is_typed_later() -> None:
     assert desk.sheet.points[0] == 0
 
 
+def test_ctrl_c_within_an_edit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    desk = at_desk()
+    before = desk.sheet
+    other = 1 if before.points[0] == 0 else 0
+    with monkeypatch.context() as patch:
+        patch.setattr(Desk, "_figures", pressed)
+        with pytest.raises(KeyboardInterrupt):
+            desk.set_points("age", other)
+    assert desk.sheet == before
+    desk.set_points("age", other)
+    desk.undo()
+    assert desk.sheet == before
+
+
 @pytest.mark.parametrize(
     ("request_", "error", "said"),
     [
