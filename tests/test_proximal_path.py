@@ -14,7 +14,17 @@ from milpscore.core.clock import Clock
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.result import Termination
 from milpscore.metrics import accuracy, auc
-from milpscore.penalties import EYE, L1, L2, Box, ElasticNet, Facets, StronglyConvexFacets
+from milpscore.penalties import (
+    EYE,
+    L1,
+    L2,
+    AlphaFacets,
+    Box,
+    ElasticNet,
+    Facets,
+    StronglyConvexFacets,
+    WeightedL1,
+)
 from milpscore.proximal import facets_grid, fit_proximal, path
 from milpscore.proximal.coordinate import Quadratic
 from milpscore.proximal.operators import DenseOperator, SparseOperator
@@ -57,6 +67,48 @@ def test_lambda_max_is_where_the_model_turns_null(penalty: Any, loss: str) -> No
     found = path(X, Y, penalty=penalty, loss=loss, n_lams=2, ratio=0.999, tol=1e-10)
     assert found.table["null"].tolist() == [True, False]
     assert found.table["gap"].iloc[0] <= 1e-10
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        L1,
+        lambda lam: ElasticNet(lam, l1_ratio=0.7),
+        lambda lam: WeightedL1(lam, weights=np.r_[0.0, 50.0, np.arange(1.0, 7.0)]),
+        lambda lam: Facets(lam, gamma=0.25),
+        lambda lam: AlphaFacets(lam, alpha=(1.0, 1.5, 4.0), gamma=0.2),
+    ],
+    ids=["l1", "elastic", "weighted", "facets", "alpha"],
+)
+def test_small_problems_have_the_models_of_other_algorithms(
+    penalty: Any, loss: str, intercept: bool
+) -> None:
+    """One kernel makes all Newton steps of a small problem; the first-order ones know no kernel."""
+    y = np.maximum(Y, 0) if loss == "poisson" else Y
+    weight = np.random.default_rng(3).random(len(y)) + 0.1
+    readonly = X.copy()
+    readonly.setflags(write=False)
+    settings: dict[str, Any] = {"loss": loss, "intercept": intercept, "sample_weight": weight}
+    lams = [0.1, 0.03, 0.02, 0.01]
+    found = path(readonly, y, penalty=penalty, lams=lams, tol=1e-9, **settings)
+    for result, lam in zip(found.results, lams, strict=True):
+        assert result.algorithm == "working_set"
+        assert result.converged
+        # what one Newton step cannot end, several do
+        assert result.iterations <= 20
+        other = fit_proximal(
+            X, y, penalty=penalty(lam), algorithm="fista", tol=1e-8, start=result, **settings
+        )
+        assert result.objective <= other.objective + 1e-8 * abs(other.objective)
+        score = X @ result.coefficients + result.intercept
+        rows = {
+            "squared": 0.5 * (score - y) ** 2,
+            "logistic": np.logaddexp(0.0, -y * score),
+            "poisson": np.exp(score) - y * score,
+        }[loss]
+        assert result.loss == pytest.approx(float(weight @ rows / weight.sum()), rel=1e-12)
 
 
 def test_given_lams_descend() -> None:

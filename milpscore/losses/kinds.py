@@ -85,8 +85,8 @@ class _Margin(ABC):
     def conjugate(self, u: FloatArray, y: FloatArray) -> FloatArray:
         """Row conjugates; infinite outside the domain."""
         s = y * u
-        inside = (s >= self.least) & (s <= 0.0)
-        return np.where(inside, self._dual(np.clip(s, self.least, 0.0)), np.inf)
+        held = np.minimum(np.maximum(s, self.least), 0.0)
+        return np.where(s == held, self._dual(held), np.inf)
 
 
 @dataclass(frozen=True)

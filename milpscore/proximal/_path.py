@@ -17,7 +17,7 @@ from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
 from milpscore.penalties import OWL, Facets
 from milpscore.penalties.ramps import Ramps
-from milpscore.proximal.coordinate import ALL_COLUMNS, Memory
+from milpscore.proximal.coordinate import ALL_COLUMNS, Memory, is_small
 from milpscore.proximal.engine import (
     Algorithm,
     Maker,
@@ -201,14 +201,21 @@ def descended(
     before: Ramps | OWL | None = None
     memory = Memory()
     past: list[tuple[float, Primal]] = []
+    kind: type = object
     for lam in lams.tolist():
-        penalty = shaped(maker(lam), smooth)
+        penalty = maker(lam)
+        # (tried once for each kind: the lengths of a kind's weights are its maker's)
+        if smooth.n_classes or not results or type(penalty) is not kind:
+            kind, penalty = type(penalty), shaped(penalty, smooth)
         part = part_of(penalty, smooth)
         hint = _strong_rule(at, before, part)
-        start = _onwards(smooth, penalty, past, lam) if len(past) > 1 else at
+        ahead, start = _onwards(past, lam), at
+        if ahead is not None and not is_small(smooth, part):
+            start, ahead = _better(smooth, penalty, at, ahead), None
         result, at = solve(
-            smooth, penalty, options, start=start, step=step, hint=hint, part=part, memory=memory
-        )
+            smooth, penalty, options, start=start, step=step, ahead=ahead, hint=hint, part=part,
+            memory=memory,
+        )  # fmt: skip
         step, before, past = result.step, part, [*past[-1:], (lam, at)]
         results.append(result)
         if progress is not None:
@@ -218,17 +225,18 @@ def descended(
     return results
 
 
-def _onwards(
-    smooth: Smooth, penalty: ProxPenalty, past: list[tuple[float, Primal]], lam: float
-) -> Primal:
-    """Where the last two fits of a path point to, where that is better than the last."""
+def _onwards(past: list[tuple[float, Primal]], lam: float) -> FloatArray | None:
+    """The coefficients that the last two fits of a path point to."""
+    if len(past) < 2 or not past[0][0] > past[1][0] > lam:
+        return None
     (far, old), (near, at) = past
-    if not far > near > lam:
-        return at
     share = (near - lam) / (far - near)
-    move = np.where((at.w != 0) & (old.w != 0), at.w - old.w, 0.0) * share
-    w = at.w + move
-    w = np.where(w * at.w < 0, 0.0, w)
+    w = at.w + np.where((at.w != 0) & (old.w != 0), at.w - old.w, 0.0) * share
+    return np.where(w * at.w < 0, 0.0, w)
+
+
+def _better(smooth: Smooth, penalty: ProxPenalty, at: Primal, w: FloatArray) -> Primal:
+    """The better of a point and other coefficients."""
     new = smooth.settled(w, smooth.X.matvec(w), at.b)
     better = new.loss + penalty.value(new.w) < at.loss + penalty.value(at.w)
     return new if better else at

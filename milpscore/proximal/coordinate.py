@@ -13,7 +13,7 @@ from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.core.result import Termination
-from milpscore.losses import Squared
+from milpscore.losses import Logistic, Poisson, Squared
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.clusters import descend_sorted, ready
@@ -215,6 +215,13 @@ def _prepare(kind: str) -> None:
     state, rest = (one, one, one, one), (one, one, one, (one, 0.0, 1.0), 0.0, 1)
     if kind == "gram":
         prepare(_kernels.descend_gram, np.empty((1, 1)), one, *rest)
+    elif kind == "small":
+        table, shape = np.empty((2, 2)), (one, 0.0, 1.0)
+        prepare(
+            _kernels.newton_small,
+            *(0, (table, table), (one, one), True, (one, one, shape), one, one, (one, one, one)),
+            *((table, one, one), (0.0, 0.0, 0.0, 0.0, 1, 0.0)),
+        )
     elif kind == "dense":
         prepare(_kernels.descend_dense, np.empty((2, 2), order="F"), state, *rest)
     else:
@@ -243,6 +250,8 @@ class Memory:
     """What one fit of a path leaves to the next: its last columns and their model."""
 
     panel: _Panel | None = None
+    # of a small problem: X and X' by rows, and a model's Gram matrix, curvatures, columns' means
+    small: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray] | None = None
 
 
 @dataclass(eq=False)
@@ -257,6 +266,56 @@ class _Point:
     rows: FloatArray
 
 
+_KINDS = {Squared: 0, Logistic: 1, Poisson: 2}
+_SMALL_CELLS = 100_000
+
+
+def is_small(smooth: Smooth, part: Part | None) -> bool:
+    """Whether calls of NumPy would cost more than the work: one kernel does all of it then."""
+    n, p = smooth.X.shape
+    return (
+        isinstance(part, Ramps)
+        and isinstance(smooth.X, DenseOperator)
+        and p <= ALL_COLUMNS
+        and n * p <= _SMALL_CELLS
+        and type(smooth.loss) in _KINDS
+    )
+
+
+def _small(
+    run: Run, ramps: Ramps, found: DualityGap, ahead: FloatArray | None, memory: Memory, most: int
+) -> tuple[Primal, int]:
+    """What `_solve` does on all columns, and the best intercept, in one kernel."""
+    from milpscore.proximal import _kernels
+
+    smooth, at, worst = run.smooth, found.at, found.worst
+    assert isinstance(smooth.X, DenseOperator)
+    n, p = smooth.X.shape
+    if memory.small is None:
+        X = smooth.X.X  # copied: what may not be written to would be another type to the compiler
+        both = np.array(X, order="C"), np.array(X.T, order="C")
+        memory.small = *both, np.empty((p, p)), np.zeros(n), np.zeros(p)
+    X, Xt, *model = memory.small
+    target = _SPARE * worst * run.tol / found.gap
+    w, eta, u, gradient = at.w.copy(), np.empty(n), np.empty(n), np.empty(p)
+    share = 0.0 if isinstance(smooth.loss, Squared) else 0.01  # the model is the problem
+    steps, b, loss, settled = _kernels.newton_small(
+        _KINDS[type(smooth.loss)],
+        (X, Xt),
+        (smooth.y, smooth.weight),
+        smooth.intercept,
+        _shape(ramps),
+        w,
+        np.empty(0) if ahead is None else ahead,
+        (eta, u, gradient),
+        tuple(model),
+        (float(at.b), worst, target, share, min(most, _INNER_STEPS), _STALE),
+    )
+    if not settled:
+        return smooth.settled(w, eta, np.asarray(b)), steps
+    return Primal(w, eta, np.asarray(b), u, gradient, loss), steps
+
+
 def working_set(
     smooth: Smooth,
     penalty: Any,
@@ -265,6 +324,7 @@ def working_set(
     tol: float,
     max_iter: int,
     start: Primal,
+    ahead: FloatArray | None = None,
     hint: IntArray | None = None,
     memory: Memory | None = None,
     clock: Clock = ENDLESS,
@@ -280,8 +340,11 @@ def working_set(
     choice of the working set by distance to the subdifferential. OWL on the columns at work is OWL
     with the first of its weights; its models are solved by clusters.
     """
+    small = is_small(smooth, part)
     if isinstance(part, OWL):
         ready()
+    elif small:
+        _prepare("small")
     else:
         _ready(smooth.X)
     run = Run(smooth, penalty, "working_set", tol, clock)
@@ -290,20 +353,26 @@ def working_set(
     memory = memory or Memory()
     idle = 0
     while run.stop is None and run.iterations < max_iter:
-        away = part.distance(point.at.w, point.at.gradient)
-        panel = _choose(smooth, part, point.at.w, away, panel, hint)
-        if panel is not memory.panel:
-            _take_up(panel, memory.panel)
-        hint, memory.panel = None, panel
-        many = min(_MOST_SORTED, smooth.X.shape[0] // 2)
-        if isinstance(part, OWL) and np.count_nonzero(point.at.w) > many:
-            break  # unfinished: first-order steps end sooner, and need no Gram matrix of so many
-        worst = float(away.max(initial=0.0))
-        following, steps = _solve(run, panel, point, worst, max_iter - run.iterations)
+        most = max_iter - run.iterations
+        if isinstance(part, Ramps) and small:
+            at, steps = _small(run, part, point, ahead, memory, most)
+            ahead = None
+        else:
+            away = part.distance(point.at.w, point.at.gradient)
+            panel = _choose(smooth, part, point.at.w, away, panel, hint)
+            if panel is not memory.panel:
+                _take_up(panel, memory.panel)
+            hint, memory.panel = None, panel
+            many = min(_MOST_SORTED, smooth.X.shape[0] // 2)
+            if isinstance(part, OWL) and np.count_nonzero(point.at.w) > many:
+                break  # unfinished: first-order steps end sooner, without a Gram matrix of so many
+            worst = float(away.max(initial=0.0))
+            following, steps = _solve(run, panel, point, worst, most)
+            if steps:
+                at = smooth.settled(following.w, following.eta, np.asarray(following.b))
         if steps == 0:
             run.stop = Termination.STALLED
             break
-        at = smooth.settled(following.w, following.eta, np.asarray(following.b))
         before, point = point, run.look(run.iterations + steps, at)
         saved = before.objective - point.objective
         idle = 0 if saved > _ULPS * abs(point.objective) else idle + 1

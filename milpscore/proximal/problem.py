@@ -163,6 +163,8 @@ class Smooth:
         b: FloatArray | float = 0.0,
     ) -> float:
         """sum_i weight_i of(z_i + b, y_i)."""
+        if len(z) <= _PART:
+            return float(self.weight @ of(z + b, self.y))
         return sum(float(self.weight[k] @ of(z[k] + b, self.y[k])) for k in parts(len(z)))
 
     def _row(self, rows: FloatArray) -> FloatArray:
@@ -396,7 +398,7 @@ class DualityGap:
     @cached_property
     def worst(self) -> float:
         """The largest distance."""
-        return float(np.max(self.distance, initial=0.0))
+        return float(self.distance.max(initial=0.0))
 
 
 def duality_gap(
@@ -531,8 +533,8 @@ class Run:
         # A norm leaves none free, unless it weighs nothing.
         elif (
             point.scale < _SHRUNK
-            and not (getattr(self.penalty, "is_norm", False) and getattr(self.penalty, "lam", 1))
             and point.worst <= self.tol * self._unit
+            and not (getattr(self.penalty, "is_norm", False) and getattr(self.penalty, "lam", 1))
         ):
             self.stop = Termination.CONVERGED
         elif self.clock.is_up:
