@@ -169,3 +169,15 @@ def test_a_limit_that_costs_nothing_has_no_price(share: float, priced: bool) -> 
     relaxation, root = Relaxation(arrays), Node.root(arrays)
     assert relaxation.solve(root, 1.0)
     assert (relaxation.priced(root, 1.0, Clock()).prices is not None) == priced
+
+
+def test_a_node_is_left_where_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line holds wherever it is drawn, so that the bound is valid, only lower."""
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 3, (40, 6)).astype(float)
+    arrays = Arrays(risk_score(X, (rng.random(40) < 0.5).astype(int), max_terms=2).statement)
+    solved, left = Node.root(arrays), Node.root(arrays)
+    Relaxation(arrays).solve(solved, math.inf)
+    monkeypatch.setattr("milpscore.solvers.tree.relaxation._Model.minimise", None)
+    assert Relaxation(arrays, Clock(0.0)).solve(left, math.inf)
+    assert -math.inf < left.bound < solved.bound

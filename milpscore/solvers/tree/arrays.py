@@ -315,6 +315,9 @@ FACE = 8
 TRIALS = 40
 """Of the multiplier that keeps to the limit on terms."""
 
+WORK = 5e8
+"""Multiplications after which a model's minimum is left where it is: no clock is heard inside."""
+
 CLOSE = 1e-9
 """Sweeps end once no coordinate's derivative has moved by more."""
 
@@ -398,8 +401,10 @@ def lay_hulls(choices: Any, kappa: float, hulls: Any) -> None:
 
 
 @inner
-def minimise_face(gram: Any, grad: Any, w: Any, hulls: Any, ridge: float) -> None:
+def minimise_face(gram: Any, grad: Any, w: Any, hulls: Any, ridge: float) -> int:
     """Move the coefficients inside a piece of their hulls to their common minimum, or towards it.
+
+    Returns how many they are.
 
     Where columns nearly depend on each other, sweeps alone come to rest far from it.
     """
@@ -431,18 +436,23 @@ def minimise_face(gram: Any, grad: Any, w: Any, hulls: Any, ridge: float) -> Non
         for c in range(m):
             grad[c] += (new - w[j]) * gram[j, c]
         w[j] = new
+    return f
 
 
 @inner
-def descend(gram: Any, grad: Any, w: Any, hulls: Any) -> None:
-    """Coordinate descent on grad'd + d'gram d/2 + hulls; moves ``w``, and ``grad`` with it."""
+def descend(gram: Any, grad: Any, w: Any, hulls: Any, work: float) -> float:
+    """Coordinate descent on grad'd + d'gram d/2 + hulls; moves ``w``, and ``grad`` with it.
+
+    Ends where ``work`` is through; returns what is left of it.
+    """
     m = len(w)
     flattest = 1e-300
     for j in range(m):
         flattest = max(flattest, 1e-13 * gram[j, j])
     for sweep in range(SWEEPS):
         if sweep % FACE == FACE - 1:
-            minimise_face(gram, grad, w, hulls, 100.0 * flattest)
+            f = minimise_face(gram, grad, w, hulls, 100.0 * flattest)
+            work -= f * f * (f / 6.0 + m)
         worst = 0.0
         for j in range(m):
             h = max(gram[j, j], flattest)
@@ -465,8 +475,10 @@ def descend(gram: Any, grad: Any, w: Any, hulls: Any) -> None:
                     grad[i] += step * gram[j, i]
                 w[j] = new
                 worst = max(worst, abs(step) * h)
-        if worst <= CLOSE:
+        work -= m * m
+        if worst <= CLOSE or work < 0.0:
             break
+    return work
 
 
 @compiled
@@ -500,15 +512,15 @@ def solve_model(
         undecided += not choices.inside[j]
     if undecided <= budget:
         lay_hulls(choices, l0, hulls)
-        descend(gram, grad, w, hulls)
+        descend(gram, grad, w, hulls, WORK)
         return 0.0
     # the multiplier lies in (low, high), where more and less than the budget is used
     low, used_low, high, used_high = 0.0, np.inf, np.inf, 0.0
-    price = mu
+    price, work = mu, WORK
     for _ in range(TRIALS):
         mu = price
         lay_hulls(choices, l0 + mu, hulls)
-        descend(gram, grad, w, hulls)
+        work = descend(gram, grad, w, hulls, work)
         used = hull_cost(w, choices.inside, hulls)[1]
         if abs(used - budget) <= 1e-3 * max(budget, 0.1) or (mu == 0.0 and used <= budget):
             break
@@ -516,7 +528,7 @@ def solve_model(
             low, used_low = mu, used
         else:
             high, used_high = mu, used
-        if high < np.inf and high - low <= 1e-9 * high:
+        if work < 0.0 or (high < np.inf and high - low <= 1e-9 * high):
             break
         if high == np.inf:
             price = max(2.0 * mu, 1e-6)

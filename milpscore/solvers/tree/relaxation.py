@@ -174,8 +174,11 @@ def _either(first: Any, second: Any) -> Any:
 class Relaxation:
     """Solves nodes in place: raises ``bound``, moves ``w`` and ``b``, fixes and tightens."""
 
-    def __init__(self, arrays: Arrays) -> None:
+    def __init__(self, arrays: Arrays, clock: Clock | None = None) -> None:
         self.arrays = arrays
+        self.clock = (
+            Clock() if clock is None else clock
+        )  # a node left unsolved has a bound all the same, a lower one
         self.omega = None if arrays.separable else Omega(arrays.penalty, arrays.most)
         self.limits = Limits(arrays)
         self.excess = np.zeros(len(self.limits))  # of the node solved last
@@ -204,7 +207,7 @@ class Relaxation:
             self._draw_line(node, rows, node.status != OUT)
             if not self.tighten(node, cutoff):
                 return False
-            if not self._extend(node, active, cutoff):
+            if self.clock.is_up or not self._extend(node, active, cutoff):
                 break
             if (columns == active).all():
                 # the line misses the value by how far the point is from the minimum
@@ -349,7 +352,7 @@ class Relaxation:
         value = model.value(z, w)
         careful = False
         for _ in range(_NEWTON):
-            if not math.isfinite(value):
+            if not math.isfinite(value) or self.clock.is_up:
                 break
             new_w, new_b, new_s, mu = model.minimise(rows.slopes(z, careful), w, b, s, mu)
             here = model.cost(w, mu)[0] + value

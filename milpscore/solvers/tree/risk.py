@@ -162,7 +162,7 @@ class Tree:
 
     def __init__(self, arrays: Arrays, limits: Limits, listeners: Sequence[Listener] = ()) -> None:
         self.arrays, self.limits, self.clock = arrays, limits, Clock(limits, listeners)
-        self.relaxation = Relaxation(arrays)
+        self.relaxation = Relaxation(arrays, self.clock.deadline)
         self.sides = Sides(arrays, self.relaxation.limits)
         self.looked: set[tuple[int, ...]] = set()
         self.root = Node.root(arrays)
