@@ -21,7 +21,6 @@ from milpscore.proximal.engine import MAX_ITER
 
 NEEDS = {
     "adaptive-l1": ["--set", "initial=[1,0.5,2]"],
-    "alpha-facets": ["--set", "alpha=[1,2]"],
     "binarsity": ["--bins", "3"],
     "group-l1": ["--bins", "3"],
     "elastic-net": ["--set", "l1_ratio=0.5"],

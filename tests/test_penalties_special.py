@@ -141,7 +141,7 @@ def test_facets_is_the_envelope_on_the_grid(gamma: float) -> None:
     between = np.linspace(-9, 9, 361)
     for penalty, target in (
         (Facets(1.0, gamma), (k * k + np.abs(k)) / 2),
-        (AlphaFacets(1.0, alpha=(1, 2), gamma=gamma), k * k),
+        (AlphaFacets(1.0, gamma=gamma), k * k),
     ):
         got = [penalty.value(np.array([w * gamma])) for w in between]
         np.testing.assert_allclose(got, np.interp(between, k, target), atol=1e-12)

@@ -659,8 +659,9 @@ class AlphaFacets(Separable):
     ----------
     lam : float
     alpha : sequence of float
-        alpha_0, alpha_1, ...; the last one repeats without end. (1,) is Facets; (1, 2) is the
-        convex envelope of w^2 on the integers.
+        alpha_0, alpha_1, ...; the last one repeats without end. The default 1, 2, 2, ... is the
+        convex envelope of w^2 on the integers, which the paper's Proposition 2 means; (1,) is
+        Facets.
     gamma : float
         The unit of the coefficient grid.
 
@@ -676,7 +677,7 @@ class AlphaFacets(Separable):
 
     lam: float
     _: KW_ONLY
-    alpha: Sequence[float]
+    alpha: Sequence[float] = (1.0, 2.0)
     gamma: float = 1.0
     name: ClassVar[str] = "alpha_facets"
 
