@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 from collections.abc import Callable
 from itertools import pairwise, product
@@ -23,7 +24,7 @@ from milpscore.cli.app import app
 from milpscore.constraints import Monotone, Range, Span, TotalRange
 from milpscore.core.design import Column, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError
-from milpscore.core.result import Claim
+from milpscore.core.result import Claim, Result
 from milpscore.data import Binner, in_steps, make_design
 from milpscore.estimators import RiskScoreClassifier, SlimClassifier
 from milpscore.fitting import fit_card, fit_sample
@@ -33,6 +34,7 @@ from milpscore.scorecard import Scorecard, certified_card
 from milpscore.solvers.tree.arrays import Arrays
 from milpscore.solvers.tree.relaxation import IN, OUT, Node
 from milpscore.study import read_study, run_study
+from milpscore.verify import check as verify
 from milpscore_check import check, proved
 
 GRID = {"age": [30, 40], "bmi": [25]}
@@ -329,22 +331,54 @@ def test_studies_and_samples_take_bins(tmp_path: Path) -> None:
         fit_sample(str(tmp_path / "cohort.csv"), "ill", **{**limits, "penalty": "binarsity"})
 
 
-def recovered(n: int, lam: float) -> Scorecard:
-    """The card learnt from noisy patients who follow DiaRem: proved, within a thousand nodes."""
-    X, y, _ = make_diabetes_cohort(n, random_state=1)
+def recovered(n: int, slope: float, **asked: Any) -> tuple[Scorecard, Result, float]:
+    """The card learnt from noisy patients who follow DiaRem, and DiaRem's own objective."""
+    X, y, _ = make_diabetes_cohort(n, slope=slope, random_state=1)
     design = Binner(thresholds=DIAREM_GRID, encoding="onehot").fit_design(X, y)
     program, result = fit_card(
-        design, penalty="tv", lam=lam, coef_min=0, coef_max=10, max_terms=None,
-        constraints=[Monotone(["age", "hba1c", "other_drugs"])],
-        time_limit=600, options={"node_limit": 1000}, progress=False,
+        design, penalty="tv", coef_min=0, coef_max=10, max_terms=None, time_limit=600,
+        constraints=[Monotone(["age", "hba1c", "other_drugs"])], progress=False, **asked,
     )  # fmt: skip
+    statement = program.statement
+    true = statement.with_best_intercept([DIAREM.get(name, 0) for name in statement.design.names])
+    card = certified_card(statement.design, result, statement=statement)
+    return card, result, verify(program, true).objective
+
+
+DIAREM = {
+    "age >= 40": 1, "age >= 50": 1, "age >= 60": 1, "hba1c >= 6.5": 2, "hba1c >= 7": 2,
+    "hba1c >= 9": 2, "insulin = yes": 10, "other_drugs >= 1": 3,
+}  # fmt: skip
+PRICE = math.log(3000) / 6000
+"""Schwarz's of a cut."""
+
+
+@pytest.mark.slow
+def test_three_thousand_patients_give_diarem_itself_where_a_point_says_much() -> None:
+    # a point moves the log-odds by 1: DiaRem errs on one patient in ten
+    card, result, own = recovered(
+        3000, 1.0, lam=1e-6, l0_penalty=PRICE, options={"node_limit": 1000}
+    )
     assert result.claim is Claim.OPTIMAL
-    return certified_card(program.statement.design, result, statement=program.statement)
+    assert result.objective == pytest.approx(own, abs=1e-9)
+    assert str(card).split("\n\n")[1].split("\n") == DIAREM_TABLE
+
+
+@pytest.mark.slow
+def test_three_thousand_noisier_patients_have_a_better_card_than_diarem() -> None:
+    # at log-odds of 0.3 a point, its standard error is half a point: no search finds it again
+    card, result, own = recovered(3000, 0.3, lam=1e-6, l0_penalty=PRICE, options={"node_limit": 1})
+    assert result.objective < own - 1e-3
+    fresh, _, _ = make_diabetes_cohort(5000, random_state=2)
+    assert np.corrcoef(card.score(fresh), diarem().score(fresh))[0, 1] > 0.98
 
 
 @pytest.mark.slow
 def test_twenty_thousand_patients_give_diarem_itself() -> None:
-    card, (fresh, _, _) = recovered(20_000, 3e-5), make_diabetes_cohort(5000, random_state=2)
+    card, result, own = recovered(20_000, 0.3, lam=3e-5, options={"node_limit": 1000})
+    assert result.claim is Claim.OPTIMAL
+    assert result.objective == pytest.approx(own, abs=1e-9)
+    fresh, _, _ = make_diabetes_cohort(5000, random_state=2)
     assert str(card).split("\n\n")[1].split("\n") == DIAREM_TABLE
     np.testing.assert_array_equal(card.score(fresh), diarem().score(fresh))
 

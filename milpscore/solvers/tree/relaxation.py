@@ -131,7 +131,7 @@ class Node:
         free, zero = self.status == OPEN, arrays.zero
         self.status[free & ((self.lo > zero) | (self.hi < zero))] = IN
         self.status[free & (self.lo == zero) & (self.hi == zero)] = OUT
-        return self.sure <= arrays.terms
+        return bool(self.sure <= arrays.terms)
 
 
 class _Price(NamedTuple):
