@@ -116,6 +116,12 @@ def test_nothing_overflows_a_phone_and_the_slider_works(wide: str, tmp_path: Pat
     assert said == "Positive:"
 
 
+def test_names_are_broken_inside_only_where_no_page_holds_them(wide: str) -> None:
+    assert f'<th scope="row" class="endless">{"W" * 120}</th>' in wide
+    assert '<th scope="row">measure_7_of_something</th>' in wide
+    assert "tbody th:not(.endless) { overflow-wrap: break-word; }" in wide
+
+
 def test_a_card_of_sixty_lines_prints_on_a_page_of_its_own(wide: str, tmp_path: Path) -> None:
     only = {
         "card": "main > section:not(.card), footer { display: none }",
