@@ -32,13 +32,7 @@ def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calib
         A calibration table: ``risk_table_`` of a risk score, its ``calibration_table(X, y)`` for
         held-out rows, or :func:`milpscore.scorecard.calibration_table`, whose ``min_rows`` puts
         sparse totals together.
-    ax : Axes, optional
-        Default: the current one.
     title : str
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -90,12 +84,6 @@ def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
     ----------
     front : Front
         Of :func:`milpscore.pools.pareto`.
-    ax : Axes, optional
-        Default: the current one.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -151,16 +139,10 @@ def points_over_pool(
     ----------
     pool : Pool
         Of :func:`milpscore.pools.pool`.
-    ax : Axes, optional
-        Default: the current one.
     by : {"column", "feature"}
         A bar for each design column, or one for all columns of a raw feature (without the dot).
     max_columns : int
         Only so many are drawn, those that most cards use; the axis counts the others.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------

@@ -106,12 +106,6 @@ def bounds_over_time(results: Comparison | Results | Result, ax: Axes | None = N
     ----------
     results : Comparison, mapping, or Result
         What :func:`milpscore.compare` answers, its results, or one of them.
-    ax : Axes, optional
-        Default: the current one.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -202,8 +196,6 @@ def coefficients(
     ----------
     results : Comparison, mapping, or Result
         What :func:`milpscore.compare` answers, its results, or one of them.
-    ax : Axes, optional
-        Default: the current one.
     formulation : str, optional
         Default: the first one that has coefficients.
     names : tuple of str, optional
@@ -211,10 +203,6 @@ def coefficients(
     max_columns : int
         Only so many columns are drawn, those with the largest coefficients, in the design's
         order; the axis counts the others.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -317,10 +305,6 @@ def accuracy_over_terms(table: DataFrame, ax: Axes | None = None) -> Axes:
         there are folds, else the training rows; bars are the standard deviation over folds and
         seeds.
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -353,12 +337,6 @@ def performance_profile(profile: DataFrame, ax: Axes | None = None) -> Axes:
     ----------
     profile : DataFrame
         Of :func:`milpscore.study.performance_profile` or :func:`milpscore.study.data_profile`.
-    ax : Axes, optional
-        Default: the current one.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------

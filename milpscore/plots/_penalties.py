@@ -125,16 +125,10 @@ def prox_curves(
     ----------
     penalties : mapping from label to penalty, optional
         Separable ones; by default L1, L2 and Facets of weight 1, as in the source.
-    ax : Axes, optional
-        Default: the current one.
     step : float
         Positive.
     limit : float
         Positive.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -194,18 +188,12 @@ def regularisation_path(
     ----------
     path : ProximalPath
         From :func:`milpscore.proximal.path`.
-    ax : Axes, optional
-        Default: the current one.
     names : sequence of str, optional
         Names of the columns, of length p.
     unit : float, optional
         Draw the levels of a coefficient grid, say ``gamma`` of the Facets penalty.
     max_labels : int
         The columns with the largest coefficients are coloured and labelled, the others grey.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -336,20 +324,13 @@ def facets_heat_maps(
 
 @styled
 def heat_map(grid: FacetsGrid, measure: str, ax: Axes | None = None) -> Axes:
-    """Draw one measure of every model over gamma and alpha; null models are grey.
+    """Draw a measure of every model over gamma and alpha, with a colour bar; null models are grey.
 
     Parameters
     ----------
     grid : FacetsGrid
     measure : str
         A column of the grid's table.
-    ax : Axes, optional
-        Default: the current one.
-
-    Returns
-    -------
-    Axes
-        With a colour bar.
 
     Raises
     ------

@@ -50,10 +50,6 @@ def roc_curve(
     **line
         As in :meth:`matplotlib.axes.Axes.plot`.
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     DataError
@@ -106,10 +102,6 @@ def decision_curve(
         For the legend.
     **line
         As in :meth:`matplotlib.axes.Axes.plot`.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -164,18 +156,12 @@ def totals_by_class(
     totals : array-like, shape (n,)
         ``card.score(X)``. Where they are many they are put together in bins of equal width, of
         which none straddles the threshold.
-    ax : Axes, optional
-        Default: the current one.
     counts : array-like, shape (n,), optional
         Rows that each stands for; default 1.
     threshold : float, optional
         The card answers positive from this total on: a dashed line below it.
     labels : (str, str) or None
         Of the negative and the positive class; None leaves out the legend.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -48,8 +49,12 @@ def _style() -> Any:
     return rc_params_from_file(file, use_default_template=False)
 
 
+_AX = "\nax : Axes, optional\n    Default: the current one."
+_RETURNS = "\n\nReturns\n-------\nAxes"
+
+
 def styled(draw: Callable[P, T]) -> Callable[P, T]:
-    """A function that draws, in the one style of all figures."""
+    """A function that draws in the one style of all figures; its docstring gets what they share."""
 
     @wraps(draw)
     def drawn(*given: P.args, **named: P.kwargs) -> T:
@@ -58,6 +63,9 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
         with rc_context(_style()):
             return draw(*given, **named)
 
+    if draw.__doc__ and draw.__annotations__["return"] == "Axes":
+        own, *rest = re.split(r"(?=\n\nRaises\n)", cleandoc(draw.__doc__), maxsplit=1)
+        drawn.__doc__ = "".join([own, _AX * ("\nax : " not in own), _RETURNS, *rest])
     return drawn
 
 
