@@ -355,7 +355,7 @@ def main() -> None:
         "Objectives beside Wapiti are evaluated by the benchmark, from the models at the end;"
         " the best known is the lower one of our two trainers'.",
         f"The races of our trainers have {races[0]} generated tokens and {races[1]} words, to keep"
-        f" the run short, {patience:g} s each.",
+        " the run short.",
         "OWL-QN runs to a distance of 1e-5 for a sharp optimum, the others to 1e-4.",
         *(["The parts of this run were processes of their own (--part)."] if part else []),
     )

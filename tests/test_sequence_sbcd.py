@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 from sequence_cases import enumerated, make_random_crf, small_chains
 
 from milpscore.core.clock import Clock
@@ -26,6 +27,13 @@ from milpscore.sequence.block_kernels import best_shift, derivatives, sweep_bloc
 from milpscore.sequence.blocks import BlockDescent, Blocks, Working
 from milpscore.sequence.generators import sample_labels
 from milpscore.sequence.training import Objective
+
+
+@njit(error_model="numpy")
+def called(block, span, world):
+    """A kernel that kernels alone call."""
+    derivatives(block, span, world)
+
 
 PENALTIES = [(0.5, 0.0), (0.3, 0.2), (0.0, 0.5)]
 
@@ -64,7 +72,7 @@ def block_derivatives(data, theta):
     world = working.world
     for block in working.order:
         (a, m), b = world.ranges[block], world.ranges[block + 1, 0]
-        derivatives(block, (a, m, b), world)
+        called(block, (a, m, b), world)
         first[working.at[a:b]], second[working.at[a:b]] = world.steps[:2, : b - a]
     return first, second
 

@@ -21,6 +21,8 @@ from milpscore.sequence.training import (
 )
 
 _MEMORY = 30
+# ... and SciPy's: with more its own arithmetic takes longer than the gradients of small models.
+_SCIPY_MEMORY = 10
 # OWL-QN: newcomers from zero in an iteration, these or as many as there are; its steps at most, and
 # the share of the slope at which they end.
 _NEWCOMERS = 1000
@@ -257,7 +259,7 @@ def lbfgs(objective: Objective, start: FloatArray, recorder: Recorder) -> Termin
 
     x = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)]) if split else start
     look(x)
-    endless: dict[str, Any] = {"maxcor": _MEMORY, "maxiter": 10**9, "maxfun": 10**9}
+    endless: dict[str, Any] = {"maxcor": _SCIPY_MEMORY, "maxiter": 10**9, "maxfun": 10**9}
     while stop is None:
         before = iteration
         try:

@@ -211,7 +211,7 @@ def _leaving(o: int, world: Any) -> float:
     return factor
 
 
-@compiled
+@inner
 def derivatives(block: int, span: Any, world: Any) -> None:
     """First and diagonal second derivatives of sum_i log Z_i by the parameters ``span``.
 

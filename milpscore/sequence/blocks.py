@@ -11,13 +11,16 @@ and the last one: forward and backward vectors are kept, and a step at a positio
 before it, or those behind it, as they were. Between two looks at the whole gradient the sweeps are
 over the parameters that are not zero or want to leave zero, two of them or fewer. Blocks that hold
 at the same positions (a word and its part of speech) follow each other but slowly: after the sweeps
-come two steps of OWL-QN, whose memory holds the sweeps too. An iteration is all of these.
+come steps of OWL-QN, whose memory holds the sweeps too. An iteration is all of these. Sweeps come
+near the optimum sooner than whole gradients do, and to its last digits later: from where they lower
+the objective by less than a tenth of itself, OWL-QN goes on alone.
 
 Import it where it is used: its kernels bring numba.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,17 +32,26 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.result import Termination
 from milpscore.sequence import block_kernels as kernels
 from milpscore.sequence._data import Prepared, SequenceData, observation_sets, pointer
-from milpscore.sequence._whole_gradient import Face, Iterate, Memory, descended, working_set
+from milpscore.sequence._whole_gradient import (
+    Face,
+    Iterate,
+    Memory,
+    descended,
+    finished,
+    working_set,
+)
 from milpscore.sequence.training import Objective, Recorder
 
 # Sweeps over the working parameters between two looks at all of them: no more than so many, and
 # none once the violation met has fallen to this share of the one at the last look.
-_SWEEPS = 1
+_SWEEPS = 2
 _ENOUGH = 0.2
 # Blocks swept between two looks at the clock.
 _AT_ONCE = 1000
 # Steps of all parameters together after the sweeps.
 _JOINT_STEPS = 20
+# Sweeps that lowered the objective by less than this share of itself do not pay any more.
+_PAYS = 0.1
 # Sums of losses are known to some such share of themselves.
 _ROUNDING = 1e-15
 # A set with more entries than this share of L^2 is multiplied as a whole matrix.
@@ -303,8 +315,8 @@ def sbcd(objective: Objective, start: FloatArray, recorder: Recorder) -> Termina
     """Train by sweeps over the blocks and joint steps; see the module."""
     descent, memory = BlockDescent(objective, start), Memory()
     now = Iterate.at(objective, start)
-    iteration = 0
-    while True:
+    iteration, fallen = 0, math.inf
+    while fallen > _PAYS * abs(now.value):
         distance = objective.distance(now.theta, now.gradient)
         stop = recorder.note(iteration, now.theta, now.value, distance)
         if stop is not None:
@@ -316,6 +328,7 @@ def sbcd(objective: Objective, start: FloatArray, recorder: Recorder) -> Termina
         if not descent.descend(Working(descent, face.at), wanted, recorder.clock):
             return recorder.stalled()
         swept = face.look(descent.theta[face.at])
+        fallen = now.value - swept.value
         memory.add(swept.theta - now.theta[face.at], swept.gradient - now.gradient[face.at])
         here = descended(face, swept, memory, recorder, wanted, _JOINT_STEPS)
         theta = np.zeros_like(start)
@@ -324,3 +337,4 @@ def sbcd(objective: Objective, start: FloatArray, recorder: Recorder) -> Termina
         if before.value - now.value <= _ROUNDING * abs(before.value):
             return recorder.stalled()
         iteration += 1
+    return finished(objective, now, recorder, iteration)
