@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +162,7 @@ def test_diarem_comes_back_proved() -> None:
         assert line in text
     again = OrdinalCard.from_json(made.to_json())
     assert again == made
+    assert all(f"<td>{total}</td>" in made.to_html() for total in made.ranges)
     np.testing.assert_array_equal(again.predict(X), group)
 
 
@@ -182,10 +186,49 @@ def test_the_estimator_answers_with_classes() -> None:
     np.testing.assert_array_equal(again.predict(X), answer)
     assert list(again.get_feature_names_out()) == list(X.columns)
     assert again.program_.statement.max_terms == 3 + 3
-    with pytest.raises(NotApplicableError, match="two classes"):
-        model.report()
+    page = model.report()
+    assert "The class of each total" in page
+    lines = re.findall(
+        r'<th scope="row">(\d+)</th><td>([A-E])</td>((?:<td class="figure">\d+</td>)+)', page
+    )
+    found = {int(t): (g, [*map(int, re.findall(r">(\d+)<", of))]) for t, g, of in lines}
+    for total in np.unique(totals):
+        own = totals == total
+        counts = [int((own & (group == k)).sum()) for k in range(5)]
+        assert found[int(total)] == (answer[own][0], counts)
+    with pytest.raises(NotApplicableError, match="'by' speak of two classes"):
+        model.report(by=X["drugs"])
     with pytest.raises(OptionError, match="threshold_by"):
         clone(model).set_params(threshold_by="youden").fit(X, names[group])
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("unit", [1.0, 0.1])
+def test_databases_answer_with_the_class(engine: str, unit: float, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"a": unit * rng.integers(0, 9, 60), "b's": rng.integers(0, 2, 60)}).round(1)
+    y = np.array(["low", "it's mid", "high"])[np.digitize(X["a"] / unit + 2 * X["b's"], [3, 6])]
+    design = make_ordinal_design(X, y, levels=["low", "it's mid", "high"])
+    program = ordinal(design, coef_min=0, coef_max=20)
+    made = ordinal_card(program, solve(program, time_limit=60))
+    statement = made.to_sql("data", keys=["row"], dialect="ansi" if engine == "sqlite" else engine)
+    stored = X.assign(row=np.arange(60))
+    stored.loc[0, "a"] = np.nan
+    if engine == "sqlite":
+        with closing(sqlite3.connect(":memory:")) as connection:
+            stored.to_sql("data", connection, index=False)
+            found = pd.read_sql_query(statement, connection)
+    else:
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect() as connection:
+            connection.register("data", stored)
+            found = connection.execute(statement).df()
+    found = found.sort_values("row", ignore_index=True)
+    assert found["prediction"].isna().tolist() == [True] + [False] * 59
+    assert found["prediction"].tolist()[1:] == made.predict(X)[1:].tolist()
+    assert statement.startswith("-- Scorecard\n-- high if total >= ")
+    assert made.write(tmp_path / "card.sql").read_text().count("WHEN") > 4
+    assert made.to_html() in made.write(tmp_path / "card.html").read_text()
 
 
 @pytest.mark.filterwarnings("ignore:OrdinalScoreClassifier")

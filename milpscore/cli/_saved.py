@@ -43,7 +43,7 @@ from milpscore.cli.groups import (
     option,
     seconds,
 )
-from milpscore.core.errors import DataError, OptionError, require_ending
+from milpscore.core.errors import DataError, OptionError
 from milpscore.report import BOOTSTRAPS
 
 if TYPE_CHECKING:
@@ -94,9 +94,7 @@ def card_command(
         if out is None:
             typer.echo(loaded.to_text())
             return
-        require_ending(out.name, (".json", ".txt"))
-        text = loaded.to_json() if out.suffix.lower() == ".json" else loaded.to_text()
-        out.write_text(text + "\n", encoding="utf-8")
+        loaded.write(out)
         say(f"The card was written to {out}.")
         return
     made = words.on(loaded)

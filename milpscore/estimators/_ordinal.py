@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from milpscore.core.design import Column, Design, FloatArray
-from milpscore.core.errors import NotApplicableError, OptionError, SolverError
+from milpscore.core.errors import NotApplicableError, OptionError, SolverError, listing
 from milpscore.core.program import Program
 from milpscore.core.result import Result
 from milpscore.data.ordinal import Cost, OrdinalDesign, by_boundaries, ordered_codes
@@ -104,13 +105,20 @@ threads, client, memory_limit, random_state, verbose :
         return np.asarray(self.classes_[self.ordinal_card_.groups(totals)])
 
     def report(self, path: Any = None, **options: Any) -> str:
-        """The page about the card; of two classes alone. See :meth:`CardClassifier.report`."""
-        if len(self.classes_) > 2:
+        """The page about the card: of more than two classes the groups, and rows by total.
+
+        Of two classes see :meth:`CardClassifier.report`, whose options more classes do not have.
+        """
+        if len(self.classes_) == 2:
+            return super().report(path, **options)
+        if options:
             raise NotApplicableError(
-                "the page speaks of two classes: print `ordinal_card_`, or fit a card of one "
-                "boundary"
+                f"{listing(options)} speak of two classes: the page of ordered classes has none"
             )
-        return super().report(path, **options)
+        page = self.ordinal_card_.page(cast("OrdinalDesign", self._stated[1]))
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
 
     def _design(self, X: Any, y: Any, sample_weight: Any) -> Design:
         """The design of the binner, its rows taken apart by boundaries."""

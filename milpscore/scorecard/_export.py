@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from milpscore.scorecard.risks import RiskScale
 
 Unseen = Literal["null", "zero"]
+Levels = Sequence[tuple[Fraction | None, bool | int | float | str]]
 
 # --- JSON -----------------------------------------------------------------------------------------
 
@@ -252,7 +253,7 @@ def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
         ".txt": lambda: card.to_text() + "\n",
         ".md": card.to_markdown,
         ".tex": card.to_latex,
-        ".html": lambda: _page(card),
+        ".html": lambda: page_of(card.title, card.to_html()),
         ".sql": lambda: card.to_sql() + ";\n",
         ".json": lambda: card.to_json() + "\n",
     }
@@ -272,10 +273,10 @@ def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
     return path
 
 
-def _page(card: Scorecard) -> str:
-    """The card as a page of its own."""
-    head = f'<meta charset="utf-8">\n<title>{escape(printable(card.title))}</title>'
-    page = f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{card.to_html()}\n'
+def page_of(title: str, body: str) -> str:
+    """A card in HTML as a page of its own."""
+    head = f'<meta charset="utf-8">\n<title>{escape(printable(title))}</title>'
+    page = f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n'
     return f"{page}</body>\n</html>\n"
 
 
@@ -346,12 +347,21 @@ _LARGEST = "1.7976931348623157E308"
 
 
 def card_sql(
-    card: Scorecard, table: str | Sequence[str], dialect: str, keys: Sequence[str], unseen: Unseen
+    card: Scorecard,
+    table: str | Sequence[str],
+    dialect: str,
+    keys: Sequence[str],
+    unseen: Unseen,
+    levels: Levels = (),
 ) -> str:
-    """The statement described at :meth:`milpscore.Scorecard.to_sql`."""
+    """The statement described at :meth:`milpscore.Scorecard.to_sql`.
+
+    ``levels`` are the answers from a threshold on, the highest first; the lowest has none.
+    """
     if unseen not in ("null", "zero"):
         raise OptionError(f"unseen must be 'null' or 'zero' in SQL, not {unseen!r}")
-    writer = _Writer(card, unseen)
+    negative, positive = card.classes
+    writer = _Writer(card, unseen, levels or ((card.threshold, positive), (None, negative)))
     statement = writer.statement(table, keys)
     if dialect != "ansi":
         statement = _translated(statement, dialect)
@@ -394,6 +404,7 @@ class _Writer:
 
     card: Scorecard
     unseen: Unseen
+    levels: Levels
     absolute: bool = False
 
     def statement(self, table: str | Sequence[str], keys: Sequence[str]) -> str:
@@ -422,11 +433,9 @@ class _Writer:
     def comment(self) -> str:
         """What the statement decides, and what it says of NULL."""
         card = self.card
-        negative, positive = (printable(str(label)) for label in card.classes)
-        lines = [
-            printable(card.title),
-            f"{positive} if total >= {_literal(card.threshold)}, otherwise {negative}.",
-        ]
+        *reached, (_, last) = [(T, printable(str(label))) for T, label in self.levels]
+        said = [f"{label} if total >= {_literal(T)}, otherwise" for T, label in reached]
+        lines = [printable(card.title), *said[:-1], f"{said[-1]} {last}."]
         if self.unseen == "null":
             lines += [
                 "A NULL the card does not foresee, or a category it does not know, makes total",
@@ -438,29 +447,31 @@ class _Writer:
                 "counts by the unit makes total and prediction NULL.",
             ]
         if self._has_risk():
+            positive = printable(str(card.classes[1]))
             lines.append(f"risk is the probability of {positive}; it needs the function EXP.")
         if not card.counts_whole and card.rule.step is not None:
+            cuts = [_literal(replace(card.rule, threshold=as_fraction(T)).cut) for T, _ in reached]
+            many = len(cuts) > 1
             lines += [
-                f"{_literal(card.rule.cut)} is the threshold less a thousandth of a step of the",
+                f"{', '.join(cuts)} {'are' if many else 'is'} the threshold{'s' * many} less a "
+                "thousandth of a step of the",
                 "data, so that rounding cannot lose a tie.",
             ]
         return "\n".join(f"-- {line}" for line in lines)
 
     def _prediction(self, total: str, size: str) -> str:
         """The label of a total."""
-        negative, positive = (self._label(label) for label in self.card.classes)
-        rule = self.card.rule
-        if rule.step is None:
-            distance = f"{total} - {_literal(rule.threshold)}"
-            reached = f"{distance} >= -{_literal(RELATIVE_ROUNDING)} * {size}"
-        else:
-            reached = (
-                f"{total} >= {_literal(rule.threshold if self.card.counts_whole else rule.cut)}"
-            )
-        return (
-            f"CASE\n  WHEN {total} IS NULL THEN NULL\n  WHEN {reached} THEN {positive}\n"
-            f"  ELSE {negative}\nEND"
-        )
+        branches = [f"WHEN {total} IS NULL THEN NULL"]
+        for T, label in self.levels[:-1]:
+            rule = replace(self.card.rule, threshold=as_fraction(T))
+            if rule.step is None:
+                distance = f"{total} - {_literal(rule.threshold)}"
+                reached = f"{distance} >= -{_literal(RELATIVE_ROUNDING)} * {size}"
+            else:
+                cut = rule.threshold if self.card.counts_whole else rule.cut
+                reached = f"{total} >= {_literal(cut)}"
+            branches.append(f"WHEN {reached} THEN {self._label(label)}")
+        return _case(branches, self._label(self.levels[-1][1]))
 
     def _has_risk(self) -> bool:
         """Whether the card has risks that SQL can compute."""
@@ -487,7 +498,7 @@ class _Writer:
         """The sum over the features; of absolute values and |T| where ``absolute``."""
         summands = [self._feature(lines) for lines in self.card.lines]
         if self.absolute:
-            summands.append(_literal(abs(self.card.threshold)))
+            summands.append(_literal(max(abs(as_fraction(T)) for T, _ in self.levels[:-1])))
         return "\n+ ".join(summands) or "0"
 
     def _points(self, points: int) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray, as_fraction, plain_label
-from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.core.errors import DataError, NotApplicableError, require_ending
 from milpscore.core.program import Program
 from milpscore.core.reading import parsed, text_of
 from milpscore.core.result import Result
@@ -23,6 +24,7 @@ from milpscore.data.ordinal import OrdinalDesign, thresholds_of
 from milpscore.scorecard._card import Names, Scorecard, Unseen
 from milpscore.scorecard.certified import allowed_cards, with_least_zero
 from milpscore.scorecard.rendering import (
+    card_html,
     exact_number,
     number,
     printable,
@@ -33,6 +35,9 @@ from milpscore.scorecard.rendering import (
 )
 
 KIND = "milpscore.ordinal_card"
+
+MOST_TOTALS = 100
+"""Lines of a table by total."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +125,76 @@ class OrdinalCard:
 
     def to_text(self) -> str:
         """The card as plain text: points, groups with observed shares, certificate."""
-        card, names = self.card, [printable(str(level)) for level in self.levels]
+        card = self.card
+        said = [*reading_sentences(card), *self._certified()]
+        parts = [printable(card.title), "", *text_table(card), ""]
+        return "\n".join([*parts, *table_lines(self._groups), "", *said])
+
+    def to_html(self, design: OrdinalDesign | None = None) -> str:
+        """The card as an HTML fragment: a form and its groups.
+
+        With the rows of a ``design`` how many of each class have each total, where these are few.
+        """
+        tables = [("The class of each total", self._groups)]
+        if design is not None and len(rows := self._by_total(design)) <= MOST_TOTALS:
+            tables.append(("Rows of each class by total", rows))
+        foot = (*reading_sentences(self.card), *self._certified())
+        return card_html(self.card, foot, tables=tables)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def page(self, design: OrdinalDesign | None = None) -> str:
+        """:meth:`to_html` as a page of its own."""
+        from milpscore.scorecard._export import page_of
+
+        return page_of(self.card.title, self.to_html(design))
+
+    def to_sql(
+        self,
+        table: str | Sequence[str] = "data",
+        dialect: str = "ansi",
+        keys: Sequence[str] = (),
+        unseen: Literal["null", "zero"] = "null",
+    ) -> str:
+        """One SELECT that computes ``total`` and ``prediction``; as :meth:`Scorecard.to_sql`."""
+        from milpscore.scorecard._export import card_sql
+
+        reached = reversed([*zip(self.thresholds, self.levels[1:], strict=True)])
+        levels = [*reached, (None, self.levels[0])]
+        return card_sql(self.card, table, dialect, keys, unseen, levels)
+
+    def write(self, path: str | Path) -> Path:
+        """Write the card as its ending asks for: .txt, .html, .sql or .json; return the path."""
+        path = Path(path)
+        writers: dict[str, Callable[[], str]] = {
+            ".txt": lambda: self.to_text() + "\n",
+            ".html": self.page,
+            ".sql": lambda: self.to_sql() + ";\n",
+            ".json": lambda: self.to_json() + "\n",
+        }
+        require_ending(path.name, tuple(writers))
+        path.write_text(writers[path.suffix.lower()](), encoding="utf-8")
+        return path
+
+    def _by_total(self, design: OrdinalDesign) -> list[list[str]]:
+        """How many rows of each class have each total, and the group they fall into."""
+        counted = design.row_weight > 0
+        totals, codes = self.card.score_design(design.base.X)[counted], design.codes[counted]
+        distinct, place = np.unique(totals, return_inverse=True)
+        names = [printable(str(level)) for level in self.levels]
+        counts = np.zeros((len(distinct), len(names)), dtype=np.int64)
+        np.add.at(counts, (place.ravel(), codes), 1)
+        lines = zip(distinct.tolist(), self.groups(distinct).tolist(), *counts.T, strict=True)
+        return [
+            ["Total", "Group", *names],
+            *([number(t), names[g], *map(str, of)] for t, g, *of in lines),
+        ]
+
+    @property
+    def _groups(self) -> list[list[str]]:
+        """The groups with their totals and the shares observed in them, under a head."""
+        names = [printable(str(level)) for level in self.levels]
         head = ["Group", "Total"]
         rows = [[name, total] for name, total in zip(names, self.ranges, strict=True)]
         if self.observed:
@@ -128,9 +202,7 @@ class OrdinalCard:
             for row, counts in zip(rows, self.observed, strict=True):
                 of = sum(counts)
                 row += [str(of), *(f"{n / of:.0%}" if of else "" for n in counts)]
-        said = [*reading_sentences(card), *self._certified()]
-        parts = [printable(card.title), "", *text_table(card), ""]
-        return "\n".join([*parts, *table_lines([head, *rows]), "", *said])
+        return [head, *rows]
 
     def _certified(self) -> list[str]:
         """What is known of the answers and of the proof; nothing without a certificate."""

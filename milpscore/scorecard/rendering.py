@@ -620,8 +620,16 @@ def templates(package: str) -> Callable[[str], Any]:
     return world.get_template
 
 
-def card_html(card: Scorecard, foot: Sequence[str] | None = None, *, styled: bool = True) -> str:
+def card_html(
+    card: Scorecard,
+    foot: Sequence[str] | None = None,
+    *,
+    styled: bool = True,
+    tables: Sequence[tuple[str, Sequence[Sequence[str]]]] = (),
+) -> str:
     """The card as a form in one ``div``: a box beside every line, and one for the total.
+
+    ``tables``, each with its caption and head, say what totals mean in place of the decision.
 
     Below it stand the sentences of ``foot``, by default everything that is known. A page that has
     the rules of ``card.css`` already leaves the style out.
@@ -630,7 +638,8 @@ def card_html(card: Scorecard, foot: Sequence[str] | None = None, *, styled: boo
         card=card,
         header=HEADER,
         title=printable(card.title),
-        decision=decision_words(card),
+        decision=() if tables else decision_words(card),
+        tables=tables,
         outcome=answers(card)[1],
         risks=[*zip(*card.risk_lines, strict=True)],
         bars=[f"{100 * risk:.1f}" for risk in risk_bars(card)[0]],
