@@ -350,9 +350,10 @@ def _tv_prox(y: FloatArray, width: FloatArray, out: FloatArray, scale: float = 1
     width, scale = _held(y, width, scale, largest)
     near = ROUNDING * (largest + scale * float(width.max(initial=0.0)))
     # one memory layout, so that one compiled form serves
-    solid = out if out.flags.c_contiguous else np.empty(y.size)
+    apart = out.flags.c_contiguous and not np.may_share_memory(y, out)
+    solid = out if apart else np.empty(y.size)
     y, width = np.ascontiguousarray(y), np.array(width, order="C")
-    kernels.total_variation(y, width, float(scale), near, solid, np.empty((4, y.size)))
+    kernels.total_variation(y, width, float(scale), near, solid, np.empty((2, y.size)))
     if solid is not out:
         out[:] = solid
     return out
