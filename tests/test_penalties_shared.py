@@ -78,6 +78,25 @@ def test_long_chains_of_all_sizes_are_optimal_to_rounding() -> None:
         np.testing.assert_allclose(U[at], along, atol=1e-10 * size)
 
 
+def test_widths_of_many_powers_of_ten_leave_no_duality_gap() -> None:
+    """Equal rows and whole numbers among them: what Newton steps alone did not solve."""
+    rng = np.random.default_rng(0)
+    for trial in range(150):
+        n, scale = int(rng.integers(2, 40)), 10.0 ** rng.choice([-100, 0, 100])
+        Y = rng.normal(size=(n, 2)).round(trial % 3)
+        widths = 10.0 ** rng.uniform(-14, 1, n) * (rng.random(n) > 0.1 * (trial % 2))
+        penalty = Binarsity(1.0, blocks=(tuple(range(n)),), weights=scale * widths, shared=True)
+        X = penalty.prox(scale * Y, 1.0) / scale + Y.mean(axis=0)
+        U = -np.cumsum(Y - X, axis=0)[:-1]
+        lengths = np.linalg.norm(U, axis=1)
+        U *= np.minimum(1.0, widths[1:] / np.maximum(lengths, 1e-300))[:, None]
+        from_dual = Y + np.diff(np.vstack([np.zeros(2), U, np.zeros(2)]), axis=0)
+        jumps = widths[1:] @ np.linalg.norm(np.diff(X, axis=0), axis=1)
+        value = 0.5 * ((Y - X) ** 2).sum() + jumps
+        bound = 0.5 * (Y**2).sum() - 0.5 * (from_dual**2).sum()
+        assert value - bound <= 1e-12 * max((Y**2).sum(), 1.0)
+
+
 def test_one_class_has_cuts_of_its_own() -> None:
     shared, Y = cases(4)
     plain = Binarsity(shared.lam, blocks=BLOCKS, weights=shared.weights)

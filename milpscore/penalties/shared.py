@@ -8,8 +8,11 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 
 _STEPS = 200
+_LEAST = 1e-30  # widths below this share of the data change no digit
+_TINY = 1e-200
 _CLOSE = 1e-13  # of a row's length to its limit, relative
-_SHORTEST = 1e-6
+_SHORTEST, _SHORT = 1e-6, 1e-2
+_SWEEPS = 5
 _NEARLY = 1e-6  # from where full steps are taken without a look at the value
 
 
@@ -59,25 +62,19 @@ def shared_variation(y: FloatArray, width: FloatArray, out: FloatArray) -> None:
 
 
 @inner
-def _jump(  # noqa: PLR0912 - one loop over much state
-    B: FloatArray, width: FloatArray, size: float, room: FloatArray
-) -> None:
+def _jump(B: FloatArray, width: FloatArray, size: float, room: FloatArray) -> None:
     """The differences B (m, K) of one chain, none above ``size``, become its jumps z_k U_k."""
     m, classes = len(width), B.shape[1]
     U, V, differences = room[0], room[1], room[2]
     z, new, c = np.zeros(m), np.zeros(m), np.empty(m)
     pivots, lengths, free = np.empty(m), np.empty(m), np.zeros(m, dtype=np.int64)
     for k in range(m):
-        c[k] = width[k] / size
+        c[k] = max(width[k] / size, _LEAST)
         for j in range(classes):
             differences[k, j] = B[k, j] / size
     value = _dual(differences, z, c, pivots, U, lengths)
     if _loose(z, lengths, c, free)[0] > 0:
-        for k in range(m):
-            own = 0.0
-            for j in range(classes):
-                own += differences[k, j] * differences[k, j]
-            z[k] = max(np.sqrt(own) / c[k] - 2.0, 0.0)
+        _sweep(differences, c, U, z)
         value = _dual(differences, z, c, pivots, U, lengths)
     before, plain = np.inf, False
     for _ in range(_STEPS):
@@ -99,9 +96,36 @@ def _jump(  # noqa: PLR0912 - one loop over much state
             length *= 0.5
         plain = not plain and length < 0.25  # the aimed step led nowhere: once a plain one
         z, new, U, V, value = new, z, V, U, reached
+        if length < _SHORT:
+            _sweep(differences, c, U, z)
+            value = _dual(differences, z, c, pivots, U, lengths)
     for k in range(m):
         for j in range(classes):
             B[k, j] = z[k] * U[k, j] * size
+
+
+@inner
+def _sweep(B: FloatArray, c: FloatArray, U: FloatArray, z: FloatArray) -> None:
+    """Each row of U at its best beside its neighbours, some times over, and its z.
+
+    Widths of many powers of ten on one chain need it before Newton steps.
+    """
+    m, classes = len(c), B.shape[1]
+    for turn in range(2 * _SWEEPS):
+        for at in range(m):
+            k = at if turn % 2 == 0 else m - 1 - at
+            square = 0.0
+            for j in range(classes):
+                U[k, j] = B[k, j]
+                if k > 0:
+                    U[k, j] += U[k - 1, j]
+                if k < m - 1:
+                    U[k, j] += U[k + 1, j]
+                square += U[k, j] * U[k, j]
+            length = np.sqrt(square)
+            z[k] = max(length / c[k] - 2.0, 0.0)
+            for j in range(classes):
+                U[k, j] /= 2.0 + z[k]
 
 
 @inner
@@ -150,7 +174,6 @@ def _step(
     """The Newton step of the free z, shape (count,)."""
     m, classes = len(lengths), U.shape[1]
     hessian, right, column = np.empty((count, count)), np.empty(count), np.empty(m)
-    most = 0.0
     for at in range(count):
         # a column of the inverse
         j = free[at]
@@ -164,24 +187,24 @@ def _step(
             for own in range(classes):
                 product += U[i, own] * U[j, own]
             hessian[other, at] = column[i] * product
-        most = max(most, hessian[at, at])
         if plain:
             right[at] = 0.5 * (lengths[j] * lengths[j] - c[j] * c[j])
         else:
             right[at] = lengths[j] * lengths[j] * (lengths[j] / c[j] - 1.0)
-    _solve(hessian, right, most)
+    _solve(hessian, right)
     return right
 
 
 @inner
-def _solve(hessian: FloatArray, right: FloatArray, most: float) -> None:
+def _solve(hessian: FloatArray, right: FloatArray) -> None:
     """Solve in place by Cholesky, with a hair on the diagonal for rows of U that vanish."""
     count = len(right)
     for j in range(count):
-        own = hessian[j, j] + 1e-14 * most
+        least = 1e-14 * hessian[j, j] + _TINY
+        own = hessian[j, j] + least
         for k in range(j):
             own -= hessian[j, k] * hessian[j, k]
-        hessian[j, j] = np.sqrt(max(own, 1e-30 * most))
+        hessian[j, j] = np.sqrt(max(own, least))
         for i in range(j + 1, count):
             for k in range(j):
                 hessian[i, j] -= hessian[i, k] * hessian[j, k]
