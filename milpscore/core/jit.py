@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -119,9 +120,9 @@ def _compiled(kernel: Kernel, **options: bool) -> Kernel:
     compile_kernel: Any = njit(**settings)
     fast: Any = compile_kernel(kernel)
     if settings["cache"]:
-        # numba looks at the kernel's own file alone; what it calls may stand in the room's others
-        file = fast._cache._cache_file
-        file._source_stamp = file._source_stamp, _newest(Path(kernel.__code__.co_filename).parent)
+        # numba asks when the kernel's own file was written; what it calls may stand in the room's
+        # others, and files that are only copied or installed again make no other kernel
+        fast._cache._cache_file._source_stamp = _sources(Path(kernel.__code__.co_filename).parent)
     made: Kernel = fast
     return made
 
@@ -151,9 +152,10 @@ def _type_calls_once() -> None:
 
 
 @cache
-def _newest(folder: Path) -> float:
-    """When the newest module of a folder was written."""
-    return max((file.stat().st_mtime for file in folder.glob("*.py")), default=0.0)
+def _sources(folder: Path) -> str:
+    """A digest of the modules of a folder."""
+    files = sorted(folder.glob("*.py"))
+    return sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
 
 
 def prepare(kernel: Any, *example: Any) -> None:
