@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from milpscore.core.card import Card
@@ -273,6 +274,49 @@ def test_smallest_card_of_steps_moves_their_differences():
     assert np.array_equal(least.rule.positive(least.score_design(rows)), positive)
     assert least.points == (1, 1, 1)
     assert least.threshold == 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_smallest_card_of_intervals_that_add_up_keeps_every_answer(seed):
+    rng = np.random.default_rng(seed)
+    columns = [
+        *(Column(f"x in [{a}, {b})", "x", "interval", lower=a, upper=b)
+          for a, b in ((-np.inf, 20.0), (20.0, 40.0), (40.0, np.inf))),
+        *(Column(f"x near {a}", "x", "interval", lower=a, upper=b)
+          for a, b in ((-np.inf, 30.0), (30.0, np.inf))),
+        Column("x >= 35", "x", "step", lower=35.0),
+        Column("x missing", "x", "missing"),
+        Column("flag", "flag", "numeric"),
+    ]  # fmt: skip
+    X = np.zeros((2, 8))
+    X[0, 7] = 1
+    points = rng.integers(-9, 10, 8)
+    points[7] = rng.integers(1, 10)
+    card = card_of(columns, points, int(rng.integers(-5, 12)), ((0, 1, 2), (3, 4)), X)
+    least = smallest_card(card)
+    rows = pd.DataFrame(
+        itertools.product((10, 20, 25, 30, 33, 35, 38, 40, 50, np.nan), (0, 1)),
+        columns=["x", "flag"],
+    )
+    answers = card.rule.positive(card.score(rows))
+    assert np.array_equal(least.rule.positive(least.score(rows)), answers)
+    # what the feature decides is what its values count, and nothing that no value does
+    totals = card.score(rows[rows["flag"] == 0])
+    voter = VotingGame.of_card(card).voters[0] if len(set(totals)) > 1 else None
+    assert voter is None or set(map(int, voter.levels)) == set(totals.astype(int))
+    assert sum(map(abs, least.points)) <= 12
+    again = smallest_card(least)
+    assert sum(map(abs, again.points)) == sum(map(abs, least.points))
+
+
+def test_other_lines_that_add_up_are_refused_by_name():
+    columns = [
+        Column("x", "x", "numeric"),
+        Column("x >= 1", "x", "step", lower=1.0),
+    ]
+    card = card_of(columns, (2, 1), 2, X=np.array([[0.0, 0.0], [1.0, 1.0]]))
+    with pytest.raises(NotApplicableError, match="several lines of 'x' count at once"):
+        smallest_card(card)
 
 
 def test_a_feature_that_counts_by_the_unit_is_no_voter():

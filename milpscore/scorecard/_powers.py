@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from milpscore.core.design import as_fraction
 from milpscore.core.errors import DataError, NotApplicableError
+from milpscore.data.columns import bin_columns
 from milpscore.scorecard.rendering import exact_number, least_positive
 
 if TYPE_CHECKING:
@@ -103,13 +104,14 @@ class VotingGame:
 
     @classmethod
     def of_card(cls, card: Scorecard) -> VotingGame:
-        """The vote of a card's features.
+        """The vote of a card's features; intervals that overlap are read as what they add up to.
 
         Raises
         ------
         NotApplicableError
             A feature counts by the unit.
         """
+        card = told_once(card)
         voters = [_voter(lines) for lines in card.lines]
         return cls(tuple(each for each in voters if len(each.levels) > 1),
                    least_positive(card) - sum(each.levels[0] for each in voters
@@ -388,13 +390,14 @@ def smallest_card(card: Scorecard, *, time_limit: float = 30.0) -> Scorecard:
     -------
     Scorecard
         Without certificate and risks, which speak of the card as it was: see
-        :meth:`VotingGame.smallest`.
+        :meth:`VotingGame.smallest`. Intervals of a feature that overlap are one row of bins in it.
 
     Raises
     ------
     NotApplicableError
-        A feature counts by the unit, or has lines that add up.
+        A feature counts by the unit, or has lines other than intervals that add up.
     """
+    card = told_once(card)
     game = VotingGame.of_card(card)
     least = game.smallest(time_limit=time_limit)
     new: dict[str, dict[Fraction, int]] = {
@@ -405,7 +408,8 @@ def smallest_card(card: Scorecard, *, time_limit: float = 30.0) -> Scorecard:
     for feature, lines in zip(card.used_features, card.lines, strict=True):
         if len(lines.groups) > 1:
             raise NotApplicableError(
-                f"the lines of {feature.name!r} add up, which the smallest card does not know yet"
+                f"several lines of {feature.name!r} count at once and are no intervals: which of "
+                "them hold together only the data know; state them as one row of categories or bins"
             )
         worth: Mapping[Any, int] = new.get(feature.name, {})
         old = lines.base
@@ -420,6 +424,36 @@ def smallest_card(card: Scorecard, *, time_limit: float = 30.0) -> Scorecard:
         card, points=tuple(points), base_points=base, threshold=least.quota, certificate={},
         risk=None, divisor=1, fitted_threshold=None,
     )  # fmt: skip
+
+
+def told_once(card: Scorecard) -> Scorecard:
+    """The card with all intervals of a feature, where they overlap, told as one row of bins."""
+    for feature, lines in zip(card.used_features, card.lines, strict=True):
+        rows = [row for group in lines.groups for row in group]
+        if len(lines.groups) < 2 or {row.kind for row in rows} != {"interval"}:
+            continue
+        ends = {end for row in rows for end in (row.lower, row.upper) if math.isfinite(end)}
+        bins = bin_columns(feature.name, sorted(ends))
+        worth = []
+        for each in bins:
+            held = [[r.points for r in g if r.lower <= each.lower < r.upper] for g in lines.groups]
+            worth.append(sum(map(sum, held)) + (0 if held[0] else lines.base))
+        gone = [card.columns[j] for j in feature.positions if card.columns[j].kind == "missing"][:1]
+        columns = [*bins, *gone]
+        points = [*worth, *(row.points for row in [lines.missing] if row is not None)]
+        kept = [j for j in range(len(card.columns)) if j not in feature.positions]
+        at = sum(j < feature.positions[0] for j in kept)
+        place = {j: k if k < at else k + len(columns) for k, j in enumerate(kept)}
+        blocks = [tuple(place[j] for j in block if j in place) for block in card.blocks]
+        old, worth = [card.columns[j] for j in kept], [card.points[j] for j in kept]
+        card = replace(
+            card, columns=(*old[:at], *columns, *old[at:]), certificate={}, risk=None,
+            points=(*worth[:at], *points, *worth[at:]), fitted_threshold=None,
+            blocks=(*filter(None, blocks), tuple(range(at, at + len(columns)))),
+            flags=tuple(place[j] for j in card.flags if j in place),
+            base_points={k: v for k, v in card.base_points.items() if k != feature.name},
+        )  # fmt: skip
+    return card
 
 
 def _voter(lines: Lines) -> Voter:
