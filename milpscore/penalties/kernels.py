@@ -175,7 +175,7 @@ def total_variation(  # noqa: PLR0915 - one loop; its state would be ten argumen
     stride = zero if len(width) == 1 else one
     done = zero
     u, before = 0.0, np.nan  # the dual variable and the level of the entry before
-    again = 0  # looks at entries for another time, beyond those allowed
+    again: Any = 0  # looks at entries for another time, beyond those allowed
     while done <= last:
         total = u + y[done]
         half = scale * width[done * stride] if done < last else 0.0
@@ -287,7 +287,7 @@ def _climb(  # noqa: PLR0915 - one loop; its state would be twenty arguments
     total = sign * (u + y[at])  # of the entries from done on, and the dual variable before
     dx, dy, size = 1.0, total + half, 1.0
     low_dx, low_dy = 1.0, total - half
-    again = _PATIENCE
+    again: Any = _PATIENCE
     while True:
         at += one
         value = sign * y[at]
