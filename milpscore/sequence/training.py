@@ -364,8 +364,8 @@ def train(
         With labels.
     solver : str
         A name of :data:`TRAINERS`. "owlqn" takes quasi-Newton steps within an orthant; "lbfgs" is
-        SciPy's, with theta parted into positive and negative parts where rho1 > 0 (some 20
-        vectors of twice its length); "sbcd" descends by blocks of parameters, one for each
+        SciPy's, where rho1 > 0 with the parameters at work parted into positive and negative
+        parts; "sbcd" descends by blocks of parameters, one for each
         observation symbol, and goes on by owlqn where that is quicker: its sweeps pay where zeros
         are many and symbols few (letters at rho1 of 1), not on text; "sgd" steps by single
         sequences, quick to be near the optimum.
