@@ -230,12 +230,12 @@ class TestGroups:
         assert np.isnan(nobody["lr_positive"].value)
 
     def test_groups_begin_at_half_and_twice_the_odds(self, subject: Any) -> None:
-        low, high = group_edges(subject, None, 0.2)
+        low, high = group_edges(None, 0.2)
         assert low / (1 - low) == pytest.approx(0.5 * 0.25, rel=0.05)
         assert high / (1 - high) == pytest.approx(2 * 0.25, rel=0.05)
         for odd in ([0.2, 0.1], [0.0], [1.2], ["x"], []):
             with pytest.raises(OptionError, match="ascending risks"):
-                group_edges(subject, odd, 0.2)
+                group_edges(odd, 0.2)
 
     def test_net_benefit_is_counted_row_by_row(self, subject: Any) -> None:
         y, totals, risk, weight = rows_of(subject)

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 BLUE, ORANGE, GREEN = PALETTE[:3]
-_INK = "#1a1a1a"
 _OF_SET = ((BLUE, "blue", "-", "o"), (GREEN, "green", "--", "s"))
 """Colour, its name in the page's style, line and marker of the first set of data and the second."""
 

@@ -38,7 +38,6 @@ MEASURES = {
 }
 """What is measured, what stands beside it, and the form of its figure."""
 
-OF_RISKS = ("brier", "slope", "intercept", "ratio", "ici")
 OF_ANSWERS = ("error", "sensitivity", "specificity")
 
 GRID = np.linspace(0.0, 1.0, 101)

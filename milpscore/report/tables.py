@@ -88,14 +88,14 @@ class Table:
         self.rows = [[*map(printable, row)] for row in self.rows]
 
 
-def in_print(found: Estimate | None, form: str, interval: bool = True) -> str:
+def in_print(found: Estimate | None, form: str) -> str:
     """A figure with its interval."""
     if found is None or math.isnan(found.value):
         return DASH
     if math.isinf(found.value):
         return "∞"
     ends = ""
-    if interval and math.isfinite(found.lower) and math.isfinite(found.upper):
+    if math.isfinite(found.lower) and math.isfinite(found.upper):
         ends = f" ({found.lower:z{form}} to {found.upper:z{form}})"
     return signed(f"{found.value:z{form}}{ends}")
 
@@ -215,7 +215,7 @@ def gathered(subject: Subject, inside: BoolArray | None = None) -> Gathered:
 # ---------------------------------------------------------------- risk groups
 
 
-def group_edges(subject: Subject, asked: Sequence[float] | None, share: float) -> list[float]:
+def group_edges(asked: Sequence[float] | None, share: float) -> list[float]:
     """The risks at which groups begin.
 
     By default those whose odds are half and twice the odds of the share of positives, rounded.
@@ -239,7 +239,7 @@ def groups_tables(
     if card.risk is None:
         labels = [f"answered {name}" for name in first.names]
     else:
-        edges = group_edges(first, asked, float(own.mass[1].sum() / own.mass.sum()))
+        edges = group_edges(asked, float(own.mass[1].sum() / own.mass.sum()))
         ends = [f"{100 * edge:.3g}%" for edge in edges]
         inner = [f"{a} to < {b}" for a, b in pairwise(ends)]
         labels = [f"risk < {ends[0]}", *inner, f"risk ≥ {ends[-1]}"]

@@ -88,10 +88,10 @@ def _kind(certificate: Mapping[str, Any]) -> str:
 # --- what no card does ----------------------------------------------------------------------------
 
 
-def proved_of_all(certificate: Mapping[str, Any], bound: float, kind: str = "") -> list[str]:
+def proved_of_all(certificate: Mapping[str, Any], bound: float) -> list[str]:
     """What no card does, without full stops: in errors where the loss counts equal rows."""
     allowed = known_limits(certificate)
-    kind = kind or kind_of_cards(allowed)
+    kind = kind_of_cards(allowed)
     rows, penalty = certificate.get("n_rows"), finite(certificate.get("penalty"))
     if allowed and allowed.get("counts_errors") and certificate.get("equal_rows") and rows:
         count = np.array([rows])

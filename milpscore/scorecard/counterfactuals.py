@@ -210,11 +210,11 @@ def counterfactual(
         dict(units or {}),
     )  # fmt: skip
     asked = _Question.of(card, row, to, wishes)
-    model, moves = _model(asked)
+    model = _model(asked)
     found: list[Counterfactual] = []
     clock, reason = Clock.of(time_limit), asked.out_of_reach
     while not reason and len(found) < k:
-        way = _solved(model, moves, asked, clock)
+        way = _solved(model, asked, clock)
         if way is None:
             reason = f"No {'further ' if found else ''}change of these inputs gives that answer."
             break
@@ -513,8 +513,8 @@ def _plain(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _model(asked: _Question) -> tuple[Any, dict[Any, list[Any]]]:
-    """The program, and for each feature its switches: options, then up and down."""
+def _model(asked: _Question) -> Any:
+    """The program: a switch for each option, and for each number up and down."""
     import pyomo.environ as pyo
 
     m: Any = pyo.ConcreteModel()
@@ -547,12 +547,10 @@ def _model(asked: _Question) -> tuple[Any, dict[Any, list[Any]]]:
     if by_feature and asked.upper is not None:
         m.rows.add(added <= int((asked.upper - asked.total) / asked.step))
     m.least = pyo.Objective(expr=cost)
-    return m, by_feature
+    return m
 
 
-def _solved(
-    m: Any, moves: dict[Any, list[Any]], asked: _Question, clock: Clock
-) -> tuple[Counterfactual, list[Any]] | None:
+def _solved(m: Any, asked: _Question, clock: Clock) -> tuple[Counterfactual, list[Any]] | None:
     """The cheapest way that is left, checked, and its switches; None where there is none."""
     import pyomo.environ as pyo
     from pyomo.contrib.appsi.base import TerminationCondition
