@@ -229,7 +229,7 @@ class TestGroups:
         assert np.isnan(nobody["ppv"].value)
         assert np.isnan(nobody["lr_positive"].value)
 
-    def test_groups_begin_at_half_and_twice_the_odds(self, subject: Any) -> None:
+    def test_groups_begin_at_half_and_twice_the_odds(self) -> None:
         low, high = group_edges(None, 0.2)
         assert low / (1 - low) == pytest.approx(0.5 * 0.25, rel=0.05)
         assert high / (1 - high) == pytest.approx(2 * 0.25, rel=0.05)
