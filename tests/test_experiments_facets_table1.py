@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import Lasso
+from sklearn.model_selection import StratifiedKFold
 
-from experiments.facets.table1 import FacetsModel, FacetsTable1, LassoClassifier, every_learner
+from experiments.facets.grid import FacetsTable2
+from experiments.facets.table1 import (
+    FacetsModel,
+    FacetsPrinted,
+    FacetsTable1,
+    LassoClassifier,
+    every_learner,
+)
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.penalties import StronglyConvexFacets
+from milpscore.proximal import fit_proximal
 
 QUICK = ("golovin", "ridge", "facets", "facets_whole")
 
@@ -87,6 +98,37 @@ def test_a_facets_model_is_the_best_of_its_grid() -> None:
     multiples = whole.coef_ / whole.unit_
     np.testing.assert_allclose(multiples, np.rint(multiples), atol=1e-6)
     assert multiples.any()
+
+
+def test_the_printed_model_is_the_best_integral_one_on_inner_folds() -> None:
+    """By single fits without an intercept, columns standardised on the rows they are fitted to."""
+    X, y = planted(3)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    alphas, betas = (0.3, 0.1, 0.03), (0.1, 1.0, 5.0)
+    protocol = FacetsTable2(sets=(), alphas=alphas, betas=betas)
+    found = FacetsPrinted(inner=3, protocol=protocol).fit(X, y)
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=1).split(X, y))
+
+    def fitted(rows: Any, labels: Any, alpha: float, beta: float) -> Any:
+        penalty = StronglyConvexFacets(alpha * alpha / beta, gamma=alpha / beta)
+        return fit_proximal(rows, labels, penalty=penalty, intercept=False, tol=1e-9).coefficients
+
+    held = {}
+    for alpha, beta in product(alphas, betas):
+        multiples = fitted(X, y, alpha, beta) * beta / alpha
+        if multiples.any() and np.allclose(multiples, np.rint(multiples), atol=1e-6):
+            right = []
+            for train, test in folds:
+                mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
+                w = fitted((X[train] - mean) / spread, y[train], alpha, beta)
+                right.append((((X[test] - mean) / spread @ w >= 0) == y[test]).mean())
+            held[alpha, beta] = np.mean(right)
+    assert 2 <= len(held) < 9
+    alpha, beta = max(held, key=lambda cell: held[cell])
+    assert found.unit_ == pytest.approx(alpha / beta)
+    np.testing.assert_allclose(found.coef_, fitted(X, y, alpha, beta), atol=1e-6)
+    nothing = FacetsPrinted(protocol=FacetsTable2(sets=(), alphas=(9.0,), betas=(1.0,))).fit(X, y)
+    assert not nothing.coef_.any()
 
 
 def test_the_lasso_of_classes_is_a_regression_on_them() -> None:
