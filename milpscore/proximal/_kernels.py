@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from milpscore.core.jit import compiled, inner
-from milpscore.penalties.kernels import least
+from milpscore.penalties.kernels import least, pooled
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -549,3 +549,109 @@ def descend_clusters(  # noqa: PLR0912, PLR0915 - one loop over much state
         if worst <= tol:
             return sweep + 1
     return sweeps + 1
+
+
+@inner
+def _by_size(size: Any, slope: Any, order: Any) -> None:
+    """Bring ``order`` to falling sizes, those that are equal to falling slopes."""
+    for at in range(1, len(order)):
+        j, to = order[at], at
+        while to > 0:
+            i = order[to - 1]
+            if size[i] > size[j] or (size[i] == size[j] and slope[i] >= slope[j]):
+                break
+            order[to] = i
+            to -= 1
+        order[to] = j
+
+
+@inner
+def _merged(into: Any, member: Any, sign: Any, count: Any, z: Any) -> int:
+    """Number the clusters that stayed in the game anew, in place; how many there are."""
+    number = np.empty(len(into), np.int64)
+    alive = 0
+    for i in range(len(into)):
+        number[i] = -1
+        if into[i] == 0:
+            number[i] = alive
+            count[alive], z[alive] = count[i], z[i]
+            alive += 1
+    for k in range(len(member)):
+        at = member[k]
+        while at >= 0 and into[at] != 0:  # whom it merged with may have merged with a third
+            to = abs(into[at]) - 1
+            sign[k] *= 1.0 if into[at] > 0 else -1.0
+            at = to if to != at else -1
+        member[k] = number[at] if at >= 0 else -1
+    return alive
+
+
+@compiled
+def descend_sorted(  # noqa: PLR0912 - one loop over much state
+    gram: Any, slope: Any, w: Any, x: Any, sums: Any, together: float, tol: float, sweeps: int
+) -> bool:
+    """Clusters parted, moved and merged in turns, as ``clusters.descend_sorted``, without Newton.
+
+    Moves ``x`` (p,), the model's slope at ``w`` being ``slope``; ``sums`` (p + 1,) as below, and
+    what is pulled apart less than ``together`` is not parted. False where more than ``sweeps`` in
+    one round were needed, or the rounds came no nearer.
+    """
+    p = len(w)
+    order, size, pull, now = np.arange(p), np.empty(p), np.empty(p), slope.copy()
+    value, sizes, best, idle = np.empty(p), np.empty(p), np.inf, 0
+    for _ in range(200):
+        for j in range(p):
+            size[j] = abs(x[j])
+            pull[j] = abs(now[j]) if x[j] == 0.0 else (-now[j] if x[j] > 0.0 else now[j])
+        _by_size(size, pull, order)
+        for k in range(p):
+            sizes[k] = size[order[k]]
+            value[k] = pull[order[k]] - (sums[k + 1] - sums[k])
+        found, worst, used = pooled(value, sizes), 0.0, 0
+        for k in range(p):
+            if sizes[k] == 0.0:
+                found[k] = max(found[k], 0.0)
+            worst = max(worst, abs(found[k]))
+            if sizes[k] > 0.0 or found[k] > together:
+                used += 1
+        if worst < 0.9 * best:
+            best, idle = worst, 0
+        else:
+            idle += 1
+        if worst <= tol:
+            return True
+        if idle >= 12:
+            return False
+        index, sign = order[:used].copy(), np.empty(used)
+        member, count = np.empty(used, np.int64), np.zeros(used, np.int64)
+        z, bent = np.empty(used), np.zeros(used)
+        clusters = 0
+        for k in range(used):
+            j = index[k]
+            if k == 0 or sizes[k] != sizes[k - 1] or found[k] < found[k - 1] - together:
+                z[clusters] = sizes[k]
+                clusters += 1
+            at = member[k] = clusters - 1
+            up = x[j] > 0.0 if x[j] != 0.0 else now[j] < 0.0
+            sign[k] = 1.0 if up else -1.0
+            count[at] += 1
+            bent[at] += sign[k] * now[j]
+        table = gather(gram, index, sign, member, clusters)
+        into, room = np.zeros(clusters, np.int64), max(0.3 * tol, 0.001 * worst)
+        z, count, bent = z[:clusters], count[:clusters], bent[:clusters]
+        took = descend_clusters(table, bent, z, count, sums, into, room, sweeps)
+        _merged(into, member, sign, count, z)
+        for j in range(p):
+            x[j] = 0.0
+            now[j] = slope[j]
+        for k in range(used):
+            if member[k] >= 0:
+                x[index[k]] = sign[k] * z[member[k]]
+        for j in range(p):
+            if x[j] != w[j]:
+                move, line = x[j] - w[j], gram[j]
+                for k in range(p):
+                    now[k] += move * line[k]
+        if took > sweeps:
+            return False
+    return False
