@@ -26,6 +26,7 @@ GRAM_COLUMNS = 400
 _STALE = 0.1
 ALL_COLUMNS = 64
 _FEWEST, _FEWEST_SORTED, _MOST_SORTED = 20, 100, 8000
+_EARLY = 8
 _INNER_STEPS = 10
 _SWEEPS = 2000
 # after so many sweeps conjugate gradients are tried, with so many products at most
@@ -363,8 +364,7 @@ def working_set(
             if panel is not memory.panel:
                 _take_up(panel, memory.panel)
             hint, memory.panel = None, panel
-            many = min(_MOST_SORTED, smooth.X.shape[0] // 2)
-            if isinstance(part, OWL) and np.count_nonzero(point.at.w) > many:
+            if isinstance(part, OWL) and _too_many(smooth.X.shape[0], point.at.w, away):
                 break  # unfinished: first-order steps end sooner, without a Gram matrix of so many
             worst = float(away.max(initial=0.0))
             following, steps = _solve(run, panel, point, worst, most)
@@ -379,6 +379,14 @@ def working_set(
         if run.stop is None and idle >= _IDLE:
             run.stop = Termination.STALLED
     return run
+
+
+def _too_many(n: int, w: FloatArray, away: FloatArray) -> bool:
+    """Whether half as many columns as rows are in use, or half of that and far more want to be."""
+    used = int(np.count_nonzero(w))
+    if used > min(_MOST_SORTED, n // 2):
+        return True
+    return _EARLY * used > n and np.count_nonzero(away) > 2 * n
 
 
 def _choose(
