@@ -96,10 +96,10 @@ class Case:
 
     @property
     def step(self) -> Fraction:
-        """The greatest common divisor of all values."""
+        """The greatest common divisor of all values; 1 where all are 0."""
         values = [abs(exact(v)) for row in self.X for v in row]
         unit = math.lcm(*(v.denominator for v in values))
-        return Fraction(math.gcd(*(int(v * unit) for v in values)), unit)
+        return Fraction(math.gcd(*(int(v * unit) for v in values)) or unit, unit)
 
     @property
     def jumps(self) -> bool:

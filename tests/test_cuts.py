@@ -340,7 +340,8 @@ def recovered(n: int, slope: float, **asked: Any) -> tuple[Scorecard, Result, fl
         constraints=[Monotone(["age", "hba1c", "other_drugs"])], progress=False, **asked,
     )  # fmt: skip
     statement = program.statement
-    true = statement.with_best_intercept([DIAREM.get(name, 0) for name in statement.design.names])
+    points = np.array([DIAREM.get(name, 0) for name in statement.design.names])
+    true = statement.with_best_intercept(points)
     card = certified_card(statement.design, result, statement=statement)
     return card, result, verify(program, true).objective
 
