@@ -69,7 +69,9 @@ def one_program(design: Any, charged: dict[str, Any], nodes: int, limit: float) 
     )  # fmt: skip
     cpu, statement = time.process_time() - began, program.statement
     card = certified_card(statement.design, result, statement=statement)
-    true = statement.with_best_intercept([DIAREM.get(name, 0) for name in statement.design.names])
+    true = statement.with_best_intercept(
+        np.array([DIAREM.get(name, 0) for name in statement.design.names])
+    )
     return {
         "card": card, "gap": result.gap, "claim": str(result.claim), "nodes": result.nodes,
         "cpu": cpu, "diarem above": check(program, true).objective - result.objective,
