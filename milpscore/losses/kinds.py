@@ -26,14 +26,13 @@ _LEAST = 1e-300
 
 def sigmoid(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """1 / (1 + exp(-z)) for any z, exact to rounding on both sides; ``out`` may be ``z``."""
-    # exp of a negative number never overflows, and 1/(1+e) loses nothing where e is small
-    positive = z >= 0
-    e = np.abs(z, out=out)
-    np.negative(e, out=e)
-    np.exp(e, out=e)
-    top = np.where(positive, 1.0, e)
+    # nothing cancels: exp(-z) is small where the answer is 1, and 1 is lost beside it where that is
+    # the smaller one; where exp overflows the answer is below the smallest normal number
+    e = np.negative(z, out=out)
+    with np.errstate(over="ignore"):
+        np.exp(e, out=e)
     e += 1.0
-    return np.divide(top, e, out=e)
+    return np.divide(1.0, e, out=e)
 
 
 def normal_distribution(z: FloatArray) -> FloatArray:

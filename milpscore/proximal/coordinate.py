@@ -386,7 +386,7 @@ def _too_many(n: int, w: FloatArray, away: FloatArray) -> bool:
     used = int(np.count_nonzero(w))
     if used > min(_MOST_SORTED, n // 2):
         return True
-    return _EARLY * used > n and np.count_nonzero(away) > 2 * n
+    return _EARLY * used > n and bool(np.count_nonzero(away) > 2 * n)
 
 
 def _choose(

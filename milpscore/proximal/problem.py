@@ -102,6 +102,11 @@ class Smooth:
             np.multiply(self.loss.hessian(z[k], self.y[k]), weight[k], out=rows[k])
         return rows
 
+    def curvature(self, eta: FloatArray, b: float) -> float:
+        """Sum of weight_i loss''(eta_i + b), without an array of its terms."""
+        hessian = self.loss.hessian
+        return sum(float(self.weight[k] @ hessian(eta[k] + b, self.y[k])) for k in parts(len(eta)))
+
     def bend(self, z: FloatArray, change: FloatArray) -> float:
         """Second derivative of the mean loss along a change of the scores, or a bound on it."""
         if z.ndim == 2:  # the Hessian of a row is not diagonal
@@ -186,7 +191,7 @@ def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArr
         else:
             lower = b
         if not abs(slope) <= _WELL * before:
-            bend = float(smooth.row_hessian(eta + b).sum())
+            bend = smooth.curvature(eta, b)
         before = abs(slope)
         # a loss like the hinge's may be straight here, and exp may overflow far out
         newton = b - slope / bend if 0 < bend < np.inf else np.nan
