@@ -268,6 +268,9 @@ def test_the_command_line_fits_shows_predicts_and_verifies(tmp_path: Path) -> No
     way = json.loads(run("counterfactual", card, table, "--to", to, "--json").stdout)
     assert (way["answer"], way["wanted"]) == (first, to)
     assert way["ways"][0]["cost"] == pytest.approx(way["ways"][0]["bound"])
+    for each in (card, proof):
+        told = run("report", each, table, "--target", "group", code=2).stderr
+        assert "of ordered ones 'milpscore card" in told
     refused = run("fit", table, "--target", "group", "--formulation", "ordinal", code=2)
     assert "whose order nobody knows: give --levels" in refused.output
     assert "--levels" in run("fit", table, *asked, "--positive", "A", code=2).output

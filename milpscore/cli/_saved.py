@@ -43,7 +43,7 @@ from milpscore.cli.groups import (
     option,
     seconds,
 )
-from milpscore.core.errors import DataError, OptionError
+from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.report import BOOTSTRAPS
 
 if TYPE_CHECKING:
@@ -404,19 +404,26 @@ def _subject(
     """What the first file holds, and the certificate, wherever it was given."""
     from milpscore.certificate import Certificate
     from milpscore.core.reading import Head, parsed, text_of
-    from milpscore.scorecard import Scorecard
+    from milpscore.scorecard import OrdinalCard
 
     try:
         kind = parsed(text_of(path), Head).kind
     except DataError:
         kind = None  # the card's own reader says what is wrong
+    proof: Certificate | None = None
     if kind != Certificate.kind:
         proof = None if certificate is None else Certificate.from_json(certificate)
-        return Scorecard.load(path), proof
-    if certificate is not None:
+        given: Scorecard | OrdinalCard | Certificate = loaded_card(path)
+    elif certificate is not None:
         raise OptionError("the first file is a certificate already: leave out --certificate")
-    proof = Certificate.from_json(path)
-    return proof, proof
+    else:
+        proof = given = Certificate.from_json(path)
+    if isinstance(given, OrdinalCard) or (proof is not None and "levels" in proof.data):
+        raise NotApplicableError(
+            "a report is of a card of two classes; of ordered ones 'milpscore card CARD --out "
+            "card.html' shows the card with the classes observed in each group"
+        )
+    return given, proof
 
 
 def _data(
