@@ -26,11 +26,12 @@ from milpscore.core.design import Column, Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError
 from milpscore.core.result import Claim, Result
 from milpscore.data import Binner, in_steps, make_design
+from milpscore.data.ordinal import by_boundaries
 from milpscore.estimators import RiskScoreClassifier, SlimClassifier
 from milpscore.fitting import fit_card, fit_sample
 from milpscore.formulations import risk_score, slim
 from milpscore.penalties import data_driven_weights
-from milpscore.scorecard import Scorecard, certified_card
+from milpscore.scorecard import Scorecard, certified_card, ordinal_card
 from milpscore.solvers.tree.arrays import Arrays
 from milpscore.solvers.tree.relaxation import IN, OUT, Node
 from milpscore.study import read_study, run_study
@@ -363,6 +364,21 @@ def test_three_thousand_patients_give_diarem_itself_where_a_point_says_much() ->
     assert result.claim is Claim.OPTIMAL
     assert result.objective == pytest.approx(own, abs=1e-9)
     assert str(card).split("\n\n")[1].split("\n") == DIAREM_TABLE
+
+
+@pytest.mark.slow
+def test_three_thousand_patients_whose_groups_are_known_give_points_and_thresholds() -> None:
+    X, _, truth = make_diabetes_cohort(3000, random_state=1)
+    level = np.digitize(truth.total, [3, 8, 13, 18])
+    base = Binner(thresholds=DIAREM_GRID, encoding="cumulative").fit_design(X, level > 0)
+    program, result = fit_card(
+        by_boundaries(base, level, range(5)), "ordinal", coef_min=0, coef_max=10, max_terms=None,
+        l0_penalty=1e-4, time_limit=600, options={"node_limit": 1000}, progress=False,
+    )  # fmt: skip
+    assert result.claim is Claim.OPTIMAL
+    found = ordinal_card(program, result)
+    assert {name: v for name, v in found.card.coefficients.items() if v} == DIAREM
+    assert found.thresholds == (3, 8, 13, 18)
 
 
 @pytest.mark.slow
