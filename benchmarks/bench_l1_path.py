@@ -49,6 +49,8 @@ def main() -> None:
         compare(report, name, {row["by"]: row for row in rows if row["race"] == name})
     report.records = rows
     report.tables = [("CPU seconds", [_cells(row) for row in rows])]
+    if settings.only:
+        report.note(f"of this run: the rows of {settings.only!r}; others as last measured")
     report.note(f"ionosphere, physionet2012a and adult_raw are read from {MORE.name}")
     report.finish()
 
