@@ -364,7 +364,7 @@ def working_set(
             if panel is not memory.panel:
                 _take_up(panel, memory.panel)
             hint, memory.panel = None, panel
-            if isinstance(part, OWL) and _too_many(smooth.X.shape[0], point.at.w, away):
+            if isinstance(part, OWL) and _too_many(smooth, point.at.w, away):
                 break  # unfinished: first-order steps end sooner, without a Gram matrix of so many
             worst = float(away.max(initial=0.0))
             following, steps = _solve(run, panel, point, worst, most)
@@ -381,10 +381,16 @@ def working_set(
     return run
 
 
-def _too_many(n: int, w: FloatArray, away: FloatArray) -> bool:
-    """Whether half as many columns as rows are in use, or half of that and far more want to be."""
-    used = int(np.count_nonzero(w))
-    if used > min(_MOST_SORTED, n // 2):
+def _too_many(smooth: Smooth, w: FloatArray, away: FloatArray) -> bool:
+    """Whether too many columns are in use for Gram matrices of them, or are going to be.
+
+    Of squares half as many as rows, or an eighth where far more want in; of losses that flatten as
+    they fit, so that fewer come in than want to, nearly as many as rows.
+    """
+    n, used = smooth.X.shape[0], int(np.count_nonzero(w))
+    if not isinstance(smooth.loss, Squared):
+        return used > min(_MOST_SORTED, 0.8 * n)
+    if used > min(_MOST_SORTED, 0.5 * n):
         return True
     return _EARLY * used > n and bool(np.count_nonzero(away) > 2 * n)
 
