@@ -108,7 +108,7 @@ EXCEPTIONS = {
     ("n_lams", "search.proximal_start"): "a start must be quick",
     ("n_terms", "data.make_*"): "of the card planted",
     ("reference", "study.bound_curves"): "another reference: known objectives",
-    ("unseen", "scorecard.Scorecard.to_sql"): "SQL answers NULL, it cannot refuse",
+    ("unseen", "scorecard.*.to_sql"): "SQL answers NULL, it cannot refuse",
     ("warm_start", "fit_card"): "whether, not which",
     ("formulations", "command *"): "a text with commas",
     ("roundings", "command *"): "a text with commas",
