@@ -365,10 +365,9 @@ def train(
     solver : str
         A name of :data:`TRAINERS`. "owlqn" takes quasi-Newton steps within an orthant; "lbfgs" is
         SciPy's, where rho1 > 0 with the parameters at work parted into positive and negative
-        parts; "sbcd" descends by blocks of parameters, one for each
-        observation symbol, and goes on by owlqn where that is quicker: its sweeps pay where zeros
-        are many and symbols few (letters at rho1 of 1), not on text; "sgd" steps by single
-        sequences, quick to be near the optimum.
+        parts; "sbcd" descends by blocks of parameters, one for each observation symbol, and goes on
+        by owlqn where that is quicker: its sweeps pay where symbols are few, not on text; "sgd"
+        steps by single sequences, quick to be near the optimum.
     penalty : object of milpscore.penalties, optional
         A separable one in the place of rho1, rho2 and the solver: its weight counts against the
         summed loss, as rho1 does. Trained by accelerated proximal gradient steps.
