@@ -68,6 +68,11 @@ FOUND = {
         )
         for engine in ("tree", "outer_approximation")
     },
+    "a simplex that breaks down without presolve": found(
+        "risk_score", [[1.0, 0.0], [0.0, 0.819973], [1.0, 0.469342], [2.0, 0.221294]],
+        (1, -1, 1, -1), "outer_approximation", coef_min=-1, coef_max=0, coef_sets={"x0": [2, 3]},
+        scale=[1.0, 30.0],
+    ),
     "a slope that is no number where a loss overflows at every slope": found(
         "risk_score", [[-20_000, -1.8], [20_000, -0.9], [-10_000, -0.4]], (1, -1, -1),
         "outer_approximation", coef_min=-3, coef_max=7, max_terms=1, l0_penalty=0.2,

@@ -623,11 +623,15 @@ def schedule(threads: int) -> None:
 def run_here(highs: Any) -> None:
     """Run HiGHS in this thread, on as many threads as it was told; a SolverError if it did not."""
     schedule(highs.getOptionValue("threads")[1])
-    failed = highs.run() == highspy.HighsStatus.kError
-    if failed and highs.getModelStatus() == _STATUS.kNotset:
-        raise SolverError(
-            "HiGHS did not run: look at its log (verbose=True), and please report this"
-        )
+    presolve = highs.getOptionValue("presolve")[1]
+    for way in (presolve, "on"):
+        set_option(highs, "presolve", way)
+        failed = highs.run() == highspy.HighsStatus.kError
+        set_option(highs, "presolve", presolve)
+        if not failed or highs.getModelStatus() != _STATUS.kNotset:
+            return
+        highs.clearSolver()  # the simplex broke down: once more from nothing, presolved
+    raise SolverError("HiGHS did not run: look at its log (verbose=True), and please report this")
 
 
 def termination_of(highs: Any) -> Termination:
