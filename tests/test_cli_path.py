@@ -152,7 +152,7 @@ def test_three_classes_and_more_have_the_multinomial_loss(tmp_path: Path) -> Non
         assert row["cv_accuracy"] == pytest.approx(kept["cv_accuracy"])
         assert row["cv_auc"] == pytest.approx(kept["cv_auc"])
     assert np.shape(found["chosen"]["coefficients"]["age"]) == (3,)
-    assert all(f"<!-- {name} -->" in drawn.read_text() for name in ("mild", "none", "severe"))
+    assert all(f"path, {name} -->" in drawn.read_text() for name in ("mild", "none", "severe"))
     grid = report(
         place, "--penalty", "facets", "--loss", "multinomial", "--cv", 2, "--grid", "3x2",
         "--plot", tmp_path / "grid.svg",

@@ -518,11 +518,11 @@ def _figure(found: Found, design: Design, gamma: float | None) -> Any:
     w = found.coefficients
     parts = [w] if w.ndim == 2 else list(np.moveaxis(w, 2, 0))
     figure, panels = plt.subplots(
-        1, len(parts), figsize=(8.5 * len(parts), 5.0), layout="constrained", squeeze=False
+        len(parts), figsize=(8.5, 5.0 * len(parts)), layout="constrained", squeeze=False
     )
-    for k, (part, ax) in enumerate(zip(parts, panels[0], strict=True)):
+    for k, (part, ax) in enumerate(zip(parts, panels[:, 0], strict=True)):
         drawn = replace(found, coefficients=part)
         plots.regularisation_path(drawn, ax, names=design.names, unit=gamma)
         if len(parts) > 1:
-            ax.set_title(str(design.classes[k]))
+            ax.set_title(f"Regularisation path, {design.classes[k]}", loc="left")
     return figure

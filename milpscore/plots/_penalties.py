@@ -259,16 +259,16 @@ def _label_ends(
     """Names beside the lines' right ends, moved apart where lines end close together."""
     if not leading:
         return
+    from scipy.optimize import isotonic_regression
+
     low, high = ax.get_ylim()
     order = sorted(leading, key=lambda j: ends[j])
     least = (high - low) * _LABEL_HEIGHT
     texts = [wrapped(labels[j], 28) for j in order]
-    at = ends[order].copy()
-    for k in range(1, len(at)):
-        lines = (texts[k].count("\n") + texts[k - 1].count("\n")) / 2 + 1
-        at[k] = max(at[k], at[k - 1] + least * lines)
-    # the stack grew upwards: half of that back centres it on the lines
-    at -= 0.5 * float((at - ends[order]).max())
+    tall = least * np.array([1 + text.count("\n") for text in texts])
+    # as near the ends as names of these heights can stand: least squares over ascending places
+    centre = np.cumsum(tall) - 0.5 * tall
+    at = isotonic_regression(ends[order] - centre).x + centre
     for j, text, height in zip(order, texts, at.tolist(), strict=True):
         ax.annotate(
             text, xy=(1.0, ends[j]), xytext=(1.02, height),
