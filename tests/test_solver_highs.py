@@ -668,13 +668,27 @@ def test_runs_of_one_thread_may_differ_in_their_threads(threads: tuple[int, ...]
 
 
 def test_a_run_that_did_not_happen_is_said() -> None:
+    done: list[Any] = []
+
+    def run() -> highspy.HighsStatus:
+        done.append("run")
+        return highspy.HighsStatus.kError
+
+    def set_option(name: str, value: Any) -> highspy.HighsStatus:
+        done.append(value)
+        return highspy.HighsStatus.kOk
+
     refused = SimpleNamespace(
-        getOptionValue=lambda name: (None, 1),
-        run=lambda: highspy.HighsStatus.kError,
+        getOptionValue=lambda name: (None, {"threads": 1, "presolve": "off"}[name]),
+        setOptionValue=set_option,
+        clearSolver=lambda: done.append("cleared"),
+        run=run,
         getModelStatus=lambda: highspy.HighsModelStatus.kNotset,
     )
     with pytest.raises(SolverError, match="did not run"):
         run_here(refused)
+    # a simplex that broke down gets a second run: from nothing, and presolved
+    assert done[:6] == ["off", "run", "off", "cleared", "on", "run"]
 
 
 # ------------------------------------------------------------------ relaxations
