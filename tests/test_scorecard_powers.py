@@ -309,6 +309,28 @@ def test_smallest_card_of_intervals_that_add_up_keeps_every_answer(seed):
     assert sum(map(abs, again.points)) == sum(map(abs, least.points))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_two_features_of_intervals_that_add_up_keep_every_answer(seed):
+    rng = np.random.default_rng(seed)
+    columns = [
+        Column(f"{name} in [{a}, {b})", name, "interval", lower=a, upper=b)
+        for name in ("x", "z")
+        for a, b in ((-np.inf, 20.0), (20.0, 40.0), (40.0, np.inf), (-np.inf, 30.0), (30.0, np.inf))
+    ]
+    columns.append(Column("flag", "flag", "numeric"))
+    X = np.zeros((2, 11))
+    X[0, 10] = 1
+    points = rng.integers(-9, 10, 11)
+    points[10] = 4
+    blocks = ((0, 1, 2), (3, 4), (5, 6, 7), (8, 9))
+    card = card_of(columns, points, int(rng.integers(-5, 12)), blocks, X)
+    least = smallest_card(card)
+    values = (10, 20, 25, 30, 35, 40, 50)
+    rows = pd.DataFrame(itertools.product(values, values, (0, 1)), columns=["x", "z", "flag"])
+    answers = card.rule.positive(card.score(rows))
+    assert np.array_equal(least.rule.positive(least.score(rows)), answers)
+
+
 def test_other_lines_that_add_up_are_refused_by_name():
     columns = [
         Column("x", "x", "numeric"),
