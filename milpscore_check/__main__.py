@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from milpscore_check import Refused, check, proved
+from milpscore_check.values import printable
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,9 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         found = check(given.csv, given.certificate, given.target, given.weights, progress)
     except Refused as error:
-        sys.stderr.write(f"milpscore-check: {error}\n")
+        sys.stderr.write(printable(f"milpscore-check: {error}") + "\n")
         return 2
-    lines = [f"{name:<9}  {status}: {sentence}" for name, status, sentence in found]
+    lines = [printable(f"{name:<9}  {status}: {sentence}") for name, status, sentence in found]
     everything = "everything claimed was proved" if proved(found) else "not everything was proved"
     sys.stdout.write("\n".join([*lines, f"Verdict: {everything}.", ""]))
     return 0 if proved(found) else 1

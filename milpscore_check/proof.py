@@ -28,7 +28,7 @@ from operator import add, mul
 from typing import Any
 
 from milpscore_check.cards import GRID, Box, Cards, floor
-from milpscore_check.table import Refused
+from milpscore_check.values import Refused, double, items, whole
 
 CELLS = -2  # a leaf that cells prove, choice of columns by choice of columns
 ONE = 1 << 48  # multipliers are whole multiples of 1 / ONE
@@ -78,10 +78,10 @@ def height(kind: str, k: int, one: int) -> int:
     """h(k / one) from below, in 2^-GRID: h is concave, and above its chords."""
     if kind == "hinge":
         return (k << GRID) // one
-    whole, rest = divmod(k * ONE, one)
-    step = max(min(whole, ONE - whole).bit_length() - _DIGITS, 0)
-    left = whole >> step << step
-    at = (whole - left) * one + rest  # 0 at the left, one << step at the right end
+    ones, rest = divmod(k * ONE, one)
+    step = max(min(ones, ONE - ones).bit_length() - _DIGITS, 0)
+    left = ones >> step << step
+    at = (ones - left) * one + rest  # 0 at the left, one << step at the right end
     least, last = (entropy(k, ONE - k) // ONE for k in (left, min(left + (1 << step), ONE)))
     return (least * ((one << step) - at) + last * at) // (one << step)
 
@@ -93,11 +93,13 @@ class Data:
         self, columns: Sequence[Sequence[Fraction]], y: Sequence[int], weight: Sequence[Fraction]
     ) -> None:
         self.raw, self.y, self.weight = list(zip(*columns, strict=True)), y, weight
-        # values are whole multiples of 1 / unit
-        self.unit = math.lcm(*{v.denominator for column in columns for v in column})
-        whole = [[v.numerator * (self.unit // v.denominator) for v in own] for own in columns]
+        # values are whole multiples of 1 / unit; equal ones are mostly one object
+        known = {id(v): v for column in columns for v in column}
+        self.unit = math.lcm(*{v.denominator for v in known.values()})
+        size = {key: v.numerator * (self.unit // v.denominator) for key, v in known.items()}
+        values = [[size[id(v)] for v in own] for own in columns]
         merged: dict[tuple[Any, int], list[int]] = defaultdict(list)
-        for i, key in enumerate(zip(zip(*whole, strict=True), y, strict=True)):
+        for i, key in enumerate(zip(zip(*values, strict=True), y, strict=True)):
             if weight[i] > 0:
                 merged[key].append(i)
         self.place = {i: k for k, own in enumerate(merged.values()) for i in own}
@@ -159,12 +161,15 @@ class Lines:
     def _line(self, number: int) -> tuple[int, list[Fraction], Fraction, list[Fraction]]:
         """The line of a point; that it is one does not depend on where the point lies."""
         data = self.data
-        where, values, b, slope, *further = self.points[number]
+        where, values, *line = items(self.points[number])
+        b, slope, *further = [double(x) for x in line[:2]] + line[2:]
         stated: list[dict[int, int]] = [{}, {}]  # multipliers of single rows, and of jumps
-        for own, (at, shares) in zip(stated, further, strict=False):
-            own.update({int(i): round(float(s) * ONE) for i, s in zip(at, shares, strict=True)})
-        w = {int(j): float(x) for j, x in zip(where, values, strict=True)}
-        scores = [float(slope * b)] * len(data.classes)
+        for own, (at, shares) in zip(stated, map(items, further), strict=False):
+            both = zip(items(at), items(shares), strict=True)
+            own.update({whole(i): round(double(s) * ONE) for i, s in both})
+        both = zip(items(where), items(values), strict=True)
+        w = {whole(j, 0, len(self.entries) - 1): double(x) for j, x in both}
+        scores = [slope * b] * len(data.classes)
         for j, x in w.items():
             for k, v in zip(*self.entries[j], strict=True):
                 scores[k] += slope * x * v / data.unit
@@ -311,31 +316,33 @@ def prove(
 ) -> tuple[bool, str]:
     """Whether no card has an objective below the goal, and how that is known."""
     wanted = -floor(-goal)
-    entries = [CELLS] if cards.loss == "zero_one" else evidence["tree"]
+    errors = cards.loss == "zero_one"
+    entries, points = (
+        ([CELLS], []) if errors else map(items, (evidence["tree"], evidence["points"]))
+    )
     counted = Cells(data, cards, progress) if CELLS in entries else None
-    lines = Lines(data, cards, evidence.get("points"))
+    lines = Lines(data, cards, points)
     pending, leaves = [Box(cards.values, cards.b, (1 / cards.scale[1], 1 / cards.scale[0]))], 0
     for k, entry in enumerate(entries):
         if not pending:
             return False, f"the tree ends before its entry {k}"
         box = pending.pop()
-        if isinstance(entry, list):
+        if type(entry) is list:
             j, at = entry
-            if type(j) is not int or not 0 <= j <= len(cards.values) + 1:
-                raise Refused(f"entry {k} of the tree splits no column")
-            pending += reversed(cards.halves(box, j, at))
+            pending += reversed(cards.halves(box, whole(j, 0, len(cards.values) + 1), at))
             continue
         leaves += 1
         progress(k + 1, len(entries))
         if cards.empty(box):
             continue
-        if counted and entry == CELLS:
+        place = whole(entry, CELLS, len(points) - 1)
+        if counted and place == CELLS:
             for missed in counted.missed(box, wanted):
                 return False, f"leaf {leaves} (entry {k}) misses it at the columns {missed}"
             continue
-        if type(entry) is not int or not 0 <= entry < len(evidence["points"]):
+        if place < 0:
             return False, f"leaf {leaves} (entry {k}) holds cards and names no point"
-        if (reached := lines.least(box, entry)) < wanted:
+        if (reached := lines.least(box, place)) < wanted:
             return False, f"leaf {leaves} (entry {k}) proves {reached / 2.0**GRID:.9g} only"
     if pending:
         return False, f"{len(pending)} parts of the tree are missing: cards are left out"

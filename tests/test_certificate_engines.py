@@ -23,7 +23,7 @@ from milpscore_check import check, proved
 from milpscore_check.__main__ import main
 from milpscore_check.cards import Cards
 from milpscore_check.proof import CELLS, prove
-from milpscore_check.table import Refused, number
+from milpscore_check.values import Refused, number
 from tests.certificate_cases import X, Y, certificate_of
 
 
@@ -324,15 +324,15 @@ def test_no_entry_makes_the_table_read_as_another(tmp_path: Any) -> None:
     assert answer({})[4][:2] == ("bound", "not proved")
     for cards, entries, said in (
         ({}, {"decimal": "0"}, "'0' is no decimal point"),
-        ({}, {"columns": [numeric, {**category, "category": 1}]}, "'category' is no kind"),
-        ({}, {"columns": [{**numeric, "kind": "step", "upper": "9"}, category]}, "'step' is no"),
+        ({}, {"columns": [numeric, {**category, "category": 1}]}, "'category' is not a kind"),
+        ({}, {"columns": [{**numeric, "kind": "step", "upper": "9"}, category]}, "'step' is not a"),
         ({}, {"class_weight": {"1": -1.0}}, "weighs nothing, or less"),
         ({}, {"class_weight": {"2": 0.5}}, "'2'"),
-        ({"rules": [{**rule, "lower": None, "upper": 0}]}, {}, "values, jumps, rules or costs"),
+        ({"rules": [{**rule, "lower": None, "upper": 0}]}, {}, "-1 is not a whole number from 0"),
         (
             {},
             {"columns": [{**numeric, "kind": "interval", "lower": "6", "upper": "6"}, category]},
-            "'interval' is no kind of column, or not with .'6', '6'",
+            "'interval' is not a kind of column, or not with .'6', '6'",
         ),
         ({"values": [[[1, 0]], [[0, 1]]]}, {}, "a range of values is empty"),
         ({"values": [[[0, 1], [1, 1]], [[0, 1]]]}, {}, "not above the one before"),

@@ -42,7 +42,7 @@ def drawn(seed: int, loss: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, Dat
     given: dict[str, Any] = {
         "loss": loss, "rules": [], "other": [], "values": [[[-1, 1]]] * p, "max_terms": 3,
         "points": ["0", str(COST)], "jumps": [], "intercept": ["-9", "9", "1"],
-        "scale": ["1", "1"],
+        "scale": ["1", "1"], "gap": "0",
     }  # fmt: skip
     return X, y, weight, data, Cards(given, p)
 

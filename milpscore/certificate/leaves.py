@@ -426,7 +426,7 @@ def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]
     from milpscore.certificate.cards import exact_rows, plain_cards
     from milpscore_check.cards import Box as Whole, Cards, floor
     from milpscore_check.proof import Cells
-    from milpscore_check.table import Refused
+    from milpscore_check.values import Refused
 
     statement, X = space.statement, space.statement.design.merged.X
     two_valued = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all()
@@ -467,7 +467,7 @@ def _counted(statement: Statement, bound: float, time_limit: float, told: Told) 
     from milpscore.certificate.cards import exact_rows, plain_cards
     from milpscore_check.cards import Cards
     from milpscore_check.proof import prove
-    from milpscore_check.table import Refused
+    from milpscore_check.values import Refused
 
     watch = _watched(time_limit, told)
     cards = Cards(plain_cards(statement), statement.shape[1])
