@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from milpscore.core.design import Column
 from milpscore.core.errors import DataError, OptionError
-from milpscore.data import Binner, apply_columns
+from milpscore.data import Binner, apply_columns, read_patterns, read_table
 from milpscore.data.columns import quantile_cuts, short_cut
 
 AGES = pd.DataFrame({"Age": [20, 30, 40, 45, 60], "Sex": ["m", "f", "f", "m", "f"]})
@@ -196,17 +198,86 @@ def test_the_default_binner_cuts_at_short_numbers_and_names_what_it_leaves_out()
 
 def test_what_is_counted_does_not_depend_on_weights() -> None:
     rng = np.random.default_rng(1)
-    X = pd.DataFrame(
-        {"no": np.arange(60), "x": rng.normal(size=60), "age": rng.integers(0, 40, 60)}
-    )
+    X = pd.DataFrame({"x": rng.normal(size=60), "age": rng.integers(0, 40, 60)})
     weight = rng.integers(1, 4, 60)
-    with pytest.warns(UserWarning, match="'no' .identifier."):
-        weighted = Binner().fit(X, sample_weight=weight)
-    with pytest.warns(UserWarning, match="'no' .identifier."):
-        repeated = Binner().fit(X.loc[X.index.repeat(weight)])
-    with pytest.warns(UserWarning, match="'no' .identifier."):
-        scaled = Binner().fit(X, sample_weight=weight / weight.sum())
+    weighted = Binner().fit(X, sample_weight=weight)
+    repeated = Binner().fit(X.loc[X.index.repeat(weight)])
+    scaled = Binner().fit(X, sample_weight=weight / weight.sum())
     assert weighted.columns_ == repeated.columns_ == scaled.columns_
+
+
+def test_a_feature_that_others_follow_from_is_no_identifier() -> None:
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 80, 1000)
+    X = pd.DataFrame({"age": age, "senior": (age >= 65).astype(int)})
+    y = (rng.uniform(size=1000) < np.where(age > 50, 0.9, 0.1)).astype(int)
+    for frame, labels in ((X, y), (X, None), (X[["age"]], y)):
+        assert "age" in {column.feature for column in Binner().fit(frame, labels).columns_}
+
+
+def test_numbers_that_order_the_label_are_no_identifier() -> None:
+    rng = np.random.default_rng(1)
+    count = rng.permutation(np.arange(150, 350))  # each value once, close together
+    y = (count + rng.normal(0, 20, 200) > 250).astype(int)
+    X = pd.DataFrame({"platelets": count, "x": rng.normal(size=200)})
+    assert "platelets" in {column.feature for column in Binner().fit(X, y).columns_}
+    with pytest.warns(UserWarning, match=r"'platelets' .identifier.*Name it in --features"):
+        binner = Binner().fit(X, rng.permutation(y))
+    assert "platelets" not in {column.feature for column in binner.columns_}
+
+
+def test_a_feature_asked_for_by_name_is_never_left_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"no": np.arange(100), "x": rng.normal(size=100).round(1)})
+    X.assign(y=rng.integers(0, 2, 100)).to_csv(tmp_path / "data.csv", index=False)
+    table, y = read_table(tmp_path / "data.csv", "y", features=["no", "x"])
+    assert "no" in {column.feature for column in Binner().fit(table, y).columns_}
+    with pytest.warns(UserWarning, match="'no' .identifier."):
+        Binner().fit(*read_table(tmp_path / "data.csv", "y"))
+    asked = read_patterns(tmp_path / "data.csv", "y", features=["no", "x"], binner=Binner())
+    assert "no" in {column.feature for column in asked.columns}
+
+
+def test_codes_beyond_doubles_are_called_what_they_are() -> None:
+    codes = 2**60 + np.arange(50) % 7  # one double
+    X = pd.DataFrame({"code": codes, "x": np.arange(50) % 9})
+    with pytest.warns(UserWarning, match=r"'code' .whole numbers beyond 2\^53, which are codes"):
+        Binner().fit(X)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_left_out_is_useless_or_named_as_a_question(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, columns = int(rng.integers(30, 300)), {}
+    for j in range(int(rng.integers(2, 6))):
+        kind = rng.integers(0, 5)
+        values = rng.integers(0, int(rng.choice([2, 5, 60, n])), n)
+        if kind == 0:
+            values = rng.permutation(n) + int(rng.integers(0, 1000))
+        elif kind == 1 and columns:
+            values = (next(iter(columns.values())) >= 3).astype(int)
+        columns[f"c{j}"] = values
+    X = pd.DataFrame(columns)
+    score = X.iloc[:, int(rng.integers(X.shape[1]))]
+    y = (score + rng.normal(0, 0.3 * (score.std() + 1), n) > score.median()).astype(int)
+    y[:2] = 0, 1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        binner = Binner().fit(X, y)
+    said = " ".join(str(w.message) for w in caught)
+    for name in set(X) - {column.feature for column in binner.columns_}:
+        if X[name].nunique() > 1 and f"'{name}' (identifier)" in said:
+            assert "Name it in --features" in said
+            above = pd.crosstab(X[name].rank(pct=True) > 0.5, y)
+            assert above.min(axis=0).sum() > 0.3 * n * min(y.mean(), 1 - y.mean())
+        else:
+            ways = [X[name], -X[name]]
+            others = [X[other] for other in X if other != name]
+            same = any(
+                a.rank(method="dense").equals(b.rank(method="dense")) for a in ways for b in others
+            )
+            implied = any((X[name].groupby(other).nunique() <= 1).all() for other in others)
+            assert X[name].nunique() == 1 or same or implied, (name, said)
 
 
 @pytest.mark.parametrize("encoding", ["onehot", "cumulative"])

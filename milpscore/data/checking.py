@@ -33,7 +33,10 @@ _KINDS: dict[str, RawKind] = {
 _MANY = 20
 """Rows, or distinct values, below which nothing is taken for an identifier or free text."""
 
-_IDENTIFIERS = frozenset({"id", "ids", "uuid", "guid", "identifier", "mrn", "index", "key"})
+_IDENTIFIERS = frozenset({"id", "ids", "uuid", "guid", "identifier", "mrn"})
+
+_ORDERS = 4.0
+"""Standard errors by which ranks of two classes differ, for their column to order the label."""
 
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?"
@@ -46,6 +49,7 @@ _WHOLE = 2.0**53
 """Floats hold all smaller whole numbers."""
 
 _BLANK = "milpscore.blank_names"
+_NAMED = "milpscore.named_features"
 
 
 def as_frame(
@@ -86,6 +90,18 @@ def as_frame(
     if blank := [str(raw) for raw, name in zip(frame.columns, names, strict=True) if raw != name]:
         made.attrs = {**made.attrs, _BLANK: [raw for raw in blank if raw != raw.strip()]}
     return made
+
+
+def with_named_features(frame: pd.DataFrame, names: Sequence[str] | None) -> pd.DataFrame:
+    """Return the table with a note of the features that its user named: they are never left out."""
+    if names is not None:
+        frame.attrs = {**frame.attrs, _NAMED: list(names)}
+    return frame
+
+
+def named_features(frame: pd.DataFrame) -> frozenset[str]:
+    """Return the features that the user of a table named."""
+    return frozenset(frame.attrs.get(_NAMED, ()))
 
 
 def blank_names(frame: pd.DataFrame) -> list[str]:
@@ -290,8 +306,12 @@ def categories_of(series: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[s
     return recode[codes], order
 
 
-def why_useless(series: pd.Series[Any], rows: Callable[[], int]) -> str:
-    """Why a feature is of no use to a card, of a table that counts its distinct rows; or empty."""
+def why_useless(series: pd.Series[Any], rows: int, orders: Callable[[pd.Series[Any]], bool]) -> str:
+    """Return why a feature is of no use to a card, or an empty text.
+
+    ``rows`` is the number of rows of the table. ``orders`` says whether numbers order the label:
+    a measurement does, a number given out to each row does not.
+    """
     plain = _holds_numbers(series.dtype)
     if not plain and pd.api.types.infer_dtype(series, skipna=True) in _DATES:
         return "dates"
@@ -299,34 +319,67 @@ def why_useless(series: pd.Series[Any], rows: Callable[[], int]) -> str:
     kind, known = raw_kind(series), series if there.all() else series[there]
     if known.empty:
         return "no value"
-    if kind != "numeric":
-        codes, texts = categories_of(known)
-        distinct = len(np.unique(codes))
-        dated = all(_DATE.fullmatch(text.strip()) for text in texts)
-    else:
-        numbers = np.unique(to_numbers(known))
-        distinct, dated = len(numbers), False
-    why = ""
+    if kind == "numeric":
+        return _why_numbers_useless(series, known, rows, orders)
+    codes, texts = categories_of(known)
+    distinct = len(np.unique(codes))
     if kind == "text" and _with_commas(texts):
-        why = 'numbers with a decimal comma: read the table with decimal="," (--decimal ,)'
-    elif distinct == 1:
-        why = "one value" if len(known) == len(series) else ""
-    elif kind == "text" and dated:
-        why = "dates"
-    elif kind == "text" and distinct > _MANY:
-        named = _is_identifier(str(series.name))
-        why = (
-            "identifier"
-            if named
-            else "text of its own in most rows"
-            if 2 * distinct > rows()
-            else ""
-        )
-    elif kind == "numeric" and distinct > _MANY and not (numbers % 1.0).any():
-        # numbers given out one by one lie close together, each once; measured ones repeat, or not
-        counted = bool(np.ptp(numbers) < 3 * distinct) and distinct == rows()
-        why = "identifier" if counted or _is_identifier(str(series.name)) else ""
-    return why
+        return 'numbers with a decimal comma: read the table with decimal="," (--decimal ,)'
+    if distinct == 1:
+        return "one value" if len(known) == len(series) else ""
+    if kind != "text":
+        return ""
+    if all(_DATE.fullmatch(text.strip()) for text in texts):
+        return "dates"
+    if distinct > _MANY and _is_identifier(str(series.name)):
+        return "identifier"
+    return "text of its own in most rows" if distinct > _MANY and 2 * distinct > rows else ""
+
+
+def _why_numbers_useless(
+    series: pd.Series[Any],
+    known: pd.Series[Any],
+    rows: int,
+    orders: Callable[[pd.Series[Any]], bool],
+) -> str:
+    """Return why a feature of numbers is of no use to a card, or an empty text."""
+    numbers = np.unique(to_numbers(known))
+    distinct = len(numbers)
+    if np.abs(numbers).max() >= _WHOLE and distinct < known.nunique():
+        return "whole numbers beyond 2^53, which are codes: read them as text"
+    if distinct == 1:
+        return "one value" if len(known) == len(series) else ""
+    if distinct <= _MANY or (numbers % 1.0).any():
+        return ""
+    # Numbers given out one by one lie close together, one per row; measurements repeat, or do not.
+    counted = bool(np.ptp(numbers) < 3 * distinct) and 10 * distinct >= 9 * rows
+    if (counted or _is_identifier(str(series.name))) and not orders(series):
+        return "identifier"
+    return ""
+
+
+def ordering(y: Any, counted: npt.NDArray[np.bool_]) -> Callable[[pd.Series[Any]], bool]:
+    """Return whether numbers of the counted rows order one of the labels ``y``, by their ranks."""
+    labels = None if y is None else np.asarray(unmasked(y)).ravel()
+    if labels is None or len(labels) != len(counted):
+        return lambda series: False
+    codes = pd.factorize(labels[counted])[0]
+
+    def orders(series: pd.Series[Any]) -> bool:
+        there = known_rows(series)
+        if len(there) != len(codes):  # each value once: their labels are not known here
+            return False
+        ranks, own = series[there].rank().to_numpy(dtype=np.float64), codes[there]
+        n = np.bincount(own[own >= 0])
+        if len(n) < 2:
+            return False
+        sums = np.bincount(own[own >= 0], weights=ranks[own >= 0])
+        # Mann and Whitney's statistic of each label against the rest
+        spread = np.sqrt(n * (n.sum() - n) * (n.sum() + 1) / 12.0)
+        shift = np.abs(sums - n * (n.sum() + 1) / 2.0)
+        return bool((shift > _ORDERS * spread).any())
+
+    return orders
 
 
 def distinct_rows(table: pd.DataFrame | FloatArray, enough: float = math.inf) -> int:

@@ -21,7 +21,9 @@ from milpscore.data.checking import (
     distinct_rows,
     known_rows,
     missing_counts,
+    named_features,
     odd_text,
+    ordering,
     raw_kind,
     refuse_missing,
     row_weights,
@@ -51,6 +53,9 @@ _CHOICES = {
     "useless": ("drop", "keep"),
 }
 
+
+_QUESTIONS = ("identifier", "text of its own in most rows")
+"""Reasons to leave a feature out that its user may know better."""
 
 _AUTO = ("n_bins", "auto")
 _BINS = ((120, 3), (200, 5), (math.inf, 10))
@@ -134,9 +139,9 @@ class Cutting:
         cumulative = self.encoding == "cumulative"
         plain, numbers = zero_one_names(frame) if cumulative else (frozenset[str](), None)
         table = frame if numbers is None else numbers
-        rows = cache(lambda: distinct_rows(table))  # few tables need it
         bins = cache(lambda: bins_for(_rarer(table, y, counted)))
-        made = self.columns_of(frame, lambda name: weight, plain, rows, bins, len(frame))
+        kept, orders = named_features(frame), ordering(y, counted)
+        made = self.columns_of(frame, lambda name: weight, plain, kept, orders, bins, len(frame))
         made.remarks[:0] = blank_names(frame)
         uncut = len(plain) == frame.shape[1] and not self.thresholds
         values = _values(made.columns, frame, numbers if uncut else None)
@@ -147,14 +152,16 @@ class Cutting:
         table: Any,
         weights: Callable[[str], FloatArray],
         plain: Collection[str],
-        rows: Callable[[], int],
+        kept: Collection[str],
+        orders: Callable[[pd.Series[Any]], bool],
         bins: Callable[[], int],
         count: int,
     ) -> Made:
         """The columns of each feature by its own values: those of all rows, or each value once.
 
         ``table`` maps names to the values and ``weights`` to their weights; ``plain`` are columns
-        of 0 and 1, ``rows`` counts distinct rows and ``count`` all; ``bins`` is how many to make.
+        of 0 and 1, ``kept`` are never left out, ``orders`` says whether numbers order the label,
+        ``count`` is the number of rows, and ``bins`` how many bins to make.
         """
         cuts, cumulative = self._checked_thresholds(table), self.encoding == "cumulative"
         made = Made([], [], [], {}, cuts)
@@ -162,8 +169,9 @@ class Cutting:
             if cumulative and name in plain and name not in cuts:
                 made.columns.append(numeric_column(name))
                 continue
-            series, drops = table[name], self.useless == "drop" and name not in cuts
-            if drops and (why := why_useless(series, rows)):
+            series = table[name]
+            drops = self.useless == "drop" and name not in cuts and name not in kept
+            if drops and (why := why_useless(series, count, orders)):
                 made.left_out[name] = why
                 continue
             found, remark = self._columns_of(series, cuts.get(name), weights(name), bins, count)
@@ -209,7 +217,9 @@ class Cutting:
                 ' useless="keep" (--raw).'
             )
         if left_out:
-            made.remarks.insert(0, f"left out, of no use to a card: {said}.")
+            asked = [name for name, why in left_out.items() if why in _QUESTIONS]
+            back = f" Is {listing(asked)} a measurement? Name it in --features." if asked else ""
+            made.remarks.insert(0, f"left out, of no use to a card: {said}.{back}")
         every = values if complete else None
         return Learned(tuple(columns), tuple(blocks), tuple(made.remarks), unlike, every)
 

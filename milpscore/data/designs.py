@@ -29,6 +29,7 @@ from milpscore.data.checking import (
     odd_text,
     refuse_missing,
     row_weights,
+    with_named_features,
     with_names,
 )
 from milpscore.data.columns import (
@@ -209,7 +210,7 @@ def read_table(
     if not ordered:
         y = one_against_rest(y, positive)
         encode_labels(y, positive)
-    X = as_frame(frame[named])
+    X = with_named_features(as_frame(frame[named]), None if features is None else named)
     if missing == "error":
         refuse_missing(missing_counts(X))
     return (X, y) if weights is None else (X, y, weight)

@@ -9,7 +9,7 @@ Counts are whole numbers and add up to the rows, in whatever order and parts the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -143,6 +143,7 @@ def read_patterns(
             named = list(dict.fromkeys(column.feature for column in columns))
             uses(list(rows.types), target, weights, (), named)
         scan = _Scan(rows, named, taken[0], taken[1] if weights is not None else None, positive)
+        scan.kept = named if features is not None else ()
         if columns is not None:
             learned = Learned(tuple(columns), tuple(map(tuple, blocks)), (), True, None)
             return scan.design(learned, class_weight)
@@ -196,6 +197,7 @@ def sample_patterns(
     ) as table:  # fmt: skip
         taken, named = uses(list(table.types), target, None, drop, features)
         scan, cutting = _Scan(table, named, taken[0], None, positive), _cutting(binner)
+        scan.kept = named if features is not None else ()
         scan.check(cutting)
         if not 0 < rows < scan.count:
             raise OptionError(
@@ -255,6 +257,7 @@ decimal, encoding
     ):  # fmt: skip
         taken, named = uses(list(table.types), target, None, drop, features)
         scan, cutting = _Scan(table, named, taken[0], None, positive), _cutting(binner)
+        scan.kept = named if features is not None else ()
         scan.check(cutting)
         yield store(scan, scan.made(cutting), Path(folder) / "rows", class_weight)
 
@@ -302,6 +305,8 @@ class _Scan:
     """Features of numbers, all of them finite and none missing."""
     few: dict[str, list[float]] = field(default_factory=dict)
     """Features whose values, where they are few, are codes as they stand."""
+    kept: Collection[str] = ()
+    """Features that the user named: they are never left out."""
     glancing: Cutting | None = None
     """How columns will be cut, where a glance may tell that there are too many patterns."""
 
@@ -525,9 +530,8 @@ class _Scan:
             for name, series in table.items()
             if seen[name].kind == "number" and len(series) <= _CODED
         }
-        many = 2 * max((len(series) for series in table.values()), default=0) + 1
         made = cutting.columns_of(
-            table, lambda name: told[name][1], plain, cache(lambda: self._distinct(many)),
+            table, lambda name: told[name][1], plain, self.kept, lambda series: False,
             cache(lambda: bins_for(self._rarer())), self.count,
         )  # fmt: skip
         useless |= made.left_out
@@ -542,6 +546,7 @@ class _Scan:
         found: dict[str, str] = {}
         for name, each in self.seen.items():
             drops = cutting.useless == "drop" and name not in (cutting.thresholds or {})
+            drops = drops and name not in self.kept
             known = self.count - each.missing
             most = 2 * each.distinct > known  # as many as rows, about
             if each.kind not in {"number", "truth", "text", "date"}:
