@@ -414,3 +414,39 @@ def test_a_feature_of_one_bin_has_no_order_to_break() -> None:
     columns = (Column("A (any value)", "A", "interval"),)
     d = Design(np.ones((4, 1)), np.array([1, -1, 1, -1]), np.ones(4), columns, ((0,),))
     assert c.apply_constraints([c.Monotone("A")], d)[0].parts == ()
+
+
+FAR = 10**26
+
+
+@pytest.mark.parametrize(
+    ("rule", "like"),
+    [
+        (c.Range("a", -FAR, 1), c.Range("a", None, 1)),
+        (c.Range("a", -1, FAR), c.Range("a", -1, None)),
+        (c.AtMost(10**20, ["a", "b"]), None),
+        (c.MaxFeatures(10**20), None),
+        (c.TotalRange(-1e300, 1e300), None),
+        (c.TotalRange(-FAR, 2), c.TotalRange(None, 2)),
+        (c.MaxErrors(count=10**20), None),
+        (c.Range("a", FAR, None), c.Range("a", 4, None)),
+        (c.TotalRange(1e300, None), c.TotalRange(99, None)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("builder", [slim, risk_score])
+def test_ends_beyond_64_bits_mean_what_they_say(builder: Any, rule: Any, like: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 4, (30, 3)), columns=list("abc"))
+    y = (X["a"] + rng.normal(0, 1, 30) > 1.5).astype(int)
+    answers = [
+        solve(
+            builder(X, y, max_terms=2, coef_min=-3, coef_max=3, constraints=rules),
+            progress=False,
+            time_limit=300,
+        )
+        for rules in ([rule], [] if like is None else [like])
+    ]
+    assert answers[0].claim == answers[1].claim
+    if answers[1].card is not None:
+        assert answers[0].objective == pytest.approx(answers[1].objective, abs=1e-9)

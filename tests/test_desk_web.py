@@ -128,6 +128,46 @@ def test_bad_input_is_told_and_changes_nothing(content: bytes, page: Any, hub: H
     assert hub.desk.revision == 0
 
 
+def test_limits_beyond_64_bits_are_answered(page: Any, hub: Hub) -> None:
+    far = 10**26
+    for rule in (
+        f'type = "range"\ncolumns = ["age"]\nlower = -{far}\nupper = 3',
+        f'type = "at_most"\nk = {far}\ncolumns = ["age"]',
+        'type = "total_range"\nlower = -1e300',
+        f'type = "max_errors"\ncount = {far}',
+    ):
+        answer = page.post("/act", json={"do": "rule", "text": rule}, headers=HEAD)
+        assert answer.status_code in (200, 400), rule
+        assert page.get("/state", headers=HEAD).status_code == 200
+
+
+def test_an_edit_that_cannot_be_shown_is_taken_back(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from starlette.testclient import TestClient
+
+    from milpscore.desk import hub as home
+
+    app = application(hub, TOKEN)
+    page = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+    before, view = hub.desk.sheet, home.view
+
+    def broken(desk: Any) -> Any:
+        if desk.sheet != before:
+            raise OverflowError("too large")
+        return view(desk)
+
+    monkeypatch.setattr(home, "view", broken)
+    edit = {"do": "points", "column": "age", "points": -2}
+    answer = page.post("/act", json=edit, headers=HEAD)
+    assert answer.status_code == 500
+    assert "OverflowError: too large" in answer.json()["error"]
+    assert hub.desk.sheet == before
+    assert page.get("/state", headers=HEAD).status_code == 200
+    for path in ("/none/such", "/act"):
+        assert page.get(path, headers=HEAD).json()["error"]
+
+
 @pytest.mark.parametrize("what", ["everything", "price forbid age", "export"])
 def test_a_search_that_makes_no_sense_is_refused(what: str, page: Any) -> None:
     answer = page.post("/ask", json={"what": what}, headers=HEAD)

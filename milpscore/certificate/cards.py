@@ -134,7 +134,7 @@ def _rules(part: Part, constraint: Any) -> list[dict[str, Any]]:
         return [{"kind": type(part).__name__}]  # of somebody's own, which the checker refuses
     rows = np.flatnonzero(part.cost > 0)
     label = {"max_fpr": -1, "min_tpr": 1}.get(constraint.kind, 0)
-    count = getattr(constraint, "count", None)
+    count = getattr(constraint, "count", None) and int(part.limit)
     share = getattr(constraint, "value", getattr(constraint, "share", None))
     if share is not None:
         share = str(1 - as_fraction(share) if label > 0 else as_fraction(share))

@@ -24,6 +24,17 @@ ROUNDING = 1e-9
 """Of weights and values on no grid: what their sums may miss a limit by, relatively."""
 
 
+_FAR = 2**60
+"""No points, totals or counts reach as far: an end beyond it is no nearer and no farther."""
+
+
+def _near(part: Any) -> None:
+    """Bring the ends of a part's range to where 64 bits hold them."""
+    for name in ("lower", "upper"):
+        if (end := getattr(part, name)) is not None:
+            object.__setattr__(part, name, max(-_FAR, min(_FAR, end)))
+
+
 def _ends(lower: float | None, upper: float | None) -> tuple[float, float]:
     """A range as two numbers; None is no end."""
     return (-np.inf if lower is None else lower, np.inf if upper is None else upper)
@@ -61,6 +72,8 @@ class Points(_OfPoints):
     columns: Group
     lower: int | None
     upper: int | None
+
+    __post_init__ = _near
 
     def broken(self, design: Design, card: Card) -> str:
         """What is wrong with a card."""
@@ -140,6 +153,8 @@ class Used(_OfPoints):
         columns = [used[:, list(group)].any(axis=1) for group in self.groups]
         factors = np.array(self.factors, dtype=np.int64)
         return np.asarray(np.stack(columns, axis=1).astype(np.int64) @ factors)
+
+    __post_init__ = _near
 
     def broken(self, design: Design, card: Card) -> str:
         """What is wrong with a card."""
@@ -252,6 +267,8 @@ class Totals(_OfPoints):
     lower: float | None
     upper: float | None
     unit: Fraction | None  # the data's step
+
+    __post_init__ = _near
 
     def ends(self, points: IntArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest total of each row of points, in units; shapes (V,).

@@ -649,7 +649,7 @@ class MaxErrors(Constraint):
             return (_limited(design, rows, as_fraction(self.share), self.sentence),)
         assert self.count is not None
         cost = np.where(rows, design.rows, 0)
-        return (Wrong(cost, self.count, self.sentence, 1.0, ""),)
+        return (Wrong(cost, min(self.count, int(cost.sum())), self.sentence, 1.0, ""),)
 
 
 def _limited(

@@ -84,11 +84,18 @@ class Hub:
         }
 
     def act(self, request: str | bytes) -> dict[str, Any]:
-        """Do an edit; what a page shows then."""
+        """Do an edit and return what a page shows then; take back one that cannot be shown."""
         with self._lock:
+            before = self.desk.revision
             act(self.desk, request)
+            try:
+                state = self.state()
+            except Exception:
+                if self.desk.revision != before:
+                    self.desk.undo()
+                raise
         self._tell({"kind": "changed"})
-        return self.state()
+        return state
 
     def ask(self, what: str) -> None:
         """Search: "free", "best", "pool", "export", "prices", or "price " and a wish's key."""

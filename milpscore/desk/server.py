@@ -89,6 +89,7 @@ def application(hub: Hub, token: str) -> Starlette:
     """The page of a hub, for whoever has the token."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
+    from starlette.exceptions import HTTPException
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -113,6 +114,15 @@ def application(hub: Hub, token: str) -> Starlette:
             return made
 
         return checked
+
+    async def absent(request: Request, error: Exception) -> Response:
+        """Say in JSON that there is no such page or method."""
+        code = getattr(error, "status_code", 404)
+        return refused(code, "there is no such page, or not by this method")
+
+    async def failed(request: Request, error: Exception) -> Response:
+        """Answer in JSON where the studio itself fails; the server logs the error."""
+        return refused(500, f"the studio failed ({type(error).__name__}: {error}): undo the edit")
 
     async def body_of(request: Request) -> bytes:
         """The request's content, bounded."""
@@ -171,6 +181,7 @@ def application(hub: Hub, token: str) -> Starlette:
             Route("/files/{name}", guarded(export)),
             Route("/{name}", guarded(piece)),
         ],
+        exception_handlers={HTTPException: absent, Exception: failed},
         # a page elsewhere whose name leads here must not read this one
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],
     )
