@@ -209,7 +209,8 @@ def test_what_is_of_no_use_is_left_out_in_one_line(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert done.stderr.splitlines() == [
         "Warning: left out, of no use to a card: 'patient id' (identifier), 'site' (one value), "
-        "'no_smoker' (the reverse of 'smoker'). Is 'patient id' a measurement? Name it in --features."
+        "'no_smoker' (the reverse of 'smoker'). Is 'patient id' a measurement? "
+        "Name it in --features."
     ]
 
 

@@ -21,6 +21,7 @@ import pytest
 from milpscore import Scorecard
 from milpscore.core.design import Column
 from milpscore.core.errors import DataError, MissingDependencyError, OptionError
+from milpscore.scorecard.ordinal import OrdinalCard
 from milpscore.scorecard.risks import RiskScale
 
 duckdb = pytest.importorskip("duckdb")
@@ -199,6 +200,67 @@ def test_sqlite() -> None:
             wanted = expected(card, frame(), unseen)
             for dialect in ("ansi", "sqlite"):
                 agree(held(connection, statement(card, dialect, unseen)), wanted)
+
+
+NASTY: tuple[Any, ...] = (
+    "", " ", "12abc", "1e3", " 5", "5", "0x10", "nan", "inf", "-inf", "NULL", "True", b"5", b"",
+    None, 3, 0, -1, 3.0, -0.0, 0.5, 5e-324, 1e-300, 2**53, 10**18, 1e308, "b", "low", "1", "1.0",
+)  # fmt: skip
+
+
+def nasty_card(answers: int) -> Any:
+    """A card of every kind of column, of two classes or of three ordered ones."""
+    columns = (
+        Column("n", "n"),
+        Column("s", "s", "step", lower=0.5),
+        Column("i0", "i", "interval", upper=1.0), Column("i1", "i", "interval", lower=1.0),
+        Column("i2", "i", "missing"),
+        Column("c = b", "c", "category", category="b"),
+        Column("c = 1", "c", "category", category="1"),
+    )  # fmt: skip
+    card = Scorecard(columns, (1, 2, -3, 1, 4, 2, -1), Fraction(3), ((2, 3),), ("no", "yes"))
+    if answers == 2:
+        return replace(card, risk=RiskScale(scale=2.0))
+    return OrdinalCard(card, ("low", "middle", "high"), (Fraction(3), Fraction(5)))
+
+
+@pytest.mark.parametrize("answers", [2, 3])
+@pytest.mark.parametrize("unseen", ["error", "zero"])
+def test_sqlite_gives_no_class_where_predict_refuses(answers: int, unseen: Any) -> None:
+    import sqlite3
+
+    card, rng = nasty_card(answers), np.random.default_rng(answers)
+    fine = [v for v in NASTY if isinstance(v, int | float)]
+    rows = [
+        [NASTY[k] if hit else fine[k % len(fine)] for k, hit in zip(own, hits, strict=True)]
+        for own, hits in zip(
+            rng.integers(0, len(NASTY), (10_000, 4)), rng.random((10_000, 4)) < 0.2, strict=True
+        )
+    ]
+    names = list("nsic")
+
+    def answer(own: list[Any]) -> Any:
+        """What the card says of a row, or None where it refuses it."""
+        try:
+            return card.predict(pd.DataFrame([own], columns=names, dtype=object), unseen=unseen)[0]
+        except DataError:
+            return None
+
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE t (k INTEGER, n, s, i, c)")
+        connection.executemany(
+            "INSERT INTO t VALUES (?, ?, ?, ?, ?)", [(k, *own) for k, own in enumerate(rows)]
+        )
+        kept = "null" if unseen == "error" else "zero"
+        told = connection.execute(card.to_sql("t", "sqlite", keys=["k"], unseen=kept)).fetchall()
+    known: dict[Any, Any] = {}
+    for own, row in zip(rows, sorted(told, key=lambda row: row[0]), strict=True):
+        key = tuple((type(v), repr(v)) for v in own)
+        if key not in known:
+            known[key] = answer(own)
+        assert row[2] == known[key], (own, row, known[key])
+    assert None in known.values()
+    assert len({*known.values()}) == answers + 1
 
 
 def test_dialects_and_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -322,18 +322,18 @@ def why_useless(series: pd.Series[Any], rows: int, orders: Callable[[pd.Series[A
     if kind == "numeric":
         return _why_numbers_useless(series, known, rows, orders)
     codes, texts = categories_of(known)
-    distinct = len(np.unique(codes))
+    distinct, many, why = len(np.unique(codes)), len(np.unique(codes)) > _MANY, ""
     if kind == "text" and _with_commas(texts):
-        return 'numbers with a decimal comma: read the table with decimal="," (--decimal ,)'
-    if distinct == 1:
-        return "one value" if len(known) == len(series) else ""
-    if kind != "text":
-        return ""
-    if all(_DATE.fullmatch(text.strip()) for text in texts):
-        return "dates"
-    if distinct > _MANY and _is_identifier(str(series.name)):
-        return "identifier"
-    return "text of its own in most rows" if distinct > _MANY and 2 * distinct > rows else ""
+        why = 'numbers with a decimal comma: read the table with decimal="," (--decimal ,)'
+    elif distinct == 1:
+        why = "one value" if len(known) == len(series) else ""
+    elif kind == "text" and all(_DATE.fullmatch(text.strip()) for text in texts):
+        why = "dates"
+    elif kind == "text" and many and _is_identifier(str(series.name)):
+        why = "identifier"
+    elif kind == "text" and many and 2 * distinct > rows:
+        why = "text of its own in most rows"
+    return why
 
 
 def _why_numbers_useless(

@@ -361,7 +361,8 @@ def card_sql(
     if unseen not in ("null", "zero"):
         raise OptionError(f"unseen must be 'null' or 'zero' in SQL, not {unseen!r}")
     negative, positive = card.classes
-    writer = _Writer(card, unseen, levels or ((card.threshold, positive), (None, negative)))
+    levels = levels or ((card.threshold, positive), (None, negative))
+    writer = _Writer(card, unseen, levels, typed=dialect != "sqlite")
     statement = writer.statement(table, keys)
     if dialect != "ansi":
         statement = _translated(statement, dialect)
@@ -400,12 +401,17 @@ def _name(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes one card; ``absolute`` adds up the sizes of the summands instead."""
+    """Writes one card; ``absolute`` adds up the sizes of the summands instead.
+
+    ``typed`` says that a column of numbers holds numbers alone. SQLite's columns hold any value,
+    and a cast makes 12 of '12abc' and 0 of ''.
+    """
 
     card: Scorecard
     unseen: Unseen
     levels: Levels
     absolute: bool = False
+    typed: bool = True
 
     def statement(self, table: str | Sequence[str], keys: Sequence[str]) -> str:
         """The whole SELECT, with the total computed in a derived table."""
@@ -508,12 +514,14 @@ class _Writer:
     def _feature(self, lines: Lines) -> str:
         """The points of one feature, or what it counts where it has no value."""
         column = self.card.words.get(lines.name, {}).get("column", lines.name)
-        value = f"{_name(_SOURCE)}.{_name(column)}"
+        cell = f"{_name(_SOURCE)}.{_name(column)}"
         if {row.kind for row in lines.everything} <= {"category", "missing"}:
-            value = f"CAST({value} AS VARCHAR)"
-            known, infinite = f"LOWER({value}) <> 'nan'", ""  # where missing numbers are no NULL
+            value, first, infinite = self._text(cell), "", ""
+            known = f"LOWER({value}) <> 'nan'"  # where missing numbers are no NULL
         else:
-            value = f"CAST({value} AS DOUBLE PRECISION)"
+            value = f"CAST({cell} AS DOUBLE PRECISION)"
+            odd = f"WHEN TYPEOF({cell}) IN ('text', 'blob') THEN NULL\n  "
+            first = "" if self.typed else odd
             known = f"{value} BETWEEN -{_LARGEST} AND {_LARGEST}"
             infinite = f"\n  WHEN {value} < -{_LARGEST} OR -{value} < -{_LARGEST} THEN NULL"
         bases = [self._points(lines.base), *[0] * len(lines.groups)]
@@ -526,7 +534,17 @@ class _Writer:
         elif self.unseen == "zero" and all(row.kind != "numeric" for row in lines.everything):
             if_null = bases[0]
         refused = infinite if if_null != "NULL" else ""
-        return f"CASE\n  WHEN {known} THEN {added}{refused}\n  ELSE {if_null}\nEND"
+        return f"CASE\n  {first}WHEN {known} THEN {added}{refused}\n  ELSE {if_null}\nEND"
+
+    def _text(self, cell: str) -> str:
+        """A cell as text; in SQLite a whole number reads alike in either type, and no bytes do."""
+        if not self.typed:
+            whole = f"TYPEOF({cell}) = 'real' AND {cell} = CAST({cell} AS BIGINT)"
+            cell = (
+                f"CASE WHEN {whole} THEN CAST({cell} AS BIGINT)"
+                f" WHEN TYPEOF({cell}) = 'blob' THEN 'bytes ' || HEX({cell}) ELSE {cell} END"
+            )
+        return f"CAST({cell} AS VARCHAR)"
 
     def _group(self, value: str, rows: Sequence[Row], base: int) -> str:
         """The points of the row that applies, or ``base``; NULL for a value that is unknown."""
@@ -550,7 +568,8 @@ class _Writer:
             known = ", ".join(f"'{text}'" for each in row.categories for text in _TRUTH[each])
             return f"LOWER({value}) IN ({known})"
         # and whole numbers that stand among floats as 3.0
-        floats = [f"{each}.0" for each in row.categories if each.lstrip("-").isdecimal()]
+        whole = [each for each in row.categories if self.typed and each.lstrip("-").isdecimal()]
+        floats = [f"{each}.0" for each in whole]
         *first, last = map(_quoted, (*row.categories, *floats))
         return f"{value} IN ({', '.join([*first, last])})" if first else f"{value} = {last}"
 
