@@ -26,6 +26,7 @@ from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
 from milpscore.core.reading import exact, parsed, text_of, typed
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result
+from milpscore.core.writing import write_text
 from milpscore.data.ordinal import Cost, OrdinalDesign
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
@@ -162,8 +163,7 @@ class Certificate:
         -------
         Path
         """
-        Path(path).write_text(self.to_text(), encoding="utf-8")
-        return Path(path)
+        return write_text(path, self.to_text())
 
     @classmethod
     def from_json(cls, path: str | Path) -> Certificate:

@@ -6,7 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from milpscore.cli.groups import (
     option,
 )
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.writing import replacing
 
 if TYPE_CHECKING:
     from milpscore.sequence import SparseCRF, Tagger
@@ -312,9 +313,14 @@ def _tell(estimator: SparseCRF, as_json: bool) -> None:
         typer.echo(", ".join(f"{key.replace('_', ' ')} {known[key]:.2%}" for key in known))
 
 
-def _stream(out: Path | None) -> Any:
-    """The file, or standard output."""
-    return nullcontext(sys.stdout) if out is None else out.open("w", encoding="utf-8", newline="\n")
+@contextmanager
+def _stream(out: Path | None) -> Iterator[Any]:
+    """Yield a file that appears when it is complete, or standard output."""
+    if out is None:
+        yield sys.stdout
+        return
+    with replacing(out) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        yield file
 
 
 @contextmanager

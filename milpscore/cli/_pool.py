@@ -40,6 +40,7 @@ from milpscore.cli.groups import (
     settable,
 )
 from milpscore.core.errors import DataError, OptionError
+from milpscore.core.writing import write_text
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def pool_command(
         else:
             _print_front(found)
     if out is not None:
-        found.table.to_csv(out, index=False)
+        write_text(out, found.table.to_csv(index=False))
         say(f"The cards were saved in {out}.")
     some = len(found) if isinstance(found, pools.Pool) else len(found.best)
     if plot is not None and some:

@@ -40,6 +40,7 @@ from milpscore.cli.groups import (
     seconds,
     settings_of,
 )
+from milpscore.core.writing import write_text
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def race_command(
     )
     _show(race, output.json)
     if csv is not None:
-        race.table().to_csv(csv, index=False)
+        write_text(csv, race.table().to_csv(index=False))
         say(f"The table was saved in {csv}.")
     if plot is not None:
         save_figure(race.figure(), plot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,6 +45,7 @@ from milpscore.cli.groups import (
     seconds,
 )
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.core.writing import replacing
 from milpscore.report import BOOTSTRAPS
 
 if TYPE_CHECKING:
@@ -164,9 +166,7 @@ def predict_command(
         totals = loaded.score(frame, unseen=unseen)
         told = {"prediction": loaded.predict(frame, unseen=unseen), "total": totals}
         answers = pd.DataFrame(told if scores else {"prediction": told["prediction"]})
-        frame[kept].join(answers).to_csv(
-            sys.stdout if out is None else out, index=False, lineterminator="\n"
-        )
+        _as_csv(frame[kept].join(answers), out)
         return
     if is_file(data) or at_size(data, rows=True):
         try:
@@ -187,9 +187,16 @@ def predict_command(
         answers["total"] = answers["total"].astype("int64")
     table = frame[kept].join(answers)
     if out is not None and out.suffix.lower() in (".parquet", ".pq"):
-        table.to_parquet(out, index=False)
+        with replacing(out) as part:
+            table.to_parquet(part, index=False)
         return
-    table.to_csv(sys.stdout if out is None else out, index=False, lineterminator="\n")
+    _as_csv(table, out)
+
+
+def _as_csv(table: Any, out: Path | None) -> None:
+    """Write a table to a file, or to standard output."""
+    with nullcontext(sys.stdout) if out is None else replacing(out) as target:
+        table.to_csv(target, index=False, lineterminator="\n")
 
 
 def verify_command(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import typer
 
 from milpscore.core.errors import DataError, near_matches, require_ending
+from milpscore.core.writing import replacing
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ def require_drawable(plot: Path | None) -> None:
 
 def save_figure(figure: Any, plot: Path) -> None:
     """Save a figure that was drawn after :func:`require_drawable`, and say so."""
-    figure.savefig(plot, dpi=150)
+    with replacing(plot) as part:
+        figure.savefig(part, dpi=150)
     say(f"The figure was saved in {plot}.")
 
 

@@ -17,6 +17,7 @@ from milpscore.core.errors import FormulationError, NotApplicableError
 from milpscore.core.labels import PointsByName
 from milpscore.core.program import Program, Size
 from milpscore.core.statement import ProxPenalty, RowLoss
+from milpscore.core.writing import write_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -466,4 +467,4 @@ def write_cbf(form: ConeForm, path: Path) -> None:
     lines += ["", "BCOORD", str(len(shifts))]
     values = form.b[order][shifts].tolist()
     lines += [f"{i} {value!r}" for i, value in zip(shifts, values, strict=True)]
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    write_text(path, "\n".join([*lines, ""]))

@@ -11,6 +11,7 @@ from typing import Any
 from milpscore.core.design import Column
 from milpscore.core.errors import FormulationError, did_you_mean
 from milpscore.core.program import variables
+from milpscore.core.writing import replacing
 
 _SIGNS = {">=": "ge", "<=": "le", "!=": "ne", "<": "lt", ">": "gt", "=": "eq", "%": "pct"}
 _LONGEST = 100
@@ -137,11 +138,13 @@ BY_COLUMN = ("J", "J_sets", "jumps", "choice_index", "kinks", "chords")
 def write_model(model: Any, names: Sequence[str], path: Path) -> None:
     """Write a Pyomo model as LP or MPS, labels for its columns, what they stand for in its head."""
     labels = safe_labels(names)
-    model.write(str(path), io_options={"labeler": Labeller(model, labels)})
-    mark = "\\" if path.suffix == ".lp" else "*"
-    told = [
-        f"{mark} {label} is {' '.join(name.split())}\n"
-        for label, name in zip(labels, names, strict=True)
-    ]
-    text = f"{mark} Columns of the data\n{''.join(told)}{path.read_text(encoding='utf-8')}"
-    path.write_text(text, encoding="utf-8")
+    with replacing(path) as part:
+        model.write(str(part), io_options={"labeler": Labeller(model, labels)})
+        written = part.read_text(encoding="utf-8")
+        mark = "\\" if path.suffix == ".lp" else "*"
+        told = [
+            f"{mark} {label} is {' '.join(name.split())}\n"
+            for label, name in zip(labels, names, strict=True)
+        ]
+        text = f"{mark} Columns of the data\n{''.join(told)}{written}"
+        part.write_text(text, encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import NotApplicableError, OptionError, SolverError, listing
 from milpscore.core.program import Program
 from milpscore.core.result import Result
+from milpscore.core.writing import write_text
 from milpscore.data.ordinal import Cost, OrdinalDesign, by_boundaries, ordered_codes
 from milpscore.estimators._base import class_labels, given_design, parameters, rows_by_name
 from milpscore.estimators._cards import CardClassifier, PerColumn, _Exact
@@ -117,7 +117,7 @@ threads, client, memory_limit, random_state, verbose :
             )
         page = self.ordinal_card_.page(cast("OrdinalDesign", self._stated[1]))
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            write_text(path, page)
         return page
 
     def _design(self, X: Any, y: Any, sample_weight: Any) -> Design:

@@ -15,6 +15,7 @@ from milpscore.comparison import Comparison
 from milpscore.core.errors import DataError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
+from milpscore.core.writing import write_text
 from milpscore.plots.drawing import Results, results_of
 from milpscore.report import BOOTSTRAPS
 from milpscore.report._charts import (
@@ -219,7 +220,7 @@ def report(
         hashes=_hashes(subjects, certificate if isinstance(card, Scorecard) else card),
     )
     if path is not None:
-        Path(path).write_text(page, encoding="utf-8")
+        write_text(path, page)
     return page
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import Column, Design, FloatArray, as_fraction, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, listing, near_matches
+from milpscore.core.writing import write_text
 from milpscore.scorecard import rendering
 from milpscore.scorecard.rendering import (
     Feature,
@@ -640,7 +641,7 @@ class Scorecard:
     def save(self, path: str | Path) -> Path:
         """Write the JSON text to a file in UTF-8 and return its path."""
         path = Path(path)
-        path.write_text(self.to_json() + "\n", encoding="utf-8")
+        write_text(path, self.to_json() + "\n")
         return path
 
     @classmethod

@@ -26,6 +26,7 @@ from milpscore.core.errors import (
     require_ending,
 )
 from milpscore.core.reading import Head, parsed, settings_of, text_of, typed
+from milpscore.core.writing import replacing, write_text
 from milpscore.scorecard.rendering import Lines, Row, printable
 
 if TYPE_CHECKING:
@@ -266,10 +267,11 @@ def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
 
         told = {} if kind == ".png" else {"Title": printable(card.title)}
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(kind, {})
-        with rc_context(STYLE):  # equal cards are equal bytes
-            card.figure(theme).savefig(path, dpi=200, metadata={**told, **dated})
+        # equal cards are equal bytes
+        with rc_context(STYLE), replacing(path) as part:
+            card.figure(theme).savefig(part, dpi=200, metadata={**told, **dated})
     else:
-        path.write_text(writers[kind](), encoding="utf-8")
+        write_text(path, writers[kind]())
     return path
 
 

@@ -20,6 +20,7 @@ from milpscore.core.errors import DataError, NotApplicableError, require_ending
 from milpscore.core.program import Program
 from milpscore.core.reading import parsed, text_of
 from milpscore.core.result import Result
+from milpscore.core.writing import write_text
 from milpscore.data.ordinal import OrdinalDesign, thresholds_of
 from milpscore.scorecard._card import Names, Scorecard, Unseen
 from milpscore.scorecard.certified import allowed_cards, with_least_zero
@@ -174,8 +175,7 @@ class OrdinalCard:
             ".json": lambda: self.to_json() + "\n",
         }
         require_ending(path.name, tuple(writers))
-        path.write_text(writers[path.suffix.lower()](), encoding="utf-8")
-        return path
+        return write_text(path, writers[path.suffix.lower()]())
 
     def _by_total(self, design: OrdinalDesign) -> list[list[str]]:
         """How many rows of each class have each total, and the group they fall into."""
@@ -254,7 +254,7 @@ class OrdinalCard:
 
     def save(self, path: str | Path) -> Path:
         """Write the JSON text to a file in UTF-8 and return its path."""
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        write_text(path, self.to_json() + "\n")
         return Path(path)
 
     @classmethod

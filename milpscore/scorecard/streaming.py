@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from milpscore.core.errors import (
     OptionError,
     near_matches,
 )
+from milpscore.core.writing import replacing
 from milpscore.data.packing import TRUTH
 from milpscore.data.sources import Ask, is_file, literal, opened, parquet_files, quoted
 
@@ -307,10 +307,8 @@ def _written(out: str | Path | None, schema: Any) -> Iterator[Callable[[Any], No
     if out is None:
         yield _csv(sys.stdout)
         return
-    out = Path(out)
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        if out.suffix.lower() in (".parquet", ".pq"):
+    with replacing(out) as part:
+        if part.suffix.lower() in (".parquet", ".pq"):
             from pyarrow.parquet import ParquetWriter
 
             with ParquetWriter(part, schema) as writer:
@@ -318,9 +316,6 @@ def _written(out: str | Path | None, schema: Any) -> Iterator[Callable[[Any], No
         else:
             with part.open("w", encoding="utf-8", newline="") as file:
                 yield _csv(file)
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _csv(file: IO[str]) -> Callable[[Any], None]:

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct, to_builtins
 from milpscore.core.design import IntArray
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.reading import Head, arrays, parsed, typed
+from milpscore.core.writing import replacing, write_text
 from milpscore.penalties import PENALTIES
 from milpscore.sequence._data import first_seen, pointer
 from milpscore.sequence.coding import (
@@ -236,7 +237,7 @@ def write_sequences(
     if text is None:
         text = "".join(_lines(X, labels, separator))
     if isinstance(target, str | os.PathLike):
-        Path(target).write_text(text, encoding="utf-8", newline="\n")
+        write_text(target, text, newline="\n")
     else:
         target.write(text)
 
@@ -350,11 +351,8 @@ def save_model(model: SparseCRF, path: str | os.PathLike[str], compact: bool) ->
     }
     lists = {"unigrams": list(weights.unigrams.names), "bigrams": list(weights.bigrams.names)}
     active = np.flatnonzero(weights.theta)
-    # written beside, then renamed: an interrupt never leaves half a model under the name
-    target = Path(path)
-    beside = target.with_name(target.name + ".part")
-    try:
-        if target.suffix == ".json":
+    with replacing(path) as beside:
+        if beside.suffix == ".json":
             sparse = {"active": active.tolist(), "weights": weights.theta[active].tolist()}
             beside.write_bytes(_as_json({**header, **lists, **sparse}))
         else:
@@ -365,9 +363,6 @@ def save_model(model: SparseCRF, path: str | os.PathLike[str], compact: bool) ->
             }
             with beside.open("wb") as file:
                 np.savez_compressed(file, active=active, weights=weights.theta[active], **texts)
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from msgspec import Struct, field, to_builtins
 from milpscore.core.errors import DataError, MissingDependencyError, NotApplicableError, OptionError
 from milpscore.core.reading import parsed, rows as read
 from milpscore.core.result import Claim, Result, Termination, TracePoint
+from milpscore.core.writing import replacing, write_text
 from milpscore.plots.drawing import EARLIEST
 from milpscore.study._spec import RACE
 from milpscore.study.profiles import BoundCurves, bound_curves, performance_profile
@@ -261,7 +262,7 @@ class StudyReport:
             raise OptionError(f"format={format!r} is unknown; use one of {', '.join(_FORMATS)}")
         table, out = self.table(), Path(out)
         if format == "csv":
-            table.to_csv(out, index=False)
+            write_text(out, table.to_csv(index=False))
             return out
         try:
             import pyarrow  # noqa: F401
@@ -272,7 +273,9 @@ class StudyReport:
         # a grid may hold numbers beside texts in one parameter; a column of Parquet has one type
         grid = [name for name in table.columns if str(name).startswith("parameters.")]
         mixed = [name for name in grid if table[name].dtype == object]
-        table.astype(dict.fromkeys(mixed, "string")).to_parquet(out, index=False, engine="pyarrow")
+        table = table.astype(dict.fromkeys(mixed, "string"))
+        with replacing(out) as part:
+            table.to_parquet(part, index=False, engine="pyarrow")
         return out
 
     def _cell(self, column: str, key: str) -> str | None:
