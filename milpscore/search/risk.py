@@ -677,7 +677,7 @@ class _Search:
         """Remember points; those the constraints do not allow are no card to beat."""
         w = self.allowed.choices.values[np.arange(len(index)), index].astype(np.int64)
         key = tuple(w.tolist())
-        if key not in self.found or state[0] < self.found[key]:
+        if key not in self.states or state[0] < self.found[key]:  # a mended card has no state
             self.found[key], self.states[key], self.indices[key] = float(state[0]), state, index
         if self.statement.constraints and not self.statement.allows(w[None, :])[0]:
             self.barred.add(key)

@@ -251,7 +251,9 @@ def fast_cards(
     """
     from milpscore.search.risk import fast_points, fast_risk_card, fast_risk_cards  # loads numba
 
-    scales = statement.scales
+    scales, design = statement.scales, statement.design
+    if len(np.unique(design.y[design.weight > 0])) < 2:
+        return None, None
     try:
         if _is_logistic(statement) and scales is not None:
             return fast_risk_cards(statement, max(least, scales.lower), time_limit)

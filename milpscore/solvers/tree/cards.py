@@ -1,4 +1,4 @@
-"""Cards on the way: a greedy start, and integer moves on rows merged by a card's few features."""
+"""Cards on the way: integer moves on rows merged by a card's few features."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import scaled_card
 from milpscore.search import coordinate_descent
 from milpscore.search.points import repaired
+from milpscore.search.starts import fast_cards
 from milpscore.solvers.tree.arrays import Arrays
 from milpscore.solvers.tree.relaxation import IN, OUT, Node, Relaxation
 
-_BEAM = 3
-_CANDIDATES = 8
 _MOVES = 60
 _AT_ONCE = 1e6
 """Totals of moves that are priced between two looks at the clock."""
@@ -107,67 +106,13 @@ class Cards:
         """Offer the card without terms, where that is allowed."""
         self.polish(self.root, np.empty(0, np.int64))
 
-    def start(self) -> None:
-        """A beam search over supports, then swaps, each support's best weights rounded."""
-        a = self.arrays
-        must = tuple(int(j) for j in np.flatnonzero(self.root.status == IN))
-        beam = [self.fitted(must)]
-        best = beam[0]
-        for _ in range(a.terms - len(must)):
-            found: dict[tuple[int, ...], Node] = {}
-            for node in beam:
-                if self._late():
-                    break
-                for j in self._candidates(node):
-                    support = tuple(sorted((*np.flatnonzero(node.status == IN).tolist(), j)))
-                    if support not in found:
-                        found[support] = self.fitted(support)
-            if not found:
-                break
-            beam = sorted(found.values(), key=lambda node: node.primal)[:_BEAM]
-            for node in beam:
-                self.polish(node)
-            if beam[0].primal >= best.primal - a.l0:
-                break
-            best = beam[0]
-        self.polish(best)
-        self._swap(best)
-
-    def _swap(self, node: Node) -> None:
-        """Exchange one feature for another while that helps."""
-        for _ in range(2 * self.arrays.terms):
-            support = np.flatnonzero(node.status == IN)
-            free = support[self.arrays.zero[support] >= 0]
-            found: list[Node] = []
-            for j in free:
-                if self._late():
-                    return
-                less = self.fitted(tuple(int(i) for i in support if i != j))
-                found += [
-                    self.fitted(tuple(sorted((*np.flatnonzero(less.status == IN).tolist(), i))))
-                    for i in self._candidates(less)
-                    if i != j
-                ]
-            if not found:
-                return
-            found.sort(key=lambda other: other.primal)
-            for other in found[:_BEAM]:
-                self.polish(other)
-            if found[0].primal >= node.primal - 1e-12:
-                return
-            node = found[0]
-
-    def _late(self) -> bool:
-        """Whether the time for a first card is over."""
-        return self.deadline.is_up
-
-    def _candidates(self, node: Node) -> list[int]:
-        """Features out of a fitted node whose slope over their spread is largest."""
-        a = self.arrays
-        eligible = (node.status == OUT) & (self.root.status != OUT) & (a.spread > 0)
-        gain = np.where(eligible, np.abs(node.slope) / np.where(eligible, a.spread, 1.0), 0.0)
-        order = np.argsort(-gain, kind="stable")[:_CANDIDATES]
-        return [int(j) for j in order if gain[j] > 0]
+    def first(self) -> None:
+        """Offer the card of the fast mode, unless there is a card to start from."""
+        if self.best.card is not None and self.best.card.nonzeros:
+            return
+        fast, _ = fast_cards(self.arrays.statement, self.deadline)
+        if fast is not None:
+            self.take(fast)
 
     def fitted(self, support: tuple[int, ...]) -> Node:
         """The real weights of a support, with the slopes of all features at them."""

@@ -233,7 +233,7 @@ class Tree:
             return
         self.cards.empty()
         if self.clock.remaining > 0:
-            self.cards.start()
+            self.cards.first()
             self.cards.work = 0.0
         self.report()
         late = self.clock.remaining <= 0 or self.limits.nodes <= 0

@@ -348,7 +348,7 @@ class _Search:
         first, starts = self.patterns.smallest_card(), []
         if self.cards.best.w is not None:
             starts = [self.cards.best.w]
-        elif self.patterns.terms > len(self.patterns.forced) and len(set(self.patterns.y)) > 1:
+        elif self.patterns.terms > len(self.patterns.forced):
             # where changes of single columns say little a smooth loss sees further
             fast, _ = fast_cards(self.patterns.statement, self.clock.deadline.part(_FAST))
             starts = [] if fast is None else [fast.coefficients]
