@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import milpscore
 
 PROGRAM = """
@@ -111,3 +113,28 @@ def test_kernels_on_the_disk_follow_what_is_written_in_their_folder(tmp_path: Pa
         )  # fmt: skip
         told.append(done.stdout.split())
     assert told == [["2"], ["10"], ["10", "1"]]
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+@pytest.mark.parametrize("damage", [b"", b"\x80\x05garbage", b"cut"])
+def test_damaged_machine_code_is_removed_and_made_again(
+    ending: str, damage: bytes, tmp_path: Path
+) -> None:
+    home = str(Path(milpscore.__file__).parents[1])
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": home}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env=env, cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+
+    run()
+    for file in tmp_path.rglob(f"*soft*{ending}"):
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) // 2] if damage == b"cut" else damage)
+    done = run()
+    assert done.stdout.strip() == "0 1 [-0.5, 0.0, 0.0, 0.0, 0.5]"
+    assert "is damaged" in done.stderr
+    assert str(tmp_path) in done.stderr
+    assert run().stdout.startswith("1 1 ")

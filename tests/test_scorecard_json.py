@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -119,3 +120,25 @@ def test_a_saved_risk_score_keeps_the_scales_of_its_claim(scale):
     again = Scorecard.from_json(made.to_json())
     assert again.to_text() == made.to_text()
     assert again.to_json() == made.to_json()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: text.replace('"title":', '"title": "another", "title":'), "repeats the key"),
+        (lambda text: text.replace('"title":', '"tilte": "x", "title":'), "unknown field `tilte`"),
+        (lambda text: text.replace('"category":', '"weight": 3, "category":', 1), "unknown field"),
+    ],
+)
+def test_repeated_and_unknown_entries_are_refused(card, damage, said):
+    text = card.to_json()
+    assert damage(text) != text
+    with pytest.raises(DataError, match=said):
+        Scorecard.from_json(damage(text))
+
+
+def test_a_gap_that_is_not_the_cards_own_is_refused(card):
+    true = {"objective": 0.5, "bound": 0.4, "gap": 0.2}
+    assert Scorecard.from_json(replace(card, certificate=true).to_json()).certificate == true
+    with pytest.raises(DataError, match=r"a gap of 0\.01 for an objective of 0\.5"):
+        Scorecard.from_json(replace(card, certificate={**true, "gap": 0.01}).to_json())

@@ -234,7 +234,7 @@ def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
     ]
 
 
-class _Data(Struct):
+class _Data(Struct, forbid_unknown_fields=True):
     """What is said of the data; columns are held to their layout when they are made."""
 
     columns: list[dict[str, Any]]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from pickle import PickleError
 from typing import Any, TypeVar, cast
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -45,8 +46,28 @@ def compiled(kernel: Kernel) -> Kernel:
     fast = _compiled(kernel, cache=True)
     # By default numba's cache expires with the file of the kernel alone. What it calls may stand
     # in other files of the folder, and copied or reinstalled files are no change.
-    fast._cache._cache_file._source_stamp = _sources(Path(kernel.__code__.co_filename).parent)
+    files = fast._cache._cache_file
+    files._source_stamp = _sources(Path(kernel.__code__.co_filename).parent)
+    _remove_damaged(files)
     return cast("Kernel", fast)
+
+
+def _remove_damaged(files: Any) -> None:
+    """Remove the machine code of a kernel whose files numba cannot load; it is compiled again."""
+    try:
+        for name in files._load_index().values():
+            files._load_data(name)
+    except FileNotFoundError:
+        pass  # numba compiles what is missing
+    # pickle raises whatever the damaged bytes lead to
+    except (PickleError, EOFError, ValueError, TypeError, LookupError, ArithmeticError,
+            AttributeError, ImportError, RuntimeError, MemoryError) as error:  # fmt: skip
+        index = Path(files._index_path)
+        logging.getLogger("milpscore").warning(
+            "milpscore: the compiled kernel %s is damaged (%s) and is compiled again; if this "
+            "returns, delete the folder %s", index.stem, type(error).__name__, index.parent,
+        )  # fmt: skip
+        index.unlink(missing_ok=True)
 
 
 def inner(kernel: Kernel) -> Kernel:

@@ -8,12 +8,14 @@ out; and every entry has the type its layout states, or the file is refused as a
 
 from __future__ import annotations
 
+import json
 import re
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -68,16 +70,26 @@ def parsed(
 ) -> Any:
     """A text of JSON as a value of ``layout``, a type that msgspec understands.
 
-    Fractions are text such as "3/10". A DataError says that the text is not JSON, or where what it
-    holds is none of the layout. A file of ``whole`` bytes may have as many entries.
+    Fractions are text such as "3/10". A DataError says that the text is not JSON, that an object
+    repeats a key, or where what it holds does not fit the layout. A file of ``whole`` bytes may
+    have as many entries.
     """
     try:
         data = text.encode() if isinstance(text, str) else text
         refuse_bulk(data, what, whole)
+        json.loads(data, object_pairs_hook=partial(_unique, what))
         return msgspec.json.decode(data, type=layout, dec_hook=_by_hand)
-    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         damaged = isinstance(error, msgspec.ValidationError)
         raise DataError(f"{what} is {'damaged' if damaged else 'not JSON'} ({error})") from error
+
+
+def _unique(what: str, pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object that repeats a key: readers differ in which of its values they take."""
+    if len(dict(pairs)) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DataError(f"{what} is damaged (an object repeats the key {twice[:_SHOWN]!r})")
 
 
 def typed(value: Any, layout: type[T] | Any, what: str) -> Any:

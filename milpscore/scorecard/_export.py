@@ -26,6 +26,7 @@ from milpscore.core.errors import (
     require_ending,
 )
 from milpscore.core.reading import Head, parsed, settings_of, text_of, typed
+from milpscore.core.result import relative_gap
 from milpscore.core.writing import replacing, write_text
 from milpscore.scorecard.rendering import Lines, Row, printable
 
@@ -90,7 +91,7 @@ def card_to_json(card: Scorecard) -> str:
     )
 
 
-class _Column(Struct):
+class _Column(Struct, forbid_unknown_fields=True):
     """A column and its points; an open end is null."""
 
     name: str
@@ -146,6 +147,9 @@ class _Recorded(Struct):
     constraints: list[dict[str, Any]] = []
     decision: _Decision | None = None
     equal_rows: bool | None = None
+    objective: float | None = None
+    bound: float | None = None
+    gap: float | None = None
     errors: Annotated[int, Meta(ge=0)] | None = None
     n_rows: Annotated[int, Meta(ge=0, le=2**31)] | None = None
     terms: int | None = None
@@ -153,7 +157,7 @@ class _Recorded(Struct):
     random_state: int | None = None
 
 
-class _File(Struct):
+class _File(Head, forbid_unknown_fields=True, kw_only=True):
     """A card's file."""
 
     columns: list[_Column]
@@ -172,6 +176,7 @@ class _File(Struct):
     outcome: str
     in_full: bool = False
     risk: dict[str, Any] | None = None
+    lines: tuple[Any, ...] = ()  # the points in words, for other readers
 
 
 def card_fields(text: str) -> dict[str, Any]:
@@ -192,17 +197,34 @@ def card_fields(text: str) -> dict[str, Any]:
         found = parsed(text, _File, "the card's JSON")
         certificate = _decoded(found.certificate)
         plain = {k: v for k, v in certificate.items() if not isinstance(v, Fraction)}
-        typed(plain, _Recorded, "the card's certificate")
+        _refuse_other_gap(typed(plain, _Recorded, "the card's certificate"))
         risk = None if found.risk is None else _risk(found.risk)
     except DataError as error:
         raise DataError(f"{error}; save the card again") from error
     kept = {name: getattr(found, name) for name in _File.__struct_fields__}
+    kept = {
+        name: value
+        for name, value in kept.items()
+        if name not in (*Head.__struct_fields__, "lines")
+    }
     return kept | {
         "certificate": certificate,
         "risk": risk,
         "columns": tuple(column.made() for column in found.columns),
         "points": tuple(column.points for column in found.columns),
     }
+
+
+def _refuse_other_gap(recorded: _Recorded) -> None:
+    """Refuse a certificate whose gap is not that of its objective and bound."""
+    known = recorded.objective, recorded.bound, recorded.gap
+    if None not in known and all(map(math.isfinite, known)):
+        objective, bound, gap = known
+        if abs(relative_gap(objective, bound) - gap) > 1e-9 * max(1.0, abs(gap)):
+            raise DataError(
+                f"the card's certificate is damaged (a gap of {gap:g} for an objective of "
+                f"{objective:g} and a bound of {bound:g})"
+            )
 
 
 def _risk(content: dict[str, Any]) -> RiskScale:

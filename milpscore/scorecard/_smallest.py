@@ -15,7 +15,7 @@ from pyomo.contrib.appsi.solvers.highs import Highs
 
 from milpscore.core.clock import Clock
 from milpscore.core.errors import SolverError
-from milpscore.solvers.session import schedule, self_test
+from milpscore.solvers.session import release_threads, self_test
 
 if TYPE_CHECKING:
     from milpscore.scorecard._powers import VotingGame
@@ -64,7 +64,7 @@ def smallest_vote(game: VotingGame, time_limit: float, at_once: int) -> VotingGa
         return sum((1 if k > anchors[i] else -1) * model.u[i, k] for i, k in used)
 
     self_test()
-    schedule(threads=1)
+    release_threads()
     highs = Highs()
     highs.config.load_solution = False
     highs.highs_options = {"mip_rel_gap": 0.0, "mip_abs_gap": 0.5, "random_seed": 0, "threads": 1}

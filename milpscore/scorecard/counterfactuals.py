@@ -556,15 +556,16 @@ def _solved(m: Any, asked: _Question, clock: Clock) -> tuple[Counterfactual, lis
     from pyomo.contrib.appsi.base import TerminationCondition
     from pyomo.contrib.appsi.solvers.highs import Highs
 
-    from milpscore.solvers.session import schedule, self_test
+    from milpscore.solvers.session import release_threads, self_test
 
     self_test()
-    schedule(threads=1)
+    release_threads()
     highs = Highs()
     highs.config.load_solution = False
     highs.config.time_limit = max(clock.left, 0.01)
     highs.highs_options = {"mip_rel_gap": 0.0, "random_seed": 0, "threads": 1}
     answer = highs.solve(m)
+    release_threads()
     if answer.termination_condition in (
         TerminationCondition.infeasible, TerminationCondition.infeasibleOrUnbounded
     ):  # fmt: skip

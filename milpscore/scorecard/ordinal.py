@@ -263,7 +263,7 @@ class OrdinalCard:
         return cls.from_json(text_of(Path(path)))
 
 
-class _File(Struct):
+class _File(Struct, forbid_unknown_fields=True):
     """An ordinal card's file."""
 
     kind: str

@@ -57,14 +57,14 @@ _PER_BYTE = 1000
 """A model may have so many parameters, or so many for each byte of its file."""
 
 
-class _Coding(Struct):
+class _Coding(Struct, forbid_unknown_fields=True):
     """What, beside vocabularies and labels, makes the coding."""
 
     n_columns: Annotated[int, Meta(ge=0)] | None
     patterns: list[str]
 
 
-class _About(Struct):
+class _About(Struct, forbid_unknown_fields=True):
     """How a model was trained."""
 
     coding: _Coding
@@ -77,7 +77,7 @@ class _About(Struct):
     trace: list[TraceRow]
 
 
-class _Header(Struct):
+class _Header(Struct, forbid_unknown_fields=True):
     """What a model's file holds, its long lists apart."""
 
     labels: tuple[str, ...]
@@ -96,7 +96,7 @@ class _Whole(_Header, kw_only=True):
     weights: list[float]
 
 
-class _Penalty(Struct):
+class _Penalty(Struct, forbid_unknown_fields=True):
     """A penalty's name and fields, as far as a file can hold them."""
 
     name: str

@@ -609,28 +609,30 @@ def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
     return interrupted
 
 
-_HERE = threading.local()
+def release_threads() -> None:
+    """Let the next run of HiGHS in this thread be on any number of threads.
 
-
-def schedule(threads: int) -> None:
-    """Let the next runs of HiGHS in this thread be on so many threads."""
-    # HiGHS keeps the threads of a thread's first run, and refuses every run on another number
-    if getattr(_HERE, "threads", threads) != threads:
-        highspy.Highs.resetGlobalScheduler(True)
-    _HERE.threads = threads
+    HiGHS keeps the number of a thread's first run and refuses every other, whoever made that run.
+    Called before and after a run: neither are we refused for what another library ran here, nor is
+    that library for us.
+    """
+    highspy.Highs.resetGlobalScheduler(True)
 
 
 def run_here(highs: Any) -> None:
     """Run HiGHS in this thread, on as many threads as it was told; a SolverError if it did not."""
-    schedule(highs.getOptionValue("threads")[1])
     presolve = highs.getOptionValue("presolve")[1]
-    for way in (presolve, "on"):
-        set_option(highs, "presolve", way)
-        failed = highs.run() == highspy.HighsStatus.kError
-        set_option(highs, "presolve", presolve)
-        if not failed or highs.getModelStatus() != _STATUS.kNotset:
-            return
-        highs.clearSolver()  # the simplex broke down: once more from nothing, presolved
+    try:
+        for way in (presolve, "on"):
+            set_option(highs, "presolve", way)
+            release_threads()
+            failed = highs.run() == highspy.HighsStatus.kError
+            set_option(highs, "presolve", presolve)
+            if not failed or highs.getModelStatus() != _STATUS.kNotset:
+                return
+            highs.clearSolver()  # the simplex broke down: once more from nothing, presolved
+    finally:
+        release_threads()
     raise SolverError("HiGHS did not run: look at its log (verbose=True), and please report this")
 
 

@@ -153,7 +153,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     threads: AtLeast1 = Options.threads
 
 
-class Task(Struct, frozen=True):
+class Task(Struct, frozen=True, forbid_unknown_fields=True):
     """One solve: its place in the study, the fold held out (None: all rows fitted), its seed."""
 
     number: int

@@ -33,7 +33,7 @@ LAYOUT = 3
 """Raised whenever another milpscore would misread a file."""
 
 
-class Figures(Struct):
+class Figures(Struct, forbid_unknown_fields=True):
     """What is kept of a solve, besides its task, card and certificate."""
 
     objective: float | None = None
@@ -68,7 +68,7 @@ class Figures(Struct):
 FIGURES = Figures.__struct_fields__
 
 
-class Writer(Struct):
+class Writer(Struct, forbid_unknown_fields=True):
     """Who writes to a file."""
 
     token: str
