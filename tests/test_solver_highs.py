@@ -840,7 +840,7 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("uses", ["h1h", "p1p", "j1j", "i2i", "p2p1p", "1h2h", "1j2i1p"])
+@pytest.mark.parametrize("uses", ["h1h", "p1p", "j1j", "i2i", "p2p1p", "1h2h", "2h1h2p"])
 def test_other_users_of_highs_in_the_same_thread_and_we_do_not_disturb_each_other(
     uses: str,
 ) -> None:

@@ -78,6 +78,7 @@ def smallest_vote(game: VotingGame, time_limit: float, at_once: int) -> VotingGa
                 model.answers.add(total(game.raised(profile)) <= model.T - 1)
         highs.config.time_limit = clock.left
         found = highs.solve(model)
+        release_threads()
         if found.termination_condition != TerminationCondition.optimal:
             raise SolverError(
                 f"the smallest card was not proved in {time_limit:g} s: give it more with "
