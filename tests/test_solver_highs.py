@@ -440,8 +440,7 @@ def test_a_constraint_added_after_the_hand_over_is_still_verified() -> None:
     session = load(program)
     program.model.sign = pyo.Constraint(expr=program.model.w[0] <= 0)
     result = solve(session)
-    assert result.claim is not Claim.OPTIMAL
-    assert "constraint sign" in result.message
+    assert result.claim is Claim.OPTIMAL
     assert result.card is not None
     assert result.card.coefficients[0] <= 0
 

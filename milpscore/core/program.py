@@ -106,6 +106,8 @@ class Program:
     conic: ClassVar[bool] = False
     _make: ClassVar[Any] = None
     _filled: ClassVar[Card | None] = None
+    _state: ClassVar[ModelState | None] = None  # of the model as it was made
+    _edit: ClassVar[str] = ""  # what had been changed in the model this one was copied from
 
     statement: Statement
     model: Any
@@ -158,10 +160,18 @@ class Program:
             made = self._make()
         self.__dict__.update({name: getattr(made, name) for name in _MADE})
         self.__dict__["_make"] = None
-        self.stated = part_names(self.model)
+        self.remember()
         if self._filled is not None:
             self.fill(self._filled)
         self.build_seconds += time.perf_counter() - started
+
+    def remember(self, edit: str = "", also: frozenset[str] = frozenset()) -> None:
+        """Take the model for what was stated, but for an edit made before and a user's parts.
+
+        ``also`` names parts that are the builder's although they were added later.
+        """
+        self.stated = (self.stated or part_names(self.model)) | also
+        self.__dict__["_state"], self.__dict__["_edit"] = state_of(self.model), edit
 
     def _repr_html_(self) -> str:
         """Kind, shape, size, and the algebra as a notebook's MathJax reads it."""
@@ -220,9 +230,12 @@ class Program:
                 self.statement, changed, kind=kind, simplify=self.simplify, effort=self.effort,
                 arguments=self.arguments, algebra=self.algebra, build_seconds=self.build_seconds,
             )  # fmt: skip
+        edit = self.edited()
         model = self.model.clone()
         change(model)
-        return replace(self, model=model, kind=kind)
+        changed = replace(self, model=model, kind=kind)
+        changed.remember(edit)
+        return changed
 
     @property
     def points(self) -> PointsByName:
@@ -275,10 +288,13 @@ class Program:
         """
         if not self.is_built:
             return ""
-        low, high = self.statement.coef_min.tolist(), self.statement.coef_max.tolist()
-        points = next((name for name in ("w", "theta") if name in self.stated), "")
-        ranges = {f"{points}[{j}]": (low[j], high[j]) for j in range(len(low))}
-        return changes(self.model, self.stated, ranges)
+        return changes(self.model, self.stated) or self.edited()
+
+    def edited(self) -> str:
+        """Return what was changed in the builder's own parts, in words; empty if nothing was."""
+        if self._edit or self._state is None or not self.is_built:
+            return self._edit
+        return difference(self._state, state_of(self.model), self.stated)
 
     def coefficients(self) -> tuple[FloatArray, float]:
         """Coefficients w (shape (p,)) and intercept b from the model's current values.
@@ -333,6 +349,10 @@ class Program:
             replace(term, lam=float(values[term.name])) if term.name in values else term  # type: ignore[type-var]
             for term in self.statement.penalties
         )
+        if self._state is not None and values:
+            now = state_of(self.model)
+            names = [self.parameters[name] for name in values]
+            self.__dict__["_state"] = {**self._state, **{name: now[name] for name in names}}
         self.arguments = {**self.arguments, **values}
         arguments = {**self.statement.arguments, **values}
         self.statement = replace(self.statement, penalties=penalties, arguments=arguments)
@@ -368,8 +388,8 @@ def part_names(model: Any) -> frozenset[str]:
     return frozenset(part.name for part in model.component_objects(descend_into=True))
 
 
-def changes(model: Any, stated: frozenset[str], expected: dict[str, tuple[float, float]]) -> str:
-    """What a user changed in the model beyond penalty weights, in words; empty where nothing."""
+def changes(model: Any, stated: frozenset[str]) -> str:
+    """Return which part a user added to the model or took away; empty if none."""
     import pyomo.environ as pyo
 
     kinds = (pyo.Suffix, pyo.Set, pyo.Param, pyo.Expression)
@@ -380,12 +400,67 @@ def changes(model: Any, stated: frozenset[str], expected: dict[str, tuple[float,
         part = model.find_component(name)
         if part is None or not getattr(part, "active", True):
             return f"{name} was taken away"
-    for var in variables(model):
-        if var.fixed:
-            return f"variable {var.name} is fixed"
-        if var.name in expected and tuple(var.bounds) != expected[var.name]:
-            return f"the bounds of {var.name} were changed"
     return ""
+
+
+ModelState = dict[str, tuple[Any, ...]]
+"""What each component holds by name: expressions as they are, compared by identity."""
+
+_TANGENTS = ("cuts", "norm_cuts")
+"""Rows that a solver adds to the model: they only restate the loss, or a norm of the points."""
+
+
+def state_of(model: Any) -> ModelState:
+    """Return bounds, domains and fixed values of variables, rows, objectives and parameters.
+
+    Values of free variables are no part of it, nor are the tangents that a solver adds.
+    """
+    import pyomo.environ as pyo
+
+    state: ModelState = {}
+    for var in variables(model):
+        value = var.value if var.fixed else None
+        state[var.name] = ("variable", var.lb, var.ub, str(var.domain), var.fixed, value)
+    for kind, called in ((pyo.Constraint, "row"), (pyo.Objective, "objective")):
+        for part in model.component_objects(kind, descend_into=True):
+            if part.name not in _TANGENTS:
+                for own in part.values():
+                    sense = getattr(own, "sense", None)
+                    state[own.name] = (called, own.active, sense, own.expr)
+    for own in model.component_data_objects(pyo.Expression, descend_into=True):
+        state[own.name] = ("expression", own.expr)
+    for part in model.component_objects(pyo.Param, descend_into=True):
+        if part.mutable:
+            state |= {own.name: ("parameter", pyo.value(own)) for own in part.values()}
+    return state
+
+
+def difference(before: ModelState, now: ModelState, stated: frozenset[str]) -> str:
+    """Return what differs between two states of a model's stated parts, in words."""
+    for name, was in before.items():
+        if (held := now.get(name)) is None:
+            return f"{name} was taken away"
+        if len(was) != len(held) or any(
+            a is not b and (was[0] in ("row", "objective", "expression") or a != b)
+            for a, b in zip(was[1:], held[1:], strict=True)
+        ):
+            return _edit_of(name, was, held)
+    for name, held in now.items():
+        if name not in before and name.split("[")[0] in stated:
+            return f"the {held[0]} {name} was added"
+    return ""
+
+
+def _edit_of(name: str, was: tuple[Any, ...], held: tuple[Any, ...]) -> str:
+    """Return how a component was changed, in words."""
+    if was[0] == "variable":
+        if held[4] and (was[4:] != held[4:]):
+            return f"variable {name} is fixed"
+        same = was[1:3] == held[1:3]
+        return f"the domain of {name} was changed" if same else f"the bounds of {name} were changed"
+    if was[0] == "row" and was[1] and not held[1]:
+        return f"{name} was taken away"
+    return f"the {was[0]} {name} was changed"
 
 
 def relax_integrality(model: Any) -> None:

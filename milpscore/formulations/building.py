@@ -17,7 +17,7 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, FormulationError, SizeError, did_you_mean, is_number
-from milpscore.core.program import Program, part_names
+from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 
 if TYPE_CHECKING:
@@ -459,7 +459,7 @@ def builder(build: Callable[P, Made], common: Mapping[str, str] | None = None) -
         program.arguments = {k: v for k, v in given.arguments.items() if k not in DATA}
         program.algebra = algebra_in(build.__doc__)
         if not program.conic and program.is_built:
-            program.stated = part_names(program.model)
+            program.remember()
         program.build_seconds += time.perf_counter() - started
         return program
 

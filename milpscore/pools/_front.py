@@ -233,20 +233,22 @@ def with_max_terms(program: Program, k: int) -> Program:
 
     k is at most the program's own limit: ranges and big-M were derived from that one.
     """
+    edit = program.edited()
     model = program.model.clone()
     if model.component("alpha") is None:
         _count_terms(model, program.statement)
     if model.component(_LIMIT) is not None:
         model.del_component(_LIMIT)
     model.add_component(_LIMIT, pyo.Constraint(expr=sum(model.alpha[j] for j in model.J) <= k))
-    return replace(
+    limited = replace(
         program,
         model=model,
         # as the builders say it: a limit that limits nothing is none
         statement=replace(program.statement, max_terms=k if k < len(model.J) else None),
         arguments={**program.arguments, "max_terms": k},
-        stated=program.stated | {_LIMIT, "alpha", *_COUNTED},
     )
+    limited.remember(edit, also=frozenset({_LIMIT, "alpha", *_COUNTED}))
+    return limited
 
 
 def _count_terms(model: Any, statement: Statement) -> None:

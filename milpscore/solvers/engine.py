@@ -330,6 +330,10 @@ def solve(
         warm_start = warm_start.card
     checked, start = Options.of(options), warm_start
     result, task = _run(program, solver, checked, start, progress, callback)
+    if edit := "" if task.program.conic else task.program.edited():
+        result = result.with_remark(
+            f"the model was changed by hand ({edit}): the claim is of the model as it stands"
+        )
     if second_opinion is None and _rests_on_one_word(result, task):
         if task.session is not None:
             return _asked_again(task, result, progress)
@@ -438,6 +442,8 @@ def _loaded(
     elif loads:
         line.phase("making the model")
         session = load(program) if isinstance(program, Program) else program
+        if session is program:
+            session.refresh()
         name = _choose(session) if name == "auto" else name
     elif program.kind != "exact":
         raise NotApplicableError(

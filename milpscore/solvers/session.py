@@ -22,7 +22,15 @@ from scipy import sparse
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import FormulationError, NotApplicableError, SelfTestError, SolverError
-from milpscore.core.program import Kind, Program, standard_form, stated_objective, variables
+from milpscore.core.program import (
+    Kind,
+    Program,
+    difference,
+    standard_form,
+    state_of,
+    stated_objective,
+    variables,
+)
 from milpscore.core.result import Termination, TracePoint
 from milpscore.losses import ZeroOne
 from milpscore.solvers._units import units_of
@@ -80,7 +88,7 @@ class Session:
     """A compiled program inside HiGHS.
 
     Re-solving after :meth:`relax`, :meth:`restore` or :meth:`set` edits the program where it is;
-    nothing is compiled again. Constraints added to ``program.model`` later need a new session.
+    nothing is compiled again. A model edited in any other way is compiled anew by its next solve.
 
     Parameters
     ----------
@@ -146,9 +154,19 @@ class Session:
         ]
         self._require_finite_ranges()
         self._require_stated_objective()
+        self.state = state_of(program.model)
         self.scale = _cost_scale(self.cost)
         self.highs = self.copy(relaxed=False)
         self.load_seconds = time.perf_counter() - started
+
+    def refresh(self) -> None:
+        """Compile the model again if it was edited since: relaxed as it was, nothing else kept."""
+        now = state_of(self.program.model)
+        if difference(self.state, now, frozenset({*map(_part, now)})):
+            kind = self.kind
+            self.__init__(self.program)  # type: ignore[misc]
+            if kind == "relaxed" != self.kind:
+                self.relax()
 
     @contextmanager
     def otherwise(self) -> Iterator[Session]:
@@ -302,7 +320,9 @@ class Session:
 
         Only the objective's cost vector is touched.
         """
+        self.refresh()
         self.program.set(**weights)
+        self.state = state_of(self.program.model)
         cost, offset = self._objective()
         changed = np.flatnonzero(cost != self.cost).astype(np.int32)
         if len(changed):
@@ -320,6 +340,12 @@ class Session:
 
     def _require_stated_objective(self) -> None:
         """A bound on any other objective would say nothing about the cards of the statement."""
+        edit = self.program.edited()
+        if edit.startswith(("the parameter", "the expression", "the objective")):
+            raise FormulationError(
+                f"{edit} in the model, and what is claimed of a card would not be its objective: "
+                "change weights with program.set, or state a new program"
+            )
         cost, offset = self._objective()
         if not np.allclose(np.r_[cost, offset], np.r_[self.cost, self.offset], 1e-9, 0.0):
             raise FormulationError(
@@ -792,6 +818,11 @@ def _cost_scale(cost: FloatArray) -> float:
     if not len(sizes):
         return 1.0
     return float(2.0 ** np.clip(np.floor(np.log2(LEAST_COST / sizes.min())), 0, 20))
+
+
+def _part(name: str) -> str:
+    """Name of the component that a member belongs to."""
+    return name.split("[", maxsplit=1)[0]
 
 
 def _ends(values: list[Any], missing: float) -> FloatArray:
