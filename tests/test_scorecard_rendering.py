@@ -13,8 +13,9 @@ import pytest
 
 from milpscore import Scorecard
 from milpscore.core.design import Column
+from milpscore.core.writing import printable
 from milpscore.scorecard.claims import certificate_sentences
-from milpscore.scorecard.rendering import escape_latex, printable
+from milpscore.scorecard.rendering import escape_latex
 
 NASTY = "<script>alert('&')</script> | a_b*c* \\ {x} $5 100% #1 ~^ `q` -- \"z\" [1]\n\x1b[2J"
 

@@ -17,6 +17,7 @@ from milpscore.core.design import Design, plain_label
 from milpscore.core.errors import DataError, MilpscoreError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of
+from milpscore.core.writing import printable
 from milpscore.data.designs import in_steps
 from milpscore.formulations.restating import restate
 from milpscore.verify import evaluate
@@ -69,7 +70,7 @@ class Verification:
     def to_text(self) -> str:
         """A line for each part, then the verdict."""
         wide = max(len(part.name) for part in self.parts)
-        lines = [f"{p.name:<{wide}}  {p.status}: {p.sentence}" for p in self.parts]
+        lines = [f"{p.name:<{wide}}  {p.status}: {printable(p.sentence)}" for p in self.parts]
         verdict = "everything claimed was proved" if self.proved else "not everything was proved"
         return "\n".join([*lines, f"Verdict: {verdict}."])
 

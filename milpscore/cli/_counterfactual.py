@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import typer
 
-from milpscore.cli.common import NO_CARD, print_json, require_columns, require_file
+from milpscore.cli.common import NO_CARD, print_json, print_text, require_columns, require_file
 from milpscore.cli.groups import (
     CARD,
     DATA,
@@ -91,7 +91,7 @@ def counterfactual_command(
         told = {"answer": found.answer, "wanted": found.wanted, "total": float(found.total)}
         print_json({**told, "ways": ways, "reason": found.reason})
     else:
-        typer.echo(str(found))
+        print_text(str(found))
     if not found.found:
         raise typer.Exit(NO_CARD)
 

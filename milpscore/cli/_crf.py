@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from milpscore.cli.common import (
     output,
     plain_table,
     print_json,
+    print_text,
     require_folder,
     say,
 )
@@ -35,7 +35,7 @@ from milpscore.cli.groups import (
     option,
 )
 from milpscore.core.errors import DataError, OptionError
-from milpscore.core.writing import replacing
+from milpscore.core.writing import data_output, replacing
 
 if TYPE_CHECKING:
     from milpscore.sequence import SparseCRF, Tagger
@@ -302,7 +302,7 @@ def _tell(estimator: SparseCRF, as_json: bool) -> None:
     if as_json:
         print_json({**about, **errors})
         return
-    typer.echo(
+    print_text(
         "{solver}: {status} after {iterations} iterations, {seconds:.1f} s\nobjective "
         "{objective:.6g}; {n_active} of {n_features} features active, {n_labels} labels".format(
             **about
@@ -310,14 +310,14 @@ def _tell(estimator: SparseCRF, as_json: bool) -> None:
     )
     known = {key: value for key, value in errors.items() if not math.isnan(value)}
     if known:
-        typer.echo(", ".join(f"{key.replace('_', ' ')} {known[key]:.2%}" for key in known))
+        print_text(", ".join(f"{key.replace('_', ' ')} {known[key]:.2%}" for key in known))
 
 
 @contextmanager
 def _stream(out: Path | None) -> Iterator[Any]:
     """Yield a file that appears when it is complete, or standard output."""
     if out is None:
-        yield sys.stdout
+        yield data_output()
         return
     with replacing(out) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         yield file

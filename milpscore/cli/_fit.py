@@ -17,6 +17,7 @@ from milpscore.cli.common import (
     in_options,
     noting_interrupts,
     print_json,
+    print_text,
     require_folder,
     say,
     spelt,
@@ -130,7 +131,7 @@ def fit_command(
         said = {} if sample is None else {"sample": told and vars(told)}
         print_json(_as_report(design, result, made, seconds) | said)
     elif made is not None:
-        typer.echo(f"{_as_text(made, result, seconds)}{f'{chr(10)}{told}' if told else ''}")
+        print_text(f"{_as_text(made, result, seconds)}{f'{chr(10)}{told}' if told else ''}")
     if isinstance(made, Scorecard) and (odd := one_answer(made.points, made.bare_rule, design)):
         say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
     if made is None:
@@ -339,7 +340,7 @@ def export_command(
     path = program.write(model)
     tell_warnings(design, output.quiet)
     size = program.size
-    typer.echo(
+    print_text(
         f"{path}: {program.formulation}, {program.kind}, {size.rows} rows, {size.columns} columns "
         f"({size.integers} of them integer), {size.nonzeros} nonzeros"
     )
@@ -367,22 +368,22 @@ def list_command() -> None:
     def folded(text: str) -> str:
         return fill(text, 79, initial_indent=" " * 6, subsequent_indent=" " * 8)
 
-    typer.echo("Formulations (--formulation NAME; the arguments are the keys of --set)")
+    print_text("Formulations (--formulation NAME; the arguments are the keys of --set)")
     for name in FORMULATIONS:
         description = (inspect.getdoc(FORMULATIONS[name]) or "").partition("\n")[0]
-        typer.echo(f"\n  {spelt(name)}\n      {description}")
-        typer.echo(folded(f"arguments: {', '.join(settable(name))}"))
+        print_text(f"\n  {spelt(name)}\n      {description}")
+        print_text(folded(f"arguments: {', '.join(settable(name))}"))
     for heading, names in (
         ("Constraints (--constraints FILE, see docs/constraints.md)", CONSTRAINTS),
         ("Penalties (path --penalty NAME)", penalty_names()),
         ("Losses (path --loss NAME)", loss_names()),
         ("Solvers (--solver NAME)", SOLVERS),
     ):
-        typer.echo(f"\n{heading}\n{folded(', '.join(names))}")
-    typer.echo()
+        print_text(f"\n{heading}\n{folded(', '.join(names))}")
+    print_text("")
     for package, role in _PACKAGES.items():
         try:
             installed = version(package)
         except PackageNotFoundError:
             installed = "not installed"
-        typer.echo(f"  {package:9} {installed:14} {role}")
+        print_text(f"  {package:9} {installed:14} {role}")

@@ -224,12 +224,12 @@ def _print_pool(pool: Pool) -> None:
     console = standard_output()
     if not pool.cards:
         advice = ": loosen the constraints, the ranges or --max-terms" if pool.complete else ""
-        console.print(f"No card: {pool.missing}{advice}.", markup=False)
+        console.print(f"No card: {pool.missing}{advice}.")
         return
     total, kinds = len(pool), int(pool.table["decisions"].nunique())
     many = "1 card" if total == 1 else f"{total} cards ({kinds} of them answer differently)"
     near = f"within {100 * pool.epsilon:g} % of {pool.optimum:.6f}"
-    console.print(f"{many} {near}: {pool.missing}.\n", markup=False)
+    console.print(f"{many} {near}: {pool.missing}.\n")
     rows = pool.table.head(_SHOWN).to_dict("records")
     for row, card in zip(rows, pool.cards, strict=False):
         row["card"] = _points(card, pool.statement.design.names)

@@ -40,7 +40,7 @@ from milpscore.cli.groups import (
     seconds,
     settings_of,
 )
-from milpscore.core.writing import write_text
+from milpscore.core.writing import printable, write_text
 from milpscore.solvers.options import Options
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _show(race: Race, as_json: bool) -> None:
     told = found[found["error"] != ""].drop_duplicates(["formulation", "solver", "error"])
     for row in told.to_dict("records"):
         words = str(row["error"]).partition(": ")[2] or row["error"]
-        console.print(f"{spelt(row['formulation'])} by {row['solver']}: {words}", markup=False)
+        console.print(printable(f"{spelt(row['formulation'])} by {row['solver']}: {words}"))
     wrong = race.rows()
     for row in wrong[wrong["wrong"] != ""].to_dict("records"):
-        console.print(f"wrong: {row['model']} on {row['data']}: {row['wrong']}", markup=False)
+        console.print(printable(f"wrong: {row['model']} on {row['data']}: {row['wrong']}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -19,6 +18,7 @@ from milpscore.cli.common import (
     output as printed,
     plain_table,
     print_json,
+    print_text,
     require_columns,
     require_file,
     require_folder,
@@ -45,7 +45,7 @@ from milpscore.cli.groups import (
     seconds,
 )
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
-from milpscore.core.writing import replacing
+from milpscore.core.writing import data_output, replacing
 from milpscore.report import BOOTSTRAPS
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def card_command(
     if isinstance(loaded := loaded_card(card), OrdinalCard):
         loaded = replace(loaded, card=words.on(loaded.card))
         if out is None:
-            typer.echo(loaded.to_text())
+            print_text(loaded.to_text())
             return
         loaded.write(out)
         say(f"The card was written to {out}.")
@@ -103,13 +103,13 @@ def card_command(
     if smallest:
         made = smallest_card(made)
     if out is None:
-        typer.echo(made.to_text())
+        print_text(made.to_text())
     else:
         made.write(out, "dark" if dark else "light")
         say(f"The card was written to {out}.")
     if power:
         game = VotingGame.of_card(made)
-        typer.echo(f"\n{game.sentence}\n")
+        print_text(f"\n{game.sentence}\n")
         printed().print(plain_table(game.power.reset_index()))
 
 
@@ -195,7 +195,7 @@ def predict_command(
 
 def _as_csv(table: Any, out: Path | None) -> None:
     """Write a table to a file, or to standard output."""
-    with nullcontext(sys.stdout) if out is None else replacing(out) as target:
+    with nullcontext(data_output()) if out is None else replacing(out) as target:
         table.to_csv(target, index=False, lineterminator="\n")
 
 
@@ -249,11 +249,11 @@ def verify_command(
             told["new_rows"] = {"reason": bounds} if isinstance(bounds, str) else vars(bounds)
         print_json(told)
     else:
-        typer.echo(found.to_text())
+        print_text(found.to_text())
         if isinstance(bounds, str):
-            typer.echo(f"\nNo bound on the errors of new rows: {bounds}.")
+            print_text(f"\nNo bound on the errors of new rows: {bounds}.")
         elif bounds is not None:
-            typer.echo("\n" + "\n".join([*bounds.sentences, *bounds.assumptions]))
+            print_text("\n" + "\n".join([*bounds.sentences, *bounds.assumptions]))
     if not found.proved:
         raise typer.Exit(NOT_PROVED)
 

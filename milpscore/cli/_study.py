@@ -15,6 +15,7 @@ from milpscore.cli.common import (
     noting_interrupts,
     output,
     print_json,
+    print_text,
     require_drawable,
     require_folder,
     save_figure,
@@ -23,6 +24,7 @@ from milpscore.cli.common import (
 )
 from milpscore.cli.groups import JSON, OUTPUT, QUIET, SOLVE, argument, grouped, option
 from milpscore.core.errors import OptionError
+from milpscore.core.writing import printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -129,10 +131,10 @@ def status_command(*, results: Path = RESULTS, json: bool = JSON) -> None:
         content = {name: getattr(report, name) for name in kept}
         print_json({**content, "errors": failures[["key", "error"]].to_dict("records")})
         return
-    typer.echo(_sentence(report))
+    print_text(_sentence(report))
     _print_by_model(rows)
     for error, found in list(failures.groupby("error", sort=False))[:_SHOWN]:
-        typer.echo(f"{len(found)} failed: {' '.join(str(error).split())}")
+        print_text(f"{len(found)} failed: {' '.join(str(error).split())}")
 
 
 @study_app.command("export")
@@ -216,4 +218,5 @@ def _sentence(report: StudyReport) -> str:
     planned = "" if report.planned is None else f" of {report.planned}"
     left = f", {report.left} left" if report.left else ""
     failed = f", {report.failed} failed" if report.failed else ""
-    return f"{report.path.name} ({report.experiment}): {report.done}{planned} done{failed}{left}"
+    name = printable(f"{report.path.name} ({report.experiment})")
+    return f"{name}: {report.done}{planned} done{failed}{left}"

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import typer
 
 from milpscore.core.errors import DataError, near_matches, require_ending
-from milpscore.core.writing import replacing
+from milpscore.core.writing import printable, replacing
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from milpscore.core.design import Design
 
@@ -39,8 +40,13 @@ def spelt(name: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write one line to standard error."""
-    typer.echo(text, err=True)
+    """Write one line to standard error, with control characters escaped."""
+    typer.echo(printable(text), err=True)
+
+
+def print_text(text: str) -> None:
+    """Write lines to standard output, with all control characters but line ends escaped."""
+    typer.echo(printable(text, "\n"))
 
 
 def complain(message: str) -> int:
@@ -110,8 +116,9 @@ def in_options(message: str, options: Iterable[Any]) -> str:
 
 
 def print_json(content: Mapping[str, Any]) -> None:
-    """Write one strictly valid JSON object to standard output."""
-    typer.echo(json.dumps(strict(content), indent=2, allow_nan=False))
+    """Write one strictly valid JSON object in ASCII to standard output."""
+    text = json.dumps(strict(content), indent=2, allow_nan=False)
+    typer.echo(text.replace("\x7f", "\\u007f"))  # the one control character that JSON leaves
 
 
 def strict(value: Any) -> Any:
@@ -270,7 +277,7 @@ def _bar(title: str, what: str) -> Iterator[Tell]:
     counts = TextColumn("{task.fields[counts]}")
     columns = (words, BarColumn(), counts, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = progress.add_task(title, total=None, counts="")
+        bar = progress.add_task(printable(title), total=None, counts="")
 
         def tell(done: int, failed: int, total: int) -> None:
             said = _counts(done, failed, total, what)
@@ -294,9 +301,7 @@ class Column:
     words: bool = False  # words stand at the left, and may be folded
 
     def cell(self, value: Any) -> str:
-        """The value as text that rich prints as it is; a dash where there is none."""
-        from rich.markup import escape
-
+        """Return the value in one line with control characters escaped, or a dash if missing."""
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
             return "-"
         try:
@@ -304,14 +309,21 @@ class Column:
         except (TypeError, ValueError):  # a missing value of pandas
             return "-"
         number = not isinstance(value, str) and not any(digit in text for digit in "123456789")
-        return escape(text.removeprefix("-") if number else text)
+        return printable(text.removeprefix("-") if number else text)
 
 
 def output() -> Console:
-    """Standard output, at most :data:`WIDTH` columns wide and without colours in a file."""
+    """Return standard output, at most :data:`WIDTH` columns wide, which prints text as it is.
+
+    Markup and names of emoji are not interpreted, and control characters but line ends are escaped.
+    """
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=False)
+    class Plain(Console):
+        def render_str(self, text: str, **style: Any) -> Text:
+            return super().render_str(printable(text, "\n"), **style)
+
+    console = Plain(highlight=False, soft_wrap=False, markup=False, emoji=False)
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     return console
 
@@ -331,18 +343,19 @@ def table(
 
     made = Table(
         box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False,
-        title=title, title_justify="left",
+        title=title and printable(title), title_justify="left",
     )  # fmt: skip
     for column in columns.values():
         side = "left" if column.words else "right"
-        made.add_column(column.head, justify=side, no_wrap=not column.words)  # type: ignore[arg-type]
+        head = printable(column.head)
+        made.add_column(head, justify=side, no_wrap=not column.words)  # type: ignore[arg-type]
     opened = None
     for row in rows:
         if section is not None and row[section] != opened:
             if opened is not None:
                 made.add_section()
             opened = row[section]
-            made.add_row(f"[bold]{spelt(opened)}[/bold]")
+            made.add_row(spelt(opened), style="bold")
         cells = [column.cell(row[name]) for name, column in columns.items()]
         made.add_row(*cells, style="green" if green(row) else "")
     return made

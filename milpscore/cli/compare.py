@@ -191,7 +191,7 @@ def _show(answer: Comparison, seconds: float, as_json: bool) -> None:
     without = frame[(frame["claim"] == "none") & told & (frame["message"] != "")]
     for row in without.to_dict("records"):
         kind = "" if row["kind"] == "exact" else f", {spelt(row['kind'])}"
-        console.print(f"{spelt(row['formulation'])}{kind}: {row['message']}", markup=False)
+        console.print(f"{spelt(row['formulation'])}{kind}: {row['message']}")
     console.print(f"{seconds:.1f} s. {LEGEND}")
 
 
@@ -306,7 +306,7 @@ def demo_command(
     console = standard_output()
     progress = False if quiet else None
     steps, deciles = _designs()
-    console.print("\n[bold]A risk score with its certificate[/bold]\n")
+    console.print("\nA risk score with its certificate\n", style="bold")
     console.print(_labelled(_about(steps)))
     with noting_interrupts() as interrupted:
         _show_card(console, steps, time_limit, progress)
@@ -324,7 +324,7 @@ def demo_command(
             if interrupted.is_set():
                 break
     if answers:
-        console.print("\n[bold]Other formulations: exact beside relaxed beside rounded[/bold]\n")
+        console.print("\nOther formulations: exact beside relaxed beside rounded\n", style="bold")
         frame = pd.concat([answer.table for answer in answers], ignore_index=True)
         console.print(comparison(frame, console.width))
         console.print()
@@ -333,12 +333,10 @@ def demo_command(
         console.print(
             "\nThe LP relaxation gives a bound, its roundings (the best of 100 randomised ones, "
             "and the nearest) give cards, and the exact program closes the gap. " + LEGEND,
-            markup=False,
         )
     console.print(
         f"\n{time.perf_counter() - started:.1f} s in all. Your own data: milpscore fit DATA.csv "
         "--target COL\n",
-        markup=False,
     )
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
@@ -390,8 +388,8 @@ def _show_card(console: Console, design: Design, seconds: float, progress: bool 
 
     program, result = fit_card(design, max_terms=MAX_TERMS, time_limit=seconds, progress=progress)
     card = certified_card(design, result, "Is the tumour malignant?", statement=program.statement)
-    console.print(f"\n{card.to_text()}\n", markup=False)
-    console.print("[bold]What is proved[/bold]\n")
+    console.print(f"\n{card.to_text()}\n")
+    console.print("What is proved\n", style="bold")
     bound = rounded_down(max(float(result.dual_bound), 0.0))
     console.print(
         f"The mean log loss of this card is {result.loss:.6f}, computed again from the raw data. "
@@ -399,16 +397,14 @@ def _show_card(console: Console, design: Design, seconds: float, progress: bool 
         f"scale and with every intercept, none has a loss and penalty below {bound} (this card "
         f"{result.objective:.6f}, a gap of {max(result.gap, 0.0):.2%}). The solver needed "
         f"{result.nodes} nodes and {result.solve_seconds:.1f} s.",
-        markup=False,
     )
 
 
 def _labelled(lines: Iterable[tuple[str, str]]) -> Table:
     """Labels at the left, their folded texts at the right."""
     from rich.table import Table
-    from rich.text import Text
 
     grid = Table.grid(padding=(0, 2, 0, 0))
     for label, text in lines:
-        grid.add_row(Text(label), Text(text))
+        grid.add_row(label, text)
     return grid

@@ -61,7 +61,8 @@ def studio_command(
     hub.ask("free")
 
     def ready(address: str) -> None:
-        say(f"The studio is open at {address}\nCtrl-C ends it.")
+        say(f"The studio is open at {address}")
+        say("Ctrl-C ends it.")
         if not no_browser:
             import webbrowser
 

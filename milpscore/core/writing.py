@@ -1,12 +1,15 @@
-"""Files written whole or not at all: beside the one they replace, synced, then renamed."""
+"""Files written whole or not at all, beside the one they replace; text escaped for printing."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 
 @contextmanager
@@ -47,3 +50,22 @@ def write_text(path: str | os.PathLike[str], text: str, newline: str | None = No
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8", newline=newline)
     return Path(path)
+
+
+def printable(text: str, layout: str = "") -> str:
+    """Escape what controls a terminal, breaks a line or reorders text, except for ``layout``."""
+    return "".join(
+        mark if mark.isprintable() or mark in layout else ascii(mark)[1:-1] for mark in text
+    )
+
+
+def data_output() -> TextIO:
+    """Return standard output for data: as they are to a pipe or file, escaped on a terminal."""
+    return _Terminal() if sys.stdout.isatty() else sys.stdout
+
+
+class _Terminal(io.StringIO):
+    """Standard output with all control characters but line ends and tabs escaped."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(printable(text, "\n\t"))

@@ -15,7 +15,7 @@ from milpscore.comparison import Comparison
 from milpscore.core.errors import DataError
 from milpscore.core.program import Program
 from milpscore.core.result import Result
-from milpscore.core.writing import write_text
+from milpscore.core.writing import printable, write_text
 from milpscore.plots.drawing import Results, results_of
 from milpscore.report import BOOTSTRAPS
 from milpscore.report._charts import (
@@ -60,7 +60,6 @@ from milpscore.scorecard.rendering import (
     card_html,
     card_style,
     least_positive,
-    printable,
     reading_sentences,
     templates,
 )

@@ -10,8 +10,9 @@ import pandas as pd
 
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.errors import DataError, near_matches
+from milpscore.core.writing import printable
 from milpscore.report.subject import Subject
-from milpscore.scorecard.rendering import number, printable, signed
+from milpscore.scorecard.rendering import number, signed
 
 MOST_LEVELS, MOST_GROUPS = 8, 12
 _FEW = 6

@@ -10,9 +10,10 @@ from typing import Any, Literal
 from milpscore.certificate import Generalisation, Verification, generalisation
 from milpscore.core.errors import NotApplicableError, listing
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
+from milpscore.core.writing import printable
 from milpscore.report.subject import Subject
 from milpscore.scorecard.claims import errors_proved, kind_of_cards, objective_proved
-from milpscore.scorecard.rendering import finite, number, printable, rounded_down
+from milpscore.scorecard.rendering import finite, number, rounded_down
 from milpscore.verify import evaluate
 
 Standing = Literal["optimal", "gap", "feasible", "none", "other data", "contradicted"]

@@ -20,13 +20,14 @@ from milpscore.core.design import Design, FloatArray, as_fraction
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.core.program import Program
 from milpscore.core.statement import Statement
+from milpscore.core.writing import printable
 from milpscore.data import apply_columns, make_design
 from milpscore.data.checking import missing_counts
 from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import allowed_cards, risk_scale
 from milpscore.scorecard.claims import known_limits
-from milpscore.scorecard.rendering import class_names, printable
+from milpscore.scorecard.rendering import class_names
 from milpscore.solvers.options import Options
 
 _CHANGED = "the certificate's file was changed after it was written: its digest differs"

@@ -14,6 +14,7 @@ from pandas import DataFrame
 from milpscore.certificate import Verification
 from milpscore.core.design import BoolArray
 from milpscore.core.errors import NotApplicableError, OptionError, is_number
+from milpscore.core.writing import printable
 from milpscore.report.figures import Cuts
 from milpscore.report.measures import (
     MEASURES,
@@ -28,14 +29,7 @@ from milpscore.report.population import characteristics, missing_lines, splitter
 from milpscore.report.refits import Refits
 from milpscore.report.subject import Subject
 from milpscore.scorecard import Scorecard, VotingGame
-from milpscore.scorecard.rendering import (
-    exact_number,
-    finite,
-    least_positive,
-    number,
-    printable,
-    signed,
-)
+from milpscore.scorecard.rendering import exact_number, finite, least_positive, number, signed
 
 DASH = "–"
 """Stands where there is no figure."""

@@ -27,8 +27,8 @@ from milpscore.core.errors import (
 )
 from milpscore.core.reading import Head, parsed, settings_of, text_of, typed
 from milpscore.core.result import relative_gap
-from milpscore.core.writing import replacing, write_text
-from milpscore.scorecard.rendering import Lines, Row, printable
+from milpscore.core.writing import printable, replacing, write_text
+from milpscore.scorecard.rendering import Lines, Row
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from milpscore.core.errors import OptionError
-from milpscore.scorecard.rendering import HEADER, decision_words, notes, printable, risk_bars
+from milpscore.core.writing import printable
+from milpscore.scorecard.rendering import HEADER, decision_words, notes, risk_bars
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

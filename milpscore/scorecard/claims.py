@@ -12,7 +12,8 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray, common_step
 from milpscore.core.result import CLAIM_TOLERANCE, relative_gap
-from milpscore.scorecard.rendering import finite, number, printable, rounded_down, signed
+from milpscore.core.writing import printable
+from milpscore.scorecard.rendering import finite, number, rounded_down, signed
 
 _DIGITS = 6
 _MOST_RULES = 8

@@ -22,9 +22,10 @@ from milpscore.core.errors import (
     listing,
     near_matches,
 )
+from milpscore.core.writing import printable
 from milpscore.scorecard._card import Scorecard
 from milpscore.scorecard.ordinal import OrdinalCard
-from milpscore.scorecard.rendering import exact_number, number, printable, signed
+from milpscore.scorecard.rendering import exact_number, number, signed
 
 Per = Literal["unit", "bin"]
 _SURE = 1e-6
@@ -115,7 +116,7 @@ class Counterfactuals:
         answer, wanted = (printable(str(each)) for each in (self.answer, self.wanted))
         head = f"Total {exact_number(self.total)}: {answer}. For {wanted} ({self.demand}):"
         ways = [f"{at}. {each}" for at, each in enumerate(self.found, 1)]
-        return "\n".join([head, *ways, *([self.reason] if self.reason else [])])
+        return "\n".join([head, *ways, *([printable(self.reason)] if self.reason else [])])
 
 
 def counterfactual(

@@ -20,7 +20,7 @@ from milpscore.core.errors import DataError, NotApplicableError, require_ending
 from milpscore.core.program import Program
 from milpscore.core.reading import parsed, text_of
 from milpscore.core.result import Result
-from milpscore.core.writing import write_text
+from milpscore.core.writing import printable, write_text
 from milpscore.data.ordinal import OrdinalDesign, thresholds_of
 from milpscore.scorecard._card import Names, Scorecard, Unseen
 from milpscore.scorecard.certified import allowed_cards, with_least_zero
@@ -28,7 +28,6 @@ from milpscore.scorecard.rendering import (
     card_html,
     exact_number,
     number,
-    printable,
     reading_sentences,
     rounded_down,
     table_lines,

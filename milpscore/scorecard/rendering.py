@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from milpscore.core.design import Column
+from milpscore.core.writing import printable
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -32,14 +33,6 @@ _MOST_LISTED = 8
 
 _BAND = 7
 """Columns of totals side by side on a page."""
-
-
-def printable(text: str) -> str:
-    """The text with line breaks and other control characters spelled out as escapes."""
-    return "".join(
-        mark if mark.isprintable() else mark.encode("unicode_escape").decode("ascii")
-        for mark in text
-    )
 
 
 def settle(record: Any, **values: Any) -> None:
@@ -613,9 +606,12 @@ def templates(package: str) -> Callable[[str], Any]:
     """The package's templates by name; they escape everything that is not marked safe."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    def finalize(value: Any) -> Any:
+        return printable(value, "\n\xa0") if type(value) is str else value
+
     world = Environment(
         loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        trim_blocks=True, lstrip_blocks=True, finalize=finalize,
     )  # fmt: skip
     return world.get_template
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +18,7 @@ from milpscore.core.errors import (
     OptionError,
     near_matches,
 )
-from milpscore.core.writing import replacing
+from milpscore.core.writing import data_output, replacing
 from milpscore.data.packing import TRUTH
 from milpscore.data.sources import Ask, is_file, literal, opened, parquet_files, quoted
 
@@ -305,7 +304,7 @@ def _batches(pa: Any, files: Sequence[Any], columns: Sequence[str], what: str) -
 def _written(out: str | Path | None, schema: Any) -> Iterator[Callable[[Any], None]]:
     """What takes tables in turn; its file appears at the end, and only if nothing went wrong."""
     if out is None:
-        yield _csv(sys.stdout)
+        yield _csv(data_output())
         return
     with replacing(out) as part:
         if part.suffix.lower() in (".parquet", ".pq"):

@@ -16,23 +16,32 @@ const fixed = (value, digits) => (value === null ? "–" : value.toFixed(digits)
 const share = (value) => (100 * value).toFixed(1) + " %";
 const signed = (value) => String(value).replace("-", "\u2212");
 
+// Escape what cannot be seen or reorders text, as the commands do in what they print.
+export const printable = (text) => text.replace(/[\p{C}\p{Z}]/gu, (mark) => {
+  const code = mark.codePointAt(0), known = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+  const hex = (kind, digits) => `\\${kind}${code.toString(16).padStart(digits, "0")}`;
+  if (mark === " ") return mark;
+  return known[mark] ?? (code < 256 ? hex("x", 2) : code < 65536 ? hex("u", 4) : hex("U", 8));
+});
+
 function made(name, attributes = {}, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (value !== null) node.setAttribute(key, value);
+    else if (value !== null) node.setAttribute(key, key === "aria-label" ? printable(value) : value);
   }
-  node.append(...children);
+  node.append(...children.map((each) => (typeof each === "string" ? printable(each) : each)));
   return node;
 }
 
 export function mount(root, link) {
   const at = (id) => root.querySelector(`[data-id="${id}"]`);
+  const put = (id, text) => { at(id).textContent = printable(text); };
   const opened = new Set(); // lines without points that were asked for
   let state = null, trace = [], busy = 0, stale = false;
 
   function complain(text) {
-    at("error").textContent = text;
+    put("error", text);
     at("error").hidden = !text;
   }
 
@@ -134,7 +143,7 @@ export function mount(root, link) {
     const rest = state.lines.filter((line) => !shown.includes(line)).map((line) => line.column);
     const more = at("more");
     if (more.dataset.layout !== JSON.stringify(rest)) {
-      more.replaceChildren(...rest.map((name) => made("option", {}, name)));
+      more.replaceChildren(...rest.map((name) => made("option", { value: name }, name)));
       more.dataset.layout = JSON.stringify(rest);
     }
     more.disabled = at("add").disabled = !rest.length;
@@ -150,11 +159,11 @@ export function mount(root, link) {
     at("figures").replaceChildren(...Object.entries(rows).map(([name, value]) =>
       made("div", {}, made("dt", {}, name), made("dd", {}, value))));
     const far = f.objective - (state.free.best ?? NaN);
-    at("brief").textContent = `Loss ${fixed(f.loss, 4)}, errors ${f.errors}` +
-      (Number.isNaN(far) ? "" : `, ${fixed(Math.max(far, 0), 4)} above the best known card`);
+    put("brief", `Loss ${fixed(f.loss, 4)}, errors ${f.errors}` +
+      (Number.isNaN(far) ? "" : `, ${fixed(Math.max(far, 0), 4)} above the best known card`));
     at("broken").replaceChildren(...state.broken.map((text) => made("li", {}, text)));
     for (const [id, head] of [["free", "Without wishes"], ["held", "With your wishes"]]) {
-      at(id).textContent = `${head}: ${state[id].says}`;
+      put(id, `${head}: ${state[id].says}`);
       at(id).classList.toggle("proved", state[id].proved);
       at(id).hidden = id === "held" && !state.wishes.length;
     }
@@ -163,8 +172,8 @@ export function mount(root, link) {
     const [x, y] = place(state.roc.at).split(",");
     at("at").setAttribute("cx", x);
     at("at").setAttribute("cy", y);
-    at("roc-said").textContent = `At the threshold: sensitivity ${share(f.sensitivity)}, ` +
-      `specificity ${share(f.specificity)}. Area under the curve ${fixed(f.auc, 3)}.`;
+    put("roc-said", `At the threshold: sensitivity ${share(f.sensitivity)}, ` +
+      `specificity ${share(f.specificity)}. Area under the curve ${fixed(f.auc, 3)}.`);
     at("risk-box").hidden = !state.risks.length;
     const [heads, ...rest] = state.risks.length ? state.risks : [[]];
     at("risk-heads").replaceChildren(...heads.map((text) => made("th", { scope: "col" }, text)));
@@ -178,12 +187,12 @@ export function mount(root, link) {
     const place = totals.findIndex((each) => each >= total - 1e-9);
     cut.value = place < 0 ? totals.length : place;
     const says = `${signed(Number(total.toFixed(4)))}${moved ? " (moved)" : ""}`;
-    at("cut-said").textContent = says;
+    put("cut-said", says);
     cut.setAttribute("aria-valuetext", `a total of ${says}`);
     root.querySelector('[data-act="own"]').disabled = !moved;
     at("terms").value = state.max_terms === null ? "" : state.max_terms;
-    at("terms-said").textContent = `This card has ${state.terms}.` +
-      (state.max_terms === null ? " No limit." : " Leave it empty for no limit.");
+    put("terms-said", `This card has ${state.terms}.` +
+      (state.max_terms === null ? " No limit." : " Leave it empty for no limit."));
   }
 
   function showWishes() {
@@ -204,13 +213,13 @@ export function mount(root, link) {
       (again || at("all-prices")).focus();
     }
     at("together").hidden = !state.wishes.length;
-    at("together").textContent = `All wishes together: ${state.together.price}`;
+    put("together", `All wishes together: ${state.together.price}`);
   }
 
   function showSearch() {
     const { running, waiting, said } = state.search;
     const queue = waiting.length ? ` ${waiting.length} more wait.` : "";
-    at("status").textContent = running ? `Searching: ${running}.${queue}` : said || "Ready.";
+    put("status", running ? `Searching: ${running}.${queue}` : said || "Ready.");
     at("stop").disabled = !running;
     if (!running) trace = [];
     at("progress").hidden = !running;
@@ -226,8 +235,8 @@ export function mount(root, link) {
     const best = event.objective ?? null, bound = event.bound ?? 0;
     trace.push([event.seconds, best, Math.max(bound, 0)]);
     const gap = best ? ` Gap ${(100 * (best - bound) / best).toFixed(2)} %.` : "";
-    at("progress-said").textContent = `${event.says}: best card ${fixed(best, 5)}, proved bound ` +
-      `${fixed(Math.max(bound, 0), 5)}.${gap} ${event.nodes} nodes, ${event.seconds.toFixed(1)} s.`;
+    put("progress-said", `${event.says}: best card ${fixed(best, 5)}, proved bound ` +
+      `${fixed(Math.max(bound, 0), 5)}.${gap} ${event.nodes} nodes, ${event.seconds.toFixed(1)} s.`);
     const last = Math.max(event.seconds, 1e-9);
     const top = Math.max(...trace.map((each) => each[1] ?? 0), 1e-9);
     const low = Math.min(...trace.map((each) => each[2]));
@@ -240,7 +249,7 @@ export function mount(root, link) {
   function show(next) {
     if (state && next.revision < state.revision) return; // an older answer came late
     state = next;
-    at("title").textContent = state.title;
+    put("title", state.title);
     showLines();
     showFigures();
     showThreshold();
