@@ -129,16 +129,15 @@ def test_a_mistake_is_told_before_anything_heavy_is_loaded(mistake: str, tmp_pat
 
 
 def test_a_first_card_loads_what_it_needs(tmp_path: Path) -> None:
-    """A risk score proved by the tree needs pandas and numba, and next to nothing of SciPy."""
+    """A risk score proved by the tree needs pandas and numba, and what numba asks of SciPy."""
     rows = "".join(f"{int(k % 5 > 1)},{k % 5},{k % 3}\n" for k in range(40))
     (tmp_path / "table.csv").write_text("y,a,b\n" + rows)
     fit = ["fit", "table.csv", "--target", "y", "--max-terms", "2", "--json"]
     _, loaded, text = run_child(tmp_path, HELP, *fit, runs=1)
     assert json.loads(text)["claim"] == "optimal"
     assert not loaded & (HEAVY - {"numba", "pandas", "scipy"})
-    assert {f"scipy.{each}" for each in ("linalg", "optimize", "sparse", "special")}.isdisjoint(
-        loaded
-    )
+    # numba loads scipy.linalg to see that BLAS is there
+    assert {f"scipy.{each}" for each in ("optimize", "sparse", "special")}.isdisjoint(loaded)
 
 
 EACH = """

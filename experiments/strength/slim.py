@@ -17,7 +17,7 @@ from milpscore.core.result import Result
 from milpscore.data import make_design
 from milpscore.formulations.strength import STRENGTHS, slim_program
 from milpscore.solvers import Session, solve
-from milpscore.solvers.session import set_option
+from milpscore.solvers.running import set_option
 
 SWITCHES = ((True, True), (True, False), (False, True), (False, False))
 """(presolve, cuts)."""

@@ -26,7 +26,7 @@ from milpscore.rounding.draws import held_losses
 from milpscore.search import hill_climbing, local_search
 from milpscore.search.points import neighbours
 from milpscore.solvers import load, solve
-from milpscore.solvers.session import set_option
+from milpscore.solvers.running import set_option
 from milpscore.verify import evaluate
 
 CARDS = ("nearest", "best_of_draws", "derandomised", "local_search", "hill_climbing", "exact")

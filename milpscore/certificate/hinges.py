@@ -18,7 +18,8 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge
 from milpscore.penalties.points import BlockTV
-from milpscore.solvers.session import highs_of, run_here
+from milpscore.solvers.running import run_here
+from milpscore.solvers.session import highs_of
 
 _KINK = 1e-6
 """Rows this close to the margin state their multiplier: at others the point says it."""

@@ -73,7 +73,8 @@ class Points(_OfPoints):
     lower: int | None
     upper: int | None
 
-    __post_init__ = _near
+    def __post_init__(self) -> None:
+        _near(self)
 
     def broken(self, design: Design, card: Card) -> str:
         """What is wrong with a card."""
@@ -154,7 +155,8 @@ class Used(_OfPoints):
         factors = np.array(self.factors, dtype=np.int64)
         return np.asarray(np.stack(columns, axis=1).astype(np.int64) @ factors)
 
-    __post_init__ = _near
+    def __post_init__(self) -> None:
+        _near(self)
 
     def broken(self, design: Design, card: Card) -> str:
         """What is wrong with a card."""
@@ -268,7 +270,8 @@ class Totals(_OfPoints):
     upper: float | None
     unit: Fraction | None  # the data's step
 
-    __post_init__ = _near
+    def __post_init__(self) -> None:
+        _near(self)
 
     def ends(self, points: IntArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest total of each row of points, in units; shapes (V,).

@@ -81,8 +81,8 @@ def _compiled(kernel: Kernel, **options: bool) -> Any:
         from numba import njit
 
         _listen()
-    compile_kernel: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)
-    return compile_kernel(kernel)
+    compiler: Any = njit
+    return compiler(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(kernel)
 
 
 @cache
@@ -128,9 +128,10 @@ def _listen() -> None:
         def on_end(self, event: Any) -> None:
             making.__exit__()
 
-    event.register("numba:compile", Announcer())
+    register: Any = event.register
+    register("numba:compile", Announcer())
     # This lock is held while a kernel is compiled or loaded from the disk.
-    event.register("numba:compiler_lock", Timer())
+    register("numba:compiler_lock", Timer())
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -233,9 +233,9 @@ class Program:
         edit = self.edited()
         model = self.model.clone()
         change(model)
-        changed = replace(self, model=model, kind=kind)
-        changed.remember(edit)
-        return changed
+        other = replace(self, model=model, kind=kind)
+        other.remember(edit)
+        return other
 
     @property
     def points(self) -> PointsByName:

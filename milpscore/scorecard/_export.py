@@ -217,14 +217,15 @@ def card_fields(text: str) -> dict[str, Any]:
 
 def _refuse_other_gap(recorded: _Recorded) -> None:
     """Refuse a certificate whose gap is not that of its objective and bound."""
-    known = recorded.objective, recorded.bound, recorded.gap
-    if None not in known and all(map(math.isfinite, known)):
-        objective, bound, gap = known
-        if abs(relative_gap(objective, bound) - gap) > 1e-9 * max(1.0, abs(gap)):
-            raise DataError(
-                f"the card's certificate is damaged (a gap of {gap:g} for an objective of "
-                f"{objective:g} and a bound of {bound:g})"
-            )
+    objective, bound, gap = recorded.objective, recorded.bound, recorded.gap
+    if objective is None or bound is None or gap is None:
+        return
+    wrong = abs(relative_gap(objective, bound) - gap) > 1e-9 * max(1.0, abs(gap))
+    if wrong and math.isfinite(objective + bound + gap):
+        raise DataError(
+            f"the card's certificate is damaged (a gap of {gap:g} for an objective of "
+            f"{objective:g} and a bound of {bound:g})"
+        )
 
 
 def _risk(content: dict[str, Any]) -> RiskScale:

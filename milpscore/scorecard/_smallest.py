@@ -15,7 +15,8 @@ from pyomo.contrib.appsi.solvers.highs import Highs
 
 from milpscore.core.clock import Clock
 from milpscore.core.errors import SolverError
-from milpscore.solvers.session import release_threads, self_test
+from milpscore.solvers.running import release_threads
+from milpscore.solvers.session import self_test
 
 if TYPE_CHECKING:
     from milpscore.scorecard._powers import VotingGame

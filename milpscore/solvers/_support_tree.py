@@ -24,6 +24,7 @@ from milpscore.core.result import CLAIM_TOLERANCE, Termination
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.finish import absolute_gap
 from milpscore.solvers.options import Options
+from milpscore.solvers.running import run_here, set_option
 from milpscore.solvers.session import (
     LP_TOLERANCE,
     Session,
@@ -31,8 +32,6 @@ from milpscore.solvers.session import (
     add_rows,
     configure,
     is_feasible,
-    run_here,
-    set_option,
     termination_of,
 )
 from milpscore.verify import check, evaluate

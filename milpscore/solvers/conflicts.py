@@ -14,14 +14,8 @@ from milpscore.core.result import Termination
 from milpscore.core.statement import RULES
 from milpscore.solvers.engine import Progress
 from milpscore.solvers.options import Options
-from milpscore.solvers.session import (
-    Session,
-    configure,
-    is_feasible,
-    run_here,
-    set_option,
-    termination_of,
-)
+from milpscore.solvers.running import run_here, set_option
+from milpscore.solvers.session import Session, configure, is_feasible, termination_of
 
 _MET = 1e-6
 """A row broken by no more than this is met."""

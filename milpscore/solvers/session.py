@@ -6,13 +6,12 @@ import ctypes
 import math
 import os
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import highspy
 import numpy as np
@@ -31,17 +30,15 @@ from milpscore.core.program import (
     stated_objective,
     variables,
 )
-from milpscore.core.result import Termination, TracePoint
+from milpscore.core.result import Termination
 from milpscore.losses import ZeroOne
 from milpscore.solvers._units import units_of
-from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
+from milpscore.solvers.engine import Listener, Outcome, Solver, Task
 from milpscore.solvers.options import Options
+from milpscore.solvers.running import Judge, Watch, run_here, run_watched, set_option
 from milpscore.verify import check
 
 _INTEGER, _CONTINUOUS = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
-
-Judge: TypeAlias = Callable[[FloatArray], float]
-"""What a point in HiGHS is worth, infinite where it is no card."""
 
 WHOLE_TOLERANCE = 1e-9
 """A bound of an integer column this close to a whole number is that number."""
@@ -65,9 +62,6 @@ _SPARE = 1e-9
 
 LEAST_COST = 2.0**-9
 """HiGHS's dual tolerance is 1e-7, whatever the costs: much smaller ones than this are scaled up."""
-
-_GRACE = 0.5
-"""Seconds past the time limit after which our own watchdog stops HiGHS."""
 
 _STATUS = highspy.HighsModelStatus
 _TERMINATION = {
@@ -536,132 +530,6 @@ class Highs(SessionSolver):
         return task.loaded.run(task.options, gap, *watched)
 
 
-# -- one run, watched ----------------------------------------------------------------------------
-
-
-class Watch(Progress):
-    """What HiGHS calls back during one run: its progress comes in, the wish to stop goes out."""
-
-    def __init__(
-        self,
-        time_limit: float,
-        scale: float = 1.0,
-        start_objective: float | None = None,
-        listeners: Sequence[Listener] = (),
-        judge: Judge | None = None,
-    ) -> None:
-        super().__init__(time_limit, listeners)
-        self.judge, self.best = judge, math.inf
-        self.stop = threading.Event()
-        self.error: BaseException | None = None
-        self.scale, self.start_objective = scale, start_objective
-        self.start_taken = False
-
-    def interrupt(self, event: Any) -> None:
-        """Tell HiGHS whether to stop."""
-        if self.stop.is_set():
-            event.interrupt()
-
-    def log(self, event: Any) -> None:
-        """Record incumbent, bound and nodes."""
-        self._record(event.data_out, event.data_out.mip_primal_bound)
-
-    def incumbent(self, event: Any) -> None:
-        """Record an improving solution; the first one may be the start."""
-        found = event.data_out.objective_function_value
-        first = self.start_objective
-        if first is not None and not any(math.isfinite(point.objective) for point in self.trace):
-            self.start_taken = found / self.scale <= first + 1e-9 * max(1.0, abs(first))
-        try:
-            if self.judge is not None:
-                values = np.array(event.data_out.mip_solution, dtype=np.float64)
-                self.best = min(self.best, self.judge(values))
-        except BaseException as error:  # noqa: BLE001 raised again after the run: none may travel through C++
-            self.error = error
-            self.stop.set()
-        self._record(event.data_out, found)
-
-    def _record(self, data: Any, objective: float) -> None:
-        point = TracePoint(
-            seconds=self.seconds,
-            objective=float(objective / self.scale) if self.judge is None else self.best,
-            dual_bound=float(data.mip_dual_bound) / self.scale,
-            nodes=max(int(data.mip_node_count), 0),
-        )
-        self.trace.append(point)
-        try:
-            for each in self.listeners:
-                each(point)
-        except BaseException as error:  # noqa: BLE001 raised again after the run: none may travel through C++
-            self.error = error
-            self.stop.set()
-
-
-Receivers = Sequence[tuple[Any, Callable[[Any], None]]]
-
-
-def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
-    """Run HiGHS in a thread so that Ctrl-C and the watchdog act at once; True after Ctrl-C."""
-    # Up to Python 3.12 a Ctrl-C inside Thread.join marks a running thread as ended: HiGHS would be
-    # read, and the process ended, under its feet. An event tells the truth.
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            run_here(highs)
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            watch.error = error
-        finally:
-            done.set()
-
-    for channel, receiver in receivers:
-        channel.subscribe(receiver)
-    interrupted = False
-    try:
-        threading.Thread(target=work, name="highs", daemon=True).start()
-        while not done.is_set():
-            try:
-                done.wait(0.02 if watch.seconds < 1 else 0.1)
-                if watch.deadline.seconds > watch.deadline + _GRACE:
-                    watch.stop.set()
-            except KeyboardInterrupt:
-                interrupted = True
-                watch.stop.set()
-    finally:
-        for channel, receiver in receivers:
-            channel.unsubscribe(receiver)
-    if watch.error is not None:
-        raise watch.error
-    return interrupted
-
-
-def release_threads() -> None:
-    """Let the next run of HiGHS in this thread be on any number of threads.
-
-    HiGHS keeps the number of a thread's first run and refuses every other, whoever made that run.
-    Called before and after a run: neither are we refused for what another library ran here, nor is
-    that library for us.
-    """
-    highspy.Highs.resetGlobalScheduler(True)
-
-
-def run_here(highs: Any) -> None:
-    """Run HiGHS in this thread, on as many threads as it was told; a SolverError if it did not."""
-    presolve = highs.getOptionValue("presolve")[1]
-    try:
-        for way in (presolve, "on"):
-            set_option(highs, "presolve", way)
-            release_threads()
-            failed = highs.run() == highspy.HighsStatus.kError
-            set_option(highs, "presolve", presolve)
-            if not failed or highs.getModelStatus() != _STATUS.kNotset:
-                return
-            highs.clearSolver()  # the simplex broke down: once more from nothing, presolved
-    finally:
-        release_threads()
-    raise SolverError("HiGHS did not run: look at its log (verbose=True), and please report this")
-
-
 def termination_of(highs: Any) -> Termination:
     """Why the last run of HiGHS stopped."""
     return _TERMINATION.get(highs.getModelStatus(), Termination.ERROR)
@@ -744,12 +612,6 @@ def set_integrality(highs: Any, integral: Any) -> None:
     """Make the masked columns of a HiGHS whole and all others real."""
     kinds = np.where(integral, int(_INTEGER), int(_CONTINUOUS)).astype(np.uint8)
     highs.changeColsIntegrality(len(kinds), np.arange(len(kinds), dtype=np.int32), kinds)
-
-
-def set_option(highs: Any, name: str, value: bool | int | float | str) -> None:
-    """Set one HiGHS option; highspy only returns an error for a bad one, this raises it."""
-    if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-        raise SolverError(f"HiGHS refused option {name}={value!r}")
 
 
 def limit_run(highs: Any, seconds: float, nodes: int | None, *, mip: bool) -> None:

@@ -17,17 +17,14 @@ from milpscore.core.result import Termination
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Outcome, Progress
 from milpscore.solvers.options import Options
+from milpscore.solvers.running import Watch, run_here, run_watched, set_option
 from milpscore.solvers.session import (
     Session,
-    Watch,
     configure,
     highs_of,
     is_feasible,
     limit_run,
-    run_here,
-    run_watched,
     set_integrality,
-    set_option,
     termination_of,
 )
 

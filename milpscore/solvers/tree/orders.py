@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
-from milpscore.solvers.session import add_rows, highs_of, limit_run, run_here, set_option
+from milpscore.solvers.running import run_here, set_option
+from milpscore.solvers.session import add_rows, highs_of, limit_run
 from milpscore.solvers.tree.choices import asked_for
 from milpscore.solvers.tree.patterns import Patterns
 from milpscore.solvers.tree.subsets import VISITS_NS, Bounded

@@ -1,0 +1,151 @@
+"""One run of HiGHS, in a thread that can be stopped, with what it reports on the way."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import highspy
+import numpy as np
+
+from milpscore.core.design import FloatArray
+from milpscore.core.errors import SolverError
+from milpscore.core.result import TracePoint
+from milpscore.solvers.engine import Listener, Progress
+
+Judge: TypeAlias = Callable[[FloatArray], float]
+"""What a point in HiGHS is worth, infinite where it is no card."""
+
+_GRACE = 0.5
+"""Seconds past the time limit after which our own watchdog stops HiGHS."""
+
+
+class Watch(Progress):
+    """What HiGHS calls back during one run: its progress comes in, the wish to stop goes out."""
+
+    def __init__(
+        self,
+        time_limit: float,
+        scale: float = 1.0,
+        start_objective: float | None = None,
+        listeners: Sequence[Listener] = (),
+        judge: Judge | None = None,
+    ) -> None:
+        super().__init__(time_limit, listeners)
+        self.judge, self.best = judge, math.inf
+        self.stop = threading.Event()
+        self.error: BaseException | None = None
+        self.scale, self.start_objective = scale, start_objective
+        self.start_taken = False
+
+    def interrupt(self, event: Any) -> None:
+        """Tell HiGHS whether to stop."""
+        if self.stop.is_set():
+            event.interrupt()
+
+    def log(self, event: Any) -> None:
+        """Record incumbent, bound and nodes."""
+        self._record(event.data_out, event.data_out.mip_primal_bound)
+
+    def incumbent(self, event: Any) -> None:
+        """Record an improving solution; the first one may be the start."""
+        found = event.data_out.objective_function_value
+        first = self.start_objective
+        if first is not None and not any(math.isfinite(point.objective) for point in self.trace):
+            self.start_taken = found / self.scale <= first + 1e-9 * max(1.0, abs(first))
+        try:
+            if self.judge is not None:
+                values = np.array(event.data_out.mip_solution, dtype=np.float64)
+                self.best = min(self.best, self.judge(values))
+        except BaseException as error:  # noqa: BLE001 raised again after the run: none may travel through C++
+            self.error = error
+            self.stop.set()
+        self._record(event.data_out, found)
+
+    def _record(self, data: Any, objective: float) -> None:
+        point = TracePoint(
+            seconds=self.seconds,
+            objective=float(objective / self.scale) if self.judge is None else self.best,
+            dual_bound=float(data.mip_dual_bound) / self.scale,
+            nodes=max(int(data.mip_node_count), 0),
+        )
+        self.trace.append(point)
+        try:
+            for each in self.listeners:
+                each(point)
+        except BaseException as error:  # noqa: BLE001 raised again after the run: none may travel through C++
+            self.error = error
+            self.stop.set()
+
+
+Receivers = Sequence[tuple[Any, Callable[[Any], None]]]
+
+
+def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
+    """Run HiGHS in a thread so that Ctrl-C and the watchdog act at once; True after Ctrl-C."""
+    # Up to Python 3.12 a Ctrl-C inside Thread.join marks a running thread as ended: HiGHS would be
+    # read, and the process ended, under its feet. An event tells the truth.
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            run_here(highs)
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            watch.error = error
+        finally:
+            done.set()
+
+    for channel, receiver in receivers:
+        channel.subscribe(receiver)
+    interrupted = False
+    try:
+        threading.Thread(target=work, name="highs", daemon=True).start()
+        while not done.is_set():
+            try:
+                done.wait(0.02 if watch.seconds < 1 else 0.1)
+                if watch.deadline.seconds > watch.deadline + _GRACE:
+                    watch.stop.set()
+            except KeyboardInterrupt:
+                interrupted = True
+                watch.stop.set()
+    finally:
+        for channel, receiver in receivers:
+            channel.unsubscribe(receiver)
+    if watch.error is not None:
+        raise watch.error
+    return interrupted
+
+
+def release_threads() -> None:
+    """Let the next run of HiGHS in this thread be on any number of threads.
+
+    HiGHS keeps the number of a thread's first run and refuses every other, whoever made that run.
+    Called before and after a run: neither are we refused for what another library ran here, nor is
+    that library for us.
+    """
+    highspy.Highs.resetGlobalScheduler(True)
+
+
+def run_here(highs: Any) -> None:
+    """Run HiGHS in this thread, on as many threads as it was told; a SolverError if it did not."""
+    presolve = highs.getOptionValue("presolve")[1]
+    try:
+        for way in (presolve, "on"):
+            set_option(highs, "presolve", way)
+            release_threads()
+            failed = highs.run() == highspy.HighsStatus.kError
+            set_option(highs, "presolve", presolve)
+            if not failed or highs.getModelStatus() != highspy.HighsModelStatus.kNotset:
+                return
+            highs.clearSolver()  # the simplex broke down: once more from nothing, presolved
+    finally:
+        release_threads()
+    raise SolverError("HiGHS did not run: look at its log (verbose=True), and please report this")
+
+
+def set_option(highs: Any, name: str, value: bool | int | float | str) -> None:
+    """Set one HiGHS option; highspy only returns an error for a bad one, this raises it."""
+    if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+        raise SolverError(f"HiGHS refused option {name}={value!r}")
