@@ -28,12 +28,16 @@ from operator import add, mul
 from typing import Any
 
 from milpscore_check.cards import GRID, Box, Cards, floor
-from milpscore_check.values import Refused, double, items, whole
+from milpscore_check.values import Refused, count, double, maybe, read, whole
 
 CELLS = -2  # a leaf that cells prove, choice of columns by choice of columns
 ONE = 1 << 48  # multipliers are whole multiples of 1 / ONE
 _DIGITS = 14  # entropies are computed at multipliers of so many binary digits, chords join them
 _CONTEXT = Context(prec=34)  # Python's decimal rounds exponentials and logarithms correctly
+
+_PAIR = [count], [double]
+_POINT = *_PAIR, double, double, _PAIR, _PAIR
+_MOST_PENDING = 10_000_000  # parts of a tree that wait for their turn, times columns
 
 Pair = tuple[Fraction, Fraction]  # lower and upper end
 Cell = tuple[int, int, int, int]  # rows of class -1 and of class +1, as bits; how many they are
@@ -92,12 +96,10 @@ class Data:
     def __init__(
         self, columns: Sequence[Sequence[Fraction]], y: Sequence[int], weight: Sequence[Fraction]
     ) -> None:
-        self.raw, self.y, self.weight = list(zip(*columns, strict=True)), y, weight
-        # values are whole multiples of 1 / unit; equal ones are mostly one object
-        known = {id(v): v for column in columns for v in column}
-        self.unit = math.lcm(*{v.denominator for v in known.values()})
-        size = {key: v.numerator * (self.unit // v.denominator) for key, v in known.items()}
-        values = [[size[id(v)] for v in own] for own in columns]
+        self.y, self.weight = y, weight
+        # values are whole multiples of 1 / unit
+        self.unit = math.lcm(*{v.denominator for column in columns for v in column})
+        values = [[v.numerator * (self.unit // v.denominator) for v in own] for own in columns]
         merged: dict[tuple[Any, int], list[int]] = defaultdict(list)
         for i, key in enumerate(zip(zip(*values, strict=True), y, strict=True)):
             if weight[i] > 0:
@@ -109,13 +111,17 @@ class Data:
         self.whole, self.classes = sum(self.share), [c for _, c in merged]
         self.columns = [list(column) for column in zip(*(x for x, _ in merged), strict=True)]
 
-    def loss(self, kind: str, w: Sequence[int], b: Fraction, scale: Fraction) -> Pair:
-        """The mean loss of a card, enclosed."""
+    def totals(self, w: Sequence[int]) -> list[int]:
+        """What each merged row's points add up to, as multiples of 1 / unit."""
         totals = [0] * len(self.classes)
         for v, column in zip(w, self.columns, strict=True):
             totals = [t + v * x for t, x in zip(totals, column, strict=True)] if v else totals
+        return totals
+
+    def loss(self, kind: str, w: Sequence[int], b: Fraction, scale: Fraction) -> Pair:
+        """The mean loss of a card, enclosed."""
         shares: dict[tuple[int, int], int] = defaultdict(int)
-        for t, y, s in zip(totals, self.classes, self.share, strict=True):
+        for t, y, s in zip(self.totals(w), self.classes, self.share, strict=True):
             shares[t, y] += s
         low = high = Fraction(0)
         for (t, y), s in shares.items():
@@ -161,14 +167,15 @@ class Lines:
     def _line(self, number: int) -> tuple[int, list[Fraction], Fraction, list[Fraction]]:
         """The line of a point; that it is one does not depend on where the point lies."""
         data = self.data
-        where, values, *line = items(self.points[number])
-        b, slope, *further = [double(x) for x in line[:2]] + line[2:]
-        stated: list[dict[int, int]] = [{}, {}]  # multipliers of single rows, and of jumps
-        for own, (at, shares) in zip(stated, map(items, further), strict=False):
-            both = zip(items(at), items(shares), strict=True)
-            own.update({whole(i): round(double(s) * ONE) for i, s in both})
-        both = zip(items(where), items(values), strict=True)
-        w = {whole(j, 0, len(self.entries) - 1): double(x) for j, x in both}
+        where, values, b, slope, *further = read(
+            self.points[number], _POINT[: len(self.points[number])]
+        )
+        w = dict(zip(where, values, strict=True))
+        # multipliers of single rows, and of jumps
+        stated = [{i: round(s * ONE) for i, s in zip(*own, strict=True)} for own in further] + [
+            {},
+            {},
+        ]
         scores = [slope * b] * len(data.classes)
         for j, x in w.items():
             for k, v in zip(*self.entries[j], strict=True):
@@ -316,33 +323,32 @@ def prove(
 ) -> tuple[bool, str]:
     """Whether no card has an objective below the goal, and how that is known."""
     wanted = -floor(-goal)
-    errors = cards.loss == "zero_one"
-    entries, points = (
-        ([CELLS], []) if errors else map(items, (evidence["tree"], evidence["points"]))
-    )
+    entries = [CELLS] if cards.loss == "zero_one" else evidence["tree"]
     counted = Cells(data, cards, progress) if CELLS in entries else None
-    lines = Lines(data, cards, points)
+    lines, last = Lines(data, cards, evidence["points"]), len(evidence["points"]) - 1
+    split = (lambda j: whole(j, 0, len(cards.values) + 1), maybe(double))
     pending, leaves = [Box(cards.values, cards.b, (1 / cards.scale[1], 1 / cards.scale[0]))], 0
     for k, entry in enumerate(entries):
         if not pending:
             return False, f"the tree ends before its entry {k}"
         box = pending.pop()
         if type(entry) is list:
-            j, at = entry
-            pending += reversed(cards.halves(box, whole(j, 0, len(cards.values) + 1), at))
+            j, at = read(entry, split)
+            pending += reversed(cards.halves(box, j, at))
+            if len(pending) * len(box.values) > _MOST_PENDING:
+                raise Refused(f"entry {k} of the tree lies too deep")
             continue
-        leaves += 1
+        leaves, point = leaves + 1, whole(entry, CELLS, last)
         progress(k + 1, len(entries))
         if cards.empty(box):
             continue
-        place = whole(entry, CELLS, len(points) - 1)
-        if counted and place == CELLS:
+        if counted and point == CELLS:
             for missed in counted.missed(box, wanted):
                 return False, f"leaf {leaves} (entry {k}) misses it at the columns {missed}"
             continue
-        if place < 0:
+        if point < 0:
             return False, f"leaf {leaves} (entry {k}) holds cards and names no point"
-        if (reached := lines.least(box, place)) < wanted:
+        if (reached := lines.least(box, point)) < wanted:
             return False, f"leaf {leaves} (entry {k}) proves {reached / 2.0**GRID:.9g} only"
     if pending:
         return False, f"{len(pending)} parts of the tree are missing: cards are left out"

@@ -7,20 +7,31 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from milpscore_check import table as tables
+from milpscore_check import table as tables, values as v
 from milpscore_check.cards import Cards
 from milpscore_check.proof import Data, Progress, prove
-from milpscore_check.values import Refused, double, entries, items, parsed, shown, string, whole
+from milpscore_check.values import Refused
 
 VERSION = 3
-MOST_BYTES = 8_000_000
-# a list or an object of 3 bytes takes 100 and more as Python's
-_MOST = {"[": (500_000, "lists"), "{": (50_000, "objects"), '"': (400_000, "quotation marks")}
-_LAYOUT = (
-    "kind version fingerprint data statement cards card claim objective loss penalty bound "
-    "bound_source engine versions evidence caveat digest"
-)
-_DATA = "blocks target weights_column class_weight missing drop features decimal encoding levels"
+_COLUMN = {
+    "feature": v.text, "kind": v.text, "lower": v.text, "upper": v.text,
+    "category": v.maybe(v.text), "others": [v.text],
+}  # fmt: skip
+_DATA = {
+    "rows": v.count, "columns": [_COLUMN], "blocks": [[v.count]], "classes": (v.label, v.label),
+    "target?": v.maybe(v.text), "positive?": v.maybe(v.text), "drop?": [v.text],
+    "features?": v.maybe([v.text]), "weights_column?": v.maybe(v.text), "missing?": v.text,
+    "class_weight?": v.class_weight, "decimal?": v.text, "encoding?": v.text,
+    "levels?": v.maybe([v.label]), "cost?": v.text,
+}  # fmt: skip
+_EVIDENCE = {"leaves": {"points": v.of(list), "tree": v.of(list)}, "none": {"reason": v.text}}
+_LAYOUT = {
+    "kind": v.text, "version": v.count, "fingerprint": v.text, "data": _DATA,
+    "statement": v.of(dict), "cards": v.of(dict), "card": v.of(dict), "claim": v.text,
+    "objective": v.double, "loss": v.double, "penalty": v.double, "bound": v.maybe(v.double),
+    "bound_source": v.text, "engine": v.of(dict), "versions": v.of(dict),
+    "evidence": v.by_kind(_EVIDENCE), "caveat": v.text, "digest": v.text,
+}  # fmt: skip
 # what reading an entry of another layout raises
 DAMAGE = (
     Refused, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError,
@@ -41,56 +52,55 @@ def check(
     progress: Progress = lambda done, of: None,
 ) -> list[Part]:
     """What becomes of file, data, card, objective, bound and claim; Refused where unreadable."""
-    name = certificate.name
     try:
-        if certificate.stat().st_size > MOST_BYTES:
-            raise Refused(f"{name} has more than {MOST_BYTES / 1e6:g} MB, the most that is read")
-        text = certificate.read_text(encoding="utf-8")
-        for sign, (most, things) in _MOST.items():
-            if text.count(sign) > most:
-                raise Refused(f"{name} holds more than {most} {things}, the most that is read")
-        content = parsed(text)
-        known = type(content) is dict and content.get("kind") == "milpscore.certificate"
-        if not known or content.get("version") != VERSION:
-            raise Refused(f"{name} is not a certificate of version {VERSION}")
-        content = entries(content, _LAYOUT)
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
-        raise Refused(f"{name} is not JSON: {error}") from error
-    try:
+        content = content_of(certificate)
         data, cards, parts = _basis(content, csv, target, weights)
         allowed = parts[1][1] == parts[2][1] == "proved"
         return [*parts, *(_claims(content, data, cards, progress) if allowed else ())]
     except DAMAGE as error:
-        raise Refused(f"{name}: {error} ({type(error).__name__})") from error
+        raise Refused(f"{certificate.name}: {error} ({type(error).__name__})") from error
+
+
+def content_of(path: Path) -> dict[str, Any]:
+    """Return a certificate's file as JSON; Refused where it has not the layout of one."""
+    try:
+        with path.open("rb") as file:
+            content = v.parsed(file.read(v.MOST_BYTES + 1))
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        raise Refused(f"it is not JSON: {error}") from error
+    if type(content) is not dict or content.get("kind") != "milpscore.certificate":
+        raise Refused("it is not a certificate")
+    if content.get("version") != VERSION:
+        raise Refused(f"version {v.shown(content.get('version'))} is not {VERSION}, which is read")
+    v.read(content, _LAYOUT)
+    return content
 
 
 def _basis(
     content: Mapping[str, Any], csv: Path, target: str | None, weights: str | None
 ) -> tuple[Data, Cards, list[Part]]:
     """Rows and cards, and whether file, data and card are what they have to be."""
-    sealed = {k: v for k, v in content.items() if k not in ("kind", "version", "digest")}
-    text = json.dumps(sealed, sort_keys=True, separators=(",", ":"))
-    same = hashlib.sha256(text.encode()).hexdigest() == content["digest"]
-    del text
+    sealed = {k: own for k, own in content.items() if k not in ("kind", "version", "digest")}
+    plain = json.dumps(sealed, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    same = hashlib.sha256(plain.encode()).hexdigest() == content["digest"]
+    del plain
     file = "file", _STATUS[same], f"it {'has' if same else 'has not'} the digest it was sealed with"
-    source = entries(content["data"], "rows columns classes", f"{_DATA} cost")
-    specs, rows = items(source["columns"]), whole(source["rows"])
+    source, specs = content["data"], content["data"]["columns"]
     if not (target := target or source.get("target")):
         raise Refused("the certificate does not name the column of the labels: give --target")
     if len(source.get("levels") or ()) > 2:
         raise Refused("it is of ordered classes, which 'milpscore verify' takes apart, not this")
-    encoding, decimal = (string(source.get(*d)) for d in (("encoding", "utf-8"), ("decimal", ".")))
-    raw = tables.Table(csv, encoding, decimal)
-    columns, classes = tables.rebuilt(raw, specs), items(source["classes"])
+    raw = tables.Table(csv, source.get("encoding", "utf-8"), source.get("decimal", "."))
+    columns, classes = tables.rebuilt(raw, specs), source["classes"]
     y, named = tables.answers(raw, target, classes), weights or source.get("weights_column")
     exact = tables.weights_of(raw, named, source.get("class_weight"), y, classes)
-    alike = sum(len({*own}) < 2 for own in columns)
-    said = f"{raw.rows} of {rows} rows, {len(specs)} columns, {alike} alike in every row"
-    shape = ("data", _STATUS[raw.rows == rows], said)
     data, cards = Data(columns, y, exact), Cards(content["cards"], len(specs))
+    alike = sum(len({*own}) < 2 for own in data.columns)
+    said = f"{raw.rows} of {source['rows']} rows, {len(specs)} columns, {alike} alike in every row"
+    rows = ("data", _STATUS[raw.rows == source["rows"]], said)
     broken = cards.broken(cards.card(content["card"]), data)
     allowed = "its points, terms, intercept and scale are allowed, and it keeps every rule"
-    return data, cards, [file, shape, ("card", _STATUS[not broken], broken or allowed)]
+    return data, cards, [file, rows, ("card", _STATUS[not broken], broken or allowed)]
 
 
 def _claims(
@@ -103,33 +113,27 @@ def _claims(
     said, same = f"{float(objective):.12g}, recomputed over the rows", True
     ends = {"loss": (least, most), "penalty": (penalty, penalty)}
     for name, (low, high) in {**ends, "objective": (least + penalty, objective)}.items():
-        room, told = _ROUNDING * max(Fraction(1), abs(high)), double(content[name])
-        if not low - room <= Fraction(told) <= high + room:
-            said, same = f"its {name} is {float(high):.12g}, not {told:.12g}", False
+        room = _ROUNDING * max(Fraction(1), abs(high))
+        if not low - room <= Fraction(content[name]) <= high + room:
+            said, same = f"its {name} is {float(high):.12g}, not {content[name]:.12g}", False
     yield "objective", _STATUS[same], said
-    bound = Fraction(0 if content["bound"] is None else double(content["bound"]))
-    leaves = content["evidence"]["kind"] == "leaves"
-    evidence = entries(content["evidence"], "kind points tree" if leaves else "kind reason")
-    if not leaves and evidence["kind"] != "none":
-        raise Refused(f"{shown(evidence['kind'])} is not a kind of evidence")
+    bound, evidence = Fraction(content["bound"] or 0), content["evidence"]
     status, said = "proved", "none is claimed: losses and penalties are never negative"
     if bound > objective:
         status, said = "refuted", "it lies above the card's own objective"
     elif bound > 0:
-        held, said = False, "a solver's word"
-        if not leaves:
-            said += f": {string(evidence['reason'])}"
-        else:
+        held, said = False, f"a solver's word: {evidence.get('reason', '')}"
+        if evidence["kind"] != "none":
             held, said = prove(data, cards, evidence, bound, progress)
         status, said = "proved" if held else "not proved", f"{float(bound):.9g}: {said}"
     yield "bound", status, said
 
-    claim, caveat = string(content["claim"]), string(content["caveat"])
+    claim, caveat = content["claim"], bool(cards.gap)
     near = objective - bound <= _OPTIMAL * max(Fraction(1), abs(objective))
     best = "optimal" if near else "gap" if bound > 0 else "feasible"
-    if claim not in _STRENGTH or bool(cards.gap) != bool(caveat):
+    if claim not in _STRENGTH or caveat != bool(content["caveat"]):
         yield "claim", "refuted", f"{claim!r} is none, or its caveat is not that of the cards"
-    elif bound > 0 and not leaves and string(content["bound_source"]) == "evidence":
+    elif bound > 0 and (content["bound_source"], evidence["kind"]) == ("evidence", "none"):
         yield "claim", "refuted", "its bound_source is 'evidence', and it holds none"
     elif claim != "feasible" and status == "not proved":
         yield "claim", status, f"{claim!r} rests on the bound"

@@ -2,20 +2,22 @@
 
 import codecs
 import csv
-import math
-import sys
-from collections.abc import Callable, Hashable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from milpscore_check.values import NUMBER, Refused, double, entries, number, string
+from milpscore_check.values import LARGEST, NUMBER, Refused, number
 
 MISSING = frozenset(  # fields that say there is no value
     " #N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|"
     "n/a|nan|null|".lstrip().split("|")
 )
+_TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+_MOST_COLUMNS = 1000  # or 20 of each feature
+_BOTH = Fraction(0), Fraction(1)
 _ESCAPING = {"utf-7", "unicode_escape", "raw_unicode_escape", "idna", "punycode"}
 
 
@@ -26,12 +28,11 @@ class Table:
         self.decimal = decimal
         try:
             codec = codecs.lookup(encoding).name
-            if codec in _ESCAPING:
-                raise Refused(f"the encoding {encoding!r} makes other letters of plain ones")
-            codec = "utf-8-sig" if codec == "utf-8" else codec
-            if path.stat().st_size > 500_000_000 or decimal not in (".", ","):
-                raise Refused(f"{path.name} is too large, or {decimal!r} is no decimal point")
-            with path.open(encoding=codec, newline="") as lines:
+            if codec in _ESCAPING or decimal not in (".", ","):
+                raise Refused(f"{encoding!r} is not read, or {decimal!r} is not a decimal point")
+            if path.stat().st_size > 500_000_000:
+                raise Refused(f"{path.name} is too large")
+            with path.open(encoding=codec.replace("utf-8", "utf-8-sig"), newline="") as lines:
                 separator = max(",;\t", key=lines.readline().count)
                 lines.seek(0)
                 header, *rows = [row for row in csv.reader(lines, delimiter=separator) if row]
@@ -42,124 +43,129 @@ class Table:
             raise Refused(f"{path.name} repeats a name, has no rows, or has too long ones")
         fields = zip(*(row + [""] * (len(names) - len(row)) for row in rows), strict=True)
         self.fields, self.rows = dict(zip(names, fields, strict=True)), len(rows)
+        self.numbers, self.categories = cache(self._numbers), cache(self._categories)
 
-    def field(self, name: str) -> Sequence[str]:
-        """The texts of a feature."""
+    def _distinct(self, name: str) -> tuple[list[str], list[int]]:
+        """The texts of a feature that are values, and each row's place among them; -1: missing."""
         if name not in self.fields:
             raise Refused(f"the table has no column {name!r}")
-        return self.fields[name]
+        texts = sorted(set(self.fields[name]) - MISSING)
+        place = {text: k for k, text in enumerate(texts)}
+        return texts, [place.get(text, -1) for text in self.fields[name]]
 
-    def numbers(self, name: str) -> dict[str, Fraction | None]:
-        """What each text of a feature is as the decimal it is written as; None where missing."""
-        return {text: self._number(text) for text in set(self.field(name))}
+    def _exact(self, field: str) -> Fraction | None:
+        """The number a field is written as; None if it is not one."""
+        written = field.strip(" \t")
+        foreign = "/" in written or (self.decimal == "," and "." in written)
+        written = written.replace(self.decimal, ".")
+        return None if foreign or not NUMBER.fullmatch(written) else Fraction(written)
 
-    def _number(self, text: str) -> Fraction | None:
-        truth = {"true": "1", "false": "0"}.get(text.strip().lower())
-        return None if text in MISSING else number(truth or self._decimal(text))
+    def _numbers(self, name: str) -> tuple[list[Fraction], list[int]]:
+        """A feature's numbers in order, those of truth values 0 and 1; and each row's place."""
+        texts, places = self._distinct(name)
+        truth = all(text in _TRUTH for text in texts)
+        found = [Fraction(_TRUTH[t]) if truth else self._exact(t) for t in texts]
+        if None in found:
+            raise Refused(f"{texts[found.index(None)][:40]!r} in {name!r} is not a number")
+        values = sorted({v for v in found if v is not None})
+        place = {v: k for k, v in enumerate(values)}
+        rank = [*(place[v] for v in found if v is not None), -1]
+        return values, [rank[k] for k in places]
 
-    def categories(self, name: str) -> tuple[dict[str, Hashable], Callable[[Any], Hashable]]:
-        """What each text of a feature is, None where missing, and what a label would be among them.
+    def _categories(self, name: str) -> tuple[list[Hashable], list[int], Callable[[Any], Hashable]]:
+        """A feature's values by text, and each row's place; and which value a label is.
 
-        Texts are compared as texts, but as truth values or as exact numbers where all are such.
+        All truth values are compared as such, all numbers as exact numbers, others as texts.
         """
-        texts = set(self.field(name)) - MISSING
-        read: Callable[[str], Hashable] = str
-        label: Callable[[Any], Hashable] = plain
-        if all(text.strip().lower() in ("true", "false") for text in texts):
-            read = label = lambda value: str(value).strip().lower()
-        elif all(NUMBER.fullmatch(self._decimal(text)) for text in texts):
-            read = self._number
-
-            def label(value: Any) -> Hashable:
-                written = repr(value) if type(value) is float else str(value).strip()
-                return number(written) if NUMBER.fullmatch(written) else written
-
-        return {**{text: read(text) for text in texts}, **dict.fromkeys(MISSING)}, label
-
-    def _decimal(self, text: str) -> str:
-        """A field with a decimal point; one that is no number under the table's stays none."""
-        foreign = "/" in text or (self.decimal == "," and "." in text)
-        return "" if foreign else text.strip().replace(self.decimal, ".")
+        texts, places = self._distinct(name)
+        if all(text in _TRUTH for text in texts):
+            return [_TRUTH[t] for t in texts], places, lambda label: _TRUTH.get(str(label))
+        numbers = [self._exact(text) for text in texts]
+        if None in numbers:
+            return [*texts], places, plain
+        return (
+            [*numbers],
+            places,
+            lambda label: number(str(label)) if NUMBER.fullmatch(str(label)) else None,
+        )
 
 
 def plain(label: Any) -> str:
     """A number as a name shows it, a label as text."""
-    whole = type(label) in (int, float) and math.isfinite(label) and label == int(label)
-    return str(int(label)) if whole else str(label)
+    return str(int(label)) if type(label) is float and label.is_integer() else str(label)
 
 
-def rebuilt(table: Table, columns: Sequence[Any]) -> list[list[Fraction]]:
+def cut(column: Mapping[str, Any]) -> tuple[Fraction | None, Fraction | None]:
+    """The ends of what a column reads, None for none; Refused where they are not its kind's."""
+    kind, ends = column["kind"], [(column["lower"], "-inf"), (column["upper"], "inf")]
+    low, high = (None if end == none else number(end) for end, none in (*ends,))
+    endless = low is high is None
+    fits = {
+        "numeric": endless, "missing": endless, "category": endless, "step": high is None,
+        "interval": low is None or high is None or low < high,
+    }  # fmt: skip
+    beyond = any(abs(end) > LARGEST for end in (low, high) if end is not None)
+    if beyond or not fits.get(kind) or (kind == "category") != (column["category"] is not None):
+        raise Refused(f"{kind!r} is not a kind of column, or not with these ends or category")
+    return low, high
+
+
+def rebuilt(table: Table, columns: Sequence[Mapping[str, Any]]) -> list[list[Fraction]]:
     """The columns from their stated cuts and categories, each a list over the rows."""
-    if len(columns) > max(1000, 20 * len(table.fields)):
-        raise Refused(f"{len(columns)} columns are more than are made of a table like this")
-    layout = "feature kind lower upper category others"
-    specs = [entries(column, layout) for column in columns]
-    foreseen = {string(c["feature"]) for c in specs if c["kind"] == "missing"}
-    numbers, categories, made = cache(table.numbers), cache(table.categories), []
-    for column in specs:
-        feature, kind, wanted = string(column["feature"]), column["kind"], column["category"]
-        low, high = _end(column["lower"], "-inf"), _end(column["upper"], "inf")
-        cut = {
-            "numeric": low is high is None, "missing": low is high is None,
-            "category": low is high is None, "step": high is None,
-            "interval": low is None or high is None or low < high,
-        }.get(string(kind))  # fmt: skip
-        if not cut or type(wanted) is not (str if kind == "category" else type(None)):
-            ends = [column["lower"], column["upper"], wanted]
-            raise Refused(f"{kind!r} is not a kind of column, or not with {ends}")
-        read: dict[str, Fraction] = {}
+    if len(columns) > max(_MOST_COLUMNS, 20 * len(table.fields)):
+        raise Refused(f"{len(columns)} columns are more than are made of such a table")
+    foreseen = {c["feature"] for c in columns if c["kind"] == "missing"}
+    made = []
+    for column in columns:
+        (low, high), feature, kind = cut(column), column["feature"], column["kind"]
+        values: Sequence[Any]
         if kind in ("category", "missing"):
-            texts, label = categories(feature)
-            one = label(wanted) if kind == "category" else ()
-            read = {text: Fraction(v == one) for text, v in texts.items()}
+            values, places, value_of = table.categories(feature)
+            one = value_of(column["category"])
+            read = [_BOTH[kind == "category" and v == one] for v in values]
         else:
-            for text, x in numbers(feature).items():
-                if x is not None:
-                    inside = (low is None or x >= low) and (high is None or x < high)
-                    read[text] = x if kind == "numeric" else Fraction(inside)
-        read |= dict.fromkeys(MISSING, Fraction(kind == "missing"))
-        if feature not in foreseen and not MISSING.isdisjoint(table.field(feature)):
+            values, places = table.numbers(feature)
+            first = 0 if low is None else bisect_left(values, low)
+            last = len(values) if high is None else bisect_left(values, high)
+            inside = [_BOTH[first <= k < last] for k in range(len(values))]
+            read = [*values] if kind == "numeric" else inside
+        if -1 in places and feature not in foreseen:
             raise Refused(f"{feature!r} has missing values, which no column foresees")
-        made.append([read[text] for text in table.field(feature)])
+        read.append(_BOTH[kind == "missing"])
+        made.append([read[k] for k in places])
     return made
-
-
-def _end(written: Any, open_end: str) -> Fraction | None:
-    """An end of a cut: a number that a double can hold, or None where the cut has no such end."""
-    if written == open_end:
-        return None
-    end = number(string(written))
-    if abs(end) > sys.float_info.max:
-        raise Refused(f"the end {written!r} lies beyond doubles")
-    return end
 
 
 def answers(table: Table, target: str, classes: Sequence[Any]) -> list[int]:
     """Each row's class, -1 or +1."""
-    against, positive = classes
-    values, label = table.categories(target)
-    texts = [values[text] for text in table.field(target)]
-    others = set(texts) - {label(positive)}
-    if None in others or (against != f"not {plain(positive)}" and others != {label(against)}):
-        raise Refused(f"the labels are {sorted(map(str, set(texts)))[:8]}, not {list(classes)}")
-    return [1 if text == label(positive) else -1 for text in texts]
+    values, places, value_of = table.categories(target)
+    against, label = classes
+    others = {v for v in values if v != value_of(label)}
+    if -1 in places or (against != f"not {label}" and others != {value_of(against)}):
+        said = sorted(set(table.fields[target]))[:8]
+        raise Refused(f"the labels are {said}, not {list(classes)}")
+    return [1 if values[k] == value_of(label) else -1 for k in places]
 
 
 def weights_of(
     table: Table, column: str | None, class_weight: Any, y: Sequence[int], classes: Sequence[Any]
 ) -> list[Fraction]:
     """The weight of each row: the named column's, times that of its class."""
-    known = {} if column is None else table.numbers(column)
-    own = [known[text] for text in table.field(column)] if column else [Fraction(1)] * table.rows
-    each = {c: sum(w or 0 for w, k in zip(own, y, strict=True) if k == c) for c in (-1, 1)}
-    if any(w is None or w < 0 for w in own) or not all(each.values()):
-        raise Refused(f"{column!r} holds what is no weight, or a class has no row that counts")
+    own = [Fraction(1)] * table.rows
+    if column is not None:
+        values, places = table.numbers(column)
+        if -1 in places or values[0] < 0:
+            raise Refused(f"{column!r} holds what is not a weight")
+        own = [values[k] for k in places]
+    each = {c: sum(w for w, k in zip(own, y, strict=True) if k == c) for c in (-1, 1)}
+    if not all(each.values()):
+        raise Refused("a class has no row that counts")
     factor = {c: Fraction(1) for c in each}
     if class_weight == "balanced":
         factor = {c: Fraction(sum(each.values()), 2 * each[c]) for c in each}
     elif class_weight is not None:
         place = {plain(label): c for c, label in zip(factor, classes, strict=True)}
-        factor |= {place[label]: number(repr(double(w))) for label, w in class_weight.items()}
+        factor |= {place[label]: number(repr(given)) for label, given in class_weight.items()}
     if min(factor.values()) <= 0:
         raise Refused("a class weighs nothing, or less")
-    return [(w or 0) * factor[c] for w, c in zip(own, y, strict=True)]
+    return [w * factor[c] for w, c in zip(own, y, strict=True)]

@@ -323,16 +323,16 @@ def test_no_entry_makes_the_table_read_as_another(tmp_path: Any) -> None:
 
     assert answer({})[4][:2] == ("bound", "not proved")
     for cards, entries, said in (
-        ({}, {"decimal": "0"}, "'0' is no decimal point"),
-        ({}, {"columns": [numeric, {**category, "category": 1}]}, "'category' is not a kind"),
-        ({}, {"columns": [{**numeric, "kind": "step", "upper": "9"}, category]}, "'step' is not a"),
+        ({}, {"decimal": "0"}, "'0' is not a decimal point"),
+        ({}, {"columns": [numeric, {**category, "category": 1}]}, "category: 1 is not str"),
+        ({}, {"columns": [{**numeric, "kind": "step", "upper": "9"}, category]}, "'step' is not"),
         ({}, {"class_weight": {"1": -1.0}}, "weighs nothing, or less"),
         ({}, {"class_weight": {"2": 0.5}}, "'2'"),
-        ({"rules": [{**rule, "lower": None, "upper": 0}]}, {}, "-1 is not a whole number from 0"),
+        ({"rules": [{**rule, "lower": None, "upper": 0}]}, {}, "groups: -1 is not a whole"),
         (
             {},
             {"columns": [{**numeric, "kind": "interval", "lower": "6", "upper": "6"}, category]},
-            "'interval' is not a kind of column, or not with .'6', '6'",
+            "'interval' is not a kind of column, or not with these ends",
         ),
         ({"values": [[[1, 0]], [[0, 1]]]}, {}, "a range of values is empty"),
         ({"values": [[[0, 1], [1, 1]], [[0, 1]]]}, {}, "not above the one before"),

@@ -17,32 +17,28 @@ from msgspec import Struct
 
 from milpscore._version import __version__
 from milpscore.certificate import PROOF_SECONDS
-from milpscore.certificate.cards import plain_cards
+from milpscore.certificate.cards import outside_gap, plain_cards
 from milpscore.certificate.leaves import MARGIN, grow_tree
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
 from milpscore.core.design import Column, ColumnKind, plain_label
 from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.core.program import Program
-from milpscore.core.reading import exact, parsed, text_of, typed
+from milpscore.core.reading import exact, typed
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result
 from milpscore.core.writing import write_text
 from milpscore.data.ordinal import Cost, OrdinalDesign
 from milpscore.formulations.restating import plain_statement
 from milpscore.losses import Hinge, RiskLoss, ZeroOne
-from milpscore_check.table import plain
+from milpscore_check.report import VERSION, content_of
+from milpscore_check.table import cut, plain
+from milpscore_check.values import MOST_BYTES, Refused, parsed
 
-VERSION = 3
-"""Raised whenever a verifier of the previous layout would misread a certificate."""
-
-MAX_BYTES = 8_000_000
+MAX_BYTES = MOST_BYTES
 """The largest certificate as text, as its readers take it; beyond it the evidence is left out."""
 
 _TIMES_THE_SOLVE = 3.0
 """Evidence may take so many times what the solve might."""
-
-_BYTES_AN_ENTRY = 8
-"""The least that an entry of evidence takes."""
 
 KIND = "milpscore.certificate"
 
@@ -136,7 +132,7 @@ class Certificate:
         """The design's columns."""
         try:
             return tuple(_column(entry) for entry in self.data["columns"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, Refused) as error:
             raise DataError(
                 f"the certificate's columns are damaged ({error}): make it again"
             ) from error
@@ -175,50 +171,15 @@ class Certificate:
             Where the file is not a certificate, or one of another version.
         """
         try:
-            text = text_of(Path(path), most=MAX_BYTES)
-            content = parsed(text, what=Path(path).name, whole=len(text) // _BYTES_AN_ENTRY)
-        except DataError as error:
+            content = content_of(Path(path))
+        except Refused as error:
             raise DataError(
-                f"{error}; give a file written by 'milpscore fit --certificate'"
+                f"{Path(path).name}: {error}; give a file written by 'milpscore fit --certificate'"
             ) from error
-        if not isinstance(content, dict) or content.get("kind") != KIND:
-            raise DataError(
-                f"{Path(path).name} is not a certificate: it states no bound that could be proved. "
-                "Write one with 'milpscore fit --certificate FILE'"
-            )
-        if content.get("version") != VERSION:
-            raise DataError(
-                f"the certificate has version {content.get('version')!r}, this milpscore reads "
-                f"{VERSION}: verify it with the milpscore that wrote it"
-            )
-        return cls._from_content({k: v for k, v in content.items() if k not in ("kind", "version")})
-
-    @classmethod
-    def _from_content(cls, content: dict[str, Any]) -> Certificate:
-        """The certificate of a parsed file, every entry of its kind."""
-        kinds: dict[str, Any] = {
-            **dict.fromkeys(
-                ("data", "statement", "cards", "card", "engine", "versions", "evidence"), dict
-            ),
-            **dict.fromkeys(("objective", "loss", "penalty"), (int, float)),
-            "bound": (int, float, type(None)),
-        }
-        for each in fields(cls):
-            wanted = kinds.get(each.name, str)
-            value = content.get(each.name)
-            if each.name not in content or isinstance(value, bool) or not isinstance(value, wanted):
-                raise DataError(f"the certificate's {each.name} is missing or damaged")
-        if set(content) != {each.name for each in fields(cls)}:
-            raise DataError("the certificate holds entries of another layout: make it again")
+        typed(content["data"], _Data, "the certificate's data")
         if not isinstance(content["statement"].get("arguments"), dict):
             raise DataError("the certificate's statement is damaged: make it again")
-        try:
-            typed(content["data"], _Data, "the certificate's data")
-        except DataError as error:
-            raise DataError(
-                f"the certificate's data are damaged ({error}): make it again"
-            ) from error
-        return cls(**content)
+        return cls(**{name: v for name, v in content.items() if name not in ("kind", "version")})
 
 
 def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
@@ -240,8 +201,9 @@ class _Data(Struct, forbid_unknown_fields=True):
     columns: list[dict[str, Any]]
     blocks: list[list[int]]
     classes: tuple[bool | int | float | str, bool | int | float | str]
-    rows: int | None = None
+    rows: int
     target: str | None = None
+    positive: str | None = None
     weights_column: str | None = None
     class_weight: str | dict[str, float] | None = None
     missing: Literal["error", "bin"] = "error"
@@ -267,9 +229,9 @@ class _ColumnEntry(Struct, forbid_unknown_fields=True):
 def _column(entry: Any) -> Column:
     """A column as :func:`plain_columns` wrote it."""
     found = typed(entry, _ColumnEntry, "a column")
-    lower, upper = float(found.lower), float(found.upper)
-    if (found.kind == "category") != (found.category is not None):
-        raise ValueError(f"the kind and the category of {found.feature!r} do not agree")
+    low, high = cut(entry)
+    lower = -math.inf if low is None else float(low)
+    upper = math.inf if high is None else float(high)
     name = _name_of(found, lower, upper)
     return Column(name, found.feature, found.kind, lower, upper, found.category, found.others)
 
@@ -358,6 +320,11 @@ def certify(
             f"a certificate restates the program, and cannot tell that {change}: pass it as one of "
             "milpscore.constraints"
         )
+    if outside := outside_gap(program.statement, card):
+        raise NotApplicableError(
+            f"the claim speaks of cards with a threshold gap, and this card is none of them: "
+            f"{outside}. Leave out threshold_gap, or bin the columns"
+        )
     design = program.statement.design
     bound, told = _provable(result), result.bound_source
     made = Certificate(
@@ -405,11 +372,21 @@ def certify(
         found = _evidence(program, result, bound, evidence, limits)
     told = "evidence" if found["kind"] == "leaves" else made.bound_source
     whole = replace(made, evidence=found, bound_source=told).sealed()
-    size = len(whole.to_text().encode())
-    if size > max_bytes:
-        reason = f"the evidence would make a file of {size / 1e6:.1f} MB"
+    reason = _why_unread(whole.to_text().encode(), max_bytes)
+    if reason:
         whole = replace(made, evidence={"kind": "none", "reason": reason}).sealed()
     return whole
+
+
+def _why_unread(file: bytes, max_bytes: int) -> str:
+    """Return why the readers of certificates would refuse a file, or nothing."""
+    if len(file) > max_bytes:
+        return f"the evidence would make a file of {len(file) / 1e6:.1f} MB"
+    try:
+        parsed(file)
+    except Refused as error:
+        return f"the evidence would make a file that no reader takes: {error}"
+    return ""
 
 
 def _provable(result: Result) -> float | None:

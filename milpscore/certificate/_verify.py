@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from milpscore.certificate import PROOF_SECONDS
 from milpscore.certificate._certificate import Certificate
-from milpscore.certificate.cards import exact_rows, plain_cards
+from milpscore.certificate.cards import exact_rows, outside_gap, plain_cards
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
 from milpscore.core.design import Design, plain_label
@@ -227,8 +227,9 @@ def _card_and_objective(certificate: Certificate, program: Program) -> list[Part
             Part("objective", "not checked", "there is no card"),
         ]
     found = evaluate(statement, card)
-    if found.violations:
-        allowed = Part("card", "refuted", found.violations[0])
+    outside = [*found.violations, *filter(None, [outside_gap(statement, card)])]
+    if outside:
+        allowed = Part("card", "refuted", outside[0])
     else:
         demands = "ranges, sets, terms, intercept and constraints were checked in whole numbers"
         allowed = Part("card", "proved", f"the statement allows it: {demands}")

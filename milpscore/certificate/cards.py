@@ -17,11 +17,13 @@ from milpscore.constraints.parts import (
     Used,
     Wrong,
 )
+from milpscore.core.card import Card
 from milpscore.core.design import Design, as_fraction
 from milpscore.core.statement import Statement
 from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties import L1, L2, Facets, WeightedL1
 from milpscore.penalties.points import BlockTV
+from milpscore_check.cards import Cards
 from milpscore_check.proof import Data
 
 
@@ -68,6 +70,15 @@ def exact_rows(design: Design) -> Data:
     known = {v: as_fraction(v) for v in np.unique(design.X).tolist()}
     columns = [[known[v] for v in column] for column in design.X.T.tolist()]
     return Data(columns, design.y.tolist(), [as_fraction(w) for w in design.weight.tolist()])
+
+
+def outside_gap(statement: Statement, card: Card) -> str | None:
+    """Return how a card breaks the threshold gap that its statement names, if it does."""
+    if _gap(statement) == "0":
+        return None
+    cards = Cards(plain_cards(statement), statement.shape[1])
+    entries = {"coefficients": card.coefficients.tolist(), "intercept": str(card.intercept)}
+    return cards.broken(cards.card(entries), exact_rows(statement.design))
 
 
 def _gap(statement: Statement) -> str:

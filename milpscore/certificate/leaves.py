@@ -470,14 +470,15 @@ def _counted(statement: Statement, bound: float, time_limit: float, told: Told) 
     from milpscore_check.values import Refused
 
     watch = _watched(time_limit, told)
+    evidence: dict[str, Any] = {"points": [], "tree": []}
     cards = Cards(plain_cards(statement), statement.shape[1])
     try:
-        held, said = prove(exact_rows(statement.design), cards, {}, Fraction(bound), watch)
+        held, said = prove(exact_rows(statement.design), cards, evidence, Fraction(bound), watch)
     except Refused as error:
         raise NotApplicableError(str(error)) from error
     if not held:
         raise NotApplicableError(f"counting does not prove it ({said}): a single card reaches it")
-    return {"points": [], "tree": []}
+    return evidence
 
 
 def _source(statement: Statement, space: Space) -> Any:
