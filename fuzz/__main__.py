@@ -84,6 +84,13 @@ def _files(rng: Random, counts: Counts) -> None:
         counts.answers[f"{kind.name} exit {max(codes)}"] += 1
 
 
+def _certificates(rng: Random, counts: Counts) -> None:
+    from fuzz.forging import batch
+
+    for wrong in batch(rng, counts):
+        raise Failed(wrong, None)
+
+
 KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
     **{form: _case(form, "solve") for form in ENGINES},
     "free_scale": _case("free_scale", "solve"),
@@ -97,9 +104,8 @@ KINDS: dict[str, Callable[[Random, Counts], Case | None]] = {
         rng, counts, "pool", ["slim", "risk_score", "free_scale", "cells"]
     ),
     "front": lambda rng, counts: _any(rng, counts, "front", ["slim", "hinge", "risk_score"]),
-    "certificate": lambda rng, counts: _any(
-        rng, counts, "certificate", [*ENGINES, "free_scale", "cells"]
-    ),
+    "verify": lambda rng, counts: _any(rng, counts, "verify", [*ENGINES, "free_scale", "cells"]),
+    "certificate": _certificates,
     "prox": _prox,
     "files": _files,
 }

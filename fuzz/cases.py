@@ -206,7 +206,7 @@ def _arguments(rng: Random, case: Case, free: bool) -> dict[str, Any]:
     """What the builder is called with, beside the data and the rules."""
     form, p = case.form, len(case.columns)
     given: dict[str, Any] = {}
-    most = _MOST.get(form, 700) // (8 if case.task in ("pool", "front", "certificate") else 1)
+    most = _MOST.get(form, 700) // (8 if case.task in ("pool", "front", "verify") else 1)
     if form in ("convex_rounding", "sparse_rounding"):
         given["weights"] = pick(rng, "binary", "ternary")
     elif form == "facets_hinge" and rng.random() < 0.2 and p <= 2:

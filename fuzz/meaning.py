@@ -38,7 +38,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 class Case:
     """An instance as plain data: a program, how it is solved, and nothing that was computed.
 
-    ``task`` is what is asked of it: solve, relax, pool, front or certificate. ``y`` holds -1 and 1,
+    ``task`` is what is asked of it: solve, relax, pool, front or verify. ``y`` holds -1 and 1,
     of an ordinal card the levels from 0 on.
     """
 

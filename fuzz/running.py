@@ -566,6 +566,6 @@ TASKS: dict[str, Callable[[Case, Any, Truth, Counts], None]] = {
     "relax": _relax,
     "pool": _pool,
     "front": _front,
-    "certificate": _certificate,
+    "verify": _certificate,
 }
 """What can be asked of a case."""

@@ -128,7 +128,7 @@ _ASKED = {
     "relax": "print(solve(program.relaxed()).dual_bound)",
     "pool": "print(pool(program, epsilon=0.1).table)",
     "front": "print(pareto(program, solver={engine!r}).table)",
-    "certificate": "result = solve(program.exact(), {engine!r}, **{options!r})\n"
+    "verify": "result = solve(program.exact(), {engine!r}, **{options!r})\n"
     "print(verify_certificate(certify(program.exact(), result), design).to_text())",
 }
 

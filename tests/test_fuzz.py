@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import random
+from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
+from itertools import count
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from fuzz import running
+from fuzz import certificates, forging, running
 from fuzz.__main__ import KINDS, Failed, main
 from fuzz.cases import RULES
 from fuzz.meaning import Case, enumerate_cards, figures
@@ -17,10 +22,11 @@ from fuzz.running import Counts, Wrong, check
 from fuzz.shrinking import script, shrink
 from milpscore.constraints import CONSTRAINTS
 from milpscore.formulations import FORMULATIONS
+from milpscore_check import report
 
 SHARE = {
-    "files": 1, "prox": 3, "front": 5, "pool": 6, "certificate": 6, "free_scale": 6, "cells": 8,
-    "limits": 6, "shared": 4,
+    "files": 1, "prox": 3, "front": 5, "pool": 6, "verify": 6, "certificate": 3, "free_scale": 6,
+    "cells": 8, "limits": 6, "shared": 4,
 }  # fmt: skip
 """Turns of a kind that are always tried, 10 where none are named; ``make fuzz`` tries as many as
 there is time for."""
@@ -348,6 +354,77 @@ def test_a_failing_case_is_shrunk_and_printed(monkeypatch: pytest.MonkeyPatch) -
     text = script(least, found.value)
     compile(text, "script", "exec")
     assert "solve(program.exact()" in text
+
+
+@pytest.fixture(scope="module")
+def forgery() -> forging.File:
+    """A true certificate under the 0-1 loss."""
+    drawn = (forging.draw(random.Random(seed)) for seed in count())
+    return next(
+        each for each in drawn if each.content["cards"]["loss"] == "zero_one" and each.raised
+    )
+
+
+def test_a_true_certificate_is_accepted_and_judged_true(
+    forgery: forging.File, tmp_path: Path
+) -> None:
+    text = forging.written(forgery.content)
+    assert forging.Desk(tmp_path, Counts()).answer(text, forgery.table)[0] == "accepted"
+    assert certificates.falsehood(text, forgery.table) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "why"),
+    [
+        (("loss",), 0.123, "false: loss"),
+        (("objective",), 0.123, "false: objective"),
+        (("data", "rows"), 1, "false: 1 rows"),
+        (("card", "intercept"), "99", "false: the card is none"),
+        (("cards", "max_terms"), 2.0, "malformed"),
+        (("cards", "gap"), "@raw0@", "malformed"),
+        (("cards", "other"), ["Ridge"], "malformed"),
+        (("data", "columns", 0, "lower"), "1e400", "malformed"),
+        (("data", "columns", 0, "kind"), "missing and more", "malformed"),
+        (("data", "@twice@rows"), 1, "malformed: a key"),
+        (("more",), 1, "malformed: entries"),
+    ],
+)
+def test_the_judge_of_forgeries_sees_what_is_false(
+    forgery: forging.File, place: tuple[Any, ...], value: Any, why: str
+) -> None:
+    content = deepcopy(forgery.content)
+    forging.at(content, place[:-1])[place[-1]] = value
+    found = certificates.falsehood(forging.written(content), forgery.table)
+    assert found is not None
+    assert found.startswith(why), found
+
+
+def test_a_bound_is_held_against_every_card(forgery: forging.File) -> None:
+    found = certificates.falsehood(forging.written(forgery.raised[-1]), forgery.table)
+    assert found is not None
+    assert "has the objective" in found
+
+
+def test_a_checker_that_believes_every_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "prove", lambda *given: (True, "believed"))
+    found = {wrong.kind for wrong in forging.batch(np.random.default_rng(3), Counts(), 60)}
+    assert any(kind.startswith("accepted, false") for kind in found), found
+
+
+def test_a_hang_is_found_though_the_checker_refuses_what_it_cannot_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def busy(*given: Any, **more: Any) -> None:
+        try:
+            while True:
+                pass
+        except Exception as error:
+            raise forging.Refused("unreadable") from error
+
+    monkeypatch.setattr(forging, "SECONDS", 0.01)
+    monkeypatch.setattr(forging, "check", busy)
+    with pytest.raises(Wrong, match="hang"):
+        forging.Desk(tmp_path, Counts()).answer("{}", b"")
 
 
 def test_a_wrong_claim_ends_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
