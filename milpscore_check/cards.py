@@ -22,12 +22,20 @@ Card = tuple[tuple[int, ...], Fraction, Fraction]
 # of rows (None: of all) and a class (0: of both), the errors, their weight and that of the rows
 Errors = Callable[[frozenset[int] | None, int], tuple[int, Fraction, Fraction]]
 
+
+def _distinct(rows: list[int]) -> frozenset[int]:
+    """Rows as a set; one that is named twice would be counted once."""
+    if len(found := frozenset(rows)) < len(rows):
+        raise Refused("a rule names a row twice")
+    return found
+
+
 _ENDS = {"name": text, "lower": maybe(number), "upper": maybe(number)}
 _RULE = by_kind({
     "used": {**_ENDS, "groups": [[count]], "factors": [number]},
     "totals": {**_ENDS, "features": [([count], [[number]])]},
     "errors": {
-        "name": text, "rows": maybe(lambda rows: frozenset(read(rows, [count]))),
+        "name": text, "rows": maybe(lambda rows: _distinct(read(rows, [count]))),
         "label": lambda y: whole(y, -1, 1), "count": maybe(count), "share": maybe(cost),
     },
 })  # fmt: skip
@@ -53,6 +61,8 @@ class Cards:
     def __init__(self, given: Any, columns: int) -> None:
         known = read(given, _CARDS)
         self.loss, self.rules, self.gap = known["loss"], known["rules"], known["gap"]
+        if any((r["count"] is None) == (r["share"] is None) for r in self.rules if "share" in r):
+            raise Refused("a rule limits the errors by their count or their share, one of the two")
         if known["other"] or self.loss not in ("logistic", "hinge", "zero_one"):
             raise Refused(f"not decided here: the loss {self.loss!r} with {known['other'][:8]}")
         spans = known["values"]
@@ -87,6 +97,8 @@ class Cards:
     def card(self, given: Any) -> Card:
         """The certificate's card."""
         known = read(given, _CARD)
+        if self.free and "scale" not in known:
+            raise Refused("the cards leave the scale free, and the card names none")
         scale = known.get("scale", self.scale[0])
         return tuple(known["coefficients"]), known["intercept"], scale
 
