@@ -629,7 +629,7 @@ def _hold(content: Any, table: bytes) -> None:
         "penalty": (charge, charge),
         "objective": (low + charge, high + charge),
     }.items():
-        room = max(1, abs(ends[1])) / Fraction(10**12)
+        room = max(Fraction(1), abs(ends[1])) / 10**12
         true(
             ends[0] - room <= double(content[name]) <= ends[1] + room,
             f"{name} is {rough(high):.12g}" if name == "loss" else f"{name} is another",
@@ -652,6 +652,6 @@ def _hold(content: Any, table: bytes) -> None:
         "evidence that is none",
     )
     want(bool(typed(content["caveat"], str)) == bool(cards.gap), "a caveat that is not the cards'")
-    near = high + charge - bound <= Fraction(1, 10**6) * max(1, high + charge)
+    near = high + charge - bound <= max(Fraction(1), high + charge) / 10**6
     strong = {"optimal": near, "gap": near or bound > 0, "feasible": True}
     true(strong.get(typed(content["claim"], str), False), f"the claim {content['claim']!r}")

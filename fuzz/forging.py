@@ -200,7 +200,7 @@ def _rules(r: random.Random, p: int, x: list[list[Fraction]], n: int) -> Iterato
             yield {"name": "totals", "kind": kind, "features": [[own, rows]],
                    "lower": low, "upper": high}  # fmt: skip
         else:
-            limit = {"count": r.randint(0, 3), "share": None}
+            limit: dict[str, Any] = {"count": r.randint(0, 3), "share": None}
             if r.random() < 0.5:
                 limit = {"count": None, "share": r.choice(["0.2", "1/3", "0.5"])}
             some = r.choice([None, sorted(r.sample(range(n), r.randint(2, n)))])
@@ -325,9 +325,12 @@ def _tree(
             _, at, scale = best[w]  # the best b on the step: its neighbours bound what lies beyond
             below = at - cards.step
             nodes.extend(
-                [[p, str(below)], line(w, below, scale, Fraction(1)) if below >= cards.b[0] else -1]
+                [
+                    [p, float(below)],
+                    line(w, below, scale, Fraction(1)) if below >= cards.b[0] else -1,
+                ]
             )
-            nodes.extend([[p, str(at)], line(w, at, scale, None)])
+            nodes.extend([[p, float(at)], line(w, at, scale, None)])
             above = at + cards.step
             nodes.append(line(w, above, scale, Fraction(0)) if above <= cards.b[1] else -1)
         else:
@@ -345,10 +348,10 @@ def _multipliers(
     t = [c * (total + b) / scale for total, c in zip(judge.totals_of(rows, w), rows.y, strict=True)]
     counted = [i for i, s in enumerate(rows.weight) if s]
     if share is None:  # that the line is level in b
-        pull = sum(rows.y[i] * rows.weight[i] for i in counted if t[i] < 1)
+        pull = sum((rows.y[i] * rows.weight[i] for i in counted if t[i] < 1), Fraction(0))
         at = [(rows.y[i], rows.weight[i]) for i in counted if t[i] == 1]
-        pull -= sum(s for c, s in at if c < 0)
-        size = sum(s for _, s in at)
+        pull -= sum((s for c, s in at if c < 0), Fraction(0))
+        size = sum((s for _, s in at), Fraction(0))
         share = min(max(-pull / size, Fraction(0)), Fraction(1)) if size else Fraction(0)
     kink = {1: float(share), -1: float(1 - share)}
     return [counted, [1.0 if t[i] < 1 else kink[rows.y[i]] if t[i] == 1 else 0.0 for i in counted]]
