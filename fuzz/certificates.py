@@ -186,7 +186,10 @@ def _column(spec: Mapping[str, Any], texts: Sequence[str], decimal: str) -> list
     kind, category = typed(spec["kind"], str), spec["category"]
     low, high = (None if spec[end] == far else rational(typed(spec[end], str))
                  for end, far in (("lower", "-inf"), ("upper", "inf")))  # fmt: skip
-    want(all(abs(end or 0) <= sys.float_info.max for end in (low, high)), "an end beyond doubles")
+    want(
+        all(abs(end or Fraction(0)) <= Fraction(sys.float_info.max) for end in (low, high)),
+        "an end beyond doubles",
+    )
     want(kind in ("numeric", "step", "interval", "category", "missing"), f"kind {kind!r}")
     want(type(category) is (str if kind == "category" else type(None)), f"category {category!r}")
     want(high is None or kind == "interval", f"upper end of kind {kind}")
@@ -423,7 +426,8 @@ def loss(cards: Cards, rows: Rows, card: Card) -> tuple[Fraction, Fraction]:
             ends = [
                 Fraction(*map(int, to_rational(end))) + max(-t, Fraction(0)) for end in value._mpi_
             ]
-            low, high = low + s * (ends[0] if abs(t) <= 1000 else max(-t, 0)), high + s * ends[1]
+            least: Fraction = ends[0] if abs(t) <= 1000 else max(-t, Fraction(0))
+            low, high = low + s * least, high + s * ends[1]
         else:
             own = (
                 max(1 - t, Fraction(0))
@@ -551,10 +555,8 @@ def _smooth(cards: Cards, rows: Rows, owners: Owners) -> Found:
     # totals are counted from the first row's: doubles hold their differences
     origin = [own[0] for _, own, *_ in owners]
     totals: Array = np.array([[rough(t - own[0]) for t in own] for _, own, *_ in owners])
-    low, high = (
-        np.array([rough(each[k] + t) for each, t in zip(owners, origin, strict=True)])
-        for k in (2, 3)
-    )
+    low = np.array([rough(each[2] + t) for each, t in zip(owners, origin, strict=True)])
+    high = np.array([rough(each[3] + t) for each, t in zip(owners, origin, strict=True)])
     model = Smooth(CURVES["logistic"], totals, np.array(rows.y, dtype=float), share, low, high)
     a, c = model.lines(rough(1 / cards.scale[1]), rough(1 / cards.scale[0]))
     for k, (_, _, first, last) in enumerate(owners):
