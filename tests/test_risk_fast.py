@@ -18,7 +18,7 @@ from milpscore.data import make_design
 from milpscore.fitting import fit_card
 from milpscore.formulations import hinge, risk_score
 from milpscore.search import FastRisk, coordinate_descent, fast_risk_card
-from milpscore.search.beam import SupportRules
+from milpscore.search.allowed import SupportRules
 from milpscore.search.risk import _Search
 from milpscore.search.swaps import improve, rounded
 from milpscore.verify import evaluate

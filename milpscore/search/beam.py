@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,9 @@ import numpy.typing as npt
 from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray, MergedRows
 from milpscore.core.jit import compiled, inner
-from milpscore.core.statement import Statement
+
+if TYPE_CHECKING:
+    from milpscore.search.allowed import SupportRules
 
 Support = tuple[int, ...]
 
@@ -523,39 +524,6 @@ def refit_supports(
 
 
 # -- the beam --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class SupportRules:
-    """What the constraints of a statement say of supports before any points are known."""
-
-    statement: Statement
-
-    def demanded(self) -> Support:
-        """Columns without which no card meets the constraints."""
-        p = self.statement.design.shape[1] if self.statement.constraints else 0
-        return tuple(j for j in range(p) if not self._fine((), (j,)))
-
-    def first(self, keyed: Iterator[tuple[int, Support]], most: int) -> dict[int, Support]:
-        """By column the first supports that may grow into allowed ones, and that may be one."""
-        if not self.statement.constraints:
-            return dict(islice(keyed, most))
-        fine = [pair for pair in keyed if self._fine(pair[1], ())]
-        whole = (pair for pair in fine if self._fine(pair[1], self._rest(pair[1])))
-        return dict([*fine[:most], *islice(whole, most)])
-
-    def holds(self, key: Support) -> bool:
-        """Whether points on these columns alone, some of them 0 perhaps, may be allowed."""
-        return not self.statement.constraints or self._fine((), self._rest(key))
-
-    def _fine(self, used: Support, unused: Support) -> bool:
-        return all(c.allows_support(used, unused) for c in self.statement.constraints)
-
-    def _rest(self, key: Support) -> Support:
-        """The columns outside."""
-        outside = np.ones(self.statement.design.shape[1], dtype=bool)
-        outside[list(key)] = False
-        return tuple(np.flatnonzero(outside).tolist())
 
 
 @dataclass(frozen=True, eq=False)

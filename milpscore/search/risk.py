@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, cached_property
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
@@ -21,16 +19,15 @@ from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Logistic, RiskLoss
 from milpscore.losses.kinds import sigmoid
 from milpscore.penalties import L0
+from milpscore.search.allowed import AllowedPoints, SupportRules
 from milpscore.search.beam import (
     NEARLY_DONE,
     Beam,
-    Choices,
     Columns,
     Groups,
     Known,
     Score,
     Support,
-    SupportRules,
     fitted_loss,
 )
 from milpscore.search.moves import coordinate_descent
@@ -56,8 +53,6 @@ _DESCENT_WORK = 1e6
 """Row totals a descent under constraints may compute, at each of so many scales at most."""
 _DESCENTS = 0.25
 """Of the time limit, for these descents."""
-_WIDEST = 1000
-"""Of wider ranges the search takes whole points up to this size, and the bounds themselves."""
 _PARTED = 1e-9
 _EXACT = 1e-12
 _SECANTS, _CLOSE = 100, 1e-15
@@ -261,123 +256,6 @@ def _rescaled(statement: Statement, scale: float) -> Statement:
     arguments = {**statement.arguments, "scale": scale}
     loss = replace(statement.loss, scale=scale)  # type: ignore[type-var]
     return replace(statement, loss=loss, arguments=arguments)
-
-
-@dataclass(frozen=True, eq=False)
-class AllowedPoints:
-    """The points each column may have, in rising order, and the ``scale`` (0: free) they are of.
-
-    A free scale is at ``least`` so much.
-    The price of a point is its penalty alone; what no penalty of one column at a time says is left
-    to the final choice among the cards found.
-    """
-
-    choices: Choices
-    scale: float
-    least: float = 0.0
-
-    @classmethod
-    def of(cls, statement: Statement, scale: float, least: float = 0.0) -> AllowedPoints:
-        """The points a statement allows."""
-        ends = zip(*(bound.tolist() for bound in statement.ranges), strict=True)
-        listed = cache(_points)
-        lists = [
-            listed(low, high, statement.coef_sets.get(j)) for j, (low, high) in enumerate(ends)
-        ]
-        counts = np.array([len(points) for points in lists], dtype=np.int64)
-        values = np.full((len(lists), int(counts.max(initial=1))), np.inf)
-        for j, points in enumerate(lists):
-            values[j, : len(points)] = points
-        inside = np.arange(values.shape[1]) < counts[:, None]
-        return cls(Choices(values, _prices(statement, values, inside), counts), scale, least)
-
-    @cached_property
-    def _nonzero(self) -> npt.NDArray[np.bool_]:
-        """Which of the entries are meant and not 0, shape (p, V)."""
-        values, _, counts = self.choices
-        used: npt.NDArray[np.bool_] = (np.arange(values.shape[1]) < counts[:, None]) & (values != 0)
-        return used
-
-    @cached_property
-    def nothing(self) -> IntArray:
-        """Positions of the points closest to 0, shape (p,)."""
-        values = self.choices.values
-        found: IntArray = _nearest_indices(values, np.zeros((1, len(values))))[0]
-        return found
-
-    @property
-    def usable(self) -> npt.NDArray[np.bool_]:
-        """Columns that may have points other than 0, shape (p,)."""
-        usable: npt.NDArray[np.bool_] = np.asarray(self._nonzero.any(axis=1))
-        return usable
-
-    @property
-    def forced(self) -> Support:
-        """Columns that may not have 0 points."""
-        return tuple(np.flatnonzero(self._nonzero.sum(axis=1) == self.choices.counts).tolist())
-
-    @property
-    def least_price(self) -> FloatArray:
-        """The cheapest points other than 0 of each column, shape (p,)."""
-        least: FloatArray = np.where(self._nonzero, self.choices.prices, np.inf).min(axis=1)
-        return least
-
-    def price(self, w: IntArray) -> float:
-        """The prices of points w, shape (p,), added up."""
-        values, prices, counts = self.choices
-        used = np.flatnonzero(w).tolist()
-        return float(sum(prices[j, np.searchsorted(values[j, : counts[j]], w[j])] for j in used))
-
-    def take(self, order: list[int]) -> Choices:
-        """The choices of some columns."""
-        return type(self.choices)(*(each[order] for each in self.choices))
-
-    @property
-    def real_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Bounds on real weights: points / scale, or their signs where any scale will do."""
-        low, high = self._ends
-        if self.scale > 0:
-            return low / self.scale, high / self.scale
-        if self.least > 0:
-            return np.minimum(low, 0.0) / self.least, np.maximum(high, 0.0) / self.least
-        return np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
-
-    @property
-    def reach(self) -> FloatArray:
-        """The most points of either sign; infinite where the scale is fixed; shape (p,)."""
-        low, high = self._ends
-        most = np.maximum(np.maximum(-low, high), 1.0)
-        return np.full(len(most), np.inf) if self.scale > 0 else most
-
-    @property
-    def _ends(self) -> tuple[FloatArray, FloatArray]:
-        values, counts = self.choices.values, self.choices.counts
-        return values[:, 0], values[np.arange(len(counts)), counts - 1]
-
-
-def _points(low: int, high: int, chosen: tuple[int, ...] | None) -> list[int]:
-    """Whole numbers of a range, or the chosen ones."""
-    if chosen is not None:
-        return [v for v in chosen if low <= v <= high]
-    if high - low <= 2 * _WIDEST:
-        return list(range(low, high + 1))
-    return sorted({low, high, *range(max(low, -_WIDEST), min(high, _WIDEST) + 1)})
-
-
-def _prices(statement: Statement, values: FloatArray, inside: npt.NDArray[np.bool_]) -> FloatArray:
-    """What each point alone costs, shape (p, V)."""
-    prices, w = np.zeros_like(values), np.zeros(len(values))
-    used = inside & (values != 0)
-    for term in statement.penalties:
-        if isinstance(term, L0):
-            prices += np.where(used, term.lam, 0.0)
-            continue
-        nothing = term.value(w)
-        for j, i in np.argwhere(used).tolist():
-            w[j] = values[j, i]
-            prices[j, i] += term.value(w) - nothing
-            w[j] = 0.0
-    return prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -790,9 +668,3 @@ class _Search:
             yield np.array(w, dtype=np.int64)
         if not shown:
             yield self._nothing
-
-
-def _nearest_indices(values: FloatArray, targets: FloatArray) -> IntArray:
-    """Positions of the values (t, V) closest to targets (M, t); the first of equal ones."""
-    found: IntArray = np.abs(values - targets[:, :, None]).argmin(axis=2)
-    return found
