@@ -22,9 +22,9 @@ from milpscore.core.errors import (
     listing,
 )
 from milpscore.core.program import Program
-from milpscore.core.result import Result
+from milpscore.core.result import Claim, Result, Termination, claim_of
 from milpscore.formulations import FORMULATIONS, gentle_scale, over_gentle_scales
-from milpscore.losses import RiskLoss
+from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.search.starts import (
     FAST,
     fast_cards,
@@ -32,6 +32,7 @@ from milpscore.search.starts import (
     start_beside,
     work_within,
 )
+from milpscore.search.work import Work
 from milpscore.solvers import solve
 from milpscore.solvers.engine import progress_line
 from milpscore.solvers.options import Options
@@ -124,16 +125,10 @@ def fit_card(
             f"{program.formulation} is rounded from its LP and has no start to keep: leave "
             "heuristic out"
         )
-    within = clock.part(FAST if heuristic else _START)
-    program, fast = with_fast_card(program, told, within)
     if heuristic:
-        if fast is None or polish:
-            began = time.perf_counter()
-            card = fast_cards(program.statement, within)[0] if fast is None else fast.card
-            fast = heuristic_result(
-                program, card, began, polish=polish, time_limit=clock, options=told.as_dict()
-            )
-        return program, fast
+        return _fast_result(program, told, polish)
+    within = clock.part(_START)
+    program, fast = with_fast_card(program, told)
     chosen = {**vars(told), "time_limit": clock}
     if program.kind == "relaxed":
         from milpscore.rounding import round_program
@@ -149,11 +144,16 @@ def fit_card(
                 held = None if fast is None else fast.card
                 start = start_beside(program, held, work_within(clock), within)
             if fast is not None:
-                # a proof that is cut short must not answer worse than fast mode
+                # a proof that a limit cuts short must not answer worse than fast mode
                 empty = program.statement.empty_card()
                 cards = [card for card in (fast.card, start, empty) if card]
                 start = min(cards, key=lambda card: evaluate(program.statement, card).objective)
-    return program, solve(program, solver, warm_start=start, progress=progress, **chosen)
+    result = solve(program, solver, warm_start=start, progress=progress, **chosen)
+    if not warm_start or fast is not None:
+        return program, result
+    if result.claim is Claim.OPTIMAL or result.termination is Termination.INTERRUPTED:
+        return program, result
+    return program, _no_worse(program, result, _fast_result(program, told)[1])
 
 
 # ---------------------------------------------------------------- what a sample says of all rows
@@ -420,20 +420,47 @@ def _columns_used(design: Design, card: Card) -> dict[str, Any]:
     return {"columns": [design.columns[j] for j in kept], "blocks": blocks}
 
 
-def with_fast_card(
-    program: Program, told: Options, within: Clock | None = None
-) -> tuple[Program, Result | None]:
-    """A risk score's program, at the scales its fast card asks for, and that card; else None.
+def with_fast_card(program: Program, told: Options) -> tuple[Program, Result | None]:
+    """Return the program, at the scales its fast card asks for, and that card before any solve.
 
-    See :func:`milpscore.formulations.over_gentle_scales`. ``within`` is the time for it: by default
-    that of a start.
+    None for losses whose engines do without the compiled search: see `_no_worse`. On scales see
+    :func:`milpscore.formulations.over_gentle_scales`.
     """
-    if program.kind != "exact" or not isinstance(program.statement.loss, RiskLoss):
+    if program.kind != "exact" or not isinstance(program.statement.loss, RiskLoss | ZeroOne):
         return program, None
-    began, clock = time.perf_counter(), told.clock
-    time_limit = clock.part(_START) if within is None else within
-    held, any_scale = fast_cards(program.statement, time_limit, gentle_scale(program))
+    return _fast_result(program, told)
+
+
+def _fast_result(program: Program, told: Options, polish: bool = False) -> tuple[Program, Result]:
+    """Return the program and its fast card, which depends on no clock, polished if asked."""
+    began, statement = time.perf_counter(), program.statement
+    work = Work.of(FAST * told.clock)
+    least = 0.0 if statement.scales is None else gentle_scale(program)
+    held, any_scale = fast_cards(statement, work, least)
     if any_scale is not held:
         program = over_gentle_scales(program, any_scale)
-    options = told.as_dict()
-    return program, heuristic_result(program, held, began, time_limit=clock, options=options)
+    return program, heuristic_result(
+        program, held, began, cut=work.cut, polish=polish, time_limit=told.clock,
+        options=told.as_dict(),
+    )  # fmt: skip
+
+
+def _no_worse(program: Program, result: Result, fast: Result) -> Result:
+    """Return the solver's result with the fast card in place of its own, if that is better."""
+    if not fast.verified or result.objective <= fast.objective:
+        if result.card is not None:
+            program.fill(result.card)
+        return result
+    bound, remark = max(result.dual_bound, 0.0), "the fast card is better than the solver's"
+    level = math.isclose(bound, fast.objective, rel_tol=1e-9, abs_tol=1e-12)
+    if bound > fast.objective and not level:
+        result = replace(result, bound_source="trivial", refused=f"{result.solver}'s bound")
+        bound, remark = 0.0, f"{remark}, and refutes the bound"
+    names = ("verified", "objective", "loss", "penalty", "card", "coefficients", "intercept",
+             "terms", "origin")  # fmt: skip
+    better = replace(
+        result, dual_bound=min(bound, fast.objective),
+        claim=claim_of(True, fast.objective, bound, trivial=0.0),
+        **{name: getattr(fast, name) for name in names},
+    )  # fmt: skip
+    return better.with_remark(remark)

@@ -90,9 +90,6 @@ def test_fast_card_and_start_of_a_fit_leave_the_most_of_its_limit_to_the_proof(m
     monkeypatch.setattr(Clock, "now", staticmethod(lambda: next(reads) / 100))
     fitting.fit_card(make_design(X, y), max_terms=5, time_limit=1, progress=False)
     assert left[0] > 0.75
-    spent = next(reads)
-    fitting.fit_card(make_design(X, y), max_terms=5, heuristic=True, time_limit=100)
-    assert next(reads) - spent > 25  # without a limit the fast card alone takes longer
 
 
 def test_a_tree_looks_at_the_clock_while_it_moves_points_beside_many_rows(hand, monkeypatch):

@@ -12,7 +12,6 @@ from designs import design
 from scipy.optimize import minimize, minimize_scalar
 
 from milpscore.constraints import AtLeast, AtMost, EitherOr, Implies, Include, MaxFPR
-from milpscore.core.clock import Clock
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.data import make_design
 from milpscore.fitting import fit_card
@@ -21,6 +20,7 @@ from milpscore.search import FastRisk, coordinate_descent, fast_risk_card
 from milpscore.search.allowed import SupportRules
 from milpscore.search.risk import _Search
 from milpscore.search.swaps import improve, rounded
+from milpscore.search.work import Work
 from milpscore.verify import evaluate
 
 
@@ -84,7 +84,7 @@ def moves_from(seed: int, scale: Any, penalty: float) -> tuple[Any, Any, Any, An
     )  # fmt: skip
     held = scale if isinstance(scale, float) else 0.0
     least = scale[0] if isinstance(scale, tuple) else 0.0
-    search = _Search(program.statement, held, least, 4, 12, 4, Clock())
+    search = _Search(program.statement, held, least, 4, 12, 4, Work())
     known = search.beam.support((0, 3))
     order = np.array(known.order, dtype=np.int64)
     index, state = search.allowed.nothing.copy(), np.empty(3)

@@ -118,6 +118,8 @@ def test_auto_takes_the_tree_for_many_rows_and_says_so(monkeypatch: pytest.Monke
     assert solve(program.relaxed()).solver == "highs"
     slim_program = slim(program.statement.design, max_terms=2)
     assert solve(slim_program, node_limit=1).solver == "tree"
+    priced = slim(program.statement.design)
+    assert solve(priced, node_limit=1).solver == "tree"
     many = slim(program.statement.design, max_terms=13)
     assert solve(many, node_limit=1).solver == "highs"
 

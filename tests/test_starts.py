@@ -219,3 +219,80 @@ def test_points_that_are_all_given_need_no_path(form: str) -> None:
     assert result.claim is Claim.OPTIMAL
     assert result.card is not None
     assert result.card.coefficients.tolist() == [1, 1]
+
+
+# ------------------------------------------------------------------ a price and no limit of terms
+
+PRICE = 0.01
+
+
+def priced(n: int = 300, p: int = 16) -> Any:
+    """More columns than the 0-1 tree takes without a price, labels that lean on a few of them."""
+    rng = np.random.default_rng(2)
+    X = (rng.random((n, p)) < 0.4).astype(float)
+    y = (X[:, :4] @ [3, 2, -2, -1] + rng.logistic(size=n) > 0.8).astype(int)
+    return make_design(X, y)
+
+
+def few_terms(made: Any) -> float:
+    """The best objective of the searches' own cards of one, two and three terms."""
+    return min(
+        evaluate(whole, card).objective
+        for k in (1, 2, 3)
+        for program in [slim(made, max_terms=k, l0_penalty=PRICE)]
+        for whole in [slim(made, l0_penalty=PRICE).statement]
+        for card in (start_card(program), fit_card(made, "slim", heuristic=True, max_terms=k,
+                                                   l0_penalty=PRICE)[1].card)
+        if card is not None
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("solver", ["auto", "highs", "support_tree"])
+def test_at_a_price_without_a_limit_of_terms_no_engine_is_worse_than_small_cards(
+    solver: str,
+) -> None:
+    made = priced()
+    least = few_terms(made)
+    assert least < evaluate(*_empty(made)).objective
+    _, result = fit_card(
+        made, "slim", l0_penalty=PRICE, solver=solver, options={"node_limit": 1}, progress=False
+    )
+    assert result.objective <= least
+    assert result.solver == ("tree" if solver == "auto" else solver)
+    # and nobody gives the engine a start
+    fast = fit_card(made, "slim", l0_penalty=PRICE, heuristic=True)[1]
+    result = milpscore.solve(
+        slim(made, l0_penalty=PRICE), solver, node_limit=1, progress=False, second_opinion=False
+    )
+    assert result.objective <= fast.objective
+    assert "limit was reached" in result.message or result.claim is Claim.OPTIMAL
+
+
+def _empty(made: Any) -> tuple[Any, Any]:
+    """The statement of the price, and its card without terms."""
+    statement = slim(made, l0_penalty=PRICE).statement
+    return statement, statement.empty_card()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "most"), [("adult", 7020.83), ("mushroom", 363.72)])
+def test_at_a_price_alone_auto_finds_the_card_that_a_limit_of_terms_proves(
+    uci: Any, name: str, most: float
+) -> None:
+    """HiGHS answers 7,841 (no points at all) and 1,001 after a minute."""
+    made = make_design(*uci(name))
+    result = milpscore.solve(
+        slim(made, l0_penalty=PRICE), node_limit=50, time_limit=300, progress=False
+    )
+    assert result.solver == "tree"
+    assert result.objective * made.weight.sum() <= most + 1e-6
+
+
+def test_columns_by_the_thousand_without_a_limit_of_terms() -> None:
+    """The number of all supports is beyond the largest float."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((60, 1300)) < 0.3).astype(float)
+    program = slim(X, (X[:, 0] > 0).astype(int), l0_penalty=0.01)
+    result = milpscore.solve(program, "tree", node_limit=1, time_limit=300, progress=False)
+    assert result.card is not None
+    assert result.objective <= 0.01 + 1e-12

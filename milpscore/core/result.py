@@ -48,6 +48,7 @@ class Termination(_Explained):
     TIME_LIMIT = "time_limit", "The time limit was reached."
     NODE_LIMIT = "node_limit", "The node limit was reached."
     ITERATION_LIMIT = "iteration_limit", "The iteration limit was reached."
+    WORK_LIMIT = "work_limit", "A limit cut the heuristic short: no solver ran, nothing is proved."
     CARD_LIMIT = "card_limit", "As many cards as asked for were found."
     STALLED = "stalled", "No step lowers the objective any more in floating point."
     FLAT = "flat", "The last iterations hardly lowered the objective."
@@ -61,6 +62,13 @@ class Termination(_Explained):
         "The solver stopped short of its tolerances: a point, not an optimum.",
     )
     ERROR = "error", "The solver stopped with an error."
+
+    @property
+    def cut(self) -> str:
+        """The sentence as part of a message, if a limit cut the search short; else empty."""
+        limits = (Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.ITERATION_LIMIT)
+        sentence = self.sentence
+        return f"{sentence[0].lower()}{sentence.rstrip('.')[1:]}" if self in limits else ""
 
 
 class Claim(_Explained):

@@ -408,9 +408,14 @@ class CardClassifier(Decided, OnDesign):
 
 
 def warn_of_unproved(estimator: CardClassifier, results: Sequence[Result]) -> None:
-    """One ConvergenceWarning for all exact solves that stopped before their proof."""
-    if getattr(estimator, "heuristic", False):
-        return  # no proof was asked for
+    """Issue one ConvergenceWarning for all fits that were cut short, or that lack a proof."""
+    if getattr(estimator, "heuristic", False):  # no proof was asked for
+        cut = [each for each in results if each.termination is Termination.WORK_LIMIT]
+        if cut:
+            which = "" if len(results) == 1 else f"{len(cut)} of {len(results)} fits, the first: "
+            said = f"{type(estimator).__name__}: {which}{cut[0].message}."
+            warnings.warn(said, ConvergenceWarning, stacklevel=3)
+        return
     wanted = max(getattr(estimator, "mip_gap", 0.0), CLAIM_TOLERANCE)
     short = [each for each in results if each.kind == "exact" and not each.gap <= wanted]
     short = [each for each in short if each.claim is not Claim.OPTIMAL]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray, common_step
-from milpscore.core.result import CLAIM_TOLERANCE, relative_gap
+from milpscore.core.result import CLAIM_TOLERANCE, Termination, relative_gap
 from milpscore.core.writing import printable
 from milpscore.scorecard.rendering import finite, number, rounded_down, signed
 
@@ -27,7 +27,10 @@ def certificate_sentences(certificate: Mapping[str, Any]) -> tuple[str, ...]:
     """
     if not certificate:
         return ()
-    said = (_claim(certificate), _objective(certificate), _errors(certificate), _kind(certificate))
+    said = (
+        _claim(certificate), _cut(certificate), _objective(certificate), _errors(certificate),
+        _kind(certificate),
+    )  # fmt: skip
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -43,6 +46,17 @@ def _claim(certificate: Mapping[str, Any]) -> str:
     source = certificate.get("bound_source")
     by = f" (bound: {printable(str(source))})" if source else ""
     return f"Claim: {claim}{checked}; proved: {proved}{by}."
+
+
+def _cut(certificate: Mapping[str, Any]) -> str:
+    """Which limit cut the search short; empty if none did, or the card is proved all the same."""
+    known = {str(each): each for each in Termination}
+    ended = known.get(str(certificate.get("termination")))
+    if certificate.get("claim") == "optimal" or ended is None:
+        return ""
+    message = certificate.get("message") if ended is Termination.WORK_LIMIT else ""
+    said = printable(str(message)) if message else ended.cut
+    return f"Cut short: {said}." if said else ""
 
 
 def _objective(certificate: Mapping[str, Any]) -> str:

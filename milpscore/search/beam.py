@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray, MergedRows
 from milpscore.core.jit import compiled, inner
+from milpscore.search.work import Work
 
 if TYPE_CHECKING:
     from milpscore.search.allowed import SupportRules
@@ -41,6 +41,10 @@ _ENOUGH = 1e-4
 _STEPS = 12
 _MORE = 4.0
 _NO_GAIN = 1e-12
+_NEWTON = 4.0
+"""Steps of work that a refit takes per group of rows and pair of columns."""
+_RULES = 2e4
+"""Steps of work to ask the constraints about one support."""
 _NO_ROWS, _NO_ENDS = np.empty((0, 0)), np.empty(0)
 _LEAST = 0.45
 """A weight that is fewer points than these, where the largest one is at its range, is lost."""
@@ -641,7 +645,9 @@ class Beam:
     ``reach`` (p,) are the most points, of either sign, infinite with a fixed scale;
     ``usable`` (p,) may enter, ``forced`` columns must; ``prices`` (p,) are the least a column's
     points cost. Of each size up to ``limit`` so many as ``width`` are kept, of the ``tried`` most
-    promising ones that are refitted, unless ``rules`` rule them out or the clock has run out.
+    promising ones that are refitted, unless ``rules`` rule them out. Once ``work`` runs short, one
+    per size is refitted, so that the larger sizes are reached. ``growing``: the last size has a
+    smaller loss than the one before.
     """
 
     columns: Columns
@@ -655,16 +661,21 @@ class Beam:
     width: int
     tried: int
     rules: SupportRules
-    clock: Clock = field(default_factory=Clock)
+    work: Work = field(default_factory=Work)
     known: dict[Support, Known] = field(default_factory=dict)
     sizes: dict[int, list[Known]] = field(default_factory=dict)
     refits: int = 0
+    growing: bool = True
 
     def __post_init__(self) -> None:
         # no range is left to columns that may not enter
         self.low = np.where(self.usable, self.lower, 0.0)
         self.high = np.where(self.usable, self.upper, 0.0)
-        self.wide = self.columns.coded.widths != 2
+        coded = self.columns.coded
+        self.wide = coded.widths != 2
+        self.rows, self.entries = coded.weights.shape[1], len(coded.rows)
+        # values that part rows: a column of too many parts row from row
+        self.parts = np.where(coded.widths > 0, coded.widths, self.rows).astype(np.float64)
 
     def levels(self) -> Iterator[float]:
         """Add columns one at a time up to the limit; the least loss of each size.
@@ -676,13 +687,15 @@ class Beam:
         yield beam[0].loss
         least = beam[0].loss
         for size in range(len(self.forced) + 1, self.limit + 1):
-            if not self.clock.is_up:
-                self._grow(beam)
+            if self.work.is_up:
+                return
+            self._grow(beam if self.work.plenty else beam[:1])
             if not (beam := self.best(size)):
                 return
             before, least = least, min(known.loss for known in beam)
             yield least
             if least >= before - _SAME:
+                self.growing = False
                 return
             beam = self.best(size)  # with supports that were added between two sizes
 
@@ -698,7 +711,7 @@ class Beam:
 
     def _grow(self, parents: list[Known]) -> None:
         """Refit the most promising supports that have one column more than one of the parents."""
-        coded = self.columns.coded
+        coded, tried = self.columns.coded, self.tried if self.work.plenty else 1
         orders = np.array([each.order for each in parents], dtype=np.int64)
         weights = np.array([each.w for each in parents])
         gains, each = np.empty((len(parents), len(self.low))), np.arange(len(parents))
@@ -707,7 +720,8 @@ class Beam:
         gains[each[:, None], orders] = 0.0
         floors = np.array([[each.floor] for each in parents]) - gains + self.prices
         floors[gains <= _NO_GAIN] = np.inf
-        asked = self._asked(parents, floors)
+        asked = self._asked(parents, floors, tried)
+        self.work.spend(len(parents) * (self.entries + (orders.shape[1] + 4) * self.rows))
         if not asked:
             return
         ranked = sorted((n, j, key) for key, (n, j) in asked.items())
@@ -717,6 +731,7 @@ class Beam:
         )
         self.refits += len(ranked)
         columns = np.hstack([orders[at], new])
+        self._count_refits(self.parts[columns].prod(axis=1), columns.shape[1])
         size = np.abs(found[:, :-1])
         full = (size / self.reach[columns]).max(axis=1, keepdims=True)
         tiny = self.wide[columns] & (size < _LEAST * full)
@@ -725,7 +740,14 @@ class Beam:
             floor = loss + (parents[n].floor - parents[n].loss + float(self.prices[j]))
             self._remember(Known((*parents[n].order, j), w, loss, floor, key, lost))
 
-    def _asked(self, parents: list[Known], floors: FloatArray) -> dict[Support, tuple[int, int]]:
+    def _count_refits(self, groups: FloatArray, terms: int) -> None:
+        """Count refits of supports of this size whose columns part the rows into these groups."""
+        each = np.minimum(groups, self.rows)
+        self.work.spend(len(each) * self.rows + _NEWTON * float(each.sum()) * (terms + 1) ** 2)
+
+    def _asked(
+        self, parents: list[Known], floors: FloatArray, tried: int
+    ) -> dict[Support, tuple[int, int]]:
         """The supports to refit, by what they promise: their parent, and the column they add.
 
         Under constraints, of each parent the first ones that these let through as well.
@@ -735,14 +757,15 @@ class Beam:
         if self.rules.statement.constraints:
             for n, each in enumerate(floors):
                 ranked = np.argsort(each, kind="stable")[: np.isfinite(each).sum()].tolist()
+                self.work.spend(_RULES * p)
                 keyed = ((j, tuple(sorted((*parents[n].order, j)))) for j in ranked)
-                for j, key in self.rules.first(keyed, self.tried).items():
+                for j, key in self.rules.first(keyed, tried).items():
                     asked.setdefault(key, (n, j))
         else:
             # a stable order, so that equal columns do not change places
-            for at in np.argsort(floors, axis=None, kind="stable")[: 4 * self.tried].tolist():
+            for at in np.argsort(floors, axis=None, kind="stable")[: 4 * tried].tolist():
                 n, j = divmod(at, p)
-                if len(asked) == self.tried or floors[n, j] == np.inf:
+                if len(asked) == tried or floors[n, j] == np.inf:
                     break
                 asked.setdefault(tuple(sorted((*parents[n].order, j))), (n, j))
         return {key: pair for key, pair in asked.items() if key not in self.known}
@@ -752,8 +775,9 @@ class Beam:
         columns = np.array(order, dtype=np.int64)
         start = np.clip(0.0, self.lower[columns], self.upper[columns])
         w = np.append(start, self.columns.log_odds)[None, :]
-        losses, found, _ = self.columns.refit(columns, w, self.lower, self.upper)
+        losses, found, groups = self.columns.refit(columns, w, self.lower, self.upper)
         self.refits += 1
+        self._count_refits(np.array([len(groups.patterns)]), len(order))
         loss = float(losses[0])
         floor, key = loss + float(self.prices[columns].sum()), tuple(sorted(order))
         if key not in self.known:

@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from milpscore.core.card import Card
-from milpscore.core.clock import Clock
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.statement import InterceptRule, Statement
@@ -33,6 +32,7 @@ from milpscore.search.beam import (
 from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import repaired_points
 from milpscore.search.swaps import BELOW, Entries, Rows, improve, rounded
+from milpscore.search.work import PER_SECOND, Work
 from milpscore.verify import evaluate
 
 Scale: TypeAlias = float | Literal["free"]
@@ -51,8 +51,12 @@ _MENDED = 8
 _TURNS = 5
 _DESCENT_WORK = 1e6
 """Row totals a descent under constraints may compute, at each of so many scales at most."""
-_DESCENTS = 0.25
-"""Of the time limit, for these descents."""
+_DESCENTS, _TURN_STEPS = 0.25, 1e8
+"""Share of the work for these descents, and the steps of work of one turn."""
+_ROUNDINGS, _SINGLE, _PAIRED = 50, 3, 20
+"""Roundings of a support; passes over all entries for moves of one column, and of two."""
+_SORTED = 100
+"""Steps of work per row to judge points by another loss."""
 _PARTED = 1e-9
 _EXACT = 1e-12
 _SECANTS, _CLOSE = 100, 1e-15
@@ -77,6 +81,8 @@ class FastRisk:
         totals; 0 is approached, not reached, where the totals part the classes.
     refits, rounded : int
         Supports given real weights, and those of them whose points were searched: the work done.
+    cut : str
+        What ``time_limit``, or the most terms this search looks at, cut short; empty if nothing.
     """
 
     card: Card
@@ -87,6 +93,7 @@ class FastRisk:
     recalibrated: float
     refits: int
     rounded: int
+    cut: str = ""
 
 
 def fast_risk_card(
@@ -113,8 +120,8 @@ def fast_risk_card(
        or another column. All moves are priced by first and second derivatives of the loss in
        which slope and intercept follow, and the most promising ones judged by the loss.
 
-    Nothing is drawn at random; the work is bounded by ``beam``, ``tried`` and ``n_rounded``, so
-    that every machine finds the same card.
+    Nothing is drawn at random; the work is bounded by ``beam``, ``tried``, ``n_rounded`` and, on
+    large tables, ``time_limit``, and counted without a clock: every machine finds the same card.
 
     Parameters
     ----------
@@ -133,7 +140,8 @@ def fast_risk_card(
     n_rounded : int
         Supports of each size whose points are searched.
     time_limit : float
-        Seconds after which the best card so far is the answer.
+        The work allowed, as the seconds it takes on a free machine. After half of it the search
+        goes on with one support of each size, so that all terms are reached; ``cut`` says so.
 
     Returns
     -------
@@ -155,7 +163,7 @@ def fast_risk_card(
     Ustun & Rudin (2019), section 4: rounding that looks at the loss, and polishing.
     imodels (FastRiskScoreClassifier, version 3.0): moves of whole points, priced before judged.
     """
-    clock = Clock.of(time_limit)
+    work = Work.of(time_limit)
     counts = {"beam": beam, "tried": tried, "n_rounded": n_rounded}
     for name, value in counts.items():
         _whole(name, value, 1, OptionError)
@@ -172,7 +180,7 @@ def fast_risk_card(
         statement = _rescaled(statement, float(scale))
     free = 0.0 if scale == "free" else float(scale)
     least = 0.0 if free or statement.scales is None else statement.scales.lower
-    search = _Search(statement, free, least, beam, tried, n_rounded, clock)
+    search = _Search(statement, free, least, beam, tried, n_rounded, work)
     search.run()
     return search.best()
 
@@ -182,17 +190,17 @@ def fast_risk_cards(statement: Statement, least: float, time_limit: float) -> tu
 
     The second one is the first where no card that was found is better at a steeper slope.
     """
-    search = _Search(statement, 0.0, least, 8, 20, 6, Clock.of(time_limit))
+    search = _Search(statement, 0.0, least, 8, 20, 6, Work.of(time_limit))
     search.run()
     held = search.best()
     return held.card, search.steeper(held)
 
 
-def fast_points(statement: Statement, time_limit: float = math.inf) -> IntArray:
-    """Points (V, p) of the fast risk scores of the same ranges, sets, terms and constraints.
+def fast_points(statement: Statement, work: Work, multiples: int = 1) -> IntArray:
+    """Return points (V, p) of fast risk scores of the statement's ranges, sets, terms and rules.
 
-    Whatever the statement's own loss is: the best of each size, and no points at all. With more
-    terms allowed there are only more of them.
+    The best of each size, and no points at all, for any loss: the caller judges ``multiples`` of
+    each, and where the work left does not reach for all of them fewer are returned.
     """
     design = statement.design
     plain = replace(
@@ -200,12 +208,14 @@ def fast_points(statement: Statement, time_limit: float = math.inf) -> IntArray:
         coef_max=statement.coef_max, coef_sets=statement.coef_sets, max_terms=statement.max_terms,
         constraints=statement.constraints,
     )  # fmt: skip
-    search = _Search(plain, 0.0, 0.0, 8, 20, 6, Clock.of(time_limit))
+    search = _Search(plain, 0.0, 0.0, 8, 20, 6, work)
     search.run()
     by_size: dict[int, list[tuple[int, ...]]] = {}
     for w in sorted(search.found, key=lambda w: (search.found[w], w)):
         by_size.setdefault(int(np.count_nonzero(w)), []).append(w)
-    points = [w for size in by_size.values() for w in size[:_JUDGED]]
+    each = _SORTED * multiples * len(design.merged.y) * (search.beam.limit + 1)
+    judged = int(min(max(work.left / each, 1), _JUDGED))
+    points = [w for size in by_size.values() for w in size[:judged]]
     return np.array([*points, (0,) * design.shape[1]], dtype=np.int64)
 
 
@@ -426,9 +436,9 @@ class _Search:
         beam: int,
         tried: int,
         n_rounded: int,
-        clock: Clock,
+        work: Work,
     ) -> None:
-        self.statement, self.n_rounded, self.clock = statement, n_rounded, clock
+        self.statement, self.n_rounded, self.work = statement, n_rounded, work
         self.columns = Columns.of(statement.design.merged)
         self.allowed = AllowedPoints.of(statement, scale, least)
         lower, upper = self.allowed.real_bounds
@@ -452,7 +462,7 @@ class _Search:
             width=beam,
             tried=tried,
             rules=self.rules,
-            clock=clock.part(0.5),
+            work=work,
         )
         rule = statement.intercept
         shares = self.columns.coded.weights.sum(axis=1)
@@ -481,6 +491,8 @@ class _Search:
         self.barred: set[tuple[int, ...]] = set()
         self.done: set[Support] = set()
         self.least, self.size = math.inf, len(forced)
+        self.most = min(limit, int(self.allowed.usable.sum()))
+        self.narrow_from: int | None = None
 
     def run(self) -> None:
         """Size by size: grow supports, round the best ones, move points and columns of the cards.
@@ -492,11 +504,33 @@ class _Search:
                 self._round(self.n_rounded)
                 if self.least < self.score.parted:
                     return
-            self._round(self.n_rounded)
+            self._round(self.n_rounded if self.work.plenty else 1)
             self._improve()
             self.size += 1
+            if self.narrow_from is None and not self.work.plenty:
+                self.narrow_from = self.size
+        self.work.cut = self._cut()
         if self.least == math.inf and self.statement.constraints:
             self._mend()
+
+    def _cut(self) -> str:
+        """Return what a limit kept the search from, and what to do; empty if nothing."""
+        reached, limit = self.size - 1, self.beam.limit
+        if self.work.is_up and reached < limit:
+            return (
+                f"the fast search used up its work at {reached} of {limit} terms: raise time_limit"
+            )
+        if self.narrow_from is not None and self.narrow_from <= reached:
+            return (
+                f"the fast search went on from {self.narrow_from} terms with one set of columns "
+                "per size, for lack of work: raise time_limit"
+            )
+        if reached == limit < self.most and self.beam.growing:
+            return (
+                f"the fast search looks at cards of at most {limit} terms, and {self.most} are "
+                "allowed: only a solver looks at larger ones"
+            )
+        return ""
 
     def _improve(self) -> None:
         """Move points of the best cards rounded last and of the best of all; pairs of the best."""
@@ -504,15 +538,18 @@ class _Search:
         if self.found and not self.statement.constraints:
             starts.append(min(self.found, key=lambda w: (self.found[w], w)))
         near = self.least <= _NEARLY_PARTED * self.constant
-        for first, last, kept in _WAYS if near else _WAYS[:-1]:
+        ways = _WAYS if near else _WAYS[:-1]
+        for first, last, kept in ways if self.work.plenty else ((0, 0, 1),):
             after = {self._improved(w, first, last) for w in starts[:kept]}
             starts = sorted(after, key=lambda w: (self.found[w], w))
         self.rounded = {}
 
     def _improved(self, w: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
         """The points that moves in some ways lead to."""
-        if self.clock.is_up or self.least <= 0.0:
+        if self.work.is_up or self.least <= 0.0:
             return w
+        passes = _SINGLE if last == 0 else _PAIRED
+        self.work.spend(passes * (self.beam.entries + (self.size + 2) * self.beam.rows))
         index, state = self.indices[w].copy(), self.states[w].copy()
         movable = np.flatnonzero(w) if self.statement.constraints else self.movable
         improve(self.rows, index, state, movable, self.size, first, last)
@@ -533,7 +570,7 @@ class _Search:
             # no points of a support whose floor is not below the best can be better
             if known.floor >= self.least or known.key in self.done or not known.key:
                 continue
-            if most == 0 or self.least <= 0.0 or (self.clock.is_up and self.done):
+            if most == 0 or self.least <= 0.0 or self.work.is_up:
                 return
             if self.rules.holds(known.key):
                 self._points(known)
@@ -548,6 +585,8 @@ class _Search:
         bounds = self.beam.lower, self.beam.upper
         _, w, groups = self.columns.refit(order, known.w[None, :], *bounds)
         rounded(self.rows, groups.patterns, groups.sides, order, w[0], index, state)
+        size, terms = groups.patterns.shape
+        self.work.spend(self.beam.rows + _ROUNDINGS * size * (terms + 10))
         self.beam.refits += 1
         self.rounded[self._keep(index, state)] = float(state[0])
 
@@ -623,15 +662,15 @@ class _Search:
 
     def _answer(self, w: IntArray) -> tuple[FastRisk, bool]:
         """The card of these points, and whether it is allowed."""
-        return self.finish.answer(w, self.beam.refits, len(self.done))
+        answer, allowed = self.finish.answer(w, self.beam.refits, len(self.done))
+        return replace(answer, cut=self.work.cut), allowed
 
-    def _descended(self, w: IntArray, clock: Clock) -> FastRisk:
+    def _descended(self, w: IntArray) -> FastRisk:
         """The card of these points, changed at its own scale while that helps."""
         found, _ = self._answer(w)
         for _ in range(_TURNS):
-            card = coordinate_descent(
-                found.statement, found.card, max_work=_DESCENT_WORK, time_limit=clock
-            )
+            self.work.spend(_TURN_STEPS)
+            card = coordinate_descent(found.statement, found.card, max_work=_DESCENT_WORK)
             after, _ = self._answer(card.coefficients)
             if after.objective >= found.objective - _BETTER:
                 break
@@ -651,12 +690,12 @@ class _Search:
         least = self.beam.known[()].loss if () in self.beam.known else math.inf
         if self.statement.constraints:  # the beam looks at supports, not at points, for them
             points = np.array([*ranked, (0,) * len(self._nothing)], dtype=np.int64)
-            clock = self.clock.part(_DESCENTS)
+            most = self.work.spent + min(_DESCENTS * self.work * PER_SECOND, self.work.left)
             near = [
-                self._descended(w, clock)
+                self._descended(w)
                 for k, w in enumerate(points[self.statement.allows(points)][:_MENDED])
-                # where no clock ends them the best alone descends: each takes seconds
-                if k == 0 or (math.isfinite(clock) and not clock.is_up)
+                # without a limit the best alone descends: each takes seconds
+                if self.work.spent < most and (k == 0 or math.isfinite(most))
             ]
             if near:
                 yield min(near, key=attrgetter("objective")).card.coefficients

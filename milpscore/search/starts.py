@@ -32,6 +32,7 @@ from milpscore.search.points import (
     repaired,
     repaired_points,
 )
+from milpscore.search.work import Work
 from milpscore.verify import check, evaluate
 
 Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]
@@ -51,8 +52,8 @@ _SHARES, _SMALL = 12, 5
 """Each size of a start has one such share of the work, the small ones two."""
 _LIMITS = (*range(1, 11), 15, 25, 40, 65, 100, 250, 1000)
 _TIMES = 5
-FAST = 0.6
-"""Of the time limit, for a fast card that is the answer."""
+FAST = 0.3
+"""Share of the time limit that a fast card may take on a free machine, whoever asks for it."""
 _REACHES = (5, 10, 20, 50, 100, 1000)
 
 WORK_PER_SECOND = 2e6
@@ -170,13 +171,15 @@ def heuristic_result(
     fast: Card | None,
     began: float,
     *,
+    cut: str = "",
     polish: bool = False,
     time_limit: float,
     options: dict[str, Any],
 ) -> Result:
-    """The better of a fast card and the empty one, polished where asked; nothing is proved.
+    """Return the better of a fast card and the empty one, polished if asked; nothing is proved.
 
-    ``began`` is when the search for the fast card did; ``options`` are put down in the result.
+    ``began`` is when the search for the fast card did, ``cut`` what a limit kept it from;
+    ``options`` are put down in the result.
     """
     clock, statement = Clock.of(time_limit), program.statement
     cards = [fast]
@@ -184,10 +187,13 @@ def heuristic_result(
     if polish or fast is None or not fast.nonzeros or not _is_logistic(statement):
         cards.append(statement.empty_card())
     if polish:
-        work = work_within(clock)
-        cards.append(start_card(program, max_work=work, time_limit=clock.part(0.5)))
+        work, within = work_within(clock), clock.part(0.5)
+        cards.append(start_card(program, max_work=work, time_limit=within))
         if (best := _least(statement, cards)) is not None:
             cards.append(coordinate_descent(statement, best, max_work=work, time_limit=clock))
+        if within.is_up:
+            late = "the time limit ended the polish: raise time_limit"
+            cut = "; ".join(filter(None, [cut, late]))
     checked = [(card, check(program, card)) for card in cards if card is not None]
     sound = [(card, figures) for card, figures in checked if figures.feasible]
     if not sound and not polish:
@@ -197,7 +203,7 @@ def heuristic_result(
     common: dict[str, Any] = {
         "formulation": program.formulation,
         "kind": "exact",
-        "termination": Termination.HEURISTIC,
+        "termination": Termination.WORK_LIMIT if cut else Termination.HEURISTIC,
         "build_seconds": program.build_seconds,
         "solve_seconds": time.perf_counter() - began,
         "solver": "heuristic",
@@ -208,7 +214,8 @@ def heuristic_result(
     }
     if not sound:
         broken = "; ".join(dict.fromkeys(f.violations[0] for _, f in checked))
-        message = f"the heuristic found no card that meets every constraint ({broken}): solve it"
+        none = f"the heuristic found no card that meets every constraint ({broken}): solve it"
+        message = "; ".join(filter(None, [none, cut]))
         return Result(**common, claim=Claim.NONE, verified=False, message=message)
     card, figures = min(sound, key=lambda pair: pair[1].objective)
     program.fill(card)
@@ -217,6 +224,7 @@ def heuristic_result(
         claim=Claim.FEASIBLE,
         **figures.fields(statement, card),
         origin="heuristic" if card.nonzeros else "empty card",
+        message=cut,
     )
 
 
@@ -247,8 +255,10 @@ def fast_cards(
     """A card within milliseconds, and the best one found whatever its scale; None: none was found.
 
     A fast risk score, or its points under the statement's loss. Where scales are free the first
-    card's is at ``least`` so much, and the second one is the first unless a steeper one is better.
+    card's is at least ``least``, and the second one is the first unless a steeper one is better.
+    ``time_limit`` is the `Work` allowed, whose ``cut`` says what was not looked at, or its seconds.
     """
+    work = Work.of(time_limit)
     from milpscore.search.risk import fast_points, fast_risk_card, fast_risk_cards  # loads numba
 
     scales, design = statement.scales, statement.design
@@ -256,15 +266,16 @@ def fast_cards(
         return None, None
     try:
         if _is_logistic(statement) and scales is not None:
-            return fast_risk_cards(statement, max(least, scales.lower), time_limit)
+            return fast_risk_cards(statement, max(least, scales.lower), work)
         if _is_logistic(statement):
-            card = fast_risk_card(statement, time_limit=time_limit).card
+            card = fast_risk_card(statement, time_limit=work).card
             return card, card
-        points = fast_points(statement, time_limit)
+        multiples = 1 if isinstance(statement.loss, ZeroOne) else _TIMES
+        points = fast_points(statement, work, multiples)
     except FormulationError:  # no card at all: the empty one is judged by the caller
         return None, None
-    if not isinstance(statement.loss, ZeroOne):  # elsewhere the size of the points counts too
-        times = np.arange(1, _TIMES + 1)[:, None, None]
+    if multiples > 1:  # but under the 0-1 loss the size of the points counts too
+        times = np.arange(1, multiples + 1)[:, None, None]
         points = np.unique((times * points).reshape(-1, points.shape[1]), axis=0)
     points = points[statement.allows(points)]
     best = _best_of(statement, points)

@@ -13,7 +13,9 @@ from milpscore.core.clock import Clock
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
+from milpscore.losses import ZeroOne
 from milpscore.search.points import repaired
+from milpscore.search.starts import FAST, fast_cards
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.verify import Evaluation, check, evaluate
 from milpscore.verify.cards import model_violations
@@ -100,7 +102,7 @@ def _of_card(
     program = task.program
     doubt = getattr(task.session, "doubt", "")
     wrong = "" if doubt else _misjudged(task, outcome, own, told)
-    best, refused = _best_verified(program, own, start)
+    best, refused = _best_verified(program, own, start, _searched(task, outcome, start))
     own_refused = [text for text in refused if text.startswith("the solver was refused")]
     if best is None:
         common = {**common, "refused": "; ".join(own_refused)}
@@ -119,11 +121,25 @@ def _of_card(
         bound = 0.0  # no loss is negative: so good a card needs no solver's word
     if doubt:
         common = {**common, "bound_source": "trivial"}
+    claim = claim_of(True, figures.objective, bound, trivial=0.0)
+    cut = "" if claim is Claim.OPTIMAL else outcome.termination.cut
     return Result(
         **common, **figures.fields(program.statement, card), dual_bound=bound, origin=origin,
-        claim=claim_of(True, figures.objective, bound, trivial=0.0),
-        message="; ".join(filter(None, [message, *refused, doubt, *outcome.remarks])),
+        claim=claim,
+        message="; ".join(filter(None, [message, *refused, doubt, *outcome.remarks, cut])),
     )  # fmt: skip
+
+
+def _searched(task: Task, outcome: Outcome, start: Card | None) -> Card | None:
+    """Return the fast card where a limit ended a search of the 0-1 loss that had no start.
+
+    The big-M model leads HiGHS to few cards: the empty one might be its answer.
+    """
+    statement = task.program.statement
+    if start is not None or not outcome.termination.cut or not isinstance(statement.loss, ZeroOne):
+        return None
+    card = fast_cards(statement, FAST * task.options.clock)[0]
+    return None if card is None or not card.nonzeros else card
 
 
 def _misjudged(task: Task, outcome: Outcome, own: Card | None, told: float) -> str:
@@ -168,14 +184,19 @@ def _trusted_bound(
 
 
 def _best_verified(
-    program: Program, own: Card | None, start: Card | None
+    program: Program, own: Card | None, start: Card | None, searched: Card | None
 ) -> tuple[Candidate | None, list[str]]:
     """The best card that passes every check, its values left in the model; and what was refused."""
     # beside each card stand simpler and better-cut forms: a solver's T may sit exactly on a total,
     # where floating-point data leave the answer open
     statement = program.statement
     candidates: list[Candidate] = []
-    cards = {"solver": own, "warm start": start, "empty card": statement.empty_card()}
+    cards = {
+        "solver": own,
+        "warm start": start,
+        "fast card": searched,
+        "empty card": statement.empty_card(),
+    }
     for origin, card in cards.items():
         if card is None or len(card.coefficients) != statement.design.shape[1]:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -63,6 +64,12 @@ Part = tuple[int, list[tuple[tuple[int, ...], int, int]]]
 """Supports of one size still to be bounded: those of (prefix, first, end)."""
 
 
+def _combinations(count: int, size: int) -> float:
+    """Return how many subsets of a size there are, infinite beyond the largest float."""
+    found = math.comb(count, size)
+    return float(found) if found.bit_length() < sys.float_info.max_exp else math.inf
+
+
 class Prefix(NamedTuple):
     """Candidates chosen so far, the patterns grouped by them, and what they cost at least."""
 
@@ -92,7 +99,7 @@ class Supports:
         self.worst = sum(
             self.counted.number((), 0, size) * self.counted.visits(size)
             if self.counted.applies(size)
-            else float(math.comb(count, size - 1) * self._each)
+            else _combinations(count, size - 1) * self._each
             for size in range(1, self.spare + 1)
         )
         self.limit = math.inf
