@@ -210,7 +210,7 @@ def test_what_is_of_no_use_is_left_out_in_one_line(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         "Warning: left out, of no use to a card: 'patient id' (identifier), 'site' (one value), "
         "'no_smoker' (the reverse of 'smoker'). Is 'patient id' a measurement? "
-        "Name it in --features."
+        "Name it beside the others in --features."
     ]
 
 

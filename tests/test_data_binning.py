@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -221,7 +220,7 @@ def test_numbers_that_order_the_label_are_no_identifier() -> None:
     y = (count + rng.normal(0, 20, 200) > 250).astype(int)
     X = pd.DataFrame({"platelets": count, "x": rng.normal(size=200)})
     assert "platelets" in {column.feature for column in Binner().fit(X, y).columns_}
-    with pytest.warns(UserWarning, match=r"'platelets' .identifier.*Name it in --features"):
+    with pytest.warns(UserWarning, match=r"'platelets' .identifier.*in features="):
         binner = Binner().fit(X, rng.permutation(y))
     assert "platelets" not in {column.feature for column in binner.columns_}
 
@@ -241,43 +240,84 @@ def test_a_feature_asked_for_by_name_is_never_left_out(tmp_path: Path) -> None:
 def test_codes_beyond_doubles_are_called_what_they_are() -> None:
     codes = 2**60 + np.arange(50) % 7  # one double
     X = pd.DataFrame({"code": codes, "x": np.arange(50) % 9})
-    with pytest.warns(UserWarning, match=r"'code' .whole numbers beyond 2\^53, which are codes"):
-        Binner().fit(X)
+    for binner in (Binner(), Binner(useless="keep")):
+        with pytest.warns(
+            UserWarning, match=r"'code' .*whole numbers beyond 2\^53, which are codes"
+        ):
+            binner.fit(X)
+    stamps = pd.DataFrame({"stamp": 2**60 + np.r_[1, 10**16 * np.arange(50)]})  # two in one double
+    assert Binner().fit(stamps, stamps["stamp"] > stamps["stamp"].median()).columns_
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_is_left_out_is_useless_or_named_as_a_question(seed: int) -> None:
-    rng = np.random.default_rng(seed)
+def test_values_that_short_cuts_do_not_part_are_called_so() -> None:
+    X = pd.DataFrame({"second": 1_700_000_000 + 7 * np.arange(60), "x": np.arange(60) % 9})
+    with pytest.warns(UserWarning, match=r"'second' has values that numbers of 4 digits do not"):
+        Binner(useless="keep").fit(X)
+    assert len(Binner(digits=None, useless="keep").fit(X).columns_) > 8
+
+
+def drawn_table(rng: np.random.Generator) -> tuple[pd.DataFrame, Any]:
+    """Numbers, numbers of rows, text, categories and what follows from others; labels of one."""
     n, columns = int(rng.integers(30, 300)), {}
     for j in range(int(rng.integers(2, 6))):
-        kind = rng.integers(0, 5)
-        values = rng.integers(0, int(rng.choice([2, 5, 60, n])), n)
+        values: Any = rng.integers(0, int(rng.choice([2, 5, 60, n])), n)
+        kind = rng.integers(0, 7)
         if kind == 0:
             values = rng.permutation(n) + int(rng.integers(0, 1000))
         elif kind == 1 and columns:
-            values = (next(iter(columns.values())) >= 3).astype(int)
-        columns[f"c{j}"] = values
+            values = (pd.factorize(next(iter(columns.values())))[0] >= 3).astype(int)
+        elif kind == 2:
+            values = np.array([f"t{v}" for v in values], dtype=object)
+        elif kind == 3:
+            values = values + 2**53 * rng.integers(0, 2)
+        elif kind == 4 and columns:
+            values = next(iter(columns.values()))
+        columns[f"c{j}" if rng.random() < 0.9 else f"c{j} id"] = values
     X = pd.DataFrame(columns)
-    score = X.iloc[:, int(rng.integers(X.shape[1]))]
-    y = (score + rng.normal(0, 0.3 * (score.std() + 1), n) > score.median()).astype(int)
+    score = X.iloc[:, int(rng.integers(X.shape[1]))].rank()
+    y = (score + rng.normal(0, 0.3 * n, n) > score.median()).astype(int)
     y[:2] = 0, 1
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        binner = Binner().fit(X, y)
-    said = " ".join(str(w.message) for w in caught)
-    for name in set(X) - {column.feature for column in binner.columns_}:
-        if X[name].nunique() > 1 and f"'{name}' (identifier)" in said:
-            assert "Name it in --features" in said
-            above = pd.crosstab(X[name].rank(pct=True) > 0.5, y)
-            assert above.min(axis=0).sum() > 0.3 * n * min(y.mean(), 1 - y.mean())
-        else:
-            ways = [X[name], -X[name]]
-            others = [X[other] for other in X if other != name]
-            same = any(
-                a.rank(method="dense").equals(b.rank(method="dense")) for a in ways for b in others
-            )
-            implied = any((X[name].groupby(other).nunique() <= 1).all() for other in others)
-            assert X[name].nunique() == 1 or same or implied, (name, said)
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_left_out_is_useless_or_named_as_a_question(seed: int) -> None:
+    X, y = drawn_table(np.random.default_rng(seed))
+    design = Binner().fit_design(X, y)
+    (said,) = [text for text in design.warnings if text.startswith("left out")] or [""]
+    question = said.partition(" Is ")[2]
+    kept = {column.tobytes() for column in design.X.T}
+    kept |= {(1.0 - column).tobytes() for column in design.X.T}
+    away = set(X) - {column.feature for column in design.columns}
+    whole = Binner(useless="keep").fit_design(X, y)
+    for column, values in zip(whole.columns, whole.X.T, strict=True):
+        if column.feature in away and f"{column.feature!r}" not in question:
+            assert len(set(values)) == 1 or values.tobytes() in kept, (column.name, said)
+    asked = Binner(features=[name for name in X if repr(name) in question]).fit_design(X, y)
+    assert not any("Name it" in text for text in asked.warnings)
+    assert len(asked.columns) >= len(design.columns)
+
+
+def test_features_that_are_asked_back_have_to_be_columns() -> None:
+    X = pd.DataFrame({"age": np.arange(30)})
+    with pytest.raises(DataError, match=r"features name 'Age'.*did you mean 'age'"):
+        Binner(features=["Age"]).fit(X)
+    with pytest.raises(OptionError, match="use a list of names"):
+        Binner(features="age").fit(X)
+
+
+def test_a_table_read_by_patterns_leaves_out_the_same_features(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    count = rng.permutation(np.arange(150, 350))
+    X = pd.DataFrame({"count": count, "no": np.arange(200), "x": rng.integers(0, 9, 200)})
+    X["y"] = (count + rng.normal(0, 20, 200) > 250).astype(int)
+    X.to_csv(tmp_path / "data.csv", index=False)
+    for binner in (Binner(), Binner(features=["no"])):
+        small = binner.fit_design(X.drop(columns="y"), X["y"])
+        large = read_patterns(tmp_path / "data.csv", "y", binner=binner)
+        assert {c.feature for c in small.columns} == {c.feature for c in large.columns}
+        assert ("no" in {c.feature for c in small.columns}) == (binner.features is not None)
+        assert small.warnings == large.warnings
 
 
 @pytest.mark.parametrize("encoding", ["onehot", "cumulative"])

@@ -496,6 +496,7 @@ def flags(seed: int) -> tuple[Any, Any, Any]:
 BINNERS = [Binner(), Binner(3, encoding="onehot"), Binner(4, useless="keep"), Binner(None)]
 
 
+@pytest.mark.filterwarnings("ignore:.*Is 'id' a measurement")
 @pytest.mark.parametrize("binner", BINNERS, ids=["default", "onehot", "keep", "uncut"])
 @pytest.mark.parametrize("make", [patients, flags])
 @pytest.mark.parametrize("seed", [0, 1])
@@ -553,3 +554,14 @@ def test_a_card_is_shown_when_it_is_asked_for_and_checked_before(
     other = model.fit(X[:, :2], y).scorecard_
     assert other is not shown
     assert len(other.points) == 2
+
+
+def test_a_fit_asks_after_a_feature_it_left_out_and_takes_it_back() -> None:
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 80, 400)
+    X = pd.DataFrame({"age": age, "no": rng.permutation(400)})
+    y = (np.abs(X["no"] - 200) < 80).astype(int)  # high in the middle: it orders no label
+    with pytest.warns(UserWarning, match=r"SlimClassifier: left out.*Is 'no' a measurement\?"):
+        lost = SlimClassifier(max_terms=2).fit(X, y)
+    asked = SlimClassifier(max_terms=2, binner=Binner(features=["no"])).fit(X, y)
+    assert (asked.predict(X) != y).sum() < (lost.predict(X) != y).sum() / 2

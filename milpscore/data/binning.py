@@ -61,10 +61,13 @@ class Binner(TransformerMixin, BaseEstimator):
         ``"drop"`` leaves out identifiers, dates, text with a value of its own in most rows,
         features of one value, and columns outside blocks that say what another column says, or its
         reverse: of two categories the first. ``warnings_`` names them. Features with
-        ``thresholds`` stay.
+        ``thresholds`` stay, and those that ``features`` names.
     unseen : {"error", "zero"}
         What ``transform`` does with a category that ``fit`` never saw, or a missing value where
         ``fit`` saw none: an error, or 0 in all columns of the feature.
+    features : sequence of str, optional
+        Features that are never left out as identifiers, dates or text of their own. Columns that
+        repeat others are left out all the same.
 
     Attributes
     ----------
@@ -101,6 +104,7 @@ class Binner(TransformerMixin, BaseEstimator):
         digits: int | None = Cutting.digits,
         useless: Literal["drop", "keep"] = Cutting.useless,
         unseen: Unseen = Cutting.unseen,
+        features: Sequence[str] | None = Cutting.features,
     ) -> None:
         self.n_bins = n_bins
         self.thresholds = thresholds
@@ -110,6 +114,7 @@ class Binner(TransformerMixin, BaseEstimator):
         self.digits = digits
         self.useless = useless
         self.unseen = unseen
+        self.features = features
 
     @classmethod
     def raw(cls) -> Self:

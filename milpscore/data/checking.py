@@ -43,6 +43,9 @@ _DATE = re.compile(
 )
 
 
+CODES = "whole numbers beyond 2^53, which are codes: read them as text"
+"""Why a feature is left out whose numbers floats do not tell apart."""
+
 _DATES = frozenset({"date", "datetime", "datetime64"})
 
 _WHOLE = 2.0**53
@@ -345,8 +348,8 @@ def _why_numbers_useless(
     """Return why a feature of numbers is of no use to a card, or an empty text."""
     numbers = np.unique(to_numbers(known))
     distinct = len(numbers)
-    if np.abs(numbers).max() >= _WHOLE and distinct < known.nunique():
-        return "whole numbers beyond 2^53, which are codes: read them as text"
+    if distinct < known.nunique() and (distinct == 1 or not orders(series)):
+        return CODES
     if distinct == 1:
         return "one value" if len(known) == len(series) else ""
     if distinct <= _MANY or (numbers % 1.0).any():
@@ -366,20 +369,23 @@ def ordering(y: Any, counted: npt.NDArray[np.bool_]) -> Callable[[pd.Series[Any]
     codes = pd.factorize(labels[counted])[0]
 
     def orders(series: pd.Series[Any]) -> bool:
-        there = known_rows(series)
-        if len(there) != len(codes):  # each value once: their labels are not known here
-            return False
+        there = known_rows(series) & (codes >= 0)
         ranks, own = series[there].rank().to_numpy(dtype=np.float64), codes[there]
-        n = np.bincount(own[own >= 0])
-        if len(n) < 2:
-            return False
-        sums = np.bincount(own[own >= 0], weights=ranks[own >= 0])
-        # Mann and Whitney's statistic of each label against the rest
-        spread = np.sqrt(n * (n.sum() - n) * (n.sum() + 1) / 12.0)
-        shift = np.abs(sums - n * (n.sum() + 1) / 2.0)
-        return bool((shift > _ORDERS * spread).any())
+        figures = [np.bincount(own, weights=ranks**power) for power in range(3)]
+        return lie_apart(*np.array(figures, dtype=np.float64))
 
     return orders
+
+
+def lie_apart(count: FloatArray, sums: FloatArray, squares: FloatArray) -> bool:
+    """Return whether numbers of one label lie apart from the rest, by figures per label, (k,).
+
+    Of ranks this is Mann and Whitney's statistic.
+    """
+    rows, mean = count.sum(), sums.sum() / count.sum()
+    variance = squares.sum() / rows - mean**2
+    spread = np.sqrt(variance * count * (rows - count) / (rows - 1))
+    return bool((np.abs(sums - count * mean) > _ORDERS * spread).any())
 
 
 def distinct_rows(table: pd.DataFrame | FloatArray, enough: float = math.inf) -> int:
@@ -474,7 +480,7 @@ def row_weights(sample_weight: Any, rows: int) -> FloatArray:
         return np.ones(rows)
     try:
         weight: FloatArray = np.array(unmasked(sample_weight), dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"sample_weight must hold numbers: {error}.") from error
     if weight.shape != (rows,):
         raise DataError(
@@ -668,7 +674,7 @@ def _factors(class_weight: Mapping[Any, float], classes: Sequence[Any]) -> Float
             raise DataError(f"class_weight names {label!r}; the labels are {list(classes)}.")
         try:
             factors[place] = value
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise DataError(f"class_weight of {label!r} is {value!r}; use a number.") from error
         if not np.isfinite(factors[place]) or factors[place] < 0:
             raise DataError(

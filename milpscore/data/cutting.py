@@ -16,6 +16,7 @@ import pandas as pd
 from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
+    CODES,
     as_frame,
     blank_names,
     distinct_rows,
@@ -54,8 +55,16 @@ _CHOICES = {
 }
 
 
-_QUESTIONS = ("identifier", "text of its own in most rows")
+_QUESTIONS = ("identifier", "text of its own in most rows", CODES)
 """Reasons to leave a feature out that its user may know better."""
+
+_ASK_BACK = 'Name it beside the others in features="..." (--features).'
+
+
+def questions(remarks: Sequence[str]) -> list[str]:
+    """Return the remarks that ask whether a feature was rightly left out."""
+    return [remark for remark in remarks if remark.endswith(_ASK_BACK)]
+
 
 _AUTO = ("n_bins", "auto")
 _BINS = ((120, 3), (200, 5), (math.inf, 10))
@@ -105,6 +114,7 @@ class Cutting:
     digits: int | None = 4
     useless: Literal["drop", "keep"] = "drop"
     unseen: Unseen = "zero"
+    features: Sequence[str] | None = None
 
     def design(self, X: Any, y: Any, *, sample_weight: Any = None, **labels: Any) -> Design:
         """The design of a table in the columns learned of it."""
@@ -170,8 +180,7 @@ class Cutting:
                 made.columns.append(numeric_column(name))
                 continue
             series = table[name]
-            drops = self.useless == "drop" and name not in cuts and name not in kept
-            if drops and (why := why_useless(series, count, orders)):
+            if self.drops(name, kept) and (why := why_useless(series, count, orders)):
                 made.left_out[name] = why
                 continue
             found, remark = self._columns_of(series, cuts.get(name), weights(name), bins, count)
@@ -218,16 +227,24 @@ class Cutting:
             )
         if left_out:
             asked = [name for name, why in left_out.items() if why in _QUESTIONS]
-            back = f" Is {listing(asked)} a measurement? Name it in --features." if asked else ""
+            back = f" Is {listing(asked)} a measurement? {_ASK_BACK}" if asked else ""
             made.remarks.insert(0, f"left out, of no use to a card: {said}.{back}")
         every = values if complete else None
         return Learned(tuple(columns), tuple(blocks), tuple(made.remarks), unlike, every)
+
+    def drops(self, name: str, kept: Collection[str] = ()) -> bool:
+        """Return whether a feature is left out if it is of no use to a card."""
+        asked = (*kept, *(self.features or ()), *(self.thresholds or {}))
+        return self.useless == "drop" and name not in asked
 
     def check(self) -> None:
         """Refuse parameters outside their ranges."""
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise OptionError(f"{name}={getattr(self, name)!r}; use one of {allowed}.")
+        asked = self.features or ()
+        if isinstance(asked, str) or not all(isinstance(name, str) for name in asked):
+            raise OptionError(f"features={asked!r}; use a list of names.")
         numbers = (
             ("n_bins", 2, 'of at least 2, "auto" or None'),
             ("max_distinct", 0, ">= 0"),
@@ -242,12 +259,14 @@ class Cutting:
 
     def _checked_thresholds(self, table: Any) -> dict[str, list[float]]:
         cuts = check_thresholds(self.thresholds or {})
+        for what, names in (("thresholds", cuts), ("features", self.features or ())):
+            for name in names:
+                if name not in table:
+                    raise DataError(
+                        f"{what} name {name!r}, which is not a column;"
+                        f" {near_matches(name, list(table))}"
+                    )
         for feature in cuts:
-            if feature not in table:
-                raise DataError(
-                    f"thresholds name {feature!r}, which is not a column;"
-                    f" {near_matches(feature, list(table))}"
-                )
             if raw_kind(table[feature]) != "numeric":
                 raise DataError(
                     f"thresholds name {feature!r}, which is not numeric; its categories become"
@@ -280,10 +299,16 @@ class Cutting:
                 columns = step_columns(name, cuts.tolist())
             if cuts is not None and not len(cuts):
                 fate = f"becomes {listing(c.name for c in columns)}" if columns else "is left out"
-                remark = f"feature {name!r} has fewer than two distinct values and {fate}."
+                remark = f"feature {name!r} {self._why_uncut(series, values)} and {fate}."
         if not known.all():
             columns.append(missing_column(name))
         return columns, remark
+
+    def _why_uncut(self, series: pd.Series[Any], values: FloatArray) -> str:
+        """Return why no cut parts the values of a feature."""
+        if len(np.unique(values)) > 1:
+            return f"has values that numbers of {self.digits} digits do not part (digits=None does)"
+        return f"holds {CODES}," if series.nunique() > 1 else "has fewer than two distinct values"
 
     def _cuts(
         self, values: FloatArray, weight: FloatArray, bins: Callable[[], int]

@@ -28,7 +28,7 @@ from milpscore.core.errors import (
     TooManyPatternsError,
     listing,
 )
-from milpscore.data.checking import class_weights, encode_labels, refuse_missing
+from milpscore.data.checking import class_weights, encode_labels, lie_apart, refuse_missing
 from milpscore.data.cutting import ENOUGH, Cutting, Learned, Made, bins_for
 from milpscore.data.designs import doubts, one_against_rest, uses
 from milpscore.data.packing import Reading, plain_values
@@ -531,7 +531,8 @@ class _Scan:
             if seen[name].kind == "number" and len(series) <= _CODED
         }
         made = cutting.columns_of(
-            table, lambda name: told[name][1], plain, self.kept, lambda series: False,
+            table, lambda name: told[name][1], plain, self.kept,
+            lambda series: self._orders(str(series.name)),
             cache(lambda: bins_for(self._rarer())), self.count,
         )  # fmt: skip
         useless |= made.left_out
@@ -545,8 +546,7 @@ class _Scan:
         """Features that are of no use whatever their values, or have too many of them."""
         found: dict[str, str] = {}
         for name, each in self.seen.items():
-            drops = cutting.useless == "drop" and name not in (cutting.thresholds or {})
-            drops = drops and name not in self.kept
+            drops = cutting.drops(name, self.kept)
             known = self.count - each.missing
             most = 2 * each.distinct > known  # as many as rows, about
             if each.kind not in {"number", "truth", "text", "date"}:
@@ -570,8 +570,17 @@ class _Scan:
                     )
                 found[name] = "text of its own in most rows"
             elif drops and each.kind == "number" and self._numbers_rows(each, known):
-                found[name] = "identifier"
+                found |= {} if self._orders(name) else {name: "identifier"}
         return found
+
+    def _orders(self, name: str) -> bool:
+        """Return whether the numbers of a feature order the label."""
+        read = self.number_of(name)
+        moved = f"({read} - {float(self.seen[name].least)!r})"
+        figures = [Value("count(*)"), *(Value(f"sum({moved}^{k})", "DOUBLE") for k in (1, 2))]
+        where = f"{read} IS NOT NULL{self._and}"
+        (found,) = self.rows.ask(Ask(f"asking {name}", [self.key_of(self.target)], figures, where))
+        return lie_apart(*found[["v0", "v1", "v2"]].to_numpy(dtype=np.float64).T)
 
     def _numbers_rows(self, seen: _Seen, known: int) -> bool:
         """Whether whole numbers were given out one by one, of a feature of many values."""

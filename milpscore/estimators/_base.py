@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,11 +23,18 @@ from milpscore.data import Binner, encode_labels, in_steps, read_table
 from milpscore.data.binning import binner_of
 from milpscore.data.checking import two_numbers
 from milpscore.data.columns import renamed
+from milpscore.data.cutting import questions
 from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
 
 # keyword-only parameters, compared and shown by scikit-learn's own rules
 parameters = dataclass(kw_only=True, eq=False, repr=False)
+
+
+def warn_of_questions(estimator: BaseEstimator, remarks: Sequence[str]) -> None:
+    """Warn of features that were left out though they may be measurements."""
+    for remark in questions(remarks):
+        warnings.warn(f"{type(estimator).__name__}: {remark}", UserWarning, stacklevel=3)
 
 
 class OnDesign(BaseEstimator):

@@ -35,6 +35,7 @@ from milpscore.estimators._base import (
     rows_by_name,
     seed_of,
     values_of,
+    warn_of_questions,
 )
 from milpscore.fitting import FORMULATION, MAX_TERMS, fit_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
@@ -230,6 +231,7 @@ class CardClassifier(Decided, OnDesign):
         )
         self._take(program, result)
         warn_of_unproved(self, [result])
+        warn_of_questions(self, self.warnings_)
         assert result.card is not None  # refused by `_take`
         if self.threshold_by is None and design.step is not None:
             answered = result.card.coefficients, DecisionRule(result.card.threshold, design.step)

@@ -41,6 +41,7 @@ from milpscore.estimators._base import (
     parameters,
     rows_by_name,
     values_of,
+    warn_of_questions,
 )
 from milpscore.losses import LINKS, smooth_loss
 from milpscore.losses.kinds import link_of
@@ -155,6 +156,7 @@ class PenalisedModel(_Fitted, OnDesign):
         result = fit_proximal(**problem, penalty=self._penalty(maker))
         self._take(result)
         warn_of_gaps(type(self).__name__, [result], self.tol)
+        warn_of_questions(self, self.warnings_)
         return self
 
     def complexity(self) -> int:
