@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from milpscore import constraints as c
 from milpscore.core.design import Column, Design
-from milpscore.core.errors import FormulationError
+from milpscore.core.errors import FormulationError, MilpscoreError
 from milpscore.data import Binner, make_design
 from milpscore.estimators import FusedLassoClassifier, OneStandardErrorCV, SlimClassifier
 from milpscore.formulations import facets_hinge, hinge, risk_score, slim
@@ -431,6 +431,10 @@ FAR = 10**26
         (c.MaxErrors(count=10**20), None),
         (c.Range("a", FAR, None), c.Range("a", 4, None)),
         (c.TotalRange(1e300, None), c.TotalRange(99, None)),
+        (c.Range("a", -(10**400), 1), c.Range("a", None, 1)),
+        (c.Range("a", 10**400, None), c.Range("a", 4, None)),
+        (c.AtMost(10**400, ["a", "b"]), None),
+        (c.MaxErrors(count=10**400), None),
     ],
     ids=str,
 )
@@ -450,3 +454,40 @@ def test_ends_beyond_64_bits_mean_what_they_say(builder: Any, rule: Any, like: A
     assert answers[0].claim == answers[1].claim
     if answers[1].card is not None:
         assert answers[0].objective == pytest.approx(answers[1].objective, abs=1e-9)
+
+
+def test_a_limit_on_totals_of_data_on_no_grid_is_not_clipped() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(0, 1e25, (40, 2)), columns=["a", "b"])
+    y = (X["a"] > 0).astype(int)
+    answers = [
+        solve(risk_score(X, y, max_terms=1, constraints=rules), progress=False, node_limit=1000)
+        for rules in ([], [c.TotalRange(None, 1e28)])
+    ]
+    assert answers[0].objective == pytest.approx(answers[1].objective, rel=1e-9)
+    assert answers[1].card is not None
+    assert answers[1].card.nonzeros == 1
+
+
+@pytest.mark.parametrize(
+    ("refused", "given"),
+    [
+        (True, {"coef_min": -(10**400)}), (True, {"coef_max": 10**26}),
+        (True, {"coef_sets": {"a": [0, 10**26]}}), (False, {"max_terms": 10**26}),
+        (False, {"intercept_bounds": (-(10**26), 10**26)}), (False, {"l0_penalty": 10**26}),
+        (True, {"l0_penalty": 10**400}), (False, {"l1_penalty": 10**26}),
+        (True, {"sample_weight": [10**400] * 30}), (False, {"sample_weight": [10**26] * 30}),
+        (True, {"class_weight": {0: 10**400}}), (False, {"constraints": [c.Span(10**26, "s")]}),
+    ],
+    ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
+)  # fmt: skip
+def test_arguments_beyond_64_bits_are_taken_or_refused_by_name(refused: bool, given: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 4, (30, 2)), columns=list("ab"))
+    X["s"] = np.where(X["b"] > 1, "u", "v")
+    y = (X["a"] + rng.normal(0, 1, 30) > 1.5).astype(int)
+    if refused:
+        with pytest.raises(MilpscoreError, match=next(iter(given))):
+            slim(X, y, **given)
+    else:
+        assert solve(slim(X, y, **given), progress=False, node_limit=5000).card is not None

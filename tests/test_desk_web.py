@@ -135,10 +135,23 @@ def test_limits_beyond_64_bits_are_answered(page: Any, hub: Hub) -> None:
         f'type = "at_most"\nk = {far}\ncolumns = ["age"]',
         'type = "total_range"\nlower = -1e300',
         f'type = "max_errors"\ncount = {far}',
+        f'type = "range"\ncolumns = ["age"]\nupper = {10**400}',
+        f'type = "total_range"\nupper = {10**400}',
     ):
         answer = page.post("/act", json={"do": "rule", "text": rule}, headers=HEAD)
         assert answer.status_code in (200, 400), rule
         assert page.get("/state", headers=HEAD).status_code == 200
+
+
+def test_a_search_that_fails_does_not_end_the_ones_after_it(
+    page: Any, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(hub.desk, "best_of", lambda *_, **__: 10**400 / 3)
+        assert page.post("/ask", json={"what": "free"}, headers=HEAD).status_code == 202
+        assert "OverflowError" in idle(hub)
+    assert page.post("/ask", json={"what": "free"}, headers=HEAD).status_code == 202
+    assert idle(hub).startswith("Done")
 
 
 def test_an_edit_that_cannot_be_shown_is_taken_back(

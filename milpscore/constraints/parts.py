@@ -24,15 +24,13 @@ ROUNDING = 1e-9
 """Of weights and values on no grid: what their sums may miss a limit by, relatively."""
 
 
-_FAR = 2**60
-"""No points, totals or counts reach as far: an end beyond it is no nearer and no farther."""
+_FAR = 10**18
+"""No points, no counts and no totals on a grid reach as far, and 64 bits hold it."""
 
 
-def _near(part: Any) -> None:
-    """Bring the ends of a part's range to where 64 bits hold them."""
-    for name in ("lower", "upper"):
-        if (end := getattr(part, name)) is not None:
-            object.__setattr__(part, name, max(-_FAR, min(_FAR, end)))
+def near(end: int) -> int:
+    """Clip the end of a range of whole numbers to 64 bits: beyond them it means the same."""
+    return max(-_FAR, min(_FAR, end))
 
 
 def _ends(lower: float | None, upper: float | None) -> tuple[float, float]:
@@ -72,9 +70,6 @@ class Points(_OfPoints):
     columns: Group
     lower: int | None
     upper: int | None
-
-    def __post_init__(self) -> None:
-        _near(self)
 
     def broken(self, design: Design, card: Card) -> str:
         """What is wrong with a card."""
@@ -154,9 +149,6 @@ class Used(_OfPoints):
         columns = [used[:, list(group)].any(axis=1) for group in self.groups]
         factors = np.array(self.factors, dtype=np.int64)
         return np.asarray(np.stack(columns, axis=1).astype(np.int64) @ factors)
-
-    def __post_init__(self) -> None:
-        _near(self)
 
     def broken(self, design: Design, card: Card) -> str:
         """What is wrong with a card."""
@@ -269,9 +261,6 @@ class Totals(_OfPoints):
     lower: float | None
     upper: float | None
     unit: Fraction | None  # the data's step
-
-    def __post_init__(self) -> None:
-        _near(self)
 
     def ends(self, points: IntArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest total of each row of points, in units; shapes (V,).
@@ -548,11 +537,11 @@ def _plain(value: Any) -> Any:
 
 
 def whole_number(value: Any, argument: str, least: int | None = None) -> int:
-    """A whole number, not below ``least``; FormulationError for anything else."""
+    """Return a whole number, clipped to 64 bits; FormulationError if below ``least`` or another."""
     if not is_whole(value, -math.inf if least is None else least):
         more = "" if least is None else f" >= {least}"
         raise FormulationError(f"{argument} must be a whole number{more}, got {value!r}")
-    return int(value)
+    return near(int(value))
 
 
 def require_in_order(title: str, lower: Any, upper: Any) -> None:

@@ -27,13 +27,14 @@ from milpscore.constraints.parts import (
     from_to,
     groups_of,
     listed,
+    near,
     require_in_order,
     union_of,
     whole_number,
 )
 from milpscore.constraints.subgroups import Where, plain_where, rows_where, words
 from milpscore.core.design import BoolArray, Design, as_fraction, common_step, on_grid
-from milpscore.core.errors import FormulationError
+from milpscore.core.errors import FormulationError, is_number
 
 # ------------------------------------------------------------------ points of single columns
 
@@ -506,8 +507,7 @@ class TotalRange(Constraint):
     def __post_init__(self) -> None:
         for end in ("lower", "upper"):
             value: Any = getattr(self, end)
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if value is not None and not (number and math.isfinite(value)):
+            if value is not None and not (is_number(value) and math.isfinite(value)):
                 raise FormulationError(f"TotalRange: {end} must be a finite number, got {value!r}")
         require_in_order("TotalRange", self.lower, self.upper)
 
@@ -530,8 +530,8 @@ class TotalRange(Constraint):
         if step is None:
             ends = [None if end is None else float(end) for end in (low, high)]
             return (Totals(tuple(found), ends[0], ends[1], None),)
-        lower = None if low is None else math.ceil(low / step)
-        upper = None if high is None else math.floor(high / step)
+        lower = None if low is None else near(math.ceil(low / step))
+        upper = None if high is None else near(math.floor(high / step))
         return (Totals(tuple(found), lower, upper, step),)
 
 

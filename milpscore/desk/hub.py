@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
@@ -175,6 +176,9 @@ class Hub:
                 said = self._done(job)
             except MilpscoreError as error:
                 said = "Stopped." if self._stopping else str(error)
+            except Exception as error:  # or no later search would run
+                logging.getLogger("milpscore").exception("a search of the studio failed")
+                said = f"The search failed ({type(error).__name__}: {error}): undo the edit."
             with self._lock:
                 self._running, self._said = None, said
             self._tell({"kind": "changed"})

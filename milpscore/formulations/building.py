@@ -187,6 +187,8 @@ def per_column(design: Design, value: PerColumn, name: str, default: int) -> Int
         given: FloatArray = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise FormulationError(f"{name} must be whole numbers, got {value!r}") from error
+    except OverflowError:
+        given = np.array(2.0 * MAX_COEFFICIENT)  # a whole number beyond doubles
     if given.ndim > 1 or (given.ndim == 1 and len(given) != p):
         raise FormulationError(
             f"{name} needs one value or one per column ({p}), got shape {given.shape}"

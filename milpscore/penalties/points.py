@@ -22,9 +22,12 @@ class L0:
     lam: float
     name: ClassVar[str] = "l0_penalty"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lam", float(self.lam))  # NumPy refuses whole numbers of any size
+
     def value(self, w: FloatArray | IntArray) -> float:
         """lam * ||w||_0 of a vector of shape (p,)."""
-        return float(self.lam) * int(np.count_nonzero(w))
+        return self.lam * int(np.count_nonzero(w))
 
 
 @dataclass(frozen=True)

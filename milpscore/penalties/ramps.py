@@ -9,7 +9,6 @@ piece k, between k gamma and (k + 1) gamma, is A_k. The lasso has one slope, Fac
 
 from __future__ import annotations
 
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
@@ -20,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.errors import OptionError
+from milpscore.core.errors import OptionError, is_number
 
 Vector = FloatArray | IntArray
 """Coefficients may be whole numbers: cards are penalised too."""
@@ -41,7 +40,9 @@ class Term:
 
     def __post_init__(self) -> None:
         """Check lam, then the fields of the penalty itself."""
-        check_number("lam", self.lam, least=0.0)  # type: ignore[attr-defined]
+        lam = check_number("lam", self.lam, least=0.0)  # type: ignore[attr-defined]
+        if "lam" in vars(self):  # of some penalties it is fixed
+            self._store("lam", lam)
         self._check()
 
     def _check(self) -> None:
@@ -63,8 +64,7 @@ def check_number(
     name: str, value: Any, *, least: float, most: float = np.inf, strict: bool = False
 ) -> float:
     """A finite number of [least, most], or of (least, most] where ``strict``; else OptionError."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    number = float(value) if real else np.nan
+    number = float(value) if is_number(value) else np.nan
     above = number > least if strict else number >= least
     if not (np.isfinite(number) and above and number <= most):
         wanted = f"{'>' if strict else '>='} {least:g}"
@@ -77,7 +77,7 @@ def check_vector(name: str, value: Any, *, least: float = 0.0, most: float = np.
     """A read-only copy of a vector of finite entries of [least, most]; else OptionError."""
     try:
         vector = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise OptionError(f"{name} must be a sequence of numbers: {error}") from error
     if vector.ndim != 1 or vector.size == 0:
         raise OptionError(f"{name} must be a non-empty vector, got shape {vector.shape}")
