@@ -520,7 +520,8 @@ class Scorecard:
         dialect : str
             "ansi" is text that SQLite, PostgreSQL, DuckDB and most others read alike. Any other is
             one of sqlglot's, which then has to be installed (the extra ``sql``): "duckdb",
-            "postgres", "sqlite", "bigquery", "spark", "snowflake", "mysql", ...
+            "postgres", "sqlite", "bigquery", "spark", "snowflake", "mysql", ... Only "sqlite" makes
+            NULL of text and bytes in a column of numbers, which other databases do not store.
         keys : sequence of str
             Columns of the table to carry into the result.
         unseen : {"null", "zero"}

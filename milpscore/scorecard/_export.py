@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -576,25 +576,26 @@ class _Writer:
         row = rows[0]
         if row.kind == "numeric":
             return f"{self._points(row.points)} * {f'ABS({value})' if self.absolute else value}"
+        known = {category for row in rows for category in row.categories}
         branches = [
-            f"WHEN {self._test(value, row)} THEN {self._points(row.points)}" for row in rows
+            f"WHEN {self._test(value, row, known)} THEN {self._points(row.points)}" for row in rows
         ]
         unknown = "NULL" if self.unseen == "null" and row.kind != "interval" else str(base)
         return _case(branches, unknown)
 
-    def _test(self, value: str, row: Row) -> str:
-        """Whether a row applies to a known value."""
+    def _test(self, value: str, row: Row, known: Collection[str]) -> str:
+        """Whether a row applies to a known value; ``known`` are all categories of the feature."""
         if row.kind == "interval":
             return _between(value, row.lower, row.upper)
         if row.kind == "flag":
             return f"{value} = {row.lower:g}"
         if set(row.categories) <= _TRUTH.keys():
             # Databases store truth values as words or as 1 and 0; both are understood.
-            known = ", ".join(f"'{text}'" for each in row.categories for text in _TRUTH[each])
-            return f"LOWER({value}) IN ({known})"
+            words = ", ".join(f"'{text}'" for each in row.categories for text in _TRUTH[each])
+            return f"LOWER({value}) IN ({words})"
         # and whole numbers that stand among floats as 3.0
         whole = [each for each in row.categories if self.typed and each.lstrip("-").isdecimal()]
-        floats = [f"{each}.0" for each in whole]
+        floats = [text for each in whole if (text := f"{each}.0") not in known]
         *first, last = map(_quoted, (*row.categories, *floats))
         return f"{value} IN ({', '.join([*first, last])})" if first else f"{value} = {last}"
 
