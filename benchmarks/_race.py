@@ -87,7 +87,7 @@ class Trace:
 def _within(objective: float, bound: float, gap: float) -> bool:
     if not math.isfinite(objective):
         return False
-    if objective - bound <= CLAIM_TOLERANCE * max(1.0, abs(objective)):
+    if objective - bound <= CLAIM_TOLERANCE * abs(objective):
         return True
     return relative_gap(objective, bound) <= gap
 

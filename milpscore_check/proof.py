@@ -107,7 +107,8 @@ class Data:
         self.place = {i: k for k, own in enumerate(merged.values()) for i in own}
         sums = [sum((weight[i] for i in own), Fraction(0)) for own in merged.values()]
         common = math.lcm(*(s.denominator for s in sums))
-        self.share = [int(s * common) for s in sums]
+        share = [int(s * common) for s in sums]
+        self.share = [s // math.gcd(*share) for s in share]
         self.whole, self.classes = sum(self.share), [c for _, c in merged]
         self.columns = [list(column) for column in zip(*(x for x, _ in merged), strict=True)]
 

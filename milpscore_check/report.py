@@ -129,7 +129,7 @@ def _claims(
     yield "bound", status, said
 
     claim, caveat = content["claim"], bool(cards.gap)
-    near = objective - bound <= _OPTIMAL * max(Fraction(1), abs(objective))
+    near = objective - bound <= _OPTIMAL * objective
     best = "optimal" if near else "gap" if bound > 0 else "feasible"
     if claim not in _STRENGTH or caveat != bool(content["caveat"]):
         yield "claim", "refuted", f"{claim!r} is none, or its caveat is not that of the cards"

@@ -184,9 +184,10 @@ def test_every_exception_is_one() -> None:
 
 
 def test_the_defaults_themselves() -> None:
-    assert (Options.time_limit, Options.mip_gap, Options.node_limit) == (30.0, 0.0, None)
+    assert (Options.time_limit, Options.mip_gap, Options.node_limit) == (30.0, 1e-6, None)
+    assert Options.mip_gap_abs == 0.0
     assert (Options.threads, Options.random_state, MAX_TERMS, LAM) == (1, 0, 5, 0.01)
-    for name in ("time_limit", "mip_gap", "node_limit", "threads", "random_state"):
+    for name in ("time_limit", "mip_gap", "mip_gap_abs", "node_limit", "threads", "random_state"):
         usual = [v for door, v in FOUND[name].items() if not excepted(name, door)]
         assert len(usual) > 4
         assert set(usual) == {getattr(Options, name)}

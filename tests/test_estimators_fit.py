@@ -60,7 +60,8 @@ SHARED = {
     "binner", "solver", "threshold_by", "time_limit", "threads", "random_state", "verbose"
 }  # fmt: skip
 ONLY_EXACT = {
-    "use_start", "mip_gap", "node_limit", "heuristic", "polish", "client", "memory_limit",
+    "use_start", "mip_gap", "mip_gap_abs", "node_limit", "heuristic", "polish", "client",
+    "memory_limit",
 }  # fmt: skip
 ONLY_RELAXED = {"n_draws"}
 

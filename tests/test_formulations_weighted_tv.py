@@ -23,7 +23,6 @@ from milpscore.penalties import Binarsity
 from milpscore.penalties.points import BlockTV
 from milpscore.search import start_card
 from milpscore.solvers import load, solve
-from milpscore.solvers.finish import absolute_gap
 from milpscore.verify import check, evaluate
 
 
@@ -67,16 +66,6 @@ def test_the_penalty_is_binarsitys_without_its_sums(seed: int) -> None:
         assert penalty.value(w) == pytest.approx(twin, abs=1e-12)
     ones = BlockTV(0.3, d.blocks, np.ones(6))
     assert ones.value(w) == pytest.approx(BlockTV(0.3, d.blocks).value(w), abs=1e-12)
-
-
-def test_the_solver_s_gap_is_below_the_least_jump() -> None:
-    d = binned()
-    v = np.array([0.0, 1e-5, 2.0, 7e-9, 0.0, 1.0])  # a block's first entry does not count
-    assert BlockTV(0.1, d.blocks, v).step == pytest.approx(1e-6)
-    assert BlockTV(0.1, d.blocks).step == 0.1
-    assert BlockTV(0.1, d.blocks, np.zeros(6)).step == 0.0
-    statement = fused_lasso(d, lam=0.1, weights=v).statement
-    assert absolute_gap(statement) == pytest.approx(0.49e-6)
 
 
 # ------------------------------------------------------------------ the optimum

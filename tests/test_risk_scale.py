@@ -19,12 +19,15 @@ import milpscore
 from milpscore.certificate import certify, verify_certificate
 from milpscore.constraints import MaxFPR, MinTPR
 from milpscore.core.card import Card
+from milpscore.core.program import Program
 from milpscore.core.statement import Statement
 from milpscore.data import make_design
 from milpscore.fitting import fit_card
 from milpscore.formulations import any_scale, over_gentle_scales, risk_score
 from milpscore.pools import pool
 from milpscore.scorecard import certified_card
+from milpscore.scorecard.claims import certificate_sentences
+from milpscore.scorecard.rendering import MINUS
 from milpscore.search import fast_risk_card
 from milpscore.solvers import solve
 from milpscore.solvers.tree import risk
@@ -237,7 +240,7 @@ def test_beyond_the_steepest_slope_no_loss_is_less_where_totals_are_on_a_grid(se
     X, y = rng.integers(0, 2, (25, 3)).astype(float), rng.integers(0, 2, 25)
     y[: 5 * (seed % 5)] = X[: 5 * (seed % 5), 0]  # nearly parted, or not
     statement = risk_score(X, y, coef_min=-2, coef_max=2).statement
-    assert any_scale(statement)
+    assert any_scale(statement, 0.001)
     assert statement.scales is not None
     sign = np.where(y > 0, 1.0, -1.0)
 
@@ -260,6 +263,82 @@ def test_beyond_the_steepest_slope_no_loss_is_less_where_totals_are_on_a_grid(se
         held = least_loss(totals, 1 / statement.scales.lower)
         for times in (1.1, 2.0, 10.0):
             assert held <= least_loss(totals, times / statement.scales.lower) + 1e-8
+
+
+def bounded(seed: int) -> Program:
+    """A tiny risk score whose intercept the user bounds, on half steps of totals or off them."""
+    rng = np.random.default_rng(seed)
+    p, n = int(rng.integers(1, 3)), int(rng.integers(4, 9))
+    X = rng.integers(0, 3, (n, p)).astype(float)
+    w = rng.integers(-2, 3, p)
+    y = X @ w >= rng.integers(-3, 4)
+    if seed % 2:
+        y ^= rng.random(n) < 0.15
+    y[:2] = True, False
+    start = float(rng.integers(-3, 4) + rng.choice([0.01, 0.1, 0.25, 0.5, -0.02, 0]))
+    ends = [round(start, 3), round(start + float(rng.choice([0, 0.01, 0.1, 0.5, 2])), 3)]
+    l0_penalty = float(rng.choice([1e-6, 0.03]))
+    return risk_score(
+        X, y.astype(int), coef_min=-2, coef_max=2, intercept_bounds=ends, l0_penalty=l0_penalty
+    )
+
+
+def least_at_any_scale(program: Program) -> float:
+    """The least objective over slopes from 1e-6 to 1e6 and intercepts within the bounds."""
+    statement = program.statement
+    design, (low, high) = statement.design, statement.ranges
+    ends = [float(end) for end in program.arguments["intercept_bounds"]]
+    sign, share = design.y[:, None], design.weight / design.weight.sum()
+    least = math.inf
+    for w in itertools.product(*(range(a, b + 1) for a, b in zip(low, high, strict=True))):
+        total = design.X @ np.array(w)
+        near = np.add.outer(-np.unique(total), np.linspace(-0.6, 0.6, 25)).ravel()
+        for b in np.unique([*ends, *np.clip(near, *ends)]):
+            z = np.multiply.outer(total + b, np.geomspace(1e-6, 1e6, 241))
+            loss = float((share @ np.logaddexp(0.0, -sign * z)).min())
+            least = min(least, loss + statement.penalty(np.array(w)))
+    return least
+
+
+def sentence_of(program: Program) -> tuple[str, float]:
+    """What a card's certificate says of all cards, and the number it names."""
+    result = solve(program, "tree", **EXACT)
+    card = certified_card(program.statement.design, result, statement=program.statement)
+    said = certificate_sentences(card.certificate)[0]
+    return said, float(said.partition(" below ")[2].split()[0].replace(MINUS, "-"))
+
+
+FALSE_ONCE = (112, 265, 382, 432, 474)
+"""There a card of a steeper slope cost less than was said, at most half of it."""
+
+
+@pytest.mark.parametrize("seed", [*range(25), *FALSE_ONCE])
+def test_every_scale_is_claimed_only_where_no_scale_does_better(seed: int) -> None:
+    program = bounded(seed)
+    said, below = sentence_of(program)
+    if "whatever the scale" in said:
+        assert least_at_any_scale(program) >= below
+        assert seed not in FALSE_ONCE
+    else:
+        scales = program.statement.scales
+        assert scales is not None
+        assert f"at any scale from {scales.lower:g} to {scales.upper:g}," in said
+
+
+def test_bounds_on_half_steps_leave_room_for_every_cut() -> None:
+    X, y = rows(0)
+    for bounds, every in {(-3, 3): True, (-2.5, 1): True, (-3, 2.75): False}.items():
+        said, _ = sentence_of(risk_score(X, y, max_terms=2, intercept_bounds=bounds))
+        assert ("whatever the scale" in said) == every, said
+
+
+def test_a_card_next_to_the_one_without_points_names_its_scales() -> None:
+    """There a flatter slope may still be the better one."""
+    X, y = rows(0)
+    statement = risk_score(X, y, l0_penalty=1.0).statement
+    without = evaluate(statement, statement.empty_card()).objective
+    assert any_scale(statement, without - 0.002)
+    assert not any_scale(statement, without)
 
 
 def rows(seed: int, n: int = 30) -> tuple[Any, Any]:

@@ -123,6 +123,6 @@ def test_a_name_is_taken_once() -> None:
 
 
 def test_defaults_stand_in_the_options() -> None:
-    assert (Options.time_limit, Options.mip_gap, Options.threads) == (30.0, 0.0, 1)
+    assert (Options.time_limit, Options.mip_gap, Options.threads) == (30.0, 1e-6, 1)
     assert Options.of({}) == Options()
     assert ConicOptions.time_limit == math.inf

@@ -396,7 +396,7 @@ def _provable(result: Result) -> float | None:
     """
     if not math.isfinite(result.dual_bound) or result.dual_bound <= 0:
         return None
-    size = max(1.0, abs(result.objective))
+    size = abs(result.objective)
     bound = min(result.dual_bound, result.objective - 0.4 * CLAIM_TOLERANCE * size)
     bound -= 2.0 * MARGIN * size
     if result.claim is Claim.OPTIMAL:  # at the brink of what it allows, its last digits count

@@ -268,7 +268,7 @@ def _evidence(
     kind, used = certificate.evidence.get("kind"), certificate.engine.get("random_state", 0)
     # a seed the card was not found with
     seed = (int(used) + 1) % 2**31 if isinstance(used, int) else 1
-    allowance = CLAIM_TOLERANCE * max(1.0, abs(certificate.objective))
+    allowance = CLAIM_TOLERANCE * abs(certificate.objective)
     if kind == "leaves":
         proved, sentence = _prove(certificate, program.statement.design, bound)
         return ("proved" if proved else "not proved"), f"milpscore_check: {sentence}"

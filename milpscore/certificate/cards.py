@@ -69,7 +69,9 @@ def exact_rows(design: Design) -> Data:
     """The rows of a design, every double read as the decimal it prints as."""
     known = {v: as_fraction(v) for v in np.unique(design.X).tolist()}
     columns = [[known[v] for v in column] for column in design.X.T.tolist()]
-    return Data(columns, design.y.tolist(), [as_fraction(w) for w in design.weight.tolist()])
+    y, exact = design.y.tolist(), design.exact_weight
+    weight = [exact[pair] for pair in zip(y, design.weight.tolist(), strict=True)]
+    return Data(columns, y, weight)
 
 
 def outside_gap(statement: Statement, card: Card) -> str | None:

@@ -31,7 +31,8 @@ from milpscore.losses import Hinge, ZeroOne
 from milpscore.penalties.points import point_prices
 
 MARGIN = 3e-9
-"""Leaves are closed this much above the bound they are to prove: the checker rounds downwards."""
+"""Leaves are closed this much above the bound they are to prove, relatively: the checker rounds
+downwards."""
 
 _BYTES_A_NUMBER = 12
 _WHOLE = 1e-7
@@ -348,7 +349,7 @@ def grow_tree(
         return _counted(statement, bound, time_limit, told)
     space = Space(statement)
     engine = _source(statement, space)
-    goal = bound + MARGIN * max(1.0, abs(bound))
+    goal = bound * (1.0 + MARGIN)
     grown = Grown(Clock.of(time_limit), most_bytes, told)
     pending: list[tuple[int, Box, Drawn | None, Any]] = [
         (number, box, None, None) for number, box in _beside_cells(space, grown, bound)

@@ -28,6 +28,7 @@ from milpscore.cli.common import (
 from milpscore.cli.groups import (
     CARD,
     MIP_GAP,
+    MIP_GAP_ABS,
     NAMES,
     NODE_LIMIT,
     PLOT,
@@ -102,6 +103,7 @@ def compare_command(
         default="",
     ),
     mip_gap: float = MIP_GAP,
+    mip_gap_abs: float = MIP_GAP_ABS,
     node_limit: int | None = NODE_LIMIT,
     seed: int = SEED,
     plot: Path | None = PLOT,
@@ -140,7 +142,11 @@ def compare_command(
             roundings=[name.strip() for name in roundings.split(",") if name.strip()],
             random_state=seed,
             progress=output.progress,
-            options={"mip_gap": mip_gap, "node_limit": node_limit},
+            options={
+                "mip_gap": mip_gap,
+                "mip_gap_abs": mip_gap_abs,
+                "node_limit": node_limit,
+            },
             **common,
         )
         seconds = time.perf_counter() - started

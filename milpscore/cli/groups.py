@@ -601,8 +601,12 @@ def constraints_of(path: Path | None) -> dict[str, Any]:
 
 TIME_LIMIT = seconds("Seconds of solving.")
 MIP_GAP = option(
-    SOLVE, "Relative gap at which to stop; 0 asks for a proof.", min=0, default=Options.mip_gap
+    SOLVE,
+    "Relative gap at which to stop; the default is what the claim 'optimal' allows.",
+    min=0,
+    default=Options.mip_gap,
 )
+MIP_GAP_ABS = option(SOLVE, "Absolute gap at which to stop.", min=0, default=Options.mip_gap_abs)
 NODE_LIMIT = option(
     SOLVE,
     "Branch-and-bound nodes at which to stop; unlike seconds, the same on every machine.",
@@ -627,6 +631,7 @@ class SolveOptions:
     )
     time_limit: float = TIME_LIMIT
     mip_gap: float = MIP_GAP
+    mip_gap_abs: float = MIP_GAP_ABS
     node_limit: int | None = NODE_LIMIT
     threads: int = option(
         SOLVE,
@@ -656,8 +661,9 @@ class SolveOptions:
     def options(self) -> dict[str, Any]:
         """What has no argument of its own."""
         return {
-            "mip_gap": self.mip_gap, "node_limit": self.node_limit, "threads": self.threads,
-            "client": self.dask, "memory_limit": self.memory_limit,
+            "mip_gap": self.mip_gap, "mip_gap_abs": self.mip_gap_abs,
+            "node_limit": self.node_limit, "threads": self.threads, "client": self.dask,
+            "memory_limit": self.memory_limit,
         }  # fmt: skip
 
 

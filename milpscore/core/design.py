@@ -191,6 +191,8 @@ class Design:
     counts : ndarray of shape (n,) or None
         How many rows of the table each row stands for, where equal ones were merged while it was
         read (:func:`milpscore.data.read_patterns`); None: one each.
+    class_factors : (Fraction, Fraction) or None
+        The class weights that ``weight`` holds, of the negative and the positive class.
     """
 
     X: FloatArray
@@ -201,6 +203,7 @@ class Design:
     classes: tuple[Any, Any] = (0, 1)
     warnings: tuple[str, ...] = field(default=())
     counts: IntArray | None = None
+    class_factors: tuple[Fraction, Fraction] | None = None
 
     def __repr__(self) -> str:
         """Shape, blocks and labels; the values stay out."""
@@ -228,6 +231,33 @@ class Design:
         """Whether all rows of the table that count weigh the same."""
         counted = self.weight > 0
         return bool(np.ptp(self.weight[counted] / self.rows[counted]) == 0)
+
+    @cached_property
+    def exact_weight(self) -> dict[tuple[int, float], Fraction]:
+        """Return what the weights are in exact numbers, by class (-1 or +1) and weight.
+
+        A sample weight is the decimal it prints as; n / (2 n_c), by which "balanced" multiplies it,
+        is rarely a decimal.
+        """
+        found: dict[tuple[int, float], Fraction] = {}
+        for side, factor in zip((-1, 1), self.class_factors or (None, None), strict=True):
+            for weight in np.unique(self.weight[self.y == side]).tolist():
+                found[side, weight] = as_fraction(weight)
+                if factor:
+                    own = float(f"{weight / float(factor):.15g}")
+                    if own * float(factor) == weight:
+                        found[side, weight] = as_fraction(own) * factor
+        return found
+
+    @cached_property
+    def exact_sum(self) -> Fraction:
+        """Return the sum of the exact weights."""
+        total = Fraction(0)
+        for side in (-1, 1):
+            each, count = np.unique(self.weight[self.y == side], return_counts=True)
+            for weight, times in zip(each.tolist(), count.tolist(), strict=True):
+                total += self.exact_weight[side, weight] * times
+        return total
 
     @cached_property
     def step(self) -> Fraction | None:

@@ -77,7 +77,10 @@ class Claim(_Explained):
     Of a relaxation it speaks of the LP: solved, and its bound recomputed.
     """
 
-    OPTIMAL = "optimal", "Verified, and nothing the program allows is better beyond 1e-6."
+    OPTIMAL = (
+        "optimal",
+        "Verified, and nothing the program allows is better by more than a millionth of it.",
+    )
     GAP = "gap", "A verified card and a bound that says how far it can be from the best."
     FEASIBLE = "feasible", "A verified card; nothing is known about how good the best one is."
     NONE = "none", "No card."
@@ -274,6 +277,6 @@ def claim_of(verified: bool, objective: float, bound: float, trivial: float) -> 
     """
     if not verified:
         return Claim.NONE
-    if objective - bound <= CLAIM_TOLERANCE * max(1.0, abs(objective)):
+    if objective - bound <= CLAIM_TOLERANCE * abs(objective):
         return Claim.OPTIMAL
     return Claim.GAP if bound > trivial else Claim.FEASIBLE

@@ -7,13 +7,14 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.design import FloatArray, IntArray, count_distinct, unmasked
+from milpscore.core.design import FloatArray, IntArray, as_fraction, count_distinct, unmasked
 from milpscore.core.errors import DataError, SizeError, listing, near_matches
 
 RawKind = Literal["numeric", "boolean", "text", "category"]
@@ -647,6 +648,18 @@ def class_weights(
     classes: Sequence[Any],
 ) -> FloatArray:
     """Multiply class weights into sample weights; a code is a place in ``classes``."""
+    exact = class_factors(class_weight, codes, weight, classes)
+    weighted: FloatArray = weight * np.array([float(factor) for factor in exact])[codes]
+    return weighted
+
+
+def class_factors(
+    class_weight: Mapping[Any, float] | str | None,
+    codes: IntArray,
+    weight: FloatArray,
+    classes: Sequence[Any],
+) -> tuple[Fraction, ...]:
+    """Return the exact class weights; DataError where a class is left without any weight."""
     totals = np.array([weight[codes == k].sum() for k in range(len(classes))])
     factors = np.ones(len(classes))
     if isinstance(class_weight, str):
@@ -656,12 +669,19 @@ def class_weights(
                 " from label to weight."
             )
         _check_weighted(totals, classes)
-        factors = totals.sum() / (len(classes) * totals)
-    elif class_weight is not None:
+        sums = [_exact_sum(weight[codes == k]) for k in range(len(classes))]
+        return tuple(sum(sums) / (len(classes) * each) for each in sums)
+    if class_weight is not None:
         factors = _factors(class_weight, classes)
     _check_weighted(totals * factors, classes)
-    weighted: FloatArray = weight * factors[codes]
-    return weighted
+    return tuple(map(as_fraction, factors.tolist()))
+
+
+def _exact_sum(weight: FloatArray) -> Fraction:
+    """Return the sum of weights, each read as the decimal it prints as."""
+    each, count = np.unique(weight, return_counts=True)
+    pairs = zip(each.tolist(), count.tolist(), strict=True)
+    return sum((as_fraction(value) * times for value, times in pairs), Fraction(0))
 
 
 def _factors(class_weight: Mapping[Any, float], classes: Sequence[Any]) -> FloatArray:

@@ -130,11 +130,11 @@ class Cutting:
         values = learned.values
         if values is None:
             values = column_values(learned.columns, frame, self.unseen)
-        signs, weight, classes = classed(y, len(frame), sample_weight, **labels)
+        own = classed(y, len(frame), sample_weight, **labels)
         more = () if learned.unlike else doubts(values, learned.columns)
         return Design(
-            values, signs, weight, learned.columns, learned.blocks, classes,
-            (*learned.remarks, *more),
+            values, columns=learned.columns, blocks=learned.blocks,
+            warnings=(*learned.remarks, *more), **own,
         )  # fmt: skip
 
     def learned(self, frame: pd.DataFrame, sample_weight: Any = None, y: Any = None) -> Learned:

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from milpscore.core.design import Column, Design, FloatArray, IntArray
+from milpscore.core.design import Column, Design, FloatArray
 from milpscore.core.errors import DataError, OptionError, listing, near_matches
 from milpscore.data.checking import (
     as_frame,
     blank_names,
     check_size,
-    class_weights,
+    class_factors,
     encode_labels,
     missing_counts,
     not_surely_numbers,
@@ -346,7 +346,7 @@ def make_design(
         The dense matrix would not fit.
     """
     frame = as_frame(X)
-    y_signed, weight, classes = classed(y, len(frame), sample_weight, class_weight, positive)
+    labels = classed(y, len(frame), sample_weight, class_weight, positive)
     remarks: list[str] = []
     if columns is None:
         columns = raw_columns(frame)
@@ -359,15 +359,13 @@ def make_design(
         values = _given_values(frame, columns)
     ordered = _checked_blocks(blocks or (), len(columns))
     remarks += doubts(values, columns)
-    return Design(
-        values, y_signed, weight, tuple(columns), ordered, classes, warnings=tuple(remarks)
-    )
+    return Design(values, columns=tuple(columns), blocks=ordered, warnings=tuple(remarks), **labels)
 
 
 def classed(
     y: Any, rows: int, sample_weight: Any, class_weight: Any = None, positive: Any = None
-) -> tuple[IntArray, FloatArray, tuple[Any, Any]]:
-    """Classes -1/+1 and weights of so many rows, and the two labels."""
+) -> dict[str, Any]:
+    """Return a design's ``y``, ``weight``, ``classes`` and ``class_factors``."""
     y_signed, classes = encode_labels(y, positive)
     if len(y_signed) != rows:
         raise DataError(
@@ -375,7 +373,11 @@ def classed(
             " inconsistent numbers of samples. Pass one label for each row."
         )
     codes, weight = (y_signed > 0).astype(np.int64), row_weights(sample_weight, rows)
-    return y_signed, class_weights(class_weight, codes, weight, classes), classes
+    factors = class_factors(class_weight, codes, weight, classes)
+    return {
+        "y": y_signed, "weight": weight * np.array([float(factor) for factor in factors])[codes],
+        "classes": classes, "class_factors": factors,
+    }  # fmt: skip
 
 
 def doubts(values: FloatArray, columns: Sequence[Column]) -> list[str]:

@@ -28,7 +28,7 @@ from milpscore.core.errors import (
     TooManyPatternsError,
     listing,
 )
-from milpscore.data.checking import class_weights, encode_labels, lie_apart, refuse_missing
+from milpscore.data.checking import class_factors, encode_labels, lie_apart, refuse_missing
 from milpscore.data.cutting import ENOUGH, Cutting, Learned, Made, bins_for
 from milpscore.data.designs import doubts, one_against_rest, uses
 from milpscore.data.packing import Reading, plain_values
@@ -707,13 +707,13 @@ class _Scan:
         y = np.array([labels.signs[label] for label in target.tolist()], dtype=np.int64)
         merged = merge_rows(X, y, self._mass(found))
         count = merged.sums(found["v0"].to_numpy(np.int64)).astype(np.int64)
-        weight = class_weights(
-            class_weight, (merged.y > 0).astype(np.int64), merged.weight, labels.classes
-        )
+        codes = (merged.y > 0).astype(np.int64)
+        factors = class_factors(class_weight, codes, merged.weight, labels.classes)
+        weight = merged.weight * np.array([float(factor) for factor in factors])[codes]
         remarks = () if learned.unlike else doubts(merged.X, learned.columns)
         return Design(
             merged.X, merged.y, weight, learned.columns, learned.blocks, labels.classes,
-            (*learned.remarks, *remarks), count,
+            (*learned.remarks, *remarks), count, (factors[0], factors[1]),
         )  # fmt: skip
 
     def _glance(self, cutting: Cutting) -> None:

@@ -190,16 +190,17 @@ class Price:
     """How much worse the best card becomes by a wish: at least, and at most.
 
     ``least`` is infinite where it is proved that no card obeys, ``most`` where none is known that
-    does.
+    does. A price is proved where the two differ by no more than the ``tolerance`` of two claims.
     """
 
     least: float
     most: float
+    tolerance: float = 0.0
 
     @property
     def proved(self) -> bool:
         """Whether nothing is left open."""
-        return self.least == math.inf or self.most - self.least <= 2 * CLAIM_TOLERANCE
+        return self.least == math.inf or self.most - self.least <= self.tolerance
 
     @property
     def known(self) -> bool:
@@ -212,7 +213,7 @@ class Price:
             return "no card obeys (proved)"
         if not self.known:
             return "not known yet"
-        if self.proved and self.most <= 2 * CLAIM_TOLERANCE:
+        if self.proved and self.most <= self.tolerance:
             return "free (proved)"
         if self.proved:
             return f"{self.most:.5f} worse (proved)"
@@ -321,7 +322,8 @@ class Ledger:
         low, high = self.bound(without), self.bound(question)
         least = high - cheap if cheap < math.inf else (math.inf if high == math.inf else 0.0)
         most = max(dear - low, 0.0)
-        return Price(min(max(least, 0.0), most), most)
+        tolerance = CLAIM_TOLERANCE * (dear + cheap) if most < math.inf else 0.0
+        return Price(min(max(least, 0.0), most), most, tolerance)
 
 
 def bound_of(result: Result) -> float:

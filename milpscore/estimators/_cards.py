@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 PerColumn: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Intercept = Literal["zero", "integer", "real"]
 
-_SOLVER_OPTIONS = ("mip_gap", "node_limit", "threads", "client", "memory_limit")
+_SOLVER_OPTIONS = ("mip_gap", "mip_gap_abs", "node_limit", "threads", "client", "memory_limit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,10 @@ class CardClassifier(Decided, OnDesign):
         Seconds. A solve that hits it can end elsewhere in a second run; one that ends on its own
         or at ``node_limit`` cannot.
     mip_gap : float
-        Exact programs only: relative gap at which the solver may stop; 0 asks for a proof.
+        Exact programs only: relative gap at which the solver may stop; by default what the claim
+        "optimal" allows.
+    mip_gap_abs : float
+        Exact programs only: absolute gap at which the solver may stop.
     node_limit : int or None
         Exact programs only: branch-and-bound nodes.
     threads : int
@@ -420,6 +423,8 @@ def warn_of_unproved(estimator: CardClassifier, results: Sequence[Result]) -> No
         return
     wanted = max(getattr(estimator, "mip_gap", 0.0), CLAIM_TOLERANCE)
     short = [each for each in results if each.kind == "exact" and not each.gap <= wanted]
+    near = getattr(estimator, "mip_gap_abs", 0.0)
+    short = [each for each in short if not each.objective - each.dual_bound <= near]
     short = [each for each in short if each.claim is not Claim.OPTIMAL]
     if not short:
         return
@@ -465,6 +470,7 @@ class _Exact(_Solved):
 
     use_start: bool = True
     mip_gap: float = Options.mip_gap
+    mip_gap_abs: float = Options.mip_gap_abs
     node_limit: int | None = Options.node_limit
     client: Any = Options.client
     memory_limit: int | str | None = Options.memory_limit
@@ -488,8 +494,8 @@ class SlimClassifier(_Exact, CardClassifier):
     coef_min, coef_max, coef_sets, max_terms, max_cuts, l0_penalty, l1_penalty, penalty, lam, \
 intercept_bounds, threshold_gap, constraints, class_weight :
         As in :func:`milpscore.formulations.slim`.
-    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, client, memory_limit, random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, mip_gap_abs, \
+node_limit, threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
 
     Examples
@@ -525,8 +531,8 @@ class HingeClassifier(_Exact, CardClassifier):
     margin, weights, coef_min, coef_max, max_terms, l0_penalty, l1_penalty, intercept, \
 intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.hinge`.
-    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, client, memory_limit, random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, mip_gap_abs, \
+node_limit, threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -556,8 +562,8 @@ class RiskScoreClassifier(_Exact, CardClassifier):
     loss, scale, coef_min, coef_max, coef_sets, max_terms, max_cuts, l0_penalty, penalty, lam, \
 expert, intercept, intercept_bounds, constraints, class_weight :
         As in :func:`milpscore.formulations.risk_score`.
-    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, client, memory_limit, random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, mip_gap_abs, \
+node_limit, threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
 
     Attributes
@@ -635,8 +641,8 @@ class FacetsHingeClassifier(_Exact, CardClassifier):
     lam, gamma, margin, coef_min, coef_max, max_terms, intercept, intercept_bounds, \
 constraints, class_weight :
         As in :func:`milpscore.formulations.facets_hinge`.
-    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, client, memory_limit, random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, mip_gap_abs, \
+node_limit, threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 
@@ -662,8 +668,8 @@ class FusedLassoClassifier(_Exact, CardClassifier):
     lam, margin, coef_min, coef_max, reference, features, weights, intercept, intercept_bounds, \
 constraints, class_weight :
         As in :func:`milpscore.formulations.fused_lasso`.
-    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, client, memory_limit, random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, mip_gap_abs, \
+node_limit, threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too; ``binner="auto"``
         stands for ``Binner(encoding="onehot")``.
     """
@@ -740,8 +746,8 @@ class FormulationClassifier(_Exact, CardClassifier):
         A name of :data:`milpscore.formulations.FORMULATIONS`.
     arguments : mapping
         The builder's own.
-    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, client, memory_limit, random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, mip_gap_abs, \
+node_limit, threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too.
     """
 

@@ -37,8 +37,8 @@ class OrdinalScoreClassifier(_Exact, CardClassifier):
     loss, margin, coef_min, coef_max, coef_sets, max_terms, l0_penalty, spacing, constraints, \
 class_weight :
         As in :func:`milpscore.formulations.ordinal`.
-    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, node_limit, \
-threads, client, memory_limit, random_state, verbose :
+    binner, use_start, heuristic, polish, threshold_by, solver, time_limit, mip_gap, mip_gap_abs, \
+node_limit, threads, client, memory_limit, random_state, verbose :
         As in :class:`CardClassifier`, where the attributes are listed too; ``threshold_by`` has to
         be None, and ``binner="auto"`` sees of the labels which rows are above the lowest class.
 

@@ -26,6 +26,7 @@ from ._registry import (
     FORMULATIONS as FORMULATIONS,
 )
 from ._risk_score import (
+    BEYOND as BEYOND,
     any_scale as any_scale,
     gentle_scale as gentle_scale,
     over_gentle_scales as over_gentle_scales,

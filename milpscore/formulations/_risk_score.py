@@ -45,6 +45,9 @@ PENALTIES = ("none", "l1", "l2", "facets", "eye", *JUMPS)
 _STEEPEST, _FLATTEST = 40.0, 1e-3
 """Of free scales: what one point adds to the score, what all points together add at most."""
 
+BEYOND = math.log1p(math.exp(-_STEEPEST / 2))
+"""The most that slopes steeper than the range's steepest can take off a mean loss."""
+
 _LINE, _ROWS = 5.0, 500.0
 """Of gentle scales: what the most points of a line add to the score at the smallest one, and again
 for so many rows of the rarer class."""
@@ -113,8 +116,9 @@ def risk_score(
     narrowest column, at its upper end no two rows' scores differ by more than 0.001, whatever the
     card. Where totals part the classes, as they may where rows are few, the loss falls to 0 as the
     scale does, and :func:`over_gentle_scales` states a better end. Where totals lie on a grid whose
-    steps move the score by 40 no loss feels the lower end (:func:`any_scale`); elsewhere, and where
-    the best card lies at the end, the claim names the range. Points (2 w, 2 b) at a scale of
+    steps move the score by 40 no loss feels the lower end; :func:`any_scale` derives when a claim
+    holds beyond both ends. Elsewhere, and where the best card lies at the lower end, it names the
+    range. Points (2 w, 2 b) at a scale of
     2 sigma are the same risks as (w, b) at sigma: the answer's points have no common divisor where
     the ranges allow that.
 
@@ -159,7 +163,13 @@ def risk_score(
         loss=risk,  # type: ignore[arg-type]
         penalties=(L0(l0_penalty), *_penalty(design, penalty, lam, expert)),
         intercept=_intercept_rule(design, risk, intercept, intercept_bounds, totals),
-        arguments={"loss": risk.name, "scale": scale, "penalty": penalty, "lam": lam},
+        arguments={
+            "loss": risk.name,
+            "scale": scale,
+            "penalty": penalty,
+            "lam": lam,
+            "intercept_bounds": intercept_bounds,
+        },
         constraints=rules,
         **vars(ranges),
     )
@@ -223,19 +233,56 @@ def gentle_scale(program: Program) -> float:
     return least if least < statement.scales.upper else 0.0
 
 
-def any_scale(statement: Statement) -> bool:
-    """Whether no steeper slope than the statement's steepest has a loss less by more than 1e-8.
+def any_scale(statement: Statement, bound: float) -> bool:
+    r"""Whether a bound proved over a range of scales holds at every scale, less :data:`BEYOND`.
 
-    A step of the totals moves the score by 40 or more there. Of the two totals next to a cut one is
-    then 20 or more away from it: its rows that are right lose less than 3e-9, and a steeper slope
-    only costs those that are wrong.
+    *Steeper slopes.* Let totals lie on a grid of step :math:`\delta`, and let the steepest slope
+    of the range be :math:`S \ge 40/\delta`. Take a card of slope :math:`s > S` and the total
+    :math:`t` of the grid that is nearest to its cut :math:`-b`, so that
+    :math:`|t + b| \le \delta/2`. At slope S choose the intercept :math:`b'` for which the score
+    of :math:`t` is the same, or 20 in size where it was larger. All other totals keep their side,
+    at a score of 20 or more: rows answered rightly there lose at most :math:`\log(1 + e^{-20})`,
+    rows answered wrongly lose less than before. The card of slope S is thus at most
+    :data:`BEYOND` = 2.1e-9 worse.
+
+    It must be allowed. :math:`b'` lies in the same half step as b, between :math:`-t` and
+    :math:`-t \pm \delta/2`. Bounds of the user's that are whole multiples of
+    :math:`\delta/2` therefore allow it, and others may not: within (0.01, 0.02) the rows at a
+    total of 0 have a score of 0.8 at slope 40, and any score at a steeper one. The default
+    bounds hold the best intercept of all points at slope S.
+
+    *Flatter slopes.* All scores of such a card lie within 0.001 of each other. At the best
+    constant score the derivatives of the rows sum to 0, and are at most 2 in size on average; the
+    loss, being convex, is at least that of the constant less 0.001, for any intercept. So
+    ``bound`` must lie that far below.
+
+    Parameters
+    ----------
+    statement : Statement
+    bound : float
+        What is proved over the statement's range of scales.
+
+    Returns
+    -------
+    bool
     """
-    step, scales = statement.design.step, statement.scales
-    return (
-        scales is not None
-        and step is not None
-        and scales.lower * _STEEPEST <= float(step) * (1 + 1e-9)
+    step, scales, rule = statement.design.step, statement.scales, statement.intercept
+    if scales is None or step is None or not bound > BEYOND:
+        return False
+    bounded = statement.arguments.get("intercept_bounds") is not None
+    movable = not bounded or all(
+        (2 * end / step).denominator == 1 for end in (rule.lower, rule.upper)
     )
+    steep = scales.lower * _STEEPEST <= float(step) * (1 + 1e-9)
+    least = _best_constant(statement.design, statement.loss.at(1.0))[1]  # type: ignore[attr-defined]
+    return movable and steep and bound <= least - _FLATTEST
+
+
+def _best_constant(design: Design, loss: RiskLoss) -> tuple[float, float]:
+    """The best score without points, in points of the loss's scale, and its mean loss."""
+    rows, far = design.merged, InterceptRule("real", Fraction(-(10**6)), Fraction(10**6), None)
+    best, losses = loss.best_intercepts(np.zeros((len(rows.y), 1)), rows.y, rows.weight, far)
+    return float(best[0]), float(losses[0])
 
 
 def _penalty(design: Design, kind: str, lam: float, expert: Any) -> tuple[Any, ...]:
@@ -281,15 +328,13 @@ def _intercept_rule(
     some at or above it.
     """
     rows, (smallest, largest) = design.merged, totals
-    far = InterceptRule("real", Fraction(-(10**6)), Fraction(10**6), None)
     scales = loss.scale if isinstance(loss.scale, ScaleRange) else ScaleRange(1.0, 1.0)
     at_one = loss.at(1.0) if isinstance(loss.scale, ScaleRange) else loss
     up, down = (float(rows.weight[rows.y * sign > 0].sum()) for sign in (1, -1))
     if loss.name == "logistic" and min(up, down) > 0:
         middle = at_one.fixed * (math.log(up) - math.log(down))
     else:
-        nothing = np.zeros((len(rows.y), 1))
-        middle = float(at_one.best_intercepts(nothing, rows.y, rows.weight, far)[0][0])
+        middle = _best_constant(design, at_one)[0]
     ends = middle * scales.lower, middle * scales.upper
     lower = min(ends) - float(largest.max(initial=0.0))
     upper = max(ends) - float(smallest.min(initial=0.0))

@@ -64,12 +64,6 @@ class PointPenalty:
         """The penalty itself, its weight included."""
         return self.make(self.lam)
 
-    @property
-    def step(self) -> float:
-        """The least of what one point costs and is not nothing; lam where all cost the same."""
-        weights = np.asarray(getattr(self.base, "weights", 1.0))
-        return float(self.lam) * float(weights[weights > 0].min(initial=np.inf))
-
     def value(self, w: FloatArray | IntArray) -> float:
         """lam * Omega(w)."""
         return float(self.base.value(w))
@@ -106,15 +100,6 @@ class BlockTV:
         jumps = np.abs(w[left] - w[right])
         total = jumps.sum() if self.weights is None else self.weights[right] @ jumps
         return float(self.lam) * float(total)
-
-    @property
-    def step(self) -> float:
-        """What the least jump that counts costs; 0 where none does."""
-        if self.weights is None:
-            return float(self.lam)
-        _, right = self._neighbours
-        counting = self.weights[right][self.weights[right] > 0]
-        return float(self.lam) * float(counting.min()) if len(counting) else 0.0
 
     @cached_property
     def _neighbours(self) -> tuple[IntArray, IntArray]:

@@ -83,7 +83,7 @@ class Front:
         found = dict.fromkeys(self.results, False)
         for k, (objective, terms) in cards.items():
             for other, (least, fewest) in cards.items():
-                tie = CLAIM_TOLERANCE * max(1.0, abs(objective))
+                tie = CLAIM_TOLERANCE * abs(objective)
                 better = least < objective - tie or fewest < terms or other < k
                 found[k] |= better and fewest <= terms and least <= objective + tie
         return found

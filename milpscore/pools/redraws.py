@@ -113,7 +113,7 @@ def resampled(design: Design, random: np.random.Generator) -> Design:
     weight = design.weight[there] / design.rows[there] * drawn[there]
     return Design(
         design.X[there], design.y[there], weight, design.columns, design.blocks, design.classes,
-        counts=drawn[there],
+        counts=drawn[there], class_factors=design.class_factors,
     )  # fmt: skip
 
 

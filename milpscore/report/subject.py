@@ -27,7 +27,7 @@ from milpscore.formulations.restating import restate
 from milpscore.scorecard import Scorecard
 from milpscore.scorecard.certified import allowed_cards, risk_scale
 from milpscore.scorecard.claims import known_limits
-from milpscore.scorecard.rendering import class_names
+from milpscore.scorecard.rendering import class_names, finite
 from milpscore.solvers.options import Options
 
 _CHANGED = "the certificate's file was changed after it was written: its digest differs"
@@ -80,7 +80,8 @@ class Subject:
         """Which cards the bound speaks of; None where it is not known."""
         if self.statement is not None:
             risk = self.card.risk
-            return allowed_cards(self.statement, None if risk is None else risk.scale)
+            found = None if risk is None else risk.scale
+            return allowed_cards(self.statement, found, finite(self.record.get("bound")) or 0.0)
         return known_limits(self.record)
 
     @cached_property

@@ -94,7 +94,7 @@ def certified_card(
     loss: Any = None
     if statement is not None:
         loss = statement.loss_of(result.card)
-        certificate["allowed"] = allowed_cards(statement, result.card.scale)
+        certificate["allowed"] = allowed_cards(statement, result.card.scale, result.dual_bound)
         if statement.constraints:
             certificate["constraints"] = [each.as_mapping() for each in statement.constraints]
         if isinstance(statement.loss, RiskLoss):
@@ -165,15 +165,20 @@ def _ignores_points(constraint: Any) -> bool:
     return isinstance(parts, tuple) and all(isinstance(part, Used | Wrong) for part in parts)
 
 
-def allowed_cards(statement: Statement, found: float | Fraction | None = None) -> dict[str, Any]:
-    """The cards a bound speaks of, for a sentence about it; ``found`` is the scale of the best."""
+def allowed_cards(
+    statement: Statement, found: float | Fraction | None = None, bound: float = 0.0
+) -> dict[str, Any]:
+    """Return the cards a bound speaks of, for a sentence about it.
+
+    ``found`` is the scale of the best card, where it has one of its own.
+    """
     lower, upper = statement.ranges
     scale: Any = getattr(statement.loss, "scale", None)
     if isinstance(scale, ScaleRange):
         scale = [scale.lower, scale.upper]
         # a card at the range's lower end stops there only because the range does
         inside = found is None or found > scale[0]
-        if statement.arguments.get("scale") == "auto" and inside and any_scale(statement):
+        if statement.arguments.get("scale") == "auto" and inside and any_scale(statement, bound):
             scale = "any"
     alike = bool(np.all(lower == lower[:1]) and np.all(upper == upper[:1]))
     return {

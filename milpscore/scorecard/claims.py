@@ -13,6 +13,7 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray, common_step
 from milpscore.core.result import CLAIM_TOLERANCE, Termination, relative_gap
 from milpscore.core.writing import printable
+from milpscore.formulations import BEYOND
 from milpscore.scorecard.rendering import finite, number, rounded_down, signed
 
 _DIGITS = 6
@@ -70,7 +71,12 @@ def _objective(certificate: Mapping[str, Any]) -> str:
         loss, penalty = (signed(f"{part:.{_DIGITS}g}") for part in parts)
         split = f" = {_loss_words(certificate)} {loss} + penalty {penalty}"
     bound = finite(certificate.get("bound"))
-    distance = "" if bound is None else f"; gap {max(relative_gap(objective, bound), 0.0):.2%}"
+    distance = ""
+    if bound is not None:
+        gap = max(relative_gap(objective, bound), 0.0)
+        distance = f"; gap {gap:.2%}"
+        if gap > CLAIM_TOLERANCE:
+            distance += f", in all {objective - bound:.3g}"
     return f"Objective: {objective:.{_DIGITS}g}{split}{distance}."
 
 
@@ -166,6 +172,8 @@ def objective_proved(kind: str, certificate: Mapping[str, Any], bound: float) ->
     if name:
         penalty = " plus penalty" if certificate.get("penalty") else ""
         what = f"{_loss_words({'loss_name': name})}{penalty}"
+    if (allowed or {}).get("scale") == "any":
+        bound -= BEYOND  # what scales beyond the range searched may gain
     return f"No card {kind} has {what} below {rounded_down(bound)}"
 
 

@@ -28,7 +28,7 @@ from milpscore.solvers.tangents import TOLERANCE, Master, TimeIsUpError, vector_
 from milpscore.verify import check, evaluate
 
 _ALLOWED = 0.4 * CLAIM_TOLERANCE
-"""A bound this close to the incumbent cannot change the claim."""
+"""A bound this close to the incumbent, relatively, cannot change the claim."""
 
 _PLANES = 400
 """Most tangents of one cutting-plane loop."""
@@ -171,7 +171,7 @@ class _Search:
                 "numerical trouble: the loss leaves the range of numbers where its tangents would "
                 "be needed, so that no card is ruled out: give the columns a larger unit",
             )
-        proved = self.best - self.bound <= 2 * _ALLOWED * max(1.0, abs(self.best))
+        proved = self.best - self.bound <= 2 * _ALLOWED * abs(self.best)
         if termination is Termination.COMPLETED and not proved:
             termination = Termination.GAP_REACHED
         clock = self.progress
@@ -227,8 +227,8 @@ class _Search:
         """The distance of bound and incumbent at which nothing is left to do."""
         if not math.isfinite(self.best):
             return 0.0
-        size = abs(self.best)
-        return max(_ALLOWED * max(1.0, size), self.options.mip_gap * size)
+        relative = max(_ALLOWED, self.options.loose_gap)
+        return max(relative * abs(self.best), self.options.mip_gap_abs)
 
     @property
     def _cutoff(self) -> float:

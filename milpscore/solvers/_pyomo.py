@@ -158,7 +158,8 @@ class PyomoSolver(Solver):
         asked["time_limit"] = options.clock.left if limited else None
         asked["presolve"] = None if options.presolve else False
         if task.kind == "exact":
-            asked["absolute_gap"] = absolute_gap(task.program.statement)
+            asked["absolute_gap"] = absolute_gap(task.program.statement, options)
+            asked["mip_gap"] = options.loose_gap
         else:
             del asked["mip_gap"], asked["node_limit"]
         for name, value in asked.items():
@@ -167,7 +168,7 @@ class PyomoSolver(Solver):
             key, turned = getattr(words, name)
             if key:
                 told[key] = turned(value)
-            elif name != "absolute_gap" and value != getattr(Options, name):
+            elif name != "absolute_gap" and getattr(options, name) != getattr(Options, name):
                 raise NotApplicableError(f"{self.name} is not told {name} by us: leave it out")
         return told
 

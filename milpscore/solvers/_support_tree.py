@@ -27,6 +27,7 @@ from milpscore.solvers.options import Options
 from milpscore.solvers.running import run_here, set_option
 from milpscore.solvers.session import (
     LP_TOLERANCE,
+    MIP_TOLERANCE,
     Session,
     SessionSolver,
     add_rows,
@@ -35,9 +36,6 @@ from milpscore.solvers.session import (
     termination_of,
 )
 from milpscore.verify import check, evaluate
-
-_CUT_OFF = 0.4 * CLAIM_TOLERANCE
-"""A node this close below the incumbent is closed: it cannot change the claim."""
 
 _DIVE_EVERY = 25
 """Expanded nodes between two looks for a better card."""
@@ -113,7 +111,8 @@ class _Tree:
         self.lp = _LazyLP(session, self.options)
         self.mip = session.copy(relaxed=False)
         options = session.without_loops(self.options)
-        configure(self.mip, options, absolute_gap(self.statement) * session.scale)
+        self.gap_abs = absolute_gap(self.statement, self.options)
+        configure(self.mip, options, self.gap_abs * session.scale)
         self.tried: set[frozenset[int]] = set()
         self.ages: Iterator[int] = itertools.count()
         self.open: list[_Node] = []
@@ -161,17 +160,24 @@ class _Tree:
             self.termination = Termination.TIME_LIMIT
         elif self.options.node_limit is not None and self.nodes >= self.options.node_limit:
             self.termination = Termination.NODE_LIMIT
-        elif self.best - self.bound <= self.options.mip_gap * max(abs(self.best), 1e-10):
-            if self.best - self.bound <= _CUT_OFF:
+        elif self.best - self.bound <= self.options.loose_gap * max(abs(self.best), 1e-10):
+            if self.bound >= self._cutoff:
                 return False
             self.termination = Termination.GAP_REACHED
         else:
             return False
         return True
 
+    @property
+    def _cutoff(self) -> float:
+        """A node of this bound is closed: what it may still hold cannot change the claim."""
+        if not math.isfinite(self.best):
+            return math.inf
+        return self.best - max(0.4 * CLAIM_TOLERANCE * self.best, self.gap_abs, 0.1 * MIP_TOLERANCE)
+
     def _closes(self, node: _Node) -> bool:
         """Whether nothing in the node can beat the incumbent."""
-        if node.bound < self.best - _CUT_OFF:
+        if node.bound < self._cutoff:
             return False
         self.closed_bound = min(self.closed_bound, node.bound)
         return True
@@ -247,7 +253,7 @@ class _Tree:
         if is_feasible(info):
             self._consider(np.asarray(self.mip.getSolution().col_value, dtype=np.float64))
         bound = float(info.mip_dual_bound) / self.session.scale
-        settled = ended is Termination.COMPLETED or bound >= self.best - _CUT_OFF
+        settled = ended is Termination.COMPLETED or bound >= self._cutoff
         return settled, bound
 
     def _dive(self, node: _Node) -> None:

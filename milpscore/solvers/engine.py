@@ -296,10 +296,11 @@ def solve(
         took and a second; ``bound_source`` says "second" where the two agree, and a disagreement
         takes the claim down. False: it is left at one solver's word.
     **options :
-        Fields of :class:`milpscore.solvers.options.Options`: ``time_limit=30``, ``mip_gap=0``,
-        ``node_limit``, ``threads=1``, ``client`` (of a Dask cluster whose workers then search the
-        tree together), ``memory_limit``, ``random_state=0``, ``presolve=True``, ``log_file``,
-        ``verbose=False``, or ``tee``: show the solver's log; for conic programs of
+        Fields of :class:`milpscore.solvers.options.Options`: ``time_limit=30``,
+        ``mip_gap=1e-6``, ``mip_gap_abs=0``, ``node_limit``, ``threads=1``, ``client`` (of a Dask
+        cluster whose workers then search the tree together), ``memory_limit``,
+        ``random_state=0``, ``presolve=True``, ``log_file``, ``verbose=False``, or ``tee``: show
+        the solver's log; for conic programs of
         :class:`milpscore.solvers.options.ConicOptions`: ``tol=1e-9``, ``max_iter``,
         ``time_limit``, ``zero_tol=1e-6``, ``verbose=False``.
 
@@ -530,7 +531,7 @@ def _rests_on_one_word(result: Result, task: Task) -> bool:
         return True
     proved = result.claim is Claim.OPTIMAL and task.kind == "exact"
     # losses and penalties are never negative: 0 needs no proof
-    beyond = result.objective > CLAIM_TOLERANCE
+    beyond = result.objective > 0.0
     return proved and beyond and result.bound_source == "solver"
 
 
@@ -541,6 +542,8 @@ def _rules_out(result: Result) -> bool:
 
 def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     """The result after another engine, or the same with another seed, searched for better cards."""
+    from milpscore.solvers.session import OTHER_TOLERANCE
+
     options, program = task.options, task.program
     clock, other = options.clock, _another(task, result.solver)
     seconds = min(_AGAIN * result.solve_seconds + _ALWAYS, 0.9 * clock.left)
@@ -556,7 +559,7 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
     with task.loaded.otherwise() if loads else nullcontext(program) as what:
         second, _ = _run(what, other, again, None, progress, None)
     result = replace(result, solve_seconds=result.solve_seconds + second.solve_seconds)
-    none, allowed = _rules_out(result), CLAIM_TOLERANCE * max(1.0, abs(result.objective))
+    none, allowed = _rules_out(result), CLAIM_TOLERANCE * abs(result.objective)
     if second.verified and (none or second.objective < result.objective - allowed):
         said = "the program infeasible" if none else f"a card of {result.objective:.9g} optimal"
         unproved = replace(second, dual_bound=0.0, bound_source="trivial", claim=Claim.FEASIBLE)
@@ -567,6 +570,8 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
         return result
     program.fill(result.card)  # type: ignore[arg-type]
     how = f"{other}, seed {again.random_state}"
+    if loads:
+        allowed = max(allowed, OTHER_TOLERANCE / task.loaded.scale)  # of the second run
     if second.dual_bound >= result.objective - allowed:
         found = second.objective if second.verified else math.inf  # within what a claim allows
         return replace(result, bound_source="second", dual_bound=min(result.dual_bound, found))

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.clock import Clock
+from milpscore.core.design import as_fraction
 from milpscore.core.program import Program
 from milpscore.core.result import CLAIM_TOLERANCE, Claim, Result, Termination, claim_of
 from milpscore.core.statement import Statement
-from milpscore.losses import ZeroOne
+from milpscore.losses import Hinge, ZeroOne
+from milpscore.penalties import L0, L1, L2, Facets, WeightedL1
+from milpscore.penalties.points import BlockTV
 from milpscore.search.points import repaired
 from milpscore.search.starts import FAST, fast_cards
 from milpscore.solvers.engine import Outcome, Task
+from milpscore.solvers.options import Options
 from milpscore.verify import Evaluation, check, evaluate
 from milpscore.verify.cards import model_violations
 
@@ -28,13 +34,48 @@ Candidate = tuple[str, Card, Evaluation]
 """Where a card came from, the card, and its re-checked figures."""
 
 
-def absolute_gap(statement: Statement) -> float:
-    """An absolute gap below half the smallest step of the objective, and within the claim."""
-    design = statement.design
-    counted = design.weight > 0
-    steps = [(design.weight[counted] / design.rows[counted]).min() / design.weight.sum()]
-    steps += [step for p in statement.penalties if (step := getattr(p, "step", p.lam)) > 0]
-    return float(min(0.49 * min(steps), 0.5 * CLAIM_TOLERANCE))
+def objective_step(statement: Statement) -> float:
+    """Return the step of the grid that every card's objective lies on; 0 where there is none.
+
+    Under the 0-1 loss an objective is a sum of rows' shares of the weight and of prices of points:
+    a whole multiple of their greatest common divisor. The hinge loss of a row is a multiple of
+    gcd(steps of totals and intercept, margin) / margin. Smooth losses take any value.
+    """
+    loss, design, grid = statement.loss, statement.design, statement.intercept.step
+    unit = Fraction(1)
+    if isinstance(loss, Hinge):
+        if grid is None or design.step is None:
+            return 0.0
+        margin = as_fraction(float(loss.margin))
+        unit = _divisor([design.step, grid, margin]) / margin
+    elif not isinstance(loss, ZeroOne):
+        return 0.0
+    prices = [_prices(term) for term in statement.penalties]
+    if None in prices:
+        return 0.0
+    share = _divisor(list(design.exact_weight.values())) / design.exact_sum
+    return float(_divisor([unit * share, *(price for each in prices for price in each or ())]))
+
+
+def _prices(term: Any) -> list[Fraction] | None:
+    """Return amounts that a penalty of whole points is a sum of; None where it is not."""
+    base, lam = getattr(term, "base", term), as_fraction(float(term.lam))
+    if isinstance(base, WeightedL1 | BlockTV) and base.weights is not None:
+        return [lam * as_fraction(weight) for weight in set(base.weights.tolist())]
+    if isinstance(base, L0 | L1 | L2 | Facets | BlockTV):
+        return [lam / 2 if isinstance(base, L2) else lam]
+    return None
+
+
+def _divisor(values: Sequence[Fraction]) -> Fraction:
+    """Return the greatest common divisor of rational numbers."""
+    common = math.lcm(*(value.denominator for value in values))
+    return Fraction(math.gcd(*(int(value * common) for value in values)), common)
+
+
+def absolute_gap(statement: Statement, options: Options) -> float:
+    """Return the absolute gap to stop at: one asked for, or one that no better card fits into."""
+    return max(options.mip_gap_abs, 0.49 * objective_step(statement))
 
 
 def with_start(task: Task, start: Card | None) -> tuple[Task, str]:
@@ -116,9 +157,11 @@ def _of_card(
     if outcome.termination is not Termination.ERROR:  # else it claims nothing
         common = {**common, "refused": "; ".join(filter(None, [*own_refused, wrong]))}
     doubt = doubt or wrong
-    bound = min(max(bound - getattr(task.session, "blur", 0.0), 0.0), figures.objective)
-    if common["bound_source"] == "solver" and figures.objective <= CLAIM_TOLERANCE:
-        bound = 0.0  # no loss is negative: so good a card needs no solver's word
+    bound -= getattr(task.session, "blur", 0.0)
+    # a bound above a verified card is too high by that much at least
+    bound = max(min(bound, 2 * figures.objective - bound), 0.0)
+    if figures.objective - bound < 0.5 * objective_step(program.statement):
+        bound = figures.objective  # no objective lies between
     if doubt:
         common = {**common, "bound_source": "trivial"}
     claim = claim_of(True, figures.objective, bound, trivial=0.0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from milpscore.core.clock import Clock
 from milpscore.core.errors import OptionError, Registry, did_you_mean, is_number, is_whole
+from milpscore.core.result import CLAIM_TOLERANCE
 
 if TYPE_CHECKING:
     from milpscore.solvers.engine import Solver
@@ -95,6 +96,12 @@ def _switch(default: bool) -> Any:
     return _option(default, lambda value: isinstance(value, bool), "True or False")
 
 
+def _gap(default: float) -> Any:
+    return _option(
+        default, lambda gap: is_number(gap) and 0 <= gap < math.inf, "a finite number >= 0"
+    )
+
+
 def _seconds(default: float) -> Any:
     return _option(default, lambda t: is_number(t) and t >= 0, "a number of seconds >= 0")
 
@@ -150,7 +157,10 @@ class Options(_Checked):
     time_limit : float
         Seconds from the first line of the call to its last; 0 returns the verified empty card.
     mip_gap : float
-        Relative gap at which to stop; 0 asks for a proof.
+        Relative gap at which to stop. A smaller one than the default asks for no more than the
+        claim ``optimal`` needs.
+    mip_gap_abs : float
+        Absolute gap at which to stop; 0 leaves the matter to ``mip_gap``.
     node_limit : int or None
         Branch-and-bound nodes; unlike a time limit it stops at the same point on every machine.
     threads : int
@@ -173,9 +183,8 @@ class Options(_Checked):
     """
 
     time_limit: float = _seconds(30.0)
-    mip_gap: float = _option(
-        0.0, lambda gap: is_number(gap) and 0 <= gap < math.inf, "a finite number >= 0"
-    )
+    mip_gap: float = _gap(CLAIM_TOLERANCE)
+    mip_gap_abs: float = _gap(0.0)
     node_limit: int | None = _option(
         None,
         lambda n: n is None or (is_whole(n, 0) and n < 2**31),
@@ -202,6 +211,11 @@ class Options(_Checked):
         None, _is_log, "the name of a file in a folder that exists, or None"
     )
     verbose: bool = _switch(False)
+
+    @property
+    def loose_gap(self) -> float:
+        """The relative gap at which to stop short of a proof; 0 where a proof is asked for."""
+        return self.mip_gap if self.mip_gap > CLAIM_TOLERANCE else 0.0
 
     @property
     def memory(self) -> float | None:

@@ -449,14 +449,14 @@ class Session:
             (highs.cbMipImprovingSolution, watch.incumbent),
         )
         interrupted = run_watched(highs, watch, receivers)
-        outcome = self.outcome(interrupted, options.mip_gap)
+        outcome = self.outcome(interrupted, options.loose_gap or options.mip_gap_abs)
         outcome.seconds, outcome.trace = watch.seconds, watch.trace
         outcome.start_taken = start is None or watch.start_taken
         closed = outcome.termination in (Termination.COMPLETED, Termination.GAP_REACHED)
         if start is not None and closed and self._is_mip:
             # HiGHS 1.15.1 calls a start optimal where presolve leaves only points of equal cost;
             # 1.16.0 may hand out the start beside the bound of a better point
-            most = max(absolute_gap, options.mip_gap * abs(self.objective_of(start)))
+            most = max(absolute_gap, options.loose_gap * abs(self.objective_of(start)))
             if not outcome.nodes or self._apart(outcome) > most + 1e-6:
                 again = self.run(options, absolute_gap, None, listeners, judge)
                 again.seconds += outcome.seconds
@@ -518,7 +518,7 @@ class Highs(SessionSolver):
         """One run."""
         from milpscore.solvers.finish import absolute_gap
 
-        gap = absolute_gap(task.program.statement)
+        gap = absolute_gap(task.program.statement, task.options)
 
         def judge(values: FloatArray) -> float:
             task.loaded.load_values(values)
@@ -625,7 +625,7 @@ def configure(
 ) -> None:
     """Set what every HiGHS of a run shares: gaps, threads, seed, presolve, the console."""
     set_option(highs, "log_to_console", options.verbose)
-    set_option(highs, "mip_rel_gap", float(options.mip_gap))
+    set_option(highs, "mip_rel_gap", float(options.loose_gap))
     set_option(highs, "mip_abs_gap", absolute_gap)
     set_option(highs, "mip_feasibility_tolerance", tolerance)
     set_option(highs, "dual_feasibility_tolerance", 0.1 * tolerance)

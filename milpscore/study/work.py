@@ -82,7 +82,7 @@ _OF_DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 _OF_LIMITS = ("time_limit", "node_limit", "threads", "random_state", "binner", "class_weight")
 _NO_MODEL = ("box", "sparse_hull")
 _SOLVER_OPTIONS = {
-    "card": ("solver", "n_draws", "mip_gap", "strength"),
+    "card": ("solver", "n_draws", "mip_gap", "mip_gap_abs", "strength"),
     "proximal": ("loss", "tol", "max_iter", "algorithm"),
     "conic": ("solver",),
     "estimator": ("search",),

@@ -15,11 +15,10 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import IntArray
 from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.core.result import Termination, TracePoint, relative_gap
+from milpscore.core.result import CLAIM_TOLERANCE, Termination, TracePoint, relative_gap
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
-from milpscore.solvers.finish import absolute_gap
 
 MOST_TRACE = 10_000
 """Moments kept; beyond it every second one is forgotten."""
@@ -30,6 +29,9 @@ _MOST_POINTS = 2_000_000
 
 _REACH, _PARTS = 58, 60
 """Bits of the two whole numbers that hold a total where columns have no step."""
+
+_NOISE = 1e-12
+"""What rounding leaves open of a smooth loss next to 0."""
 
 _PLACE = 128
 """Bytes."""
@@ -229,8 +231,9 @@ class Tree(Solver):
         limits = Limits(
             options.time_limit,
             options.node_limit,
-            gap_abs=0.0 if zero else absolute_gap(statement),
-            gap_rel=options.mip_gap,
+            gap_abs=max(options.mip_gap_abs, 0.0 if zero else _NOISE),
+            # errors are counted to the last digit, smooth losses to half of what a claim allows
+            gap_rel=max(options.loose_gap, 0.0 if zero else 0.5 * CLAIM_TOLERANCE),
             memory=half_of_free() if options.memory is None else options.memory,
         )
         answer = _search(statement, limits, task)

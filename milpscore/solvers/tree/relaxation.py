@@ -274,7 +274,8 @@ class Relaxation:
             bound = min(price.bound for price in prices)
             if not math.isfinite(bound):
                 return True
-            node.bound = max(node.bound, bound)
+            # no loss is negative: beside a loss of almost 0 a line's rounding counts
+            node.bound = max(node.bound, bound, self._charged(node))
             if node.bound >= cutoff:
                 return False
             narrower = len(ends) > 1 and _narrow(node, prices[0].bound, prices[1].bound, cutoff)
@@ -314,6 +315,13 @@ class Relaxation:
         self._least = least
         counted = np.where(inside, least, np.minimum(least, last))
         return _Price(bound, cost, least, counted, next_)
+
+    def _charged(self, node: Node) -> float:
+        """Return the least penalty of the features that are in."""
+        a = self.arrays
+        allowed = (a.places >= node.lo) & (a.places <= node.hi)
+        least = np.where(allowed & ~a.is_zero, a.charges, np.inf).min(axis=0)
+        return float(least[node.status == IN].sum())
 
     def _told(self, price: _Price, undecided: BoolArray, zero: BoolArray, cutoff: float) -> Any:
         """(features out, features in, choices kept) by what a line says at one slope."""
