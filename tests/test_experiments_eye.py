@@ -19,7 +19,7 @@ from scipy import stats
 from experiments.eye.data import make_known_share_sweep, make_random_groups
 from experiments.eye.descent import adadelta
 from experiments.eye.figures import EyeFigure2, EyeFigure4a, EyeFigure4b
-from experiments.eye.measures import credibility_by_group, gini
+from experiments.eye.measures import gini
 from experiments.eye.methods import (
     METHODS,
     Printed,
@@ -34,7 +34,7 @@ from experiments.eye.table2 import PAPER, EyeTable2, differences
 from experiments.eye.table3 import EyeTable3
 from experiments.runner import Finding, RunStore
 from milpscore.core.errors import DataError, OptionError
-from milpscore.metrics import auc
+from milpscore.metrics import auc, credibility_by_group
 from milpscore.penalties import EYE, NaiveCredibility
 from milpscore.study import StudyError, read_study
 

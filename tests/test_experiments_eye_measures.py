@@ -10,16 +10,14 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from experiments.eye.measures import (
-    average_precision,
     bootstrap_auc,
-    credibility_by_group,
     gini,
     log_ratio,
     near_zero_share,
     sparsest_accurate,
-    symmetric_kl,
 )
 from milpscore.core.errors import DataError, OptionError
+from milpscore.metrics import average_precision, credibility_by_group, symmetric_kl
 
 
 def plain_symmetric_kl(w: list[float], r: list[float], eps: float) -> float:

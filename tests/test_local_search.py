@@ -277,3 +277,13 @@ def test_bad_input_is_refused() -> None:
         hill_climbing(hinge(X, y, coef_min=-30, coef_max=30).statement)
     with pytest.raises(OptionError, match="n_restarts"):
         hill_climbing(ternary, n_restarts=0)
+
+
+def test_a_search_may_make_more_moves_than_there_are_features() -> None:
+    """The paper says the number of iterations cannot be higher than d; here d = 4."""
+    X = np.array([[2, 3, 1, 1], [1, 1, 1, 0], [1, 2, 4, 2], [2, 2, 5, 5]])
+    y = np.array([1, 0, 0, 1])
+    program = hinge(X, y, coef_min=0, coef_max=1, margin=0.5, intercept_bounds=(-5, -5))
+    found = local_search(program.statement, eps=0.0, threshold=5.0)
+    assert list(found.moves) == [(2, 1), (0, 1), (1, 1), (2, -1), (3, 1)]
+    assert found.trace == pytest.approx([22 / 4, 10 / 4, 6 / 4, 5 / 4, 1, 1 / 4])

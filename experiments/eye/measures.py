@@ -1,8 +1,7 @@
-"""How credible and how sparse a model is (sec. 4.1), and which of many models to keep."""
+"""How sparse a model is (sec. 4.1), and which of many models to keep."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,69 +9,6 @@ import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
-
-EPS = 0.01
-
-
-def symmetric_kl(w_group: npt.ArrayLike, r_group: npt.ArrayLike, *, eps: float = EPS) -> float:
-    """Symmetric Kullback-Leibler divergence of the shape of weights from the expert's marks.
-
-    (KL(w' || r') + KL(r' || w')) / 2 with w' and r' the normalised |w| and r, natural logarithms;
-    0 where the shapes are equal. The paper does not say how it treats zeros, where KL is infinite:
-    here both are divided by their sums, ``eps`` is added to every share, and they are divided by
-    their sums again. Dividing first keeps the measure free of the scale of w. Weights that are all
-    zero count as even, as they do in the limit of any additive smoothing.
-
-    The default eps is the paper's own bound of a near-zero weight (its Table 3). It sets what a
-    wrong zero costs, about log(1 / eps) / 2 times the share of weight that lies there, so values of
-    different eps do not compare. ``eps=0`` leaves out the infinite terms, as code that skips zeros
-    does: it forgives a weight on a feature that should have none, and may even be negative.
-
-    Where the marks are all zero the weights should be sparse, and the least divergence from any
-    one-hot vector is returned. Weights and marks in [0, 1] are those of one group, shape (m,).
-    """
-    if not (eps >= 0 and np.isfinite(eps)):
-        raise OptionError(f"eps={eps!r}; use a number from 0 on, say {EPS}.")
-    w, r = _vector(w_group), _vector(r_group)
-    if not w.size or w.shape != r.shape:
-        raise DataError(
-            f"a group of {w.size} weights and {r.size} marks: give one mark a weight, at least one"
-        )
-    if not np.isfinite(w).all() or not ((r >= 0) & (r <= 1)).all():
-        raise DataError("weights must be finite and the expert's marks must lie in [0, 1]")
-    wanted = r[np.newaxis] if r.any() else np.eye(len(r))
-    shape = _smoothed(np.abs(w)[np.newaxis], eps)
-    target = _smoothed(wanted, eps)
-    # log(shape / target) where both are positive, which with eps > 0 is everywhere
-    positive = (shape > 0) & (target > 0)
-    ratio = np.divide(shape, target, out=np.ones_like(target), where=positive)
-    return float(0.5 * ((shape - target) * np.log(ratio)).sum(axis=1).min())
-
-
-def credibility_by_group(
-    w: npt.ArrayLike,
-    expert: npt.ArrayLike,
-    groups: Sequence[npt.ArrayLike],
-    *,
-    eps: float = EPS,
-) -> FloatArray:
-    """Symmetric KL of every group of correlated features; the lower, the more credible.
-
-    The paper's structure constraint is about relevant groups only; its Table 2 sums over all.
-    """
-    weights, marks = _pair(w, expert)
-    places = [np.asarray(group, dtype=np.intp) for group in groups]
-    return np.array([symmetric_kl(weights[at], marks[at], eps=eps) for at in places])
-
-
-def average_precision(w: npt.ArrayLike, expert: npt.ArrayLike) -> float:
-    """Average precision of |w| as a ranking that should bring the features marked 1 first."""
-    from sklearn.metrics import average_precision_score
-
-    weights, marks = _pair(w, expert)
-    if not np.isin(marks, (0, 1)).all() or not marks.any():
-        raise DataError("average precision needs marks 0 and 1, at least one of them 1")
-    return float(average_precision_score(marks, np.abs(weights)))
 
 
 def gini(w: npt.ArrayLike) -> float:
@@ -195,14 +131,6 @@ def _won(upper: IntArray, lower: IntArray, scores: FloatArray) -> FloatArray:
     downs = np.add.reduceat(lower[:, order], starts, axis=1)
     below = np.cumsum(downs, axis=1) - downs / 2
     return np.asarray((ups * below).sum(axis=1), dtype=np.float64)
-
-
-def _smoothed(rows: FloatArray, eps: float) -> FloatArray:
-    """Rows as shares, ``eps`` added to each, as shares again; rows of zeros are even."""
-    sums = rows.sum(axis=1, keepdims=True)
-    even = np.full_like(rows, 1 / rows.shape[1])
-    shares = np.divide(rows, sums, out=even, where=sums > 0)
-    return np.asarray((shares + eps) / (1 + eps * rows.shape[1]))
 
 
 def _pair(w: npt.ArrayLike, expert: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

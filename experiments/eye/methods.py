@@ -11,12 +11,13 @@ import numpy as np
 
 from experiments.eye.data import CredibleData
 from experiments.eye.descent import Subgradient, adadelta
-from experiments.eye.measures import EPS, sparsest_accurate
+from experiments.eye.measures import sparsest_accurate
 from experiments.runner import Experiment, Result
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError
 from milpscore.core.statement import ProxPenalty
 from milpscore.metrics import auc
+from milpscore.metrics._credibility import EPS
 from milpscore.penalties import EYE, L1, OWL, ElasticNet, WeightedL1, WeightedL2
 from milpscore.proximal import fit_proximal, path
 

@@ -11,11 +11,11 @@ import pandas as pd
 from scipy import stats
 
 from experiments.eye.data import CredibleData, make_random_groups, places
-from experiments.eye.measures import average_precision, credibility_by_group, gini, near_zero_share
+from experiments.eye.measures import gini, near_zero_share
 from experiments.eye.methods import METHODS, EyeExperiment
 from experiments.runner import Finding, Result, Results, means_of
 from milpscore.core.design import FloatArray
-from milpscore.metrics import nonzeros
+from milpscore.metrics import average_precision, credibility_by_group, nonzeros
 
 # mean and stdev of the summed symKL and of the AUC, in the paper's order
 PAPER = {

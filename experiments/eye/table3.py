@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from sklearn.model_selection import train_test_split
 
 from experiments.eye.data import CredibleData
-from experiments.eye.measures import average_precision, near_zero_share
+from experiments.eye.measures import near_zero_share
 from experiments.eye.methods import METHODS, Protocol, choose, split_rows
 from experiments.runner import Finding, Result, Results, means_of
 from experiments.sets import OfSets, file_of
 from milpscore.core.errors import DataError
 from milpscore.data import read_frame
-from milpscore.metrics import auc
+from milpscore.metrics import auc, average_precision
 
 SET = "physionet2012a"
 # average precision, AUC and share of near-zero weights

@@ -1,3 +1,8 @@
+from ._credibility import (
+    average_precision as average_precision,
+    credibility_by_group as credibility_by_group,
+    symmetric_kl as symmetric_kl,
+)
 from ._measures import (
     SelectionStability as SelectionStability,
     accuracy as accuracy,

@@ -630,8 +630,8 @@ class Facets(Separable):
     -----
     Errata of the paper: eq. 3 holds for |w|; Proposition 2 names the envelope of w^2 on the
     integers, but Facets is the envelope of (w^2 + |w|) / 2; hence "Facets >= ||w||^2" in sec. 4.1
-    holds for ||w||^2 / 2 only; eq. 11 lacks lambda; eq. 12 misses the integers by rounding at the
-    edges of its plateaus.
+    holds for ||w||^2 / 2 only; eq. 11 lacks lambda. Eq. 12 is exact: it misses the integers only
+    by the rounding of floats at the edges of its plateaus.
 
     References
     ----------

@@ -645,6 +645,7 @@ def local_search(
     ----------
     Chevaleyre, Koriche & Zucker (2013), Figure 6 (its n is d here, its d too). Proposition 3, that
     the loss is supermodular, holds for x >= 0 and weights in {0,1}: on doubled features it fails.
+    Erratum: the number of iterations can exceed d, since a feature may enter and leave again.
     """
     if isinstance(eps, bool) or not (math.isfinite(eps) and eps >= 0):
         raise OptionError(f"eps must be a number >= 0, got {eps!r}")
