@@ -16,6 +16,7 @@ import milpscore
 from milpscore.cli.app import COMMANDS
 from milpscore.cli.groups import grouped
 from milpscore.comparison import compare
+from milpscore.core.result import CLAIM_TOLERANCE
 from milpscore.core.statement import LAM
 from milpscore.data import Binner
 from milpscore.estimators import FormulationClassifier
@@ -185,7 +186,7 @@ def test_every_exception_is_one() -> None:
 
 def test_the_defaults_themselves() -> None:
     assert (Options.time_limit, Options.mip_gap, Options.node_limit) == (30.0, 1e-6, None)
-    assert Options.mip_gap_abs == 0.0
+    assert (Options.mip_gap_abs, Options.mip_gap) == (0.0, CLAIM_TOLERANCE)
     assert (Options.threads, Options.random_state, MAX_TERMS, LAM) == (1, 0, 5, 0.01)
     for name in ("time_limit", "mip_gap", "mip_gap_abs", "node_limit", "threads", "random_state"):
         usual = [v for door, v in FOUND[name].items() if not excepted(name, door)]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from milpscore.core.clock import Clock
 from milpscore.core.errors import OptionError, Registry, did_you_mean, is_number, is_whole
-from milpscore.core.result import CLAIM_TOLERANCE
 
 if TYPE_CHECKING:
     from milpscore.solvers.engine import Solver
@@ -183,7 +182,7 @@ class Options(_Checked):
     """
 
     time_limit: float = _seconds(30.0)
-    mip_gap: float = _gap(CLAIM_TOLERANCE)
+    mip_gap: float = _gap(1e-6)
     mip_gap_abs: float = _gap(0.0)
     node_limit: int | None = _option(
         None,
@@ -215,7 +214,7 @@ class Options(_Checked):
     @property
     def loose_gap(self) -> float:
         """The relative gap at which to stop short of a proof; 0 where a proof is asked for."""
-        return self.mip_gap if self.mip_gap > CLAIM_TOLERANCE else 0.0
+        return self.mip_gap if self.mip_gap > Options.mip_gap else 0.0
 
     @property
     def memory(self) -> float | None:
