@@ -654,6 +654,6 @@ def _hold(content: Any, table: bytes) -> None:
         "evidence that is none",
     )
     want(bool(typed(content["caveat"], str)) == bool(cards.gap), "a caveat that is not the cards'")
-    near = high + charge - bound <= max(Fraction(1), high + charge) / 10**6
+    near = high + charge - bound <= (high + charge) / 10**6
     strong = {"optimal": near, "gap": near or bound > 0, "feasible": True}
     true(strong.get(typed(content["claim"], str), False), f"the claim {content['claim']!r}")

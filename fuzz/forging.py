@@ -279,8 +279,8 @@ def draw(r: random.Random) -> File:
         (low, high), charge = judge.loss(cards, rows, card), judge.penalty(cards, card[0])
         lost = float((low + high) / 2)
         value = lost + float(charge)
-        bound = min(least, value) - MARGIN * max(1.0, value)
-        near = value - max(bound, 0.0) <= 1e-6 * max(1.0, value)
+        bound = min(least, value) - MARGIN * max(1e-4, value)
+        near = value - max(bound, 0.0) <= 9e-7 * value
         claim = "optimal" if near else "gap" if bound > 0 else "feasible"
         scale = {"scale": str(card[2])} if cards.scale[0] < cards.scale[1] else {}
         return {
