@@ -27,7 +27,6 @@ from milpscore.formulations import any_scale, over_gentle_scales, risk_score
 from milpscore.pools import pool
 from milpscore.scorecard import certified_card
 from milpscore.scorecard.claims import certificate_sentences
-from milpscore.scorecard.rendering import MINUS
 from milpscore.search import fast_risk_card
 from milpscore.solvers import solve
 from milpscore.solvers.tree import risk
@@ -305,7 +304,7 @@ def sentence_of(program: Program) -> tuple[str, float]:
     result = solve(program, "tree", **EXACT)
     card = certified_card(program.statement.design, result, statement=program.statement)
     said = certificate_sentences(card.certificate)[0]
-    return said, float(said.partition(" below ")[2].split()[0].replace(MINUS, "-"))
+    return said, float(said.partition(" below ")[2].split()[0].replace("\u2212", "-"))
 
 
 FALSE_ONCE = (112, 265, 382, 432, 474)

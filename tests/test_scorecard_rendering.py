@@ -180,7 +180,7 @@ class TestCertificate:
             "Claim: optimal (re-checked on the data); "
             "proved: no card of this kind has objective below 0.25."
         )
-        assert objective == "Objective: 0.5; gap 50.00%."
+        assert objective == "Objective: 0.5; gap 50.00%, in all 0.25."
 
     @pytest.mark.parametrize("bound", [None, -math.inf, math.nan])
     def test_without_a_bound_nothing_is_proved(self, bound):

@@ -59,6 +59,7 @@ def test_a_card_that_only_the_model_refuses_is_kept_with_the_reason() -> None:
     model = program.model
     model.del_component(model.contradictions)
     model.contradictions = pyo.Constraint(expr=float(start.threshold) + 1.0 <= model.T)
+    program.remember()
     result = milpscore.solve(program, "highs", warm_start=start, node_limit=0, progress=False)
     best = evaluate(program.statement, start).objective
     assert result.warm_start.startswith("rejected")

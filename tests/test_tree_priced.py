@@ -175,7 +175,8 @@ def test_a_node_is_left_where_time_is_up(monkeypatch: pytest.MonkeyPatch) -> Non
     """Its line holds wherever it is drawn, so that the bound is valid, only lower."""
     rng = np.random.default_rng(3)
     X = rng.integers(0, 3, (40, 6)).astype(float)
-    arrays = Arrays(risk_score(X, (rng.random(40) < 0.5).astype(int), max_terms=2).statement)
+    y = (rng.random(40) < 0.5).astype(int)
+    arrays = Arrays(risk_score(X, y, max_terms=2, scale=2.0).statement)
     solved, left = Node.root(arrays), Node.root(arrays)
     Relaxation(arrays).solve(solved, math.inf)
     monkeypatch.setattr("milpscore.solvers.tree.relaxation._Model.minimise", None)

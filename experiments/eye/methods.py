@@ -17,9 +17,11 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import DataError
 from milpscore.core.statement import ProxPenalty
 from milpscore.metrics import auc
-from milpscore.metrics._credibility import EPS
 from milpscore.penalties import EYE, L1, OWL, ElasticNet, WeightedL1, WeightedL2
 from milpscore.proximal import fit_proximal, path
+
+_EPS = 0.01
+"""As `milpscore.metrics.symmetric_kl` has it."""
 
 METHODS = ("eye", "weighted_l1", "weighted_l2", "l1", "elastic_net", "owl")
 
@@ -85,7 +87,7 @@ class EyeExperiment(Experiment, frozen=True, kw_only=True):
     @property
     def smoothing(self) -> float:
         """The eps that counts."""
-        own = EPS if self.by == "exact" else self.printed.eps
+        own = _EPS if self.by == "exact" else self.printed.eps
         return own if self.eps is None else self.eps
 
     def __call__(self, run: int) -> Result:

@@ -335,7 +335,7 @@ class Session:
     def _require_stated_objective(self) -> None:
         """A bound on any other objective would say nothing about the cards of the statement."""
         edit = self.program.edited()
-        if edit.startswith(("the parameter", "the expression", "the objective")):
+        if edit.startswith(("the parameter", "the expression")):
             raise FormulationError(
                 f"{edit} in the model, and what is claimed of a card would not be its objective: "
                 "change weights with program.set, or state a new program"
