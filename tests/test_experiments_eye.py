@@ -31,7 +31,7 @@ from experiments.eye.methods import (
 )
 from experiments.eye.shrinkage import EyeFigure3, implied, one_unknown
 from experiments.eye.table2 import PAPER, EyeTable2, differences
-from experiments.eye.table3 import EyeTable3
+from experiments.eye.table3 import EXPERT, EyeTable3, marks_of
 from experiments.runner import Finding, RunStore
 from milpscore.core.errors import DataError, OptionError
 from milpscore.metrics import auc, credibility_by_group
@@ -311,20 +311,49 @@ def test_table3_ranks_known_features(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(240, 6))
     died = (X[:, 0] + X[:, 1] + rng.normal(size=240) > 0.8).astype(int)
-    frame = pd.DataFrame(X, columns=["age", "worst_ph", "ph", "urine", "unit", "height"])
-    frame["ph"] = frame["worst_ph"] + 0.05 * rng.normal(size=240)
+    names = [*EXPERT, "pH_min", "Urine_max", "MechVent_max", "Height"]
+    frame = pd.DataFrame(rng.normal(size=(240, len(names))), columns=names)
+    frame["Age"], frame["worst_HR"] = X[:, 0], X[:, 1]
+    frame["pH_min"] = X[:, 1] + 0.05 * rng.normal(size=240)
     frame = frame.mask(rng.random(frame.shape) < 0.1)
+    # as in the file: nothing but 1 is recorded
+    for name in ("MechVent_max", "worst_MechVent"):
+        frame[name] = frame[name].where(frame[name] > 0).clip(1, 1)
     frame.insert(0, "died", died)
     (tmp_path / "more").mkdir()
-    frame.to_csv(tmp_path / "more" / "physionet2012a.csv", index=False)
+    file = tmp_path / "more" / "physionet2012a.csv"
+    frame.to_csv(file, index=False)
     folders = f"{tmp_path}{os.pathsep}{tmp_path / 'more'}"
-    asked = ("expert_only", "eye", "permuted", "l1")
+    asked = ("expert_only", "eye", "permuted", "l1", "expert_coded")
     found = EyeTable3(data=folders, protocol=TINY, methods=asked).run(2)
     rows = found.summary.set_index("method")
     assert tuple(rows.index) == asked
     assert rows.loc["expert_only", "average_precision"] == 1
-    assert rows.loc["eye", "average_precision"] == 1 == rows.loc["eye", "runs"] - 1
+    assert rows.loc["eye", "average_precision"] > 0.5
+    assert rows.loc["eye", "runs"] == 2
     assert rows.loc["eye", "paper_average_precision"] == 0.671
+    assert np.isnan(rows.loc["expert_coded", "average_precision"])
     assert (rows[["auc"]] > 0.5).all(axis=None)
+    assert len(found.curve) == TINY.n_lams
+    assert (found.curve["average_precision"] <= 1).all()
+
+    # ventilation is one of the known features that count, unless its missing values are its mean
+    flat = EyeTable3(data=folders, protocol=TINY, methods=("expert_only",), ventilation="mean")
+    assert flat.run(2).summary.loc[0, "average_precision"] < 1
+
+    frame.rename(columns={"Age": "age"}).to_csv(file, index=False)
+    with pytest.raises(StudyError, match="no feature 'Age': did you mean 'age'"):
+        EyeTable3(data=folders, protocol=TINY).run(1)
     with pytest.raises(StudyError, match=r"no physionet2012a\.csv"):
         EyeTable3(data=str(tmp_path), protocol=TINY).run(1)
+
+
+def test_table3_marks_the_features_of_the_file() -> None:
+    default = Path(__file__).parents[2] / "shared" / "data-more"
+    file = Path(os.environ.get("MILPSCORE_DATA_MORE", default)) / "physionet2012a.csv"
+    if not file.is_file():
+        pytest.skip(f"the table of the challenge is not there: {file}")
+    names = pd.read_csv(file, nrows=0).columns[1:]
+    marks = marks_of(names)
+    assert marks.sum() == len(EXPERT) == 16
+    assert set(names[marks == 0].str.startswith("worst_")) == {False}

@@ -16,7 +16,14 @@ import numpy as np
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design, FloatArray, IntArray
-from milpscore.core.errors import DataError, FormulationError, SizeError, did_you_mean, is_number
+from milpscore.core.errors import (
+    DataError,
+    FormulationError,
+    SizeError,
+    did_you_mean,
+    is_number,
+    near_matches,
+)
 from milpscore.core.program import Program
 from milpscore.core.statement import InterceptRule, Statement
 
@@ -208,7 +215,8 @@ def column_index(design: Design, column: str | int, name: str) -> int:
     try:
         return design.index(column)
     except KeyError:
-        raise FormulationError(f"{name}: there is no column {column!r} in the design") from None
+        hint = near_matches(str(column), design.names)
+        raise FormulationError(f"{name} names {column!r}; {hint}") from None
 
 
 def refuse_crossed(design: Design, lower: IntArray, upper: IntArray) -> None:
