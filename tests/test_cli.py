@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ from typer.testing import CliRunner
 import milpscore
 from milpscore.cli import compare as demo_module
 from milpscore.cli.app import app
-from milpscore.cli.common import strict
+from milpscore.cli.common import noting_interrupts, strict
 from milpscore.formulations import FORMULATIONS
 from milpscore.scorecard import Scorecard
 
@@ -795,3 +796,24 @@ def test_the_shell_completes_commands() -> None:
         check=True,
     )
     assert ran.stdout.split() == ["path", "pool", "predict"]
+
+
+def test_a_ctrl_c_while_saving_is_only_noted() -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    with noting_interrupts() as interrupted:
+        pass
+    signal.raise_signal(signal.SIGINT)
+    assert interrupted.is_set()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, handler)
+    with pytest.raises(KeyboardInterrupt), noting_interrupts() as interrupted:
+        signal.raise_signal(signal.SIGINT)
+    assert interrupted.is_set()
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_a_command_leaves_the_handler_of_ctrl_c(data: Path) -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    fit(data, "--max-terms", 1)
+    assert signal.getsignal(signal.SIGINT) is handler

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
@@ -113,6 +114,7 @@ class Commands(TyperGroup):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command; Typer alone would print a panel of several lines for a wrong option."""
         standalone = extra.pop("standalone_mode", True)
+        handler = signal.getsignal(signal.SIGINT)
         try:
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except _UsageError as error:
@@ -124,6 +126,10 @@ class Commands(TyperGroup):
             if error.filename is None:
                 raise
             code = complain(f"{error.filename}: {error.strerror}")
+        finally:
+            # a command that saved its work has left one that only notes the first Ctrl-C
+            if signal.getsignal(signal.SIGINT) is not handler:
+                signal.signal(signal.SIGINT, handler)
         if standalone:
             sys.exit(code or 0)
         return code or 0

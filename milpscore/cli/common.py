@@ -211,13 +211,20 @@ def save_figure(figure: Any, plot: Path) -> None:
 
 @contextmanager
 def noting_interrupts() -> Iterator[threading.Event]:
-    """Yield an event that is set by Ctrl-C, also where the solve ends by itself at that moment."""
+    """Yield an event that Ctrl-C sets.
+
+    Inside, Ctrl-C raises KeyboardInterrupt as well. Afterwards, while the command saves and prints
+    what it has, a first one only sets the event: the handler stays to the end of the command.
+    """
     seen = threading.Event()
+    saving = False
     previous = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: Any) -> None:
+        late = saving and not seen.is_set()
         seen.set()
-        raise KeyboardInterrupt
+        if not late:
+            raise KeyboardInterrupt
 
     # A job started in the background ignores Ctrl-C, and goes on doing so.
     if previous is signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
@@ -226,8 +233,10 @@ def noting_interrupts() -> Iterator[threading.Event]:
     signal.signal(signal.SIGINT, note)
     try:
         yield seen
+        saving = True
     finally:
-        signal.signal(signal.SIGINT, previous)
+        if not saving:
+            signal.signal(signal.SIGINT, previous)
 
 
 Tell: TypeAlias = Callable[[int, int, int], None]
