@@ -13,8 +13,9 @@ import pandas as pd
 
 import milpscore
 from experiments.eye.data import make_collinearity_sweep, make_twins
-from experiments.eye.measures import average_precision, credibility_by_group, near_zero_share
+from experiments.eye.measures import near_zero_share
 from milpscore.formulations import eye
+from milpscore.metrics import average_precision, credibility_by_group
 from milpscore.penalties import EYE, L1, L2
 from milpscore.plots import level_sets
 from milpscore.proximal import fit_proximal, path
