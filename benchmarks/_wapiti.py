@@ -16,8 +16,8 @@ import numpy as np
 from _common import RIVALS
 
 from milpscore.core.design import FloatArray
-from milpscore.sequence import SequenceData
-from milpscore.sequence.coding import Coding
+from milpscore_sequence import SequenceData
+from milpscore_sequence.coding import Coding
 
 SOURCE = Path(os.environ.get("MILPSCORE_WAPITI", RIVALS / "wapiti"))
 PROGRAM = SOURCE / "wapiti"

@@ -26,7 +26,7 @@ import _wapiti as wapiti  # noqa: E402
 import numpy as np  # noqa: E402
 from _common import HERE, SEED, Report, arguments, rival_python  # noqa: E402
 
-from milpscore.sequence import (  # noqa: E402
+from milpscore_sequence import (  # noqa: E402
     TRAINERS,
     Prepared,
     Tagger,
@@ -39,8 +39,8 @@ from milpscore.sequence import (  # noqa: E402
     value_and_gradient,
     write_sequences,
 )
-from milpscore.sequence.coding import Coding  # noqa: E402
-from milpscore.sequence.training import Objective  # noqa: E402
+from milpscore_sequence.coding import Coding  # noqa: E402
+from milpscore_sequence.training import Objective  # noqa: E402
 
 CHILD = HERE / "_crfsuite_child.py"
 GRADIENT = {"chunking": 0.045, "letters": 0.08}

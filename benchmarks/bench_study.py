@@ -28,9 +28,9 @@ from typing import Any  # noqa: E402
 import pandas as pd  # noqa: E402
 from _common import Report, arguments  # noqa: E402
 
-from milpscore.study import Study, load_study, read_study, run_study  # noqa: E402
-from milpscore.study.runs import Counts  # noqa: E402
-from milpscore.study.store import FIGURES  # noqa: E402
+from milpscore_study import Study, load_study, read_study, run_study  # noqa: E402
+from milpscore_study.runs import Counts  # noqa: E402
+from milpscore_study.store import FIGURES  # noqa: E402
 
 WANTED_MS = 10.0
 STUDY = """

@@ -20,8 +20,8 @@ from pathlib import Path  # noqa: E402
 import _wapiti as wapiti  # noqa: E402
 from _common import Report, arguments  # noqa: E402
 
-from milpscore.sequence import SparseCRF, read_sequences, write_sequences  # noqa: E402
-from milpscore.sequence.coding import Coding  # noqa: E402
+from milpscore_sequence import SparseCRF, read_sequences, write_sequences  # noqa: E402
+from milpscore_sequence.coding import Coding  # noqa: E402
 
 PATTERNS = ["u:w=%x[0,0]", "b:w=%x[0,0]", "u:p=%x[0,1]", "b:p=%x[0,1]", "b"]
 

@@ -85,17 +85,17 @@ PACKAGES = (
     "milpscore.certificate",
     "milpscore.comparison",
     "milpscore.pools",
-    "milpscore.desk",
+    "milpscore_show.studio",
     "milpscore.scorecard",
-    "milpscore.report",
+    "milpscore_show.report",
     "milpscore.estimators",
     "milpscore.losses",
     "milpscore.penalties",
     "milpscore.proximal",
-    "milpscore.sequence",
+    "milpscore_sequence",
     "milpscore.metrics",
-    "milpscore.study",
-    "milpscore.plots",
+    "milpscore_study",
+    "milpscore_show.plots",
     "milpscore.core.program",
     "milpscore.core.result",
     "milpscore.core.card",
@@ -156,7 +156,7 @@ def draw_front_page() -> None:
     from milpscore import compare
     from milpscore.data import Binner
     from milpscore.estimators import RiskScoreClassifier
-    from milpscore.plots import comparison_figure
+    from milpscore_show.plots import comparison_figure
 
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     X = X[["worst radius", "worst texture", "worst smoothness", "worst concave points"]]
@@ -205,7 +205,7 @@ def folded(cell: Any) -> list[Any]:
     if not shown:
         fold(cell, "What is checked here")
         return [cell]
-    body = ast.parse(shown.replace('plt.style.use("milpscore.plots.style")', "")).body
+    body = ast.parse(shown.replace('plt.style.use("milpscore_show.plots.style")', "")).body
     if all(isinstance(each, ast.Import | ast.ImportFrom) for each in body):
         fold(cell, "What is imported")
         return [cell]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments import EXPERIMENTS
 from milpscore.core.errors import MilpscoreError, OptionError
-from milpscore.study.engines import on_dask
+from milpscore_study.engines import on_dask
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -16,9 +16,9 @@ import pandas as pd
 
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.reading import parsed, rows
-from milpscore.study import StudyError
-from milpscore.study.engines import answers
-from milpscore.study.store import Answer, Store
+from milpscore_study import StudyError
+from milpscore_study.engines import answers
+from milpscore_study.store import Answer, Store
 
 Result: TypeAlias = dict[str, Any]
 Results: TypeAlias = dict[int, Result]

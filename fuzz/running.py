@@ -36,14 +36,15 @@ from milpscore.data.ordinal import by_boundaries
 from milpscore.formulations import FORMULATIONS
 from milpscore.pools import pareto, pool
 from milpscore.solvers import solve
-from milpscore.solvers.tree import descents, risk, zero_one
-from milpscore.solvers.tree.arrays import Arrays
-from milpscore.solvers.tree.patterns import Patterns
-from milpscore.solvers.tree.priced import Limits, card_bounds
-from milpscore.solvers.tree.relaxation import IN, OUT, Node
-from milpscore.solvers.tree.sides import Sides
-from milpscore.solvers.tree.subsets import Supports
-from milpscore.solvers.tree.supports import Enumeration
+from milpscore.solvers.trees.risk import tree as risk
+from milpscore.solvers.trees.risk.hulls import Arrays
+from milpscore.solvers.trees.risk.limit_prices import Limits, card_bounds
+from milpscore.solvers.trees.risk.relaxation import IN, OUT, Node
+from milpscore.solvers.trees.risk.side_bounds import Sides
+from milpscore.solvers.trees.risk.support_bounds import Enumeration
+from milpscore.solvers.trees.zero_one import descent as descents, tree as zero_one
+from milpscore.solvers.trees.zero_one.rows import Patterns
+from milpscore.solvers.trees.zero_one.support_bounds import Supports
 
 CLAIM = 1e-6
 """What a claim of optimality allows, relative to max(1, |objective|)."""
@@ -253,7 +254,7 @@ def _hold_counts(case: Case, statement: Any) -> None:
             return
         charge = supports.charge.copy() if charged else np.zeros(len(supports.classes))
         cutoff = 500.0 * float(charge.max()) if charged else math.inf  # so low that terms count
-        with mock.patch("milpscore.solvers.tree.supports.bound_supports"):
+        with mock.patch("milpscore.solvers.trees.risk.support_bounds.bound_supports"):
             supports.advance(cutoff, math.inf)
         every = math.comb(len(supports.classes), supports.size)
         few = len(supports.found) < every and not statement.constraints

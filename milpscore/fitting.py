@@ -406,7 +406,7 @@ def _down(value: float) -> str:
 
 def _columns_used(design: Design, card: Card) -> dict[str, Any]:
     """The columns of the features a card reads, its own alone where these are too many to merge."""
-    from milpscore.data.patterns import MAX_PATTERNS
+    from milpscore.data.merged_rows import MAX_PATTERNS
 
     own = np.flatnonzero(card.coefficients)
     features = {design.columns[j].feature for j in own} or {design.columns[0].feature}

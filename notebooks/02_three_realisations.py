@@ -22,7 +22,7 @@ from milpscore.losses import SmoothedHinge
 from milpscore.penalties import Facets
 from milpscore.proximal import fit_proximal
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)
 malignant = (target == 0).map({True: "malignant", False: "benign"})

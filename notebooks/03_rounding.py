@@ -27,7 +27,7 @@ from milpscore.rounding import (
     rounding_bounds,
 )
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 X, y, planted = make_ternary(random_state=0)
 print(

@@ -16,9 +16,9 @@ from milpscore.certificate import certify, verify_certificate
 from milpscore.data import Binner
 from milpscore.formulations import slim
 from milpscore.formulations.strength import STRENGTHS, slim_program
-from milpscore.plots import bounds_over_time
+from milpscore_show.plots import bounds_over_time
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)
 table = table[["worst radius", "worst texture", "worst smoothness", "worst concave points"]]
@@ -137,5 +137,5 @@ print(verification.to_text())
 # **What to try.** Let points be negative (`coef_min=-5`): without signs no row dominates another,
 # and the strongest program loses some of its cuts. Cut each measurement into tertiles and HiGHS
 # solves the two strong programs at once, the weak ones much later. Give `seeds=(0, 1, 2)` to
-# `slim_strength` before believing any of the seconds: `milpscore.study.bound_curves` draws the
+# `slim_strength` before believing any of the seconds: `milpscore_study.bound_curves` draws the
 # medians.

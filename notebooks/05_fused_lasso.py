@@ -15,11 +15,11 @@ from sklearn.datasets import load_breast_cancer
 import milpscore
 from milpscore.data import Binner
 from milpscore.formulations import fused_lasso, fused_lasso_by_feature
-from milpscore.plots import totals_by_class
 from milpscore.rounding import combine
 from milpscore.scorecard import certified_card
+from milpscore_show.plots import totals_by_class
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)
 table = table[["worst radius", "worst texture", "worst smoothness", "worst concave points"]]

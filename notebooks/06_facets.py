@@ -15,10 +15,10 @@ import milpscore
 from milpscore.data import Binner
 from milpscore.formulations import facets
 from milpscore.penalties import L1, L2, Facets
-from milpscore.plots import facets_heat_maps, prox_curves, regularisation_path
 from milpscore.proximal import facets_grid, path
+from milpscore_show.plots import facets_heat_maps, prox_curves, regularisation_path
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 # %% [markdown]
 # ## A penalty with corners

@@ -17,10 +17,10 @@ from experiments.eye.measures import near_zero_share
 from milpscore.formulations import eye
 from milpscore.metrics import average_precision, credibility_by_group
 from milpscore.penalties import EYE, L1, L2
-from milpscore.plots import level_sets
 from milpscore.proximal import fit_proximal, path
+from milpscore_show.plots import level_sets
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 # %% [markdown]
 # ## The penalty

@@ -17,7 +17,7 @@ from milpscore.formulations import binarsity
 from milpscore.penalties import L1, L2, Binarsity, WeightedTV, data_driven_weights
 from milpscore.proximal import fit_proximal, path
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 # %% [markdown]
 # ## A signal of steps

@@ -19,7 +19,6 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 import milpscore
-from milpscore import plots
 from milpscore.certificate import Certificate, certify, verify_certificate
 from milpscore.constraints import AtLeast, EitherOr, Include, MaxFeatures, MaxFPR, Monotone
 from milpscore.data import Binner
@@ -27,8 +26,9 @@ from milpscore.estimators import RiskScoreClassifier
 from milpscore.formulations import risk_score
 from milpscore.pools import pareto, pool
 from milpscore.scorecard import certified_card
+from milpscore_show import plots
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 rng = np.random.default_rng(7)
 n = 3000

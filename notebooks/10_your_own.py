@@ -29,7 +29,7 @@ from milpscore.losses import Hinge
 from milpscore.pools import pool
 from milpscore.proximal import fit_proximal, path
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 table, target = load_breast_cancer(return_X_y=True, as_frame=True)
 table = table[["worst radius", "worst texture", "worst smoothness", "worst concave points"]]

@@ -21,9 +21,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from milpscore import plots
 from milpscore.core.errors import DataError, OptionError
-from milpscore.study import (
+from milpscore_show import plots
+from milpscore_study import (
     StudyError,
     load_study,
     performance_profile,
@@ -31,7 +31,7 @@ from milpscore.study import (
     run_study,
 )
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 folder = tempfile.TemporaryDirectory()
 here = Path(folder.name)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.penalties import Facets
-from milpscore.sequence import (
+from milpscore_sequence import (
     TRAINERS,
     SparseCRF,
     decoding_errors,
@@ -27,7 +27,7 @@ from milpscore.sequence import (
     train,
 )
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 # %% [markdown]
 # ## Words read aloud

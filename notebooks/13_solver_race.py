@@ -15,12 +15,12 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from milpscore import plots
 from milpscore.core.errors import MissingDependencyError
 from milpscore.solvers import SOLVERS
-from milpscore.study import Race, performance_profile, race_study, read_study, run_study
+from milpscore_show import plots
+from milpscore_study import Race, performance_profile, race_study, read_study, run_study
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 folder = tempfile.TemporaryDirectory()
 here = Path(folder.name)

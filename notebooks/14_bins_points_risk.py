@@ -23,7 +23,7 @@ from milpscore.fitting import fit_card
 from milpscore.formulations import risk_score
 from milpscore.scorecard import certified_card
 
-plt.style.use("milpscore.plots.style")
+plt.style.use("milpscore_show.plots.style")
 
 
 def cohort(n, seed):

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from milpscore.sequence import SequenceData
-from milpscore.sequence.generators import sample_labels
+from milpscore_sequence import SequenceData
+from milpscore_sequence.generators import sample_labels
 
 
 def make_random_crf(

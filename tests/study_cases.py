@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from milpscore.study import read_study
-from milpscore.study.store import FIGURES
+from milpscore_study import read_study
+from milpscore_study.store import FIGURES
 
 ROOT = Path(__file__).parents[1]
 

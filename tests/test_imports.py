@@ -22,9 +22,11 @@ HEAVY = {"clarabel", "cvxpy", "ecos", "highspy", "joblib", "matplotlib", "pandas
 HEAVY |= {"numba", "scipy", "sklearn"}
 # Rich and Typer belong to the command line alone.
 INTERFACE = {"rich", "typer"}
-PACKAGES = [
+TOPS = ("milpscore", "milpscore_sequence", "milpscore_show", "milpscore_study")
+PACKAGES = [*TOPS[1:]] + [
     name
-    for _, name, is_package in pkgutil.walk_packages([str(ROOT)], prefix="milpscore.")
+    for top in TOPS
+    for _, name, is_package in pkgutil.walk_packages([str(ROOT.parent / top)], prefix=f"{top}.")
     if is_package
 ]
 PUBLIC = [
@@ -184,7 +186,7 @@ def test_version_is_that_of_the_distribution() -> None:
 
 
 def test_tagging_loads_nothing_heavy(tmp_path: Path) -> None:
-    from milpscore.sequence import SparseCRF
+    from milpscore_sequence import SparseCRF
 
     X = [[("the", "DT"), ("dog", "NN")], [("a", "DT"), ("cat", "NN")]]
     SparseCRF(max_iterations=2).fit(X, [["B", "I"], ["B", "I"]]).save(tmp_path / "m.npz")

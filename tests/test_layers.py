@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+SIBLINGS = ("milpscore_check", "milpscore_sequence", "milpscore_show", "milpscore_study")
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 
@@ -32,10 +33,11 @@ def house(directory: Path, files: dict[str, str]) -> Path:
         path = directory / "milpscore" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    checker = directory / "milpscore_check" / "__init__.py"
-    checker.parent.mkdir(exist_ok=True)
-    if not checker.exists():
-        checker.write_text("", encoding="utf-8")
+    for sibling in SIBLINGS:
+        door = directory / sibling / "__init__.py"
+        door.parent.mkdir(exist_ok=True)
+        if not door.exists():
+            door.write_text("", encoding="utf-8")
     return directory
 
 
@@ -74,17 +76,31 @@ def test_the_contract_refuses(files: dict[str, str], tmp_path: Path) -> None:
     assert "Imports run downwards only" in done.stdout
 
 
+@pytest.mark.parametrize("sibling", SIBLINGS[1:])
+def test_the_heart_does_not_import_a_sibling(sibling: str, tmp_path: Path) -> None:
+    done = lint_imports(house(tmp_path, {"verify.py": f"def f():\n    import {sibling}\n"}))
+    assert done.returncode == 1
+    assert "by doors only" in done.stdout
+
+
 def test_the_checker_shares_nothing_with_what_it_checks(tmp_path: Path) -> None:
     done = lint_imports(house(tmp_path, {"../milpscore_check/__init__.py": "import milpscore\n"}))
     assert done.returncode == 1
     assert "shares nothing" in done.stdout
 
 
+def _room(package: str, *inside: str) -> tuple[str, ...]:
+    """Return the room of a module: a folder of the heart, or a sibling as a whole."""
+    if package == "milpscore":
+        return (package, *inside[:1])
+    return (package,) if package in SIBLINGS else ()
+
+
 def through_windows(root: Path) -> Iterator[str]:
     """Imports of a room's private modules from outside it, below a folder."""
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).parts
-        own = parts[1].removesuffix(".py") if parts[0] == "milpscore" and len(parts) > 1 else None
+        own = _room(*(part.removesuffix(".py") for part in parts))
         if ".venv" in parts or "build" in parts:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -95,10 +111,10 @@ def through_windows(root: Path) -> Iterator[str]:
             else:
                 continue
             for name in names:
-                package, _, rest = name.partition(".")
-                room, _, inside = rest.partition(".")
-                private = any(each.startswith("_") for each in inside.split(".")[:-1])
-                if package == "milpscore" and private and room != own:
+                room = _room(*name.split("."))
+                inside = name.split(".")[len(room) : -1]
+                private = any(each.startswith("_") and each != "__main__" for each in inside)
+                if room and private and room != own:
                     yield f"{path.relative_to(root)}:{node.lineno} {name}"
 
 
@@ -120,7 +136,7 @@ def test_a_window_is_seen(tmp_path: Path) -> None:
 def test_files_can_be_read_at_a_sitting() -> None:
     long = [
         str(path.relative_to(ROOT))
-        for folder in ("milpscore", "experiments", "tests", "benchmarks")
+        for folder in ("milpscore", *SIBLINGS, "experiments", "tests", "benchmarks")
         for path in sorted((ROOT / folder).rglob("*.py"))
         if len(path.read_text(encoding="utf-8").splitlines()) > 800
     ]

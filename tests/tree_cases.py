@@ -24,8 +24,8 @@ from milpscore.losses import (
 )
 from milpscore.penalties import EYE, L0, L1, L2, OWL, ElasticNet, WeightedL1
 from milpscore.penalties.points import IntegerFacets
-from milpscore.solvers.tree import risk
-from milpscore.solvers.tree.answer import Answer, Limits
+from milpscore.solvers.trees.risk import tree as risk
+from milpscore.solvers.trees.shared.answer import Answer, Limits
 
 LOSSES: list[Any] = [
     Logistic(),

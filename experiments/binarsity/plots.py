@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.runner import Finding
-from milpscore.plots.drawing import PALETTE, plain_log, styled
+from milpscore_show.plots.drawing import PALETTE, plain_log, styled
 
 _STYLES = {
     "binarsity": ("binarsity", PALETTE[0], "o"),

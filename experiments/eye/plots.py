@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from experiments.eye.methods import METHODS
 from experiments.eye.shrinkage import one_unknown
 from experiments.runner import Finding
-from milpscore.plots.drawing import PALETTE, spaced, styled
+from milpscore_show.plots.drawing import PALETTE, spaced, styled
 
 _NAMES = {"eye": "EYE", "owl": "OWL", "l1": "L1", "weighted_l1": "weighted L1"}
 _NAMES |= {"weighted_l2": "weighted L2"}

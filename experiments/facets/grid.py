@@ -14,7 +14,7 @@ from experiments.sets import BUNDLED, OfSets, read_set
 from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import DataError, OptionError
 from milpscore.data import make_design
-from milpscore.data.binning import stratified_splits
+from milpscore.data.binner import stratified_splits
 from milpscore.penalties import StronglyConvexFacets
 from milpscore.proximal import FacetsGrid, facets_grid
 

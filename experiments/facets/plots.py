@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from experiments.runner import Finding
 from milpscore.core.design import FloatArray
-from milpscore.plots.drawing import PALETTE, draw_map, styled
+from milpscore_show.plots.drawing import PALETTE, draw_map, styled
 
 _SPAN = 0.1
 _TICKS = (-1000, -300, -100, -30, -10, -4, -2, 0, 2, 4, 10, 30, 100, 300, 1000)

@@ -20,7 +20,7 @@ from experiments.sets import BUNDLED, OfSets, read_joined
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner
-from milpscore.data.binning import binned_design, folds_of, stratified_splits
+from milpscore.data.binner import binned_design, folds_of, stratified_splits
 from milpscore.metrics import accuracy, auc
 from milpscore.scorecard import Scorecard
 

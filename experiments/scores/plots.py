@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from experiments.runner import Finding
 from experiments.scores.recovery import DIAREM, RECOVERY_METHODS, SCALE
-from milpscore.plots.drawing import PALETTE, spaced, styled
+from milpscore_show.plots.drawing import PALETTE, spaced, styled
 
 _WIDTH, _HEIGHT = 4.6, 3.3
 _MARKERS = ("^", "s", "o")

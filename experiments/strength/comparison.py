@@ -14,12 +14,12 @@ from sklearn.model_selection import train_test_split
 from experiments.runner import Finding, Result, Results
 from experiments.sets import OfSets, read_set
 from experiments.strength.slim import slim_strength
-from milpscore import plots
 from milpscore.core.design import Design
 from milpscore.data import make_design
 from milpscore.formulations.strength import STRENGTHS
-from milpscore.plots.drawing import styled
-from milpscore.study import bound_curves, performance_profile, seconds_to_gap
+from milpscore_show import plots
+from milpscore_show.plots.drawing import styled
+from milpscore_study import bound_curves, performance_profile, seconds_to_gap
 
 SWITCHED = {"on": (True, True), "off": (False, False)}
 """Presolve and cuts."""

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments.runner import Finding
 from experiments.ternary.shape import PATH
-from milpscore.plots.drawing import PALETTE, spaced, styled
+from milpscore_show.plots.drawing import PALETTE, spaced, styled
 
 _ROUNDED = ("draw_of_interior", "nearest", "best_of_draws", "derandomised")
 _SEARCHED = ("local_search", "hill_climbing")

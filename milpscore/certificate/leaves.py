@@ -495,8 +495,8 @@ class _RiskLines:
     """The relaxations of the tree search, as a source of points: nothing rests on them."""
 
     def __init__(self, statement: Statement, space: Space) -> None:
-        from milpscore.solvers.tree.arrays import Arrays
-        from milpscore.solvers.tree.relaxation import Relaxation
+        from milpscore.solvers.trees.risk.hulls import Arrays
+        from milpscore.solvers.trees.risk.relaxation import Relaxation
 
         self.statement, self.space, self.rows = statement, space, Rows(statement)
         self.arrays = Arrays(statement)
@@ -514,7 +514,7 @@ class _RiskLines:
 
     def _point(self, parent: Any, box: Box, goal: float) -> tuple[FloatArray, float, float, Any]:
         """The minimiser, and the node of the tree search it was found at."""
-        from milpscore.solvers.tree.relaxation import IN, OPEN, OUT, Node
+        from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node
 
         a, space = self.arrays, self.space
         node = Node.root(a) if parent is None else parent.child()

@@ -58,7 +58,7 @@ def counterfactual_command(
     """
     require_file(card)
     require_columns(data, encoding=written.csv_encoding or "utf-8")
-    from milpscore.cli._saved import loaded_card
+    from milpscore.cli.saved import loaded_card
     from milpscore.data import read_frame
     from milpscore.scorecard import counterfactual
 

@@ -157,8 +157,8 @@ def _figure(found: Pool | Front) -> Any:
     """The points over the pool, or the loss against the terms."""
     from matplotlib.figure import Figure
 
-    from milpscore.plots import loss_against_terms, points_over_pool
     from milpscore.pools import Pool
+    from milpscore_show.plots import loss_against_terms, points_over_pool
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     if isinstance(found, Pool):

@@ -152,7 +152,7 @@ def compare_command(
         seconds = time.perf_counter() - started
     _show(answer, seconds, output.json)
     if plot is not None:
-        from milpscore.plots import comparison_figure
+        from milpscore_show.plots import comparison_figure
 
         save_figure(comparison_figure(answer), plot)
     if report is not None:
@@ -203,8 +203,8 @@ def _show(answer: Comparison, seconds: float, as_json: bool) -> None:
 
 def _write_page(answer: Comparison, path: Path, seed: int, target: str) -> None:
     """The page about the card of the first exact program that has one."""
-    from milpscore.report import report
     from milpscore.scorecard import certified_card
+    from milpscore_show.report import report
 
     for name, program in answer.programs.items():
         result, statement = answer.results[name, "exact"], program.statement

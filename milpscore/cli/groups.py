@@ -298,7 +298,7 @@ class TableOptions(FileOptions):
 
     def cutting(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
         """How the table is cut, or None where no column is."""
-        from milpscore.data.cutting import Cutting
+        from milpscore.data.cut_points import Cutting
 
         if self.bins is None and cuts is None:
             if self.encoding is not None:
@@ -459,7 +459,7 @@ class DataOptions(TableOptions):
 
     def cutting(self, cuts: dict[str, list[float]] | None, **default: Any) -> Any:
         """The default way with what was asked for; as without it where columns stay raw."""
-        from milpscore.data.cutting import Cutting
+        from milpscore.data.cut_points import Cutting
 
         if self.raw:
             if self.bins is not None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from milpscore.core.design import Design
     from milpscore.core.statement import ProxPenalty
-    from milpscore.data.stored import StoredRows
+    from milpscore.data.row_store import StoredRows
     from milpscore.proximal import FacetsGrid, ProximalPath
 
 Found: TypeAlias = "ProximalPath | FacetsGrid"
@@ -212,7 +212,7 @@ def _read(
     data: TableOptions, loss: str, cv: int, seed: int, grid: bool
 ) -> Iterator[tuple[Design, Any, StoredRows | None]]:
     """The design, its folds, and the rows in a file where their patterns are too many."""
-    from milpscore.data.binning import stratified_splits
+    from milpscore.data.binner import stratified_splits
 
     if loss == "multinomial":
         yield _of_many(data), cv or None, None
@@ -508,8 +508,8 @@ def _figure(found: Found, design: Design, gamma: float | None) -> Any:
     """The figure of a path or of a grid."""
     import numpy as np
 
-    from milpscore import plots
     from milpscore.proximal import ProximalPath
+    from milpscore_show import plots
 
     if not isinstance(found, ProximalPath):
         return plots.facets_heat_maps(found)

@@ -35,7 +35,7 @@ from milpscore.core.errors import (
 )
 from milpscore.core.program import Program
 from milpscore.core.result import Result, Termination, claim_of, relative_gap
-from milpscore.data.binning import Fold, binned_design, binner_of, folds_of, stratified_splits
+from milpscore.data.binner import Fold, binned_design, binner_of, folds_of, stratified_splits
 from milpscore.fitting import require_known, with_fast_card, with_few_terms
 from milpscore.formulations import FORMULATIONS
 from milpscore.rounding import ROUNDINGS
@@ -136,7 +136,7 @@ def compare(
         hinge loss ``rounding_loss`` is what the bounds speak of, the intercept held at the LP's
         and no term dropped: the mean over the draws, whose expectation obeys ``expected_bound``
         and ``sharp_bound``, and the loss of nearest rounding, which obeys ``sure_bound``; see
-        :func:`milpscore.rounding.rounding_bounds`. :mod:`milpscore.plots` reads its results.
+        :func:`milpscore.rounding.rounding_bounds`. :mod:`milpscore_show.plots` reads its results.
 
     Raises
     ------

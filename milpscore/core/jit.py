@@ -87,8 +87,10 @@ def _compiled(kernel: Kernel, **options: bool) -> Any:
 
 @cache
 def _sources(folder: Path) -> str:
-    """A digest of the modules of a folder."""
-    files = sorted(folder.glob("*.py"))
+    """Return a digest of the modules of a room: a kernel may call those of its other folders."""
+    while all((above / "__init__.py").exists() for above in folder.parents[:2]):
+        folder = folder.parent
+    files = sorted(folder.rglob("*.py"))
     return sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
 
 

@@ -1,6 +1,5 @@
 from ._generators import make_planted_score as make_planted_score, make_ternary as make_ternary
-from .binned import BinnedDesign as BinnedDesign
-from .binning import Binner as Binner
+from .binner import Binner as Binner
 from .checking import encode_labels as encode_labels
 from .columns import apply_columns as apply_columns, read_thresholds as read_thresholds
 from .designs import (
@@ -11,9 +10,10 @@ from .designs import (
     read_table as read_table,
     undouble as undouble,
 )
-from .ordinal import OrdinalDesign as OrdinalDesign, make_ordinal_design as make_ordinal_design
-from .patterns import (
+from .merged_rows import (
     read_patterns as read_patterns,
     sample_patterns as sample_patterns,
     stored_rows as stored_rows,
 )
+from .onehot_codes import BinnedDesign as BinnedDesign
+from .ordinal import OrdinalDesign as OrdinalDesign, make_ordinal_design as make_ordinal_design

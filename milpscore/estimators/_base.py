@@ -20,10 +20,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data import Binner, encode_labels, in_steps, read_table
-from milpscore.data.binning import binner_of
+from milpscore.data.binner import binner_of
 from milpscore.data.checking import two_numbers
 from milpscore.data.columns import renamed
-from milpscore.data.cutting import questions
+from milpscore.data.cut_points import questions
 from milpscore.losses import LINKS
 from milpscore.losses.kinds import link_of
 

@@ -346,7 +346,7 @@ class CardClassifier(Decided, OnDesign):
         path : str or Path, optional
             Where to write it.
         **options :
-            As in :func:`milpscore.report.report`: ``validation=(X, y)`` for other rows,
+            As in :func:`milpscore_show.report.report`: ``validation=(X, y)`` for other rows,
             ``by=X["sex"]`` for subgroups, ``bootstraps``, ``outcome``, ``population`` and so on.
 
         Returns
@@ -354,7 +354,7 @@ class CardClassifier(Decided, OnDesign):
         str
             The page.
         """
-        from milpscore.report import report
+        from milpscore_show.report import report
 
         program = self.program_
         given = {"program": program, "result": self.result_, **options}

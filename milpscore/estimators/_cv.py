@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import OptionError
 from milpscore.data import Binner
-from milpscore.data.binning import folds_of, stratified_splits
+from milpscore.data.binner import folds_of, stratified_splits
 from milpscore.data.checking import row_weights, validated_frame
 from milpscore.data.sources import at_size
 from milpscore.estimators._base import class_labels, given_design, rows_by_name, seed_of

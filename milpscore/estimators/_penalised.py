@@ -22,7 +22,6 @@ from milpscore.core.design import Column, Design, FloatArray, unmasked
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.statement import LAM, ProxPenalty, SmoothLoss
 from milpscore.data import BinnedDesign, Binner, apply_columns
-from milpscore.data.binned import MAX_BINS, bin_codes
 from milpscore.data.checking import class_weights, row_weights, validated_frame
 from milpscore.data.columns import (
     Expert,
@@ -32,6 +31,7 @@ from milpscore.data.columns import (
     raw_columns,
     refuse_equal_names,
 )
+from milpscore.data.onehot_codes import MAX_BINS, bin_codes
 from milpscore.data.sources import at_size
 from milpscore.estimators._base import (
     Decided,

@@ -23,8 +23,9 @@ from milpscore.core.statement import ScaleRange, Statement
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.solvers import solve
 from milpscore.solvers.options import Options
-from milpscore.solvers.tree import risk, zero_one
-from milpscore.solvers.tree.answer import Answer, Limits
+from milpscore.solvers.trees.risk import tree as risk
+from milpscore.solvers.trees.shared.answer import Answer, Limits
+from milpscore.solvers.trees.zero_one import tree as zero_one
 from milpscore.verify import evaluate
 
 FIGURES = (

@@ -25,7 +25,6 @@ from milpscore.pools import BOOTSTRAPS
 from milpscore.pools.nearly_best import Pool
 from milpscore.proximal import path
 from milpscore.scorecard import Scorecard, certified_card
-from milpscore.sequence import SparseCRF
 from milpscore.solvers.engine import progress_line
 
 T = TypeVar("T")
@@ -174,10 +173,10 @@ def _used(coefficients: FloatArray) -> Picked:
 
 
 @dataclass(frozen=True)
-class _CRFsAgain:
-    """Trains a CRF on other sequences."""
+class _FitsAgain:
+    """Fits an estimator to other rows, or other sequences."""
 
-    model: SparseCRF
+    model: Any
     X: Sequence[Any]
     y: Sequence[Any]
 
@@ -186,7 +185,7 @@ class _CRFsAgain:
 
         drawn = random.integers(len(self.X), size=len(self.X)).tolist()
         again = clone(self.model).fit([self.X[i] for i in drawn], [self.y[i] for i in drawn])
-        return (frozenset(named[:3] for named in again.weights_.named()),)
+        return (again.selected_features_,)
 
 
 @dataclass(frozen=True)
@@ -286,10 +285,11 @@ def stability(
 
     Parameters
     ----------
-    model : Program, SparseCRF or penalty
-        A program's card is made again by fast mode (it holds its rows: no X and y), a CRF trained
-        on samples of the sequences, and a penalty, as :func:`milpscore.proximal.path` takes it,
-        gives a path whose lams are those of all rows.
+    model : Program, penalty or estimator
+        A program's card is made again by fast mode (it holds its rows: no X and y). A penalty, as
+        :func:`milpscore.proximal.path` takes it, gives a path whose lams are those of all rows. An
+        estimator has ``selected_features_`` and ``n_features_``, as a
+        :class:`milpscore_sequence.SparseCRF` has, and is fitted to samples of rows or sequences.
     X, y :
         As ``fit`` or ``path`` takes them; of a path arrays or a DataFrame.
     pool : Pool, optional
@@ -332,7 +332,8 @@ def _again(
     model: Any, X: Any, y: Any, random_state: int, arguments: dict[str, Any]
 ) -> tuple[Callable[[np.random.Generator], Picked], Picked, int, dict[str, Any]]:
     """How a model is made again, what it uses itself, of how many, and what else is known."""
-    if arguments and isinstance(model, Program | SparseCRF):
+    selects = hasattr(type(model), "selected_features_")
+    if arguments and (selects or isinstance(model, Program)):
         raise OptionError(f"only a path takes further arguments such as {next(iter(arguments))!r}")
     if isinstance(model, Program):
         if not model.arguments:
@@ -341,15 +342,15 @@ def _again(
         card = again.card(again.design)
         used = frozenset(feature.name for feature in card.used_features)
         return again, (used,), len(card.features), {}
-    if isinstance(model, SparseCRF):
+    if selects:
         from sklearn.base import clone
 
         whole = clone(model).fit(X, y)
-        chosen = frozenset(named[:3] for named in whole.weights_.named())
-        return _CRFsAgain(clone(model), X, y), (chosen,), whole.n_features_, {}
+        return _FitsAgain(clone(model), X, y), (whole.selected_features_,), whole.n_features_, {}
     if not (callable(model) or hasattr(model, "prox")):
         raise NotApplicableError(
-            f"a Program, a SparseCRF or a penalty is made again, not a {type(model).__name__}"
+            "stability needs a Program, a penalty or an estimator with selected_features_ (a "
+            f"SparseCRF), not a {type(model).__name__}"
         )
     names = dict(enumerate(map(str, X.columns))) if hasattr(X, "columns") else {}
     rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)

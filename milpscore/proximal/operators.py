@@ -12,7 +12,7 @@ from milpscore.core.design import FloatArray, IntArray, unmasked
 from milpscore.core.errors import DataError
 
 if TYPE_CHECKING:
-    from milpscore.data.binned import BinnedDesign
+    from milpscore.data.onehot_codes import BinnedDesign
 
 # a product with few of the columns gathers these first
 _SPARSE_SHARE = 0.25

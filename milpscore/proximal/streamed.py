@@ -65,7 +65,7 @@ class Part(Protocol):
 
 
 class Rows(Protocol):
-    """Rows that are read from the beginning as often as asked; see :mod:`milpscore.data.stored`."""
+    """Rows read from the beginning, any number of times; see :mod:`milpscore.data.row_store`."""
 
     @property
     def n_rows(self) -> int:

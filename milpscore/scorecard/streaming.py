@@ -19,8 +19,8 @@ from milpscore.core.errors import (
     near_matches,
 )
 from milpscore.core.writing import data_output, replacing
-from milpscore.data.packing import TRUTH
 from milpscore.data.sources import Ask, is_file, literal, opened, parquet_files, quoted
+from milpscore.data.sql_codes import TRUTH
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard

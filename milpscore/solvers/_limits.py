@@ -77,7 +77,7 @@ def _of_errors(statement: Statement, cost: FloatArray) -> Statement | None:
 
 def _least(statement: Statement, enough: float, clock: Clock) -> tuple[float, Card | None]:
     """The tree's bound on the least cost, and its card; a card that costs ``enough`` ends it."""
-    from milpscore.solvers.tree.answer import Tree  # loads numba
+    from milpscore.solvers.trees.shared.answer import Tree  # loads numba
 
     bound, found = 0.0, None
     program = Program(statement, None, None)  # type: ignore[arg-type]  # the tree needs no model

@@ -467,7 +467,7 @@ def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
     fitting = isinstance(statement.loss, RiskLoss)
     asked = of.arguments.get("threshold_gap") is not None  # of the model's cards alone
     if isinstance(statement.loss, ZeroOne) and not asked:
-        from milpscore.solvers.tree.answer import scale_of
+        from milpscore.solvers.trees.shared.answer import scale_of
 
         # the big-M relaxation proves little (20 CPU s: breastcancer, 9 columns: a gap of 67 %, by
         # HiGHS 97; binned, ten terms: 2 %, 94; adult binned, ten terms: 9 %, 34; mammo binned, ten

@@ -59,7 +59,7 @@ SOLVERS: Registry[type[Solver]] = _Solvers(
         "highs": _HOME + "session:Highs",
         "outer_approximation": _HOME + "_outer_approximation:OuterApproximation",
         "support_tree": _HOME + "_support_tree:SupportTree",
-        "tree": _HOME + "tree.answer:Tree",
+        "tree": _HOME + "trees.shared.answer:Tree",
         "ecos": _HOME + "_conic:Ecos",
         "clarabel": _HOME + "_conic:Clarabel",
         "proximal": _HOME + "_conic:Proximal",

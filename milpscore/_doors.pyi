@@ -1,0 +1,7 @@
+import milpscore_sequence
+import milpscore_study
+from milpscore_show import plots as plots, report as report
+from milpscore_show.studio import studio as studio
+
+sequence = milpscore_sequence
+study = milpscore_study

@@ -1,0 +1,310 @@
+"""``milpscore card``, ``predict`` and ``verify``: what is done with a saved card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import typer
+
+from milpscore.certificate import PROOF_SECONDS
+from milpscore.cli.common import (
+    INTERRUPTED,
+    counting,
+    noting_interrupts,
+    output as printed,
+    plain_table,
+    print_json,
+    print_text,
+    require_columns,
+    require_file,
+    require_folder,
+    say,
+)
+from milpscore.cli.groups import (
+    CARD,
+    DATA,
+    DATA_FILE,
+    JSON,
+    OUTPUT,
+    SOLVE,
+    FileOptions,
+    WordOptions,
+    argument,
+    file,
+    names_of,
+    option,
+)
+from milpscore.core.errors import DataError
+from milpscore.core.writing import data_output, replacing
+
+if TYPE_CHECKING:
+    from milpscore.certificate import Certificate
+    from milpscore.scorecard import OrdinalCard, Scorecard
+
+NOT_PROVED = 1
+
+_READ = ("positive", "drop", "features", "decimal", "encoding")
+"""How a certificate's table was read."""
+
+TARGET = option(DATA, "Column with the labels; default: the certificate's.", metavar="COL")
+
+
+def card_command(
+    *,
+    card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
+    words: WordOptions,
+    out: Path | None = file(
+        "Write it here; the name says as what: .txt .md .tex .html .sql .json .png .svg .pdf."
+    ),
+    dark: bool = option(OUTPUT, "A picture for a dark page.", default=False),
+    smallest: bool = option(
+        CARD,
+        "The card of the least sum of points with the same answer to every combination of lines, "
+        "without risks and proof.",
+        default=False,
+    ),
+    power: bool = option(
+        OUTPUT,
+        "Show who decides: the smallest ways to a positive answer, and Shapley's and Banzhaf's "
+        "value of each feature.",
+        default=False,
+    ),
+) -> None:
+    """Show a saved card, or write it as a picture, a page, text or SQL.
+
+    With --title, --outcome and --labels it speaks in the words of its
+    readers; points and answers stay as they are. Written as .json it keeps
+    these words.
+    """
+    require_file(card)
+    require_folder(out)
+    from milpscore.scorecard import OrdinalCard, VotingGame, smallest_card
+
+    if isinstance(loaded := loaded_card(card), OrdinalCard):
+        loaded = replace(loaded, card=words.on(loaded.card))
+        if out is None:
+            print_text(loaded.to_text())
+            return
+        loaded.write(out)
+        say(f"The card was written to {out}.")
+        return
+    made = words.on(loaded)
+    if smallest:
+        made = smallest_card(made)
+    if out is None:
+        print_text(made.to_text())
+    else:
+        made.write(out, "dark" if dark else "light")
+        say(f"The card was written to {out}.")
+    if power:
+        game = VotingGame.of_card(made)
+        print_text(f"\n{game.sentence}\n")
+        printed().print(plain_table(game.power.reset_index()))
+
+
+def predict_command(
+    *,
+    card: Path = argument("CARD.json", "Card saved by 'milpscore fit --out'."),
+    data: Path = DATA_FILE,
+    written: FileOptions,
+    out: Path | None = file(
+        "Write the answers here instead of to standard output: CSV, or Parquet by its name."
+    ),
+    id: str | None = option(OUTPUT, "Column that names the rows, kept first.", metavar="COL"),
+    keep: str | None = option(
+        OUTPUT, "Columns of the table to keep beside the answers.", metavar="A,B,C"
+    ),
+    scores: bool = option(OUTPUT, "Add the column 'total'.", default=False),
+    probabilities: bool = option(
+        OUTPUT, "Add the probability of each label, of a risk score.", default=False
+    ),
+    groups: bool = option(
+        OUTPUT, "Add 'risk group', the totals that share a column of the risk table.", default=False
+    ),
+    unseen: Literal["error", "zero"] = option(
+        DATA,
+        "A category or missing value the card does not foresee: an error, or no points.",
+        default="error",
+    ),
+) -> None:
+    """Apply a saved card to a table; the answers are one line a row.
+
+    Columns are found by name; those the card has no points for may be
+    absent. A risk score adds the column 'risk', the probability of the
+    positive label. Parquet, and CSV of more than 250 MB, is read some rows
+    at a time, and the file of answers is there when all are answered, or
+    not at all.
+    """
+    kept = [*dict.fromkeys([*filter(None, [id]), *names_of(keep)])]
+    require_file(card)
+    require_columns(data, *kept, encoding=written.csv_encoding or "utf-8")
+    require_folder(out)
+    import pandas as pd
+
+    from milpscore.data import read_frame
+    from milpscore.data.sources import at_size, is_file
+    from milpscore.scorecard import OrdinalCard
+    from milpscore.scorecard.streaming import answers_of, predict_file, refuse_taken
+
+    asked: dict[str, Any] = {
+        "unseen": unseen, "scores": scores, "probabilities": probabilities, "groups": groups,
+    }  # fmt: skip
+    loaded = loaded_card(card)
+    if isinstance(loaded, OrdinalCard):
+        frame = read_frame(data, **written.reading)
+        totals = loaded.score(frame, unseen=unseen)
+        told = {"prediction": loaded.predict(frame, unseen=unseen), "total": totals}
+        answers = pd.DataFrame(told if scores else {"prediction": told["prediction"]})
+        _as_csv(frame[kept].join(answers), out)
+        return
+    if is_file(data) or at_size(data, rows=True):
+        try:
+            with noting_interrupts(), counting(data.stem, "rows", out is None) as tell:
+                predict_file(
+                    loaded, data, out, keep=kept, **asked, **written.reading,
+                    memory_limit=written.reading_memory,
+                    tell=tell and (lambda done, total: tell(done, 0, total)),
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            say("Interrupted: no file was written.")
+            raise typer.Exit(INTERRUPTED) from None
+        return
+    frame = read_frame(data, **written.reading)
+    answers = answers_of(loaded, **asked)(frame)
+    refuse_taken(kept, answers)
+    if scores and (answers["total"] % 1 == 0).all():
+        answers["total"] = answers["total"].astype("int64")
+    table = frame[kept].join(answers)
+    if out is not None and out.suffix.lower() in (".parquet", ".pq"):
+        with replacing(out) as part:
+            table.to_parquet(part, index=False)
+        return
+    _as_csv(table, out)
+
+
+def _as_csv(table: Any, out: Path | None) -> None:
+    """Write a table to a file, or to standard output."""
+    with nullcontext(data_output()) if out is None else replacing(out) as target:
+        table.to_csv(target, index=False, lineterminator="\n")
+
+
+def verify_command(
+    *,
+    certificate: Path = argument(
+        "CERTIFICATE.json", "Certificate saved by 'milpscore fit --certificate'."
+    ),
+    data: Path = DATA_FILE,
+    target: str | None = TARGET,
+    written: FileOptions,
+    time_limit: float = option(
+        SOLVE,
+        "Seconds for solving anything again.",
+        metavar="SECONDS",
+        min=0,
+        default=PROOF_SECONDS,
+    ),
+    new_rows: bool = option(
+        SOLVE,
+        "Bound the errors on new rows too: by counting the cards allowed (Occam), and by margins "
+        "(Rademacher).",
+        default=False,
+    ),
+    json: bool = JSON,
+) -> None:
+    """Re-prove a certificate: card, objective and bound, part by part.
+
+    The bound is proved from the recorded evidence and the data, without the
+    solver that found the card; where no evidence is recorded, by solving
+    again with another engine or seed. Exit code 0: everything claimed was
+    proved; 1: some part was refuted, or could not be proved.
+    """
+    require_file(certificate)
+    require_columns(data, target, encoding=written.csv_encoding or "utf-8")
+    from milpscore.certificate import Certificate, verify_certificate
+    from milpscore_show.report.proof import of_new_rows
+    from milpscore_show.report.subject import subject_of
+
+    made = Certificate.from_json(certificate)
+    known = {**made.data, **written.reading}
+    X, y, weights = table_again(
+        known, data, target, made, missing=made.data.get("missing", "error"),
+        memory_limit=written.reading_memory,
+    )  # fmt: skip
+    found = verify_certificate(made, X, y, time_limit=time_limit, **weights)
+    bounds = of_new_rows(subject_of(made, X, y, **weights)) if new_rows else None
+    if json:
+        told = {"proved": found.proved, "parts": [vars(part) for part in found.parts]}
+        if bounds is not None:
+            told["new_rows"] = {"reason": bounds} if isinstance(bounds, str) else vars(bounds)
+        print_json(told)
+    else:
+        print_text(found.to_text())
+        if isinstance(bounds, str):
+            print_text(f"\nNo bound on the errors of new rows: {bounds}.")
+        elif bounds is not None:
+            print_text("\n" + "\n".join([*bounds.sentences, *bounds.assumptions]))
+    if not found.proved:
+        raise typer.Exit(NOT_PROVED)
+
+
+def loaded_card(path: Path) -> Scorecard | OrdinalCard:
+    """The card of a file: of two answers, or of ordered classes."""
+    from milpscore.core.reading import Head, parsed, text_of
+    from milpscore.scorecard import OrdinalCard, Scorecard
+    from milpscore.scorecard.ordinal import KIND
+
+    try:
+        kind = parsed(text_of(path), Head).kind
+    except DataError:
+        kind = None  # the card's own reader says what is wrong
+    return OrdinalCard.load(path) if kind == KIND else Scorecard.load(path)
+
+
+def table_again(
+    known: Mapping[str, Any],
+    data: Path,
+    target: str | None,
+    given: Scorecard | Certificate,
+    *,
+    missing: Any,
+    weights_column: str | None = None,
+    class_weight: str | None = None,
+    memory_limit: str | None = None,
+    by: str | None = None,
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Features, labels and weights, read as for the certificate where no option says otherwise.
+
+    The column ``by`` stands among the features, whatever it is. Of a table too large for memory,
+    the design of its distinct rows in the columns given.
+    """
+    from milpscore.data import read_frame, read_patterns, read_table
+    from milpscore.data.checking import MAX_CELLS
+    from milpscore.data.sources import at_size
+
+    column = target or known.get("target")
+    if not isinstance(column, str):
+        raise DataError(
+            "neither card nor certificate names the column of the labels: add --target COL"
+        )
+    weights = weights_column or known.get("weights_column")
+    read = {name: known[name] for name in _READ if name in known}
+    factors = class_weight or known.get("class_weight")
+    if not at_size(data):
+        read["ordered"] = known.get("levels") is not None
+        X, y, *rest = read_table(data, column, missing=missing, weights=weights, **read)
+        if by is not None and by not in X.columns:
+            of_file = {name: read[name] for name in ("decimal", "encoding") if name in read}
+            X = X.assign(**{by: read_frame(data, **of_file)[by]})
+        if len(X) * len(given.columns) <= MAX_CELLS:
+            return X, y, {"class_weight": factors, "sample_weight": rest[0] if rest else None}
+    blocks = known.get("blocks", getattr(given, "blocks", ()))
+    read = {k: value for k, value in read.items() if k not in ("drop", "features", "ordered")}
+    design = read_patterns(
+        data, column, weights=weights, class_weight=factors, columns=given.columns,
+        blocks=blocks, memory_limit=memory_limit, **{"positive": known["classes"][1], **read},
+    )  # fmt: skip
+    return design, None, {}

@@ -1,0 +1,1 @@
+"""The tree search under smooth convex losses."""

@@ -1,0 +1,298 @@
+"""Cards on the way: integer moves on rows merged by a card's few features."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.clock import Clock
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.statement import scaled_card
+from milpscore.search import coordinate_descent
+from milpscore.search.points import repaired
+from milpscore.search.starts import fast_cards
+from milpscore.solvers.trees.risk.hulls import Arrays
+from milpscore.solvers.trees.risk.relaxation import IN, OUT, Node, Relaxation
+
+_MOVES = 60
+_AT_ONCE = 1e6
+"""Totals of moves that are priced between two looks at the clock."""
+_MOST_TRIED = 100_000
+_MOST_MENDED = 500
+_DESCENTS = 8
+
+_DESCENT = 1e6
+"""Row totals a descent from a mended card may compute."""
+
+_MULTIPLIERS = np.linspace(0.2, 1.1, 19)
+"""Of real coefficients whose scale is free, times the largest that keeps to the ranges."""
+
+_EVALUATION = 150.0
+"""Nanoseconds of the best line a row and card."""
+
+_PAIRS = 12
+"""Supports of more features are not moved by steps of two coefficients: there are too many."""
+
+
+class Best(NamedTuple):
+    """A card and its objective; one tuple, so that an interrupt never leaves half of one."""
+
+    objective: float = math.inf
+    card: Card | None = None
+
+
+class Cards:
+    """The best allowed card so far, and the ways to better ones."""
+
+    def __init__(self, arrays: Arrays, relaxation: Relaxation, root: Node) -> None:
+        self.arrays, self.relaxation, self.root = arrays, relaxation, root
+        self.best = Best()
+        self.tried: set[bytes] = set()
+        self.mended: set[bytes] = set()
+        self.descents = 0
+        self.work = 0.0  # a guess of the nanoseconds of polishing
+        self.deadline = self.end = Clock()  # of the first card, and of all
+
+    def card(self, w: IntArray, b: float, s: float = 1.0) -> Card:
+        """Coefficients, intercept and slope as a card, the intercept on its step."""
+        statement = self.arrays.statement
+        if self.arrays.scaled:
+            return scaled_card(statement, w, s, b)
+        return Card(w, statement.intercept.nearest(b))
+
+    def take(self, card: Card) -> bool:
+        """Offer a card of the statement's."""
+        if self.arrays.statement.constraints and self.arrays.statement.violations(card):
+            return False
+        objective = self.arrays.objective_of(card)
+        if objective < self.best.objective:
+            self.best = Best(objective, card)
+        return True
+
+    def offer(self, w: IntArray, b: float, s: float = 1.0) -> bool:
+        """Take a card where it is better than the best and allowed; whether it is allowed."""
+        if self.arrays.statement.constraints:
+            return self.take(self.card(w, b, s))
+        objective = self.arrays.objective(w, b, s)
+        if objective < self.best.objective:
+            self.best = Best(objective, self.card(w, b, s))
+        return True
+
+    def mend(self, w: IntArray, b: float, s: float) -> None:
+        """Offer an allowed card near one that was refused, and what a descent makes of it.
+
+        A refused card no better than the best one is left: what is near it is seldom better.
+        """
+        statement = self.arrays.statement
+        key = w.astype(np.int32).tobytes()
+        if key in self.mended or len(self.mended) >= _MOST_MENDED:
+            return
+        self.mended.add(key)
+        before = self.best.objective
+        if self.arrays.objective(w, b, s) >= before:
+            return
+        near = repaired(statement, w)
+        if near is None or not self.take(near):
+            return
+        # descents end in different cards: the first ones are worth their time, later only the best
+        if self.descents < _DESCENTS or self.best.objective < before:
+            self.descents += 1
+            self.take(coordinate_descent(statement, near, max_work=_DESCENT, time_limit=self.end))
+
+    def empty(self) -> None:
+        """Offer the card without terms, where that is allowed."""
+        self.polish(self.root, np.empty(0, np.int64))
+
+    def first(self) -> None:
+        """Offer the card of the fast mode, unless there is a card to start from."""
+        if self.best.card is not None and self.best.card.nonzeros:
+            return
+        fast, _ = fast_cards(self.arrays.statement, self.deadline)
+        if fast is not None:
+            self.take(fast)
+
+    def fitted(self, support: tuple[int, ...]) -> Node:
+        """The real weights of a support, with the slopes of all features at them."""
+        a = self.arrays
+        node = self.root.child()
+        inside = list(support)
+        node.status[:] = OUT
+        node.status[inside] = IN
+        node.lo, node.hi = a.zero.copy(), a.zero.copy()
+        node.lo[inside], node.hi[inside] = 0, a.hi[inside]
+        self.relaxation.fit(node)
+        return node
+
+    def round(self, node: Node) -> None:
+        """Polish the card of a relaxation's largest features."""
+        a = self.arrays
+        weight = np.abs(node.w) * a.spread
+        weight[node.status == IN] = np.inf
+        order = np.argsort(-weight, kind="stable")[: a.terms]
+        support = np.sort(order[weight[order] > 0])
+        if support.astype(np.int32).tobytes() not in self.tried:
+            self.polish(self.fitted(tuple(support.tolist())), support)
+
+    def polish(self, node: Node, support: IntArray | None = None) -> None:
+        """Round a node's weights on a support and improve them by steps of one and two choices.
+
+        Where not even the real weights beat the best card, no whole ones do: this is left then.
+        """
+        a = self.arrays
+        if support is None:
+            support = np.flatnonzero(node.status == IN)
+        key = support.astype(np.int32).tobytes()
+        if key in self.tried:
+            return
+        if len(self.tried) < _MOST_TRIED:
+            self.tried.add(key)
+        if bool((np.delete(a.zero, support) < 0).any()):
+            return  # a feature that cannot be 0 is missing
+        if self.best.objective <= node.primal - a.l0 * node.sure < math.inf:
+            return
+        if self.end.is_up and self.best.objective < math.inf:
+            return
+        walk = _Walk(a, support)
+        at = walk.rescaled(node.w) if a.scaled else _nearest(a, support, node.w)
+        at, b, s = walk.run(at, node.b, self.end)
+        self.work += walk.work
+        w = np.zeros(a.p, np.int64)
+        w[support] = a.points[support, at].astype(np.int64)
+        if not self.offer(w, b, s):
+            self.mend(w, b, s)
+
+
+class _Walk:
+    """Integer moves of a few coefficients, the intercept following."""
+
+    def __init__(self, arrays: Arrays, support: IntArray) -> None:
+        self.arrays, self.support = arrays, support
+        labels, first = arrays.merge(support)
+        self.X = arrays.part(first, support)
+        self.y = arrays.y[first]
+        self.share = np.bincount(labels, weights=arrays.share, minlength=len(first))
+        self.moves = _moves(len(support))
+        self.work = 0.0
+
+    def rescaled(self, w: FloatArray) -> IntArray:
+        """The best rounding of the coefficients times a multiplier that keeps to the ranges."""
+        a, support = self.arrays, self.support
+        inside = w[support]
+        ends = np.where(inside < 0, a.points[support, 0], a.points[support, a.hi[support]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fits = np.where(inside * ends > 0, ends / inside, np.inf)
+        most = float(fits.min(initial=math.inf))
+        most = most if math.isfinite(most) else 1.0
+        near = np.stack([_nearest(a, support, w * most * each) for each in _MULTIPLIERS])
+        values, _, _ = self.evaluate(near, 0.0)
+        return np.asarray(near[int(np.argmin(values))])
+
+    def run(self, at: IntArray, b: float, clock: Clock) -> tuple[IntArray, float, float]:
+        """(positions of the choices, intercept, slope) no move improves, or none in time."""
+        hi = self.arrays.hi[self.support]
+        b, s = b if self.arrays.scaled else self.arrays.snap(b), 1.0
+        value = math.inf
+        for _ in range(_MOVES):
+            near = at + self.moves
+            near, before = near[((near >= 0) & (near <= hi)).all(axis=1)], value
+            size = max(int(_AT_ONCE / len(self.X)), 1)
+            for part in (near[k : k + size] for k in range(0, len(near), size)):
+                values, intercepts, slopes = self.evaluate(part, b)
+                k = int(np.argmin(values))
+                if values[k] < value:
+                    at, value = part[k], float(values[k])
+                    line = float(intercepts[k]), float(slopes[k])
+                if clock.is_up:
+                    break
+            if not value < before:
+                break
+            b, s = line
+            if clock.is_up:
+                break
+        return at, b, s
+
+    def evaluate(self, at: IntArray, b: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Each card's objective at the best slope and the best intercept near b, and these."""
+        a = self.arrays
+        w = a.points[self.support[None, :], at]
+        totals = self.X @ w.T
+        self.work += _EVALUATION * totals.size
+        if a.scaled:
+            priced = self._priced(w)
+            lines = a.lines(totals, self.y, self.share.astype(np.float64), charges=priced)
+            return lines.losses + priced, lines.intercepts, lines.slopes
+        y = np.broadcast_to(self.y[:, None], totals.shape)
+        if a.b_step is None:
+            intercepts = self._follow(totals, y, b)[None, :]
+        else:
+            near = np.array([b, b - a.b_step, b + a.b_step])
+            near = near[(near >= a.b_lower) & (near <= a.b_upper)]
+            intercepts = np.repeat(near[:, None], len(w), axis=1)
+        values = np.stack(
+            [self.share @ a.loss.value(totals + row * a.unit, y) for row in intercepts]
+        )
+        values[~np.isfinite(values)] = np.inf
+        best = np.argmin(values, axis=0)
+        chosen = best, np.arange(len(w))
+        return values[chosen] + self._priced(w), intercepts[chosen], np.ones(len(w))
+
+    def _priced(self, w: FloatArray) -> FloatArray:
+        """Penalties and term costs of the cards."""
+        a = self.arrays
+        cost = a.l0 * np.count_nonzero(w, axis=1)
+        if a.penalty is None:
+            return np.asarray(cost, dtype=np.float64)
+        full = np.zeros((len(w), a.p))
+        full[:, self.support] = w
+        return np.asarray(cost + np.array([a.penalised(row) for row in full]))
+
+    def _follow(self, totals: FloatArray, y: FloatArray, b: float) -> FloatArray:
+        """The best real intercepts, by Newton's method in a bracket."""
+        a = self.arrays
+        low, high = np.full(totals.shape[1], a.b_lower), np.full(totals.shape[1], a.b_upper)
+        best = np.full(totals.shape[1], b)
+        if a.b_lower == a.b_upper:
+            return best
+        for _ in range(60):
+            z = totals + best * a.unit
+            slope = (self.share @ a.loss.gradient(z, y)) * a.unit
+            bend = (self.share @ a.loss.hessian(z, y)) * a.unit**2
+            low, high = np.where(slope > 0, low, best), np.where(slope > 0, best, high)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                moved = best - slope / bend
+            inside = (moved > low) & (moved < high)
+            new = np.where(inside, moved, 0.5 * (low + high))
+            if np.all(np.abs(new - best) <= 1e-13 * (1.0 + np.abs(best))):
+                break
+            best = new
+        return best
+
+
+def best_intercept(arrays: Arrays, w: IntArray, b: float) -> float:
+    """The best real intercept of a card, from ``b`` on."""
+    support = np.flatnonzero(w)
+    at = _nearest(arrays, support, w.astype(np.float64))
+    _, intercepts, _ = _Walk(arrays, support).evaluate(at[None, :], b)
+    return float(intercepts[0])
+
+
+def _nearest(arrays: Arrays, support: IntArray, w: FloatArray) -> IntArray:
+    """The position of the choice nearest to each coefficient of the support."""
+    at = np.zeros(len(support), np.int64)
+    for i, j in enumerate(support):
+        at[i] = np.argmin(np.abs(arrays.points[j, : arrays.hi[j] + 1] - w[j]))
+    return at
+
+
+def _moves(m: int) -> IntArray:
+    """No move, one step of one coefficient, one step of each of two."""
+    single = np.vstack([np.eye(m, dtype=np.int64), -np.eye(m, dtype=np.int64)])
+    rows = [np.zeros((1, m), np.int64), single]
+    if 1 < m <= _PAIRS:
+        first, second = np.triu_indices(m, 1)
+        eye = np.eye(m, dtype=np.int64)
+        rows += [s * eye[first] + t * eye[second] for s in (1, -1) for t in (1, -1)]
+    return np.vstack(rows)

@@ -1,0 +1,572 @@
+"""A statement under a smooth loss as arrays, and the compiled kernels of its relaxations."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpscore.constraints.parts import Totals, Used
+from milpscore.core.card import Card
+from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.core.jit import compiled, inner
+from milpscore.core.statement import Statement
+from milpscore.losses.lines import Lines, Rows, best_lines
+from milpscore.solvers.trees.shared.answer import choices_of
+from milpscore.solvers.trees.shared.cell_counts import solve
+
+_EPS = float(np.finfo(np.float64).eps)
+
+_NEAR = 1e-6
+"""Of a slope: farther than the rounding of a card's puts it from the best one."""
+
+_BESIDE = 2.0**-29
+"""How far from an end the next intercept lies, where a total must lie below the threshold."""
+
+_MOST_KEY = 2**62
+"""Keys of rows are whole numbers below it; beyond, they are numbered anew."""
+
+_SMALL = 2**17
+"""Entries of X up to which its zeros are multiplied as well: loading SciPy would take longer."""
+
+
+class Arrays:
+    """What the search reads of a statement.
+
+    Distinct rows (x, y): ``X`` (n, p) is over the loss's scale, column by column in memory, and
+    ``slopes`` what X w is multiplied by: a range where the scale is left to the card, (1, 1)
+    elsewhere. Intercepts are those of the score then (not in points), in ``offsets`` + slope *
+    [``b_lower``, ``b_upper``], ``offset`` being the best one of no points. ``y`` and ``share`` (n,)
+    are answers as the loss reads them, and weights that sum to 1. ``points``, ``table`` (p, K):
+    choices, ascending, and a separable penalty at them, 0 behind the last, ``hi`` (p,); ``zero``
+    (p,) is the place of 0, or -1. ``values``, ``charges`` (K, p) are the same place by place, with
+    the cost of a term; ``is_zero`` says where the value is 0.
+    """
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        risk: Any = statement.loss
+        self.loss = risk.base
+        weights: dict[str, Any] = {term.name: term for term in statement.penalties}
+        lam = weights.get("lam")
+        self.penalty = getattr(lam, "base", lam)
+        self.separable = self.penalty is None or bool(self.penalty.separable)
+        self.l0 = float(weights["l0_penalty"].lam) if "l0_penalty" in weights else 0.0
+        scales, rule = statement.scales, statement.intercept
+        self.scaled = scales is not None
+        self.slopes = (1.0, 1.0) if scales is None else (1.0 / scales.upper, 1.0 / scales.lower)
+        self.unit = 1.0 if self.scaled else 1.0 / risk.scale
+        self.b_step = None if rule.step is None or self.scaled else float(rule.step)
+        self.b_lower, self.b_upper = (
+            float(rule.nearest(rule.lower)),
+            float(rule.nearest(rule.upper)),
+        )
+        self.offset = 0.0
+        rows = statement.design.merged
+        self.y = np.asarray(risk.answers(rows.y), dtype=np.float64)
+        self.share = rows.weight / math.fsum(rows.weight)
+        self.X = np.asfortranarray(rows.X * self.unit)
+        self.n, self.p = self.X.shape
+        self.terms = self.p if statement.max_terms is None else min(statement.max_terms, self.p)
+        self._tabulate()
+        self._number_levels(rows.X)
+        self._measure(rows.X)
+
+    def _tabulate(self) -> None:
+        """Choices and penalties, padded to the longest; and the nonzeros of X, by columns."""
+        choices = choices_of(self.statement)
+        width = max((len(values) for values in choices), default=1)
+        self.points, self.table = np.zeros((self.p, width)), np.zeros((self.p, width))
+        self.hi = np.array([len(values) - 1 for values in choices], dtype=np.int64)
+        self.zero = np.full(self.p, -1, np.int64)
+        for j, values in enumerate(choices):
+            self.points[j, : len(values)] = values
+            self.zero[j] = next(iter(np.flatnonzero(values == 0)), -1)
+        self.places = np.arange(width)[:, None]
+        self.is_zero = self.places == self.zero
+        self.values = np.ascontiguousarray(self.points.T)
+        if self.penalty is not None and self.separable:
+            w = np.zeros(self.p)
+            for j, values in enumerate(choices):  # a sum, read one coefficient at a time
+                for k, w[j] in enumerate(values):
+                    self.table[j, k] = self.penalty.value(w)
+                w[j] = 0.0
+        self.charges = np.ascontiguousarray(self.table.T) + self.l0
+        self._transposed: Any = self.X.T
+        if self.X.size > _SMALL:
+            from scipy.sparse import csr_array
+
+            self._transposed = csr_array(self.X.T)
+
+    def _number_levels(self, raw: FloatArray) -> None:
+        """Each column's values by number, for merging the rows alike in some columns."""
+        self.codes = np.zeros((self.n, self.p), np.int64, order="F")
+        for j in range(self.p):
+            self.codes[:, j] = np.unique(raw[:, j], return_inverse=True)[1].ravel()
+        self.levels = [int(codes.max(initial=0)) + 1 for codes in self.codes.T]
+        values, codes = np.unique(self.y, return_inverse=True)
+        self._y_codes, self._y_levels = codes.ravel().astype(np.int64), len(values)
+        self._table_of_keys = np.empty((2, 1 << (2 * self.n + 1).bit_length()), np.int64)
+
+    def _measure(self, raw: FloatArray) -> None:
+        """Spreads of the columns, and what bounds every rounding error."""
+        self.spread = np.sqrt(self.share @ np.square(raw - self.share @ raw))
+        self.most = np.abs(self.points).max(axis=1)
+        # no allowed card scores any row beyond +-reach: its largest terms and the intercept
+        reach = np.sort(np.abs(self.X) * self.most, axis=1)[:, self.p - self.terms :]
+        self.reach = float(reach.sum(axis=1).max())
+        if not self.scaled:
+            self.reach += max(abs(self.b_lower), abs(self.b_upper)) * self.unit
+        elif self.statement.intercept.kind != "zero":
+            # the best intercept leaves some score at or above the best constant one, and some at
+            # or below it: whatever the slope, no score of it lies farther away than the totals do
+            rows, far = Rows(self.loss, self.share[:, None], self.y[:, None]), math.inf
+            best = best_lines(rows, np.zeros((self.n, 1)), self.slopes, (-far, far))
+            self.offset, self.b_lower, self.b_upper = best[1][0], -self.reach, self.reach
+        # limits on errors hold intercepts back to where some score is 0
+        limited = any(each.limits_answers for each in self.statement.constraints)
+        ends = (self.offset, 0.0) if limited else (self.offset, self.offset)
+        self.offsets = min(ends), max(ends)
+        # a sum of n products, each a few roundings; doubled for the second order
+        self.gamma = 2.0 * (self.n + self.p + 64) * _EPS
+        charged = float(np.abs(self.table).max(axis=1, initial=0.0).sum()) + self.l0 * self.p
+        self.table_slack = 64.0 * _EPS * (self.p + 4) * charged
+
+    def merge(self, columns: IntArray, by_class: bool = True) -> tuple[IntArray, IntArray]:
+        """Rows alike in these columns (and y): (their number for each row, a row of each)."""
+        labels, first = np.empty(self.n, np.int64), np.empty(self.n, np.int64)
+        keys, radix = np.zeros(self.n, np.int64), 1
+        if by_class:
+            keys, radix = self._y_codes.copy(), self._y_levels
+        for j in columns:
+            if radix * self.levels[j] > _MOST_KEY:
+                radix = number_keys(keys, self._table_of_keys, labels, first)
+                keys[:] = labels
+            keys += radix * self.codes[:, j]
+            radix *= self.levels[j]
+        found = number_keys(keys, self._table_of_keys, labels, first)
+        return labels, first[:found].copy()
+
+    def part(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """These rows and columns of X."""
+        out = np.empty((len(rows), len(columns)))
+        gather(self.X.T, rows, columns, out)
+        return out
+
+    def column_sums(self, u: FloatArray) -> FloatArray:
+        """X'u, shape (p,)."""
+        return np.asarray(self._transposed @ u)
+
+    def lines(
+        self,
+        totals: FloatArray,
+        y: FloatArray,
+        share: FloatArray,
+        slopes: tuple[float, float] | None = None,
+        charges: FloatArray | None = None,
+    ) -> Lines:
+        """The best slopes, by default of all, and intercepts of the score; totals (n, V)."""
+        rule, rows = self.statement.intercept, Rows(self.loss, share[:, None], y[:, None])
+        ends = float(rule.lower), float(rule.upper)
+        return best_lines(rows, totals, slopes or self.slopes, ends, charges)
+
+    def intercepts(self, s: float, low: float, high: float) -> tuple[float, float]:
+        """The ends of a node's range of intercepts at slope s."""
+        return self.offsets[0] + s * low, self.offsets[1] + s * high
+
+    def objective(self, w: IntArray, b: float, s: float = 1.0) -> float:
+        """A card's objective, summed without rounding error of its own."""
+        rows = self.share * self.loss.value(self._scores(w, b, s), self.y)
+        total = math.fsum(rows) if np.isfinite(rows).all() else math.inf
+        return total + self.l0 * int(np.count_nonzero(w)) + self.penalised(w)
+
+    def objective_of(self, card: Card) -> float:
+        """The objective of a card of the statement's."""
+        s = 1.0 if card.scale is None else 1.0 / float(card.scale)
+        return self.objective(card.coefficients, float(card.intercept) * s, s)
+
+    def limited_bound(self, card: Card, s_lo: float, s_hi: float) -> float:
+        """As :meth:`leaf_bound`, where limits on errors or the intercept's range hold it back.
+
+        The card has the best allowed intercept, at an end of a range: among those as far from the
+        unlimited best one, or farther, losses fall nowhere but along s (w.x + b) with b held.
+        """
+        assert card.scale is not None
+        s, b = 1.0 / float(card.scale), float(card.intercept)
+        t = self.X @ card.coefficients.astype(np.float64) + b
+        value, u = self.loss.value(s * t, self.y), self.share * self.loss.gradient(s * t, self.y)
+        along, pull, ends = math.fsum(u * t), abs(math.fsum(u)), [s_lo, s_hi]
+        far = s_hi * float(np.abs(t).max())
+        sizes = float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * far
+        # beside the card the loss may rise again, by more than rounding and `_BESIDE` hide
+        for side, end in (
+            (-1.0, max(s * (1.0 - _NEAR), s_lo)),
+            (1.0, min(s * (1.0 + _NEAR), s_hi)),
+        ):
+            z = end * t
+            there = self.share * self.loss.gradient(z, self.y)
+            across = abs(math.fsum(there))
+            hidden = 1e-9 * np.abs(there * t).sum() + _BESIDE * across
+            hidden += self.gamma * self.share @ (np.abs(t) * (1.0 + np.abs(z)))
+            if side * math.fsum(there * t) > hidden:
+                ends[side > 0.0], pull = end, max(pull, across)
+        room = max(ends[1] - s, 0.0) if along < 0 else max(s - ends[0], 0.0)
+        lost = abs(along) * room + _BESIDE * ends[1] * pull
+        return float(self.objective_of(card) - lost - self.gamma * sizes)
+
+    def leaf_bound(self, w: IntArray, s_lo: float, s_hi: float) -> float:
+        """The least objective of points w at slopes in [s_lo, s_hi], less what rounding may hide.
+
+        The loss is convex in slope and intercept, so that from the point found it nowhere falls
+        faster than its gradient says.
+        """
+        totals = self.X @ w.astype(np.float64)
+        lines = self.lines(totals[:, None], self.y, self.share, (s_lo, s_hi))
+        b, s = float(lines.intercepts[0]), float(lines.slopes[0])
+        z = s * totals + b
+        value, u = self.loss.value(z, self.y), self.share * self.loss.gradient(z, self.y)
+        g_b, g_s = math.fsum(u), math.fsum(u * totals)
+        # where the best intercept lies at any of these slopes: see `_measure`
+        low, high = self.offset - s_hi * totals.max(), self.offset - s_hi * totals.min()
+        low, high = min(low, self.offset), max(high, self.offset)
+        room_b = max(high - b, 0.0) if g_b < 0 else max(b - low, 0.0)
+        room_s = max(s_hi - s, 0.0) if g_s < 0 else max(s - s_lo, 0.0)
+        far = max(abs(low), abs(high), abs(b)) + s_hi * float(np.abs(totals).max())
+        sizes = float(self.share @ np.abs(value)) + 4.0 * float(np.abs(u).sum()) * far
+        held = self.statement.intercept.kind == "zero"
+        lost = abs(g_s) * room_s + (0.0 if held else abs(g_b) * room_b)
+        return float(self.objective(w, b, s) - lost - self.gamma * sizes)
+
+    def intercept_slack(self, w: IntArray, b: float) -> float:
+        """How far below a card's objective any other intercept can be: by its slope in b."""
+        z = self._scores(w, b)
+        u = self.share * self.loss.gradient(z, self.y)
+        error = self.gamma * float(np.abs(u).sum()) * self.unit
+        slope = float(math.fsum(u)) * self.unit
+        room = (self.b_upper - b) if slope < 0 else (b - self.b_lower)
+        rounding = self.gamma * float(self.share @ np.abs(self.loss.value(z, self.y)))
+        return float(abs(slope) * room + 2.0 * error * (self.b_upper - self.b_lower) + rounding)
+
+    def _scores(self, w: IntArray, b: float, s: float = 1.0) -> FloatArray:
+        """The rows' scores (w.x + b) / scale."""
+        return np.asarray(s * (self.X @ w.astype(np.float64)) + b * self.unit)
+
+    def penalised(self, w: FloatArray | IntArray) -> float:
+        """The penalty of w, 0 without one."""
+        return 0.0 if self.penalty is None else float(self.penalty.value(w))
+
+    def snap(self, b: float) -> float:
+        """The nearest allowed intercept."""
+        if self.b_step is not None:
+            b = round(b / self.b_step) * self.b_step
+        return min(max(b, self.b_lower), self.b_upper)
+
+    def may_be_allowed(self, status: NDArray[np.int8]) -> bool:
+        """Whether the constraints leave a card with these decisions (1 in, 0 undecided, -1 out).
+
+        A feature that is in may still have 0 points: only what is out is certain.
+        """
+        statement = self.statement
+        if not statement.constraints:
+            return True
+        lower, upper = statement.ranges
+        nothing: BoolArray = (lower == 0) & (upper == 0)
+        out = np.flatnonzero((status < 0) | nothing).tolist()
+        return all(each.allows_support((), out) for each in statement.constraints)
+
+    @cached_property
+    def at_most(self) -> list[tuple[list[IntArray], int]]:
+        """Groups of columns, and how many of them constraints let have points at most."""
+        parts = [part for each in self.statement.constraints for part in getattr(each, "parts", ())]
+        return [
+            ([np.array(group, dtype=np.int64) for group in part.groups], part.upper)
+            for part in parts
+            if isinstance(part, Used) and part.upper is not None and {*part.factors} == {1}
+        ]
+
+    @cached_property
+    def sums(self) -> list[Totals]:
+        """The rules on sums of points, such as how far apart a feature's bins may lie."""
+        parts = [part for each in self.statement.constraints for part in getattr(each, "parts", ())]
+        return [part for part in parts if isinstance(part, Totals)]
+
+    def without_room(self, lo: IntArray, hi: IntArray) -> list[IntArray] | None:
+        """The groups that must stay without points beside those that surely have some.
+
+        Of choices from ``lo`` to ``hi``; None where more have points than may.
+        """
+        surely, found = (self.zero < lo) | (self.zero > hi), []
+        for groups, most in self.at_most:
+            used = [bool(surely[group].any()) for group in groups]
+            if sum(used) > most:
+                return None
+            if sum(used) == most:
+                found += [group for group, own in zip(groups, used, strict=True) if not own]
+        return found
+
+
+SWEEPS = 60
+FACE = 8
+"""So many sweeps, then a step of all coefficients at once."""
+
+TRIALS = 40
+"""Of the multiplier that keeps to the limit on terms."""
+
+WORK = 5e8
+"""Multiplications after which a model's minimum is left where it is: no clock is heard inside."""
+
+CLOSE = 1e-9
+"""Sweeps end once no coordinate's derivative has moved by more."""
+
+
+class Choices(NamedTuple):
+    """What m coefficients may be: coefficient j is one of ``points[j, lo[j] : hi[j] + 1]``.
+
+    ``points`` and ``table``, of shape (m, K), hold values and what a penalty charges for them;
+    ``zero`` is the place of 0, and ``inside`` says which ones are terms already.
+    """
+
+    points: FloatArray
+    table: FloatArray
+    lo: IntArray
+    hi: IntArray
+    zero: IntArray
+    inside: BoolArray
+
+
+class Hulls(NamedTuple):
+    """Convex envelopes of what m coefficients cost, each piecewise linear over its range.
+
+    Hull j passes through (``knots[j, k]``, ``values[j, k]``) for k = 0..``last[j]`` and has slope
+    ``slopes[j, k]`` behind knot k; arrays of shape (m, K). An undecided coefficient pays for being
+    a term: its hull runs straight from 0 to ``ends[j]`` = (left, right), and |w| over that end is
+    the share of a term it uses.
+    """
+
+    knots: FloatArray
+    values: FloatArray
+    slopes: FloatArray
+    last: IntArray
+    ends: FloatArray
+
+
+def new_hulls(m: int, width: int) -> Hulls:
+    """Room for the hulls of m coefficients of at most ``width`` choices."""
+    return Hulls(
+        np.zeros((m, width)),
+        np.zeros((m, width)),
+        np.zeros((m, width)),
+        np.zeros(m, np.int64),
+        np.zeros((m, 2)),
+    )
+
+
+@inner
+def lay_hulls(choices: Any, kappa: float, hulls: Any) -> None:
+    """Fill ``hulls`` for :class:`Choices` where an undecided nonzero coefficient pays ``kappa``."""
+    points, table = choices.points, choices.table
+    knots, values, slopes = hulls.knots, hulls.values, hulls.slopes
+    for j in range(len(choices.lo)):
+        lo, hi, zero = choices.lo[j], choices.hi[j], choices.zero[j]
+        # a hull is the table itself from lo to left and from right to hi, and straight between 0
+        # and these two; of a term it is all table, so that left = lo and right = lo leave no gap
+        left, right, charge = lo, lo, 0.0
+        if not choices.inside[j]:
+            left, right, charge = zero, zero, kappa
+            least = np.inf
+            for k in range(zero + 1, hi + 1):
+                cost = (table[j, k] + kappa) / points[j, k]
+                if cost <= least:
+                    least, right = cost, k
+            least = np.inf
+            for k in range(zero - 1, lo - 1, -1):
+                cost = -(table[j, k] + kappa) / points[j, k]
+                if cost <= least:
+                    least, left = cost, k
+        hulls.ends[j, 0], hulls.ends[j, 1] = points[j, left], points[j, right]
+        last = -1
+        for k in range(lo, hi + 1):
+            if left < k < right and k != zero:
+                continue
+            last += 1
+            knots[j, last] = points[j, k]
+            values[j, last] = table[j, k] + (0.0 if k == zero else charge)
+            if last > 0:
+                rise = values[j, last] - values[j, last - 1]
+                slopes[j, last - 1] = rise / (knots[j, last] - knots[j, last - 1])
+        hulls.last[j] = last
+
+
+@inner
+def minimise_face(gram: Any, grad: Any, w: Any, hulls: Any, ridge: float) -> int:
+    """Move the coefficients inside a piece of their hulls to their common minimum, or towards it.
+
+    Returns how many they are.
+
+    Where columns nearly depend on each other, sweeps alone come to rest far from it.
+    """
+    m, f = len(w), 0
+    at, piece = np.empty(m, np.int64), np.empty(m, np.int64)
+    for j in range(m):
+        k = 0
+        while k < hulls.last[j] - 1 and hulls.knots[j, k + 1] < w[j]:
+            k += 1
+        if hulls.last[j] > 0 and hulls.knots[j, k] < w[j] < hulls.knots[j, k + 1]:
+            at[f], piece[f] = j, k
+            f += 1
+    a, step = np.empty((f, f)), np.empty(f)
+    for i in range(f):
+        step[i] = -(grad[at[i]] + hulls.slopes[at[i], piece[i]])
+        for c in range(i + 1):
+            a[i, c] = gram[at[i], at[c]]
+        a[i, i] += ridge
+    solve(a, step)
+    t = 1.0
+    for i in range(f):
+        j, k = at[i], piece[i] + (step[i] > 0.0)
+        room = hulls.knots[j, k] - w[j]
+        if abs(step[i]) * t > abs(room):
+            t = room / step[i]
+    for i in range(f):
+        j, k = at[i], piece[i]
+        new = min(max(w[j] + t * step[i], hulls.knots[j, k]), hulls.knots[j, k + 1])
+        for c in range(m):
+            grad[c] += (new - w[j]) * gram[j, c]
+        w[j] = new
+    return f
+
+
+@inner
+def descend(gram: Any, grad: Any, w: Any, hulls: Any, work: float) -> float:
+    """Coordinate descent on grad'd + d'gram d/2 + hulls; moves ``w``, and ``grad`` with it.
+
+    Ends where ``work`` is through; returns what is left of it.
+    """
+    m = len(w)
+    flattest = 1e-300
+    for j in range(m):
+        flattest = max(flattest, 1e-13 * gram[j, j])
+    for sweep in range(SWEEPS):
+        if sweep % FACE == FACE - 1:
+            f = minimise_face(gram, grad, w, hulls, 100.0 * flattest)
+            work -= f * f * (f / 6.0 + m)
+        worst = 0.0
+        for j in range(m):
+            h = max(gram[j, j], flattest)
+            new = hulls.knots[j, 0]
+            if hulls.last[j] > 0:
+                # min h/2 (x - a)^2 + hull(x): the first piece whose right end slopes upwards
+                a = w[j] - grad[j] / h
+                k, beyond = 0, hulls.last[j] - 1
+                while k < beyond:
+                    middle = (k + beyond) // 2
+                    if h * (hulls.knots[j, middle + 1] - a) + hulls.slopes[j, middle] >= 0.0:
+                        beyond = middle
+                    else:
+                        k = middle + 1
+                new = a - hulls.slopes[j, k] / h
+                new = min(max(new, hulls.knots[j, k]), hulls.knots[j, k + 1])
+            step = new - w[j]
+            if step != 0.0:
+                for i in range(m):
+                    grad[i] += step * gram[j, i]
+                w[j] = new
+                worst = max(worst, abs(step) * h)
+        work -= m * m
+        if worst <= CLOSE or work < 0.0:
+            break
+    return work
+
+
+@compiled
+def hull_cost(w: Any, inside: Any, hulls: Any) -> Any:
+    """(sum of the hulls at w, sum of the undecided coefficients' shares of a term)."""
+    total, used = 0.0, 0.0
+    for j in range(len(w)):
+        x = w[j]
+        if not inside[j] and x != 0.0:
+            used += min(1.0, x / hulls.ends[j, 1 if x > 0.0 else 0])
+        k = 0
+        while k < hulls.last[j] - 1 and hulls.knots[j, k + 1] < x:
+            k += 1
+        total += hulls.values[j, k]
+        if hulls.last[j] > 0:
+            total += hulls.slopes[j, k] * (x - hulls.knots[j, k])
+    return total, used
+
+
+@compiled
+def solve_model(
+    gram: Any, grad: Any, w: Any, choices: Any, hulls: Any, l0: float, budget: float, mu: float
+) -> float:
+    """Minimise grad'd + d'gram d/2 + hulls over w + d, using at most ``budget`` shares of terms.
+
+    The limit on terms is priced by a multiplier, found by regula falsi from ``mu`` on. ``w`` and
+    ``grad`` are moved to the minimiser, ``hulls`` are those of the multiplier, which is returned.
+    """
+    undecided = 0
+    for j in range(len(w)):
+        undecided += not choices.inside[j]
+    if undecided <= budget:
+        lay_hulls(choices, l0, hulls)
+        descend(gram, grad, w, hulls, WORK)
+        return 0.0
+    # the multiplier lies in (low, high), where more and less than the budget is used
+    low, used_low, high, used_high = 0.0, np.inf, np.inf, 0.0
+    price, work = mu, WORK
+    for _ in range(TRIALS):
+        mu = price
+        lay_hulls(choices, l0 + mu, hulls)
+        work = descend(gram, grad, w, hulls, work)
+        used = hull_cost(w, choices.inside, hulls)[1]
+        if abs(used - budget) <= 1e-3 * max(budget, 0.1) or (mu == 0.0 and used <= budget):
+            break
+        if used > budget:
+            low, used_low = mu, used
+        else:
+            high, used_high = mu, used
+        if work < 0.0 or (high < np.inf and high - low <= 1e-9 * high):
+            break
+        if high == np.inf:
+            price = max(2.0 * mu, 1e-6)
+        elif used_low == np.inf:
+            price = 0.5 * mu if mu > 1e-9 else 0.0
+        else:
+            part = (used_low - budget) / (used_low - used_high)
+            price = low + (high - low) * min(max(part, 0.1), 0.9)
+    return mu
+
+
+@compiled
+def gather(columns: Any, rows: Any, chosen: Any, out: Any) -> None:
+    """Fill ``out`` (rows, chosen) with these entries of ``columns``, of which each is a row."""
+    for i in range(len(rows)):
+        for c in range(len(chosen)):
+            out[i, c] = columns[chosen[c], rows[i]]
+
+
+@compiled
+def number_keys(keys: Any, table: Any, labels: Any, first: Any) -> int:
+    """Number equal keys alike, in the order of their first places; returns how many there are.
+
+    ``labels`` (n,) gets the numbers and ``first`` (n or more,) a place of each. ``table`` (2, a
+    power of two above 2 n) is scratch: an open hash table of numbers, and of the keys they have.
+    """
+    mask = table.shape[1] - 1
+    for slot in range(table.shape[1]):
+        table[0, slot] = -1
+    found = 0
+    for i in range(len(keys)):
+        key = keys[i]
+        slot = ((key ^ (key >> 17) ^ (key >> 31)) * 40503) & mask
+        while table[0, slot] >= 0 and table[1, slot] != key:
+            slot = (slot + 1) & mask
+        if table[0, slot] < 0:
+            table[0, slot], table[1, slot] = found, key
+            first[found] = i
+            found += 1
+        labels[i] = table[0, slot]
+    return found

@@ -1,0 +1,284 @@
+"""Limits on errors at a price: what rows lose and pay together, from below by a convex function.
+
+For any prices mu >= 0, a card within the limits has loss >= loss + sum of mu * (what its wrong rows
+cost - what is allowed). Rows of one pattern x have one score z: together they lose a convex h(z)
+and pay more on one side of z = 0 than on the other. The convex envelope of that over the scores a
+node leaves is h on the cheap side, a line from (0, h(0)), and h + pay from where the line touches
+it, or from the end of the range. Classes of one pattern priced apart would leave a gap that no
+score can have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.core.statement import held_thresholds
+from milpscore.losses.lines import Rows, held_slopes
+
+if TYPE_CHECKING:
+    from milpscore.solvers.trees.risk.hulls import Arrays
+    from milpscore.solvers.trees.risk.relaxation import Node
+
+_HALVINGS = 24
+_BAND = 0.01
+"""Of a score: so far from 0 a kink is rounded off while a minimum is sought."""
+
+_BEND = 0.02
+"""Of a row's weight, the least second derivative in a step: lines have none."""
+
+
+class Limits:
+    """A statement's limits on errors, as shares of all weight.
+
+    ``cost`` (L, n): of the merged rows where they are wrong; ``allowed`` (L,), rounded up.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        statement = arrays.statement
+        rows = statement.design.merged
+        limits = [limit for each in statement.constraints for limit in each.limits]
+        total = float(rows.weight.sum())
+        self.cost = np.array(
+            [rows.sums(np.asarray(cost, dtype=np.float64)) / total for cost, _, _ in limits]
+        ).reshape(len(limits), arrays.n)
+        self.allowed = np.array([allowed for _, allowed, _ in limits]) / total
+        self.allowed = self.allowed + 4.0 * arrays.gamma * self.cost.sum(axis=1)
+        self.positive = rows.y > 0
+        self.least, self.most = arrays.X.min(axis=0), arrays.X.max(axis=0)
+        # whether rounded totals keep the order of the exact ones
+        step = statement.design.step
+        self.ordered = step is not None and float(step) * arrays.unit > 1e-12 * arrays.reach
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+
+class Patterns:
+    """The rows of a node by what its columns tell apart, priced.
+
+    Of m patterns: a row each in ``first``, ``sure`` (m,) that each pays whatever its score, and
+    what it ``pays`` (m,) beside that on one ``side`` (m,) of 0 (1 or -1). Where that has a kink,
+    the envelope runs from ``start`` (m,) at 0 along ``chord`` (m,) to the score ``touch`` (m,).
+    """
+
+    def __init__(
+        self, arrays: Arrays, limits: Limits, prices: FloatArray, columns: IntArray
+    ) -> None:
+        self.arrays, self.limits, self.columns = arrays, limits, columns
+        self.labels, self.first = arrays.merge(columns, by_class=False)
+        self.X, self.m = arrays.part(self.first, columns), len(self.first)
+        positive = limits.positive
+        self.shares = self._sums(arrays.share, positive), self._sums(arrays.share, ~positive)
+        each = prices @ limits.cost
+        # positive rows are wrong at scores below 0
+        left, right = self._sums(each, positive), self._sums(each, ~positive)
+        self.sure = np.minimum(left, right)
+        self.pays, self.side = np.abs(right - left), np.where(right >= left, 1.0, -1.0)
+        self.granted = float(prices @ limits.allowed)
+        y = arrays.y
+        self.answers = (
+            float(y[positive][0]) if positive.any() else 0.0,
+            float(y[~positive][0]) if not positive.all() else 0.0,
+        )
+
+    def _sums(self, values: FloatArray, some: BoolArray) -> FloatArray:
+        """Of each pattern, over some of its rows; shape (m,)."""
+        return np.asarray(np.bincount(self.labels[some], values[some], self.m), dtype=np.float64)
+
+    def lost(self, z: FloatArray, part: str) -> FloatArray:
+        """The patterns' losses at scores z, or a derivative."""
+        of = getattr(self.arrays.loss, part)
+        total = np.zeros(self.m)
+        for share, answer in zip(self.shares, self.answers, strict=True):
+            if share.any():
+                total += share * of(z, np.full(self.m, answer))
+        return total
+
+    def bound_scores(self, low: FloatArray, high: FloatArray) -> None:
+        """Lay the envelopes over these ranges of scores, each (m,)."""
+        nothing = np.zeros(self.m)
+        self.zero, self.flat = self.lost(nothing, "value"), self.lost(nothing, "gradient")
+        end = np.where(self.side > 0, np.maximum(high, 0.0), np.minimum(low, 0.0))
+        # patterns always on the paying side pay whatever the score
+        self.always = (self.pays > 0.0) & np.where(self.side > 0, low > 0.0, high < 0.0)
+        self.sure = self.sure + np.where(self.always, self.pays, 0.0)
+        self.kinked = (self.pays > 0.0) & (end != 0.0) & ~self.always
+
+        def short(t: FloatArray) -> BoolArray:
+            """Whether a tangent at t passes above the value at 0; False where it overflows."""
+            at_zero = self.lost(t, "value") + self.pays - t * self.lost(t, "gradient")
+            return np.asarray(at_zero > self.zero)
+
+        beyond = short(end)
+        inner, outer = np.zeros(self.m), end.copy()
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (inner + outer)
+            farther = short(middle)
+            inner, outer = np.where(farther, middle, inner), np.where(farther, outer, middle)
+        self.touch = np.where(beyond, end, outer)
+        self.kinked &= self.touch != 0.0
+        # no tangent lies below both sides there: the line goes on, should a relaxation go farther
+        self.reach = np.where(beyond, np.inf, np.abs(self.touch))
+        value, chord = self.lost(self.touch, "value") + self.pays, self.lost(self.touch, "gradient")
+        # a tangent passes 0 a rounding below the value there
+        self.start = np.where(beyond, self.zero, np.minimum(value - chord * self.touch, self.zero))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chord = np.where(beyond, (value - self.zero) / self.touch, chord)
+        self.start = np.where(self.kinked, self.start, self.zero)
+        self.chord = np.where(self.kinked, chord, self.flat)
+        self.band = np.where(self.kinked, np.minimum(_BAND, 0.5 * np.abs(self.touch)), 1.0)
+        self.jump = np.abs(self.chord - self.flat)
+
+    def _where(self, z: FloatArray) -> tuple[FloatArray, BoolArray, BoolArray]:
+        """Of each score: how far on the paying side, whether on the line, and beyond it."""
+        far = self.side * z
+        on = self.kinked & (far > 0.0) & (far < self.reach)
+        return far, on, self.kinked & (far >= self.reach)
+
+    def value(self, z: FloatArray) -> float:
+        """What is lost and paid at scores z, kinks rounded off, less what is granted."""
+        far, on, beyond = self._where(z)
+        part = np.minimum(far, self.band)
+        lost = self.lost(z, "value") + self.sure
+        # along the slope at 0, bending to that of the line
+        bent = 0.5 * self.jump * part * part / self.band + self.jump * (far - part)
+        lost = np.where(on, self.zero + self.flat * z + bent + self.sure, lost)
+        lost = np.where(beyond, lost + self.pays - 0.5 * self.jump * self.band, lost)
+        return float(lost.sum()) - self.granted
+
+    def slopes(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """First and second derivatives, the second nowhere too small."""
+        far, on, _ = self._where(z)
+        part = np.clip(far / self.band, 0.0, 1.0)
+        u = np.where(on, self.flat + part * (self.chord - self.flat), self.lost(z, "gradient"))
+        steep = np.where(part < 1.0, self.jump / self.band, 0.0)
+        bend = np.where(on, steep, self.lost(z, "hessian"))
+        return u, np.maximum(bend, _BEND * (self.shares[0] + self.shares[1]))
+
+    def line(self, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(values, slopes, scores) of lines below what is lost and paid by each pattern."""
+        far, on, beyond = self._where(z)
+        value = self.lost(z, "value") + np.where(beyond, self.pays, 0.0)
+        value = np.where(self.kinked & (far <= 0.0), value - (self.zero - self.start), value)
+        value = np.where(on, self.start, value) + self.sure
+        return value, self.slopes(z)[0], np.where(on, 0.0, z)
+
+    def excess(self, z: FloatArray) -> FloatArray:
+        """Of each limit: what its wrong rows cost at scores z beyond what is allowed."""
+        far, on, beyond = self._where(z)
+        part = np.where(beyond, 1.0, 0.0)
+        part[on] = np.minimum(far[on] / np.abs(self.touch[on]), 1.0)
+        positive = np.where(self.side > 0, part, 1.0 - part)
+        positive = np.where(self.kinked, positive, (z > 0.0).astype(float))[self.labels]
+        wrong = np.where(self.limits.positive, 1.0 - positive, positive)
+        return np.asarray(self.limits.cost @ wrong - self.limits.allowed)
+
+
+def card_bounds(
+    arrays: Arrays, limits: Limits, points: IntArray, slopes: tuple[float, float]
+) -> FloatArray:
+    """The least loss of each card (V, p) at slopes in a range within the limits on errors; (V,).
+
+    Less what rounding may hide. Of the thresholds that keep to the limits, the nearest ones to the
+    unlimited best count: the loss is convex, and rises along its gradient from there on.
+    """
+    columns = np.flatnonzero(points.any(axis=0))
+    labels, first = arrays.merge(columns)
+    X, y = arrays.part(first, columns), arrays.y[first]
+
+    def sums(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(labels, values, len(first)), dtype=np.float64)
+
+    share = sums(arrays.share)
+    totals = X @ points[:, columns].T.astype(np.float64)
+    lines = arrays.lines(totals, y, share, slopes)
+    s, b = lines.slopes, lines.intercepts
+    least = _below(arrays, y, share, totals, s, b, slopes, None)
+    if not limits.ordered:
+        return least
+    sign = np.where(limits.positive[first], 1.0, -1.0)
+    signed = [
+        (sums(cost) * sign, allowed)
+        for cost, allowed in zip(limits.cost, limits.allowed.tolist(), strict=True)
+    ]
+    kept, ends = held_thresholds(totals, signed, -b / s)
+    held = np.full(ends.shape, np.inf)
+    for side, direction in enumerate((1.0, -1.0)):
+        some = np.flatnonzero(~kept & np.isfinite(ends[side]))
+        if len(some):
+            shifted = totals[:, some] - ends[side, some]
+            rows = Rows(arrays.loss, share[:, None], y[:, None])
+            found = held_slopes(rows, shifted, slopes)
+            held[side, some] = _below(
+                arrays, y, share, shifted, found, np.zeros(len(some)), slopes, direction
+            )
+    return np.where(kept, least, np.maximum(least, held.min(axis=0)))
+
+
+def _below(
+    arrays: Arrays,
+    y: FloatArray,
+    share: FloatArray,
+    totals: FloatArray,
+    s: FloatArray,
+    b: FloatArray,
+    slopes: tuple[float, float],
+    direction: float | None,
+) -> FloatArray:
+    """What no slope in a range leaves below, from the tangents of the loss at slopes s, scores b.
+
+    With any intercept, or with those on one side of 0 (``direction`` 1: above); -inf where the loss
+    falls towards that side.
+    """
+    z, answers = s * totals + b, np.broadcast_to(y[:, None], totals.shape)
+    value, u = arrays.loss.value(z, answers), share[:, None] * arrays.loss.gradient(z, answers)
+    g_b, g_s, size = u.sum(axis=0), (u * totals).sum(axis=0), np.abs(u).sum(axis=0)
+    room = np.where(g_s < 0, np.maximum(slopes[1] - s, 0.0), np.maximum(s - slopes[0], 0.0))
+    widest = np.abs(totals).max(axis=0, initial=0.0)
+    # a best intercept leaves some score at or above the best constant one, some at or below
+    ends = arrays.offset - slopes[1] * np.stack([totals.max(axis=0), totals.min(axis=0)])
+    low, high = np.minimum(ends[0], arrays.offset), np.maximum(ends[1], arrays.offset)
+    far = np.maximum(np.abs(low), np.abs(high)) + np.abs(b) + slopes[1] * widest
+    lost = np.abs(g_s) * room + arrays.gamma * ((share @ np.abs(value)) + 8.0 * size * far)
+    if direction is None and arrays.statement.intercept.kind != "zero":
+        lost += np.abs(g_b) * np.where(g_b < 0, np.maximum(high - b, 0.0), np.maximum(b - low, 0.0))
+    bound = np.asarray(share @ value - lost)
+    return bound if direction is None else np.where(direction * g_b >= 0.0, bound, -np.inf)
+
+
+def score_ranges(arrays: Arrays, node: Node, patterns: Patterns) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest score of each pattern over a node's cards."""
+    X, columns, limits = patterns.X, patterns.columns, patterns.limits
+    low_w = arrays.points[columns, node.lo[columns]]
+    high_w = arrays.points[columns, node.hi[columns]]
+    inside = node.status[columns] == 1
+    spare = max(arrays.terms - int(inside.sum()), 0)
+
+    def most(*products: FloatArray) -> FloatArray:
+        """The largest sum over the columns, of as many optional ones as are left."""
+        best = np.maximum.reduce(products)
+        optional = np.maximum(best[:, ~inside], 0.0)
+        if 0 < spare < optional.shape[1]:
+            optional = -np.partition(-optional, spare, axis=1)
+        optional = optional[:, :spare]
+        return np.asarray(best[:, inside].sum(axis=1) + optional.sum(axis=1))
+
+    if not arrays.scaled or arrays.statement.intercept.kind == "zero":
+        ends = node.b_lo * arrays.unit, node.b_hi * arrays.unit
+        high, low = most(X * low_w, X * high_w), -most(-X * low_w, -X * high_w)
+        if arrays.scaled:
+            ends = 0.0, 0.0
+            low, high = np.minimum(low, 0.0) * node.s_hi, np.maximum(high, 0.0) * node.s_hi
+        far = 1e-9 * (1.0 + np.abs(low) + np.abs(high) + abs(ends[0]) + abs(ends[1]))
+        return low + ends[0] - far, high + ends[1] + far
+    # a best allowed intercept leaves no score farther from 0, or from the best constant one, than
+    # totals lie apart: beyond, the loss falls towards them and no answer changes
+    top, bottom = limits.most[columns] - X, limits.least[columns] - X
+    above = most(top * low_w, top * high_w, bottom * low_w, bottom * high_w)
+    below = most(-top * low_w, -top * high_w, -bottom * low_w, -bottom * high_w)
+    above, below = np.maximum(above, 0.0) * node.s_hi, np.maximum(below, 0.0) * node.s_hi
+    far = 1e-9 * (1.0 + above + below)
+    return min(arrays.offset, 0.0) - above - far, max(arrays.offset, 0.0) + below + far

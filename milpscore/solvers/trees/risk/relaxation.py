@@ -1,0 +1,651 @@
+"""A node and its relaxation: Newton steps on merged rows, each bounded by a line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpscore.core.clock import Clock
+from milpscore.core.design import BoolArray, FloatArray, IntArray
+from milpscore.core.statement import Reach
+from milpscore.solvers.trees.risk.hulls import Arrays, Choices, hull_cost, new_hulls, solve_model
+from milpscore.solvers.trees.risk.limit_prices import Limits, Patterns, score_ranges
+
+IN, OPEN, OUT = 1, 0, -1
+"""What a node's ``status`` says of a feature; one in may still have 0 points."""
+
+FAR = 300.0
+"""Scores are held to [-FAR, FAR] in a line where the loss overflows at one of them."""
+
+_ROUNDS = 12
+_NEWTON = 12
+_TOLERANCE = 0.02
+"""Of the room below the cutoff: steps that gain less end a descent."""
+
+_BACKTRACK = 12
+_ADDED = 30
+"""Undecided columns taken into a relaxation at once."""
+
+_EASY = 0.1
+"""A node's relaxation is solved well enough once the bound misses it by this share of the room."""
+
+_DEARER, _PRICED = 1.25, 10
+"""What prices of limits on errors change by from a node to its parts; trials at the root."""
+
+_ROUNDING = 1e-11
+"""Conjugates answer 0 up to 1e-12 relative outside their domain."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """Decisions, box, bound, and what the node's parts start from.
+
+    The line says: every card (v, b) has loss + (a penalty that is not a sum) >= ``constant`` +
+    (``s`` ``slope`` + ``fixed``).v + ``slope_b`` b at every slope s (1 where the scale is fixed) of
+    at most ``s_hi`` as the line was drawn, and not only in this node. It is linear in s, so the
+    least of it over some cards is concave: over a range of slopes it is least at an end. ``lo`` and
+    ``hi`` are positions among the choices, ``primal`` is the relaxation's value at (w, b, s),
+    ``mu`` the multiplier of the limit on terms, and ``prices`` those of limits on errors, where a
+    line holds for the node's own cards alone.
+    """
+
+    status: NDArray[np.int8]
+    lo: IntArray
+    hi: IntArray
+    b_lo: float
+    b_hi: float
+    w: FloatArray
+    b: float
+    slope: FloatArray
+    fixed: FloatArray | float = 0.0
+    s: float = 1.0
+    s_lo: float = 1.0
+    s_hi: float = 1.0
+    slope_b: float = 0.0
+    constant: float = -math.inf
+    bound: float = -math.inf
+    primal: float = math.inf
+    mu: float = 0.0
+    prices: FloatArray | None = None
+
+    @classmethod
+    def root(cls, arrays: Arrays) -> Node:
+        """Nothing decided but what the ranges decide, and no line yet."""
+        status = np.where(arrays.zero < 0, IN, np.where(arrays.hi == 0, OUT, OPEN))
+        s_lo, s_hi = arrays.slopes
+        return cls(
+            status.astype(np.int8),
+            np.zeros(arrays.p, np.int64),
+            arrays.hi.copy(),
+            arrays.b_lower,
+            arrays.b_upper,
+            np.zeros(arrays.p),
+            min(max(0.0, arrays.b_lower), arrays.b_upper),
+            np.zeros(arrays.p),
+            s=min(max(1.0, s_lo), s_hi),
+            s_lo=s_lo,
+            s_hi=s_hi,
+        )
+
+    @property
+    def sure(self) -> int:
+        """How many features are in."""
+        return int(np.count_nonzero(self.status == IN))
+
+    def child(self) -> Node:
+        """A copy to decide something more in; the line is shared, never written to."""
+        return replace(
+            self,
+            status=self.status.copy(),
+            lo=self.lo.copy(),
+            hi=self.hi.copy(),
+            w=self.w.copy(),
+        )
+
+    def project(self, arrays: Arrays) -> None:
+        """Move w, s and b into the box."""
+        at = np.arange(arrays.p)
+        np.clip(self.w, arrays.points[at, self.lo], arrays.points[at, self.hi], out=self.w)
+        self.s = min(max(self.s, self.s_lo), self.s_hi)
+        low, high = arrays.intercepts(self.s, self.b_lo, self.b_hi)
+        self.b = min(max(self.b, low), high)
+
+    def narrow(self, arrays: Arrays) -> bool:
+        """Drop choices that the others leave no room in sums; whether some are left of each."""
+        if not arrays.sums:
+            return True
+        at = np.arange(arrays.p)
+        lower, upper = (arrays.points[at, end].astype(np.int64) for end in (self.lo, self.hi))
+        reach = Reach(lower, upper, np.zeros(arrays.p, np.bool_), arrays.p)
+        for part in arrays.sums:
+            reach = part.narrowed(reach)
+        kept = (arrays.places >= self.lo) & (arrays.places <= self.hi)
+        kept &= (arrays.values >= reach.lower) & (arrays.values <= reach.upper)
+        if not kept.any(axis=0).all():
+            return False
+        self.lo, self.hi = kept.argmax(axis=0), len(kept) - 1 - kept[::-1].argmax(axis=0)
+        free, zero = self.status == OPEN, arrays.zero
+        self.status[free & ((self.lo > zero) | (self.hi < zero))] = IN
+        self.status[free & (self.lo == zero) & (self.hi == zero)] = OUT
+        return bool(self.sure <= arrays.terms)
+
+
+class _Price(NamedTuple):
+    """A line at one slope: its least value, each choice's cost, and what of it is counted there.
+
+    ``least`` (p,) is each feature's cheapest choice, ``next_`` the cheapest one not counted.
+    """
+
+    bound: float
+    cost: FloatArray
+    least: FloatArray
+    counted: FloatArray
+    next_: float
+
+
+def _narrow(node: Node, at_low: float, at_high: float, cutoff: float) -> bool:
+    """Cut off slopes at which a line's bounds rule out every card; whether that went far.
+
+    The bound is concave in the slope, so between the ends it lies above the chord.
+    """
+    width = node.s_hi - node.s_lo
+    if at_low == at_high:
+        return False
+    share = (max(at_low, at_high) - cutoff) / abs(at_low - at_high) * (1.0 - 1e-9)
+    if not share > 0.0:
+        return False
+    if at_low > at_high:
+        node.s_lo = min(node.s_lo + share * width, node.s_hi)
+    else:
+        node.s_hi = max(node.s_hi - share * width, node.s_lo)
+    return share > 0.1 and node.s_lo < node.s_hi
+
+
+def _either(first: Any, second: Any) -> Any:
+    """What two ends of a range of slopes agree on: (out, in, kept by either)."""
+    out = first[0] & second[0]
+    return out, first[1] & second[1] & ~out, first[2] | second[2]
+
+
+class Relaxation:
+    """Solves nodes in place: raises ``bound``, moves ``w`` and ``b``, fixes and tightens."""
+
+    def __init__(self, arrays: Arrays, clock: Clock | None = None) -> None:
+        self.arrays = arrays
+        self.clock = (
+            Clock() if clock is None else clock
+        )  # a node left unsolved has a bound all the same, a lower one
+        self.omega = None if arrays.separable else Omega(arrays.penalty, arrays.most)
+        self.limits = Limits(arrays)
+        self.excess = np.zeros(len(self.limits))  # of the node solved last
+        self.solved = 0
+        self._least = np.empty(arrays.p)  # of each feature: what it adds to the line at least
+
+    def solve(self, node: Node, cutoff: float) -> bool:
+        """Whether the node stays open: False as soon as its bound passes ``cutoff``."""
+        if not self.tighten(node, cutoff):
+            return False
+        self.solved += 1
+        node.project(self.arrays)
+        active = (node.status == IN) | ((node.w != 0.0) & (node.status == OPEN))
+        patterns = None
+        if node.prices is not None:
+            columns = np.flatnonzero(node.status != OUT)
+            patterns = Patterns(self.arrays, self.limits, node.prices, columns)
+            patterns.bound_scores(*score_ranges(self.arrays, node, patterns))
+        columns, rows, tolerance = active.copy(), None, _TOLERANCE
+        for _ in range(_ROUNDS):
+            if rows is None or (columns != active).any():
+                columns = active.copy()
+                rows = _Rows(self.arrays, np.flatnonzero(active), patterns)
+            before = node.bound
+            self._descend(node, rows, cutoff, tolerance)
+            self._draw_line(node, rows, node.status != OUT)
+            if not self.tighten(node, cutoff):
+                return False
+            if self.clock.is_up or not self._extend(node, active, cutoff):
+                break
+            if (columns == active).all():
+                # the line misses the value by how far the point is from the minimum
+                if tolerance < _TOLERANCE and node.bound - before < 0.1 * (node.primal - before):
+                    break
+                tolerance *= 0.01
+        if patterns is not None and node.prices is not None and rows is not None:
+            # dearer for the node's parts where more is wrong than allowed, else cheaper
+            self.excess = patterns.excess(rows.z)
+            node.prices = node.prices * np.where(self.excess > 0.0, _DEARER, 1.0 / _DEARER)
+        return True
+
+    def priced(self, node: Node, cutoff: float, clock: Clock) -> Node:
+        """The node as prices of limits on errors bound it best, one limit after the other.
+
+        The bound is concave in them, and rises with a price while more is wrong than is allowed.
+        Where never more is wrong, the limit has none: nodes at a price take longer.
+        """
+        best, share = node, self.arrays.share
+        for limit, cost in enumerate(self.limits.cost):
+            low, high, most = 0.0, math.inf, float(cost.max(initial=0.0))
+            without = best
+            price = float(share[cost > 0.0].mean()) / most if most else 0.0
+            for _ in range(_PRICED if most else 0):
+                if clock.is_up or best.bound >= cutoff:
+                    return best
+                tried = node.child()
+                kept = np.zeros(len(self.limits)) if best.prices is None else best.prices.copy()
+                kept[limit] = price
+                tried.prices = kept
+                if not self.solve(tried, cutoff):
+                    return tried
+                if tried.bound > best.bound:
+                    best, tried.prices = tried, kept
+                if self.excess[limit] > 0.0:
+                    low = price
+                else:
+                    high = price
+                ends = high < math.inf, low > 0.0
+                price = math.sqrt(low * high) if all(ends) else price * (0.5 if ends[0] else 2.0)
+            best = best if low > 0.0 else without
+        return best
+
+    def fit(self, node: Node) -> None:
+        """Solve a node whose features are all decided, and draw its line over every feature."""
+        node.project(self.arrays)
+        rows = _Rows(self.arrays, np.flatnonzero(node.status == IN))
+        self._descend(node, rows, math.inf)
+        self._draw_line(node, rows, np.ones(self.arrays.p, np.bool_))
+
+    def tighten(self, node: Node, cutoff: float) -> bool:
+        """Bound the node by its line, drop what the line rules out, until nothing changes."""
+        a = self.arrays
+        while True:
+            free = a.terms - node.sure
+            if free <= 0:  # every term is used up: what is undecided is out
+                rest = node.status == OPEN
+                node.status[rest], node.lo[rest], node.hi[rest] = OUT, a.zero[rest], a.zero[rest]
+            undecided = node.status == OPEN
+            zero = a.is_zero & undecided
+            # concave in the slope: a range of slopes is bounded by its ends
+            ends = (node.s_lo,) if node.s_lo == node.s_hi else (node.s_lo, node.s_hi)
+            prices = [self._price(node, s, free, zero) for s in ends]
+            bound = min(price.bound for price in prices)
+            if not math.isfinite(bound):
+                return True
+            # no loss is negative: beside a loss of almost 0 a line's rounding counts
+            node.bound = max(node.bound, bound, self._charged(node))
+            if node.bound >= cutoff:
+                return False
+            narrower = len(ends) > 1 and _narrow(node, prices[0].bound, prices[1].bound, cutoff)
+            told = [self._told(price, undecided, zero, cutoff) for price in prices]
+            out, enters, kept = told[0] if len(told) == 1 else _either(*told)
+            node.status[out], node.status[enters] = OUT, IN
+            lo, hi = kept.argmax(axis=0), len(a.places) - 1 - kept[::-1].argmax(axis=0)
+            fixed = node.status == OUT
+            lo[fixed], hi[fixed] = a.zero[fixed], a.zero[fixed]
+            changed = bool((out | enters | (lo != node.lo) | (hi != node.hi)).any())
+            node.lo, node.hi = lo, hi
+            if not a.scaled:
+                self._tighten_intercept(node, (cutoff - bound) * (1.0 + 1e-9))
+            if not changed and not narrower:
+                return True
+            if node.sure > a.terms:
+                # more features than allowed must be in: nothing here beats the cutoff
+                node.bound = max(node.bound, cutoff)
+                return False
+
+    def _price(self, node: Node, s: float, free: int, zero: BoolArray) -> _Price:
+        """What the node's line says at one slope: of all its cards, and of each choice."""
+        a, inside, undecided = self.arrays, node.status == IN, node.status == OPEN
+        allowed = (a.places >= node.lo) & (a.places <= node.hi)
+        slope = node.slope if s == 1.0 else s * node.slope
+        cost = np.where(allowed, (slope + node.fixed) * a.values + a.charges, np.inf)
+        # an undecided feature at 0 costs nothing; it is a term at its other choices
+        least = np.where(zero, np.inf, cost).min(axis=0)
+        # at best the `free` cheapest undecided features become terms: the `last` of them
+        # counts (0 where a place stays free), and `next_` would take a place that gets free
+        cheapest = np.sort(np.minimum(least[undecided], 0.0))
+        last = float(cheapest[free - 1]) if 0 < free <= len(cheapest) else 0.0
+        next_ = float(cheapest[free]) if 0 < free < len(cheapest) else 0.0
+        low, high = a.intercepts(s, node.b_lo, node.b_hi)
+        terms = float(least[inside].sum()) + float(cheapest[: max(free, 0)].sum())
+        bound = node.constant + min(node.slope_b * low, node.slope_b * high) + terms
+        self._least = least
+        counted = np.where(inside, least, np.minimum(least, last))
+        return _Price(bound, cost, least, counted, next_)
+
+    def _charged(self, node: Node) -> float:
+        """Return the least penalty of the features that are in."""
+        a = self.arrays
+        allowed = (a.places >= node.lo) & (a.places <= node.hi)
+        least = np.where(allowed & ~a.is_zero, a.charges, np.inf).min(axis=0)
+        return float(least[node.status == IN].sum())
+
+    def _told(self, price: _Price, undecided: BoolArray, zero: BoolArray, cutoff: float) -> Any:
+        """(features out, features in, choices kept) by what a line says at one slope."""
+        room = (cutoff - price.bound) * (1.0 + 1e-9)
+        if price.bound >= cutoff:
+            nothing = np.zeros_like(price.cost, np.bool_)
+            return undecided, undecided, nothing
+        least, counted = price.least, price.counted
+        out = undecided & (least - counted >= room)
+        enters = undecided & ~out & (least <= counted) & (min(price.next_, 0.0) - least >= room)
+        return out, enters, (price.cost - counted < room) & ~out | zero & ~enters
+
+    def _tighten_intercept(self, node: Node, room: float) -> None:
+        """Move the intercept's farther end in to where the line stays within ``room``."""
+        step = self.arrays.b_step
+        if node.slope_b == 0.0 or node.b_lo == node.b_hi:
+            return
+        reach = room / abs(node.slope_b)
+        if reach >= node.b_hi - node.b_lo:
+            return
+        if step is not None:
+            reach = math.floor(reach / step + 1e-9) * step + 0.0
+        if node.slope_b > 0:
+            node.b_hi = node.b_lo + reach
+        else:
+            node.b_lo = node.b_hi - reach
+
+    def _descend(
+        self, node: Node, rows: _Rows, cutoff: float, tolerance: float = _TOLERANCE
+    ) -> None:
+        """Newton steps on the rows merged by the active columns."""
+        a, columns = self.arrays, rows.columns
+        model = _Model(self, node, rows)
+        w, b, s, mu = node.w[columns].copy(), node.b, node.s, node.mu
+        z = rows.scores(w, b, s)
+        value = model.value(z, w)
+        careful = False
+        for _ in range(_NEWTON):
+            if not math.isfinite(value) or self.clock.is_up:
+                break
+            new_w, new_b, new_s, mu = model.minimise(rows.slopes(z, careful), w, b, s, mu)
+            here = model.cost(w, mu)[0] + value
+            t = 1.0
+            for _ in range(_BACKTRACK):
+                try_w, try_b = w + t * (new_w - w), b + t * (new_b - b)
+                try_s = s + t * (new_s - s)
+                try_z = rows.scores(try_w, try_b, try_s)
+                try_value = model.value(try_z, try_w)
+                cost, used = model.cost(try_w, mu)
+                gain = here - cost - try_value
+                if gain >= 0.0:
+                    break
+                t *= 0.5
+            if not gain > 0.0:
+                if careful or not math.isfinite(a.loss.curvature):
+                    break
+                # where the second derivative vanishes beyond a kink, its upper bound still descends
+                careful = True
+                continue
+            w, b, s, z, value = try_w, try_b, try_s, try_z, try_value
+            # what the multiplier charges beyond the terms themselves is not part of the objective
+            node.primal = value + cost - mu * used + a.l0 * node.sure
+            room = min(abs(cutoff - node.primal), 0.01 * abs(node.primal))
+            if gain <= max(1e-14, tolerance * room):
+                break
+            model.move(w)
+        node.w[columns], node.b, node.s, node.mu = w, b, s, mu
+        rows.z = z
+
+    def _draw_line(self, node: Node, rows: _Rows, wanted: BoolArray) -> None:
+        """The loss's tangent at the node's point over the wanted features, less its rounding."""
+        a = self.arrays
+        values, u, z, slope = rows.lines()
+        sizes = float(np.abs(values).sum()), float(np.abs(u).sum())
+        most = float(np.abs(z).max()) + a.reach
+        if a.scaled:
+            most += 2.0 * node.s_hi * a.reach + abs(a.offset)
+        slack = a.gamma * (sizes[0] + sizes[1] * most) + a.table_slack
+        # loss(z') >= loss(z) + u (z' - z), and z' = (v.x + b') / scale
+        constant = float(values.sum() - u @ z) - float(slack)
+        if rows.patterns is not None:
+            constant -= rows.patterns.granted * (1.0 + a.gamma)
+        slope = np.where(wanted, slope, 0.0)
+        if self.omega is not None:
+            s, offset = self.omega.line(node.w, node.s * slope if a.scaled else slope)
+            constant += offset
+            if not a.scaled:
+                slope += s
+        if math.isfinite(constant) and np.isfinite(slope).all():
+            node.constant, node.slope = constant, slope
+            if a.scaled and self.omega is not None:
+                node.fixed = s
+            node.slope_b = float(u.sum()) * a.unit
+
+    def _extend(self, node: Node, active: BoolArray, cutoff: float) -> bool:
+        """Take in the undecided columns that violate the multiplier most; False where done."""
+        fixed = active & (node.status == OUT)
+        active[fixed] = False
+        moved = bool(node.w[fixed].any())
+        node.project(self.arrays)
+        missed = node.primal - node.bound
+        easy = node.primal < cutoff and missed <= _EASY * (cutoff - node.bound)
+        if easy and not moved:
+            return False
+        # a column at 0 stays there while its cheapest choice costs more than the multiplier gives
+        if node.s_lo < node.s_hi:
+            zero = self.arrays.is_zero & (node.status == OPEN)
+            self._price(node, node.s, self.arrays.terms - node.sure, zero)
+        short = np.where((node.status == OPEN) & ~active, self._least + node.mu, 0.0)
+        worst = np.argsort(short, kind="stable")[:_ADDED]
+        worst = worst[short[worst] < -1e-9 - 1e-3 * node.mu]
+        active[worst] = True
+        active |= node.status == IN
+        return bool(len(worst)) or moved or missed > max(1e-9, _EASY * abs(cutoff - node.bound))
+
+
+class _Rows:
+    """Rows merged by the active columns and y."""
+
+    def __init__(self, arrays: Arrays, columns: IntArray, patterns: Patterns | None = None) -> None:
+        self.arrays, self.columns, self.patterns = arrays, columns, patterns
+        self.labels, first = (
+            arrays.merge(columns) if patterns is None else (patterns.labels, patterns.first)
+        )
+        self.X = arrays.part(first, columns)
+        self.first, self.y = first, arrays.y[first]
+        self.share = np.bincount(self.labels, weights=arrays.share, minlength=len(first))
+        self.loss, self.unit = arrays.loss, arrays.unit
+        self.z = np.zeros(len(first))
+
+    def value(self, z: FloatArray) -> float:
+        """The mean loss, of patterns with what limits on errors cost."""
+        if self.patterns is not None:
+            return self.patterns.value(z)
+        return float(self.share @ self.loss.value(z, self.y))
+
+    def lines(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """At the scores: lines' values, slopes, and scores of each row; slopes by column."""
+        a, z = self.arrays, self.z
+        if self.patterns is not None:
+            values, u, z = self.patterns.line(z)
+            each = np.zeros(a.n)
+            each[self.first] = u  # alike in all columns that are not out
+            return values, u, z, a.column_sums(each)
+        values = self.loss.value(z, self.y)
+        if not np.isfinite(values).all():
+            # any score gives a line below a row's loss, so one where it is finite is as good
+            z = np.clip(z, -FAR, FAR)
+            values = self.loss.value(z, self.y)
+        u = self.loss.gradient(z, self.y)
+        return self.share * values, self.share * u, z, a.column_sums(a.share * u[self.labels])
+
+    def scores(self, w: FloatArray, b: float, s: float) -> FloatArray:
+        """The rows' scores."""
+        z: FloatArray = self.X @ w
+        if s != 1.0:
+            z *= s
+        z += b * self.unit
+        return z
+
+    def slopes(self, z: FloatArray, careful: bool) -> tuple[FloatArray, FloatArray]:
+        """First and second derivatives times the weights; ``careful``: the largest second one."""
+        if self.patterns is not None:
+            return self.patterns.slopes(z)
+        u = self.share * self.loss.gradient(z, self.y)
+        if careful:
+            return u, np.asarray(self.share * self.loss.curvature)
+        return u, np.asarray(self.share * self.loss.hessian(z, self.y))
+
+
+class _Model:
+    """The relaxation of a node on its active columns: values, costs, second-order steps."""
+
+    def __init__(self, relaxation: Relaxation, node: Node, rows: _Rows) -> None:
+        a, columns = relaxation.arrays, rows.columns
+        self.arrays, self.omega, self.node, self.rows = a, relaxation.omega, node, rows
+        self.budget = float(a.terms - node.sure)
+        self.choices = Choices(
+            a.points[columns],
+            a.table[columns],
+            node.lo[columns],
+            node.hi[columns],
+            a.zero[columns],
+            node.status[columns] == IN,
+        )
+        self.free_slope = node.s_lo < node.s_hi
+        if self.free_slope:
+            self.choices = _with_slope(self.choices, node.s_lo, node.s_hi)
+        self.hulls = new_hulls(*self.choices.points.shape)
+        self.move(node.w[columns])
+
+    def move(self, w: FloatArray) -> None:
+        """Charge what a penalty that is not a sum charges near w."""
+        if self.omega is not None:
+            weight, ridge = (
+                each[self.rows.columns, None] for each in self.omega.nearby(self._full(w))
+            )
+            points = self.choices.points[: len(w)]
+            table = weight * np.abs(points) + 0.5 * ridge * points * points
+            if self.free_slope:
+                table = np.vstack([table, np.zeros((1, table.shape[1]))])
+            self.choices = self.choices._replace(table=table)
+
+    def _full(self, w: FloatArray) -> FloatArray:
+        """The node's coefficients with w at the active columns, shape (p,)."""
+        full = self.node.w.copy()
+        full[self.rows.columns] = w
+        return full
+
+    def value(self, z: FloatArray, w: FloatArray) -> float:
+        """The mean loss at scores z, and a penalty of w that is not a sum."""
+        value = self.rows.value(z)
+        return value if self.omega is None else value + self.arrays.penalised(self._full(w))
+
+    def cost(self, w: FloatArray, mu: float) -> tuple[float, float]:
+        """(hulls at w, l0 and multiplier in them; the shares of terms used)."""
+        if self.omega is None:
+            cost, used = hull_cost(w, self.choices.inside, self.hulls)
+            return cost, used
+        # the penalty itself is part of the value: only terms are left, and hulls without a penalty
+        # run straight to the ends of the range
+        choices, m = self.choices, len(w)  # a free slope is one more row of the choices
+        ends = choices.points[np.arange(m), np.where(w > 0.0, choices.hi[:m], choices.lo[:m])]
+        paying = ~choices.inside[:m] & (w != 0.0)
+        used = float((w[paying] / ends[paying]).sum())
+        return (self.arrays.l0 + mu) * used, used
+
+    def minimise(
+        self, slopes: tuple[FloatArray, FloatArray], w: FloatArray, b: float, s: float, mu: float
+    ) -> tuple[FloatArray, float, float, float]:
+        """(w, b, slope, multiplier) at the minimum of the second-order model around (w, b, s).
+
+        A free slope is one more coefficient: the scores s X w + b are linear in it at the given w.
+        """
+        X, unit, node, m = self.rows.X, self.arrays.unit, self.node, len(w)
+        u, h = slopes
+        bent = X * h[:, None]
+        gram, gradient = X.T @ bent, X.T @ u
+        slope_b, bend_b = float(u.sum()) * unit, float(h.sum()) * unit * unit
+        cross = bent.sum(axis=0) * unit
+        if self.arrays.scaled:
+            gram, gradient, cross = s * s * gram, s * gradient, s * cross
+        if self.free_slope:
+            gram, gradient, cross = _bordered(gram, gradient, cross, w, s)
+            w = np.append(w, s)
+        low, high = self.arrays.intercepts(s, node.b_lo, node.b_hi)
+        new_b, moved = min(max(b, low), high), w.copy()
+        rest = self.choices, self.hulls, self.arrays.l0, self.budget, mu
+        if low < high and bend_b > 1e-12:
+            # the best intercept is linear in w: b' = b - (slope_b + cross.d) / bend_b
+            reduced = gram - np.outer(cross, cross) / bend_b
+            free = solve_model(reduced, gradient - cross * (slope_b / bend_b), moved, *rest)
+            new_b = b - (slope_b + float(cross @ (moved - w))) / bend_b
+            if low <= new_b <= high:
+                return moved[:m], new_b, float(moved[m]) if self.free_slope else s, free
+            moved, new_b = w.copy(), min(max(new_b, low), high)
+        mu = solve_model(gram, gradient + cross * (new_b - b), moved, *rest)
+        return moved[:m], new_b, float(moved[m]) if self.free_slope else s, mu
+
+
+def _bordered(
+    gram: FloatArray, gradient: FloatArray, cross: FloatArray, w: FloatArray, s: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The second-order model with the slope as one more coefficient, of the column X w = s X w / s.
+
+    Its products with the columns s X are those of ``gram``, combined by w / s.
+    """
+    t, m = w / s, len(w)
+    wide = np.empty((m + 1, m + 1))
+    wide[:m, :m] = gram
+    wide[m, :m] = wide[:m, m] = gram @ t
+    wide[m, m] = t @ wide[m, :m]
+    return wide, np.append(gradient, gradient @ t), np.append(cross, cross @ t)
+
+
+def _with_slope(choices: Choices, low: float, high: float) -> Choices:
+    """The choices with the slope as one more coefficient, of no cost, between two points."""
+    m, width = choices.points.shape
+    points, table = np.zeros((m + 1, max(width, 2))), np.zeros((m + 1, max(width, 2)))
+    points[:m, :width], table[:m, :width] = choices.points, choices.table
+    points[m, :2] = low, high
+    lo, hi, zero = (np.append(each, k) for each, k in zip(choices[2:5], (0, 1, -1), strict=True))
+    return Choices(points, table, lo, hi, zero, np.append(choices.inside, True))
+
+
+class Omega:
+    """Lines below a penalty that is not a sum, and |w| and w^2 terms that resemble it nearby."""
+
+    def __init__(self, penalty: Any, most: FloatArray) -> None:
+        self.penalty, self.most = penalty, most
+
+    def line(self, w: FloatArray, slope: FloatArray) -> tuple[FloatArray, float]:
+        """(s, c) with penalty(v) >= s.v + c for every v in the ranges, touching near w.
+
+        Of the subgradients at w one is taken that nearly cancels ``slope``, the loss's gradient.
+        """
+        if hasattr(self.penalty, "prox"):
+            step = 1.0 / (1.0 + float(np.abs(slope).max(initial=0.0)))
+            moved = w - step * slope
+            s = (moved - self.penalty.prox(moved, step)) / step
+            s *= self.penalty.dual_scale(s)
+            constant = -float(self.penalty.conjugate(s))
+        else:
+            s = np.asarray(self.penalty.subgradient(w), dtype=np.float64)
+            constant = float(self.penalty.value(w) - s @ w)
+        slack = _ROUNDING * float(np.abs(s) @ (self.most + np.abs(w)) + abs(constant))
+        return s, constant - slack
+
+    def nearby(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(weight, ridge) of sum_j weight_j |w_j| + ridge_j w_j^2 / 2, both of shape (p,)."""
+        from milpscore.penalties import EYE
+
+        if isinstance(self.penalty, EYE):
+            return _eye_nearby(self.penalty, w)
+        if hasattr(self.penalty, "nearby"):
+            weight, ridge = self.penalty.nearby(w)
+            return np.asarray(weight, dtype=np.float64), np.asarray(ridge, dtype=np.float64)
+        s, _ = self.line(w, np.zeros(len(w)))
+        return np.abs(s), np.zeros(len(w))
+
+
+def _eye_nearby(penalty: Any, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """a + sqrt(a^2 + b^2) linearised in a and in b^2; rounded off where both are small."""
+    sparse = 1.0 - penalty.expert
+    a = float(sparse @ np.abs(w))
+    root = float(np.hypot(np.hypot(a, np.linalg.norm(penalty.expert * w)), 0.3))
+    return penalty.lam * sparse * (1.0 + a / root), penalty.lam * penalty.expert**2 / root

@@ -1,0 +1,1 @@
+"""What both tree searches are made of."""

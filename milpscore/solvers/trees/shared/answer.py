@@ -1,0 +1,271 @@
+"""What every tree search is told and answers, and the solver that runs the one a loss asks for."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.design import IntArray
+from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore.core.result import CLAIM_TOLERANCE, Termination, TracePoint, relative_gap
+from milpscore.core.statement import Statement
+from milpscore.losses import RiskLoss, ZeroOne
+from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
+
+MOST_TRACE = 10_000
+"""Moments kept; beyond it every second one is forgotten."""
+
+_MOST_POINTS = 2_000_000
+"""Values that all coefficients together may take: each has a place in the tables."""
+
+
+_REACH, _PARTS = 58, 60
+"""Bits of the two whole numbers that hold a total where columns have no step."""
+
+_NOISE = 1e-12
+"""What rounding leaves open of a smooth loss next to 0."""
+
+_PLACE = 128
+"""Bytes."""
+
+
+def half_of_free() -> float:
+    """Half the bytes that are free, for this machine and for this container; 2^31 if untold."""
+    told = Path("/proc/meminfo")
+    free = 2.0**32
+    if told.exists():
+        free = 1024.0 * int(told.read_text().partition("MemAvailable:")[2].split()[0])
+    most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if most.exists() and (limit := most.read_text().strip()) != "max":
+        free = min(free, float(limit) - float(used.read_text()))
+    return max(free, 0.0) / 2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search ends; the gap to reach is max(gap_abs, gap_rel |objective|).
+
+    ``node_limit`` counts relaxations solved, under the 0-1 loss weight vectors bounded; beyond
+    ``most_open`` open nodes, or ``memory`` bytes of them, a search no longer goes best first.
+    OptionError for one below 0.
+    """
+
+    time_limit: float = math.inf
+    node_limit: int | None = None
+    gap_abs: float = 0.0
+    gap_rel: float = 0.0
+    most_open: int | None = None
+    memory: float = field(default_factory=half_of_free)
+
+    def __post_init__(self) -> None:
+        for name in ("time_limit", "node_limit", "gap_abs", "gap_rel", "most_open", "memory"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise OptionError(f"{name} must be >= 0, got {value!r}")
+
+    def most_of(self, thing: Any, *parts: Any) -> int:
+        """How many like a thing with these parts may be open."""
+        if self.most_open is not None:
+            return self.most_open
+        # each has a number and a place in a heap
+        size = sum(map(sys.getsizeof, (thing, *parts))) + _PLACE
+        return int(min(self.memory / size, sys.maxsize))
+
+    @property
+    def nodes(self) -> float:
+        """The node limit, infinite without one."""
+        return math.inf if self.node_limit is None else self.node_limit
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a search found and proved: no allowed card is below ``bound``.
+
+    Of a search for all ``cards``: none that is not among them. ``supports`` were bounded by their
+    cells, and of ``opened`` ones the weights searched.
+    """
+
+    card: Card | None
+    objective: float
+    bound: float
+    nodes: int
+    termination: Termination
+    trace: list[TracePoint] = field(default_factory=list)
+    cards: list[Card] = field(default_factory=list)
+    seconds: float = 0.0
+    supports: int = 0
+    opened: int = 0
+
+    @property
+    def gap(self) -> float:
+        """(objective - bound) / |objective|, 0 where both are 0."""
+        return relative_gap(self.objective, self.bound)
+
+
+def check_cutoff(cutoff: float, most_cards: int) -> None:
+    """Refuse what no search for all cards can keep to."""
+    if not math.isfinite(cutoff):
+        raise OptionError(
+            f"cutoff must be a finite number, got {cutoff!r}: search for a card first"
+        )
+    if most_cards < 1:
+        raise OptionError(f"most_cards must be >= 1, got {most_cards!r}")
+
+
+class Scale(NamedTuple):
+    """The step in which totals are compared, and the bits of it that a second number holds."""
+
+    step: Fraction
+    bits: int
+
+
+def scale_of(statement: Statement) -> Scale | None:
+    """How totals are compared to the last digit; None: they have too many digits.
+
+    A float is a whole number of powers of two: two whole numbers hold every total.
+    """
+    design = statement.design
+    step = statement.intercept.step or design.fine_step
+    if step is not None:
+        return Scale(step, 0)
+    ends = np.maximum(np.abs(statement.coef_min), np.abs(statement.coef_max)).astype(float)
+    reach = float(np.abs(design.X).max(axis=0) @ ends)
+    bits = _PARTS - math.frexp(float(ends.sum()))[1]
+    at = math.frexp(reach)[1] - _REACH - bits
+    fits = math.isfinite(reach) and bits > 0 and -1000 < at <= min(design.last_bit, 0)
+    return Scale(Fraction(1, 1 << -at), bits) if fits else None
+
+
+def choices_of(statement: Statement) -> list[IntArray]:
+    """The values each coefficient may take, ascending; OptionError for none or too many."""
+    lower, upper = statement.ranges
+    most = int((upper - lower + 1).sum())
+    if most > _MOST_POINTS:
+        raise OptionError(
+            f"the coefficients take {most} values together, above {_MOST_POINTS}: narrow the ranges"
+        )
+    choices = [np.arange(lower[j], upper[j] + 1, dtype=np.int64) for j in range(len(lower))]
+    for j, allowed in statement.coef_sets.items():
+        choices[j] = np.array(sorted(allowed), dtype=np.int64)
+    for j, values in enumerate(choices):
+        if not len(values):
+            raise OptionError(f"feature {j} has no value to take: its range or set is empty")
+    return choices
+
+
+class Clock(Progress):
+    """A search's time, its trace, and why it ended."""
+
+    def __init__(self, limits: Limits, listeners: Sequence[Listener] = ()) -> None:
+        super().__init__(limits.time_limit, listeners)
+        self.limits = limits
+        self.termination = Termination.COMPLETED
+
+    def out(self, nodes: int) -> bool:
+        """Whether time or nodes are used up; sets the termination."""
+        if self.remaining <= 0:
+            self.termination = Termination.TIME_LIMIT
+        elif nodes >= self.limits.nodes:
+            self.termination = Termination.NODE_LIMIT
+        else:
+            return False
+        return True
+
+    def tell(self, point: TracePoint, news: bool = True) -> None:
+        """Show a moment, and keep it where it is news."""
+        if news:
+            if len(self.trace) >= MOST_TRACE:
+                del self.trace[1:-1:2]
+            self.trace.append(point)
+        for each in self.listeners:
+            each(point)
+
+    def interrupted(self) -> None:
+        """Take note that the user pressed Ctrl-C."""
+        self.termination = Termination.INTERRUPTED
+
+
+class Tree(Solver):
+    """Tree search, of exact programs from the statement alone.
+
+    The bound is recomputed at every node; ``threads`` are processes that share the open nodes.
+    """
+
+    spreads = True
+    caveats = False
+
+    def refuse(self, task: Task) -> None:
+        """Refuse by name what the tree cannot see or hold: other losses, a changed model."""
+        program = task.program
+        statement = program.statement
+        if isinstance(statement.loss, ZeroOne) and scale_of(statement) is None:
+            raise NotApplicableError(
+                "the tree search compares totals to the last digit, and these columns have too "
+                "many: round them, bring them to like sizes, or use solver='highs'"
+            )
+        if not isinstance(statement.loss, RiskLoss | ZeroOne):
+            raise NotApplicableError(
+                f"the tree search has no bounds for the {statement.loss.name} loss: use "
+                "solver='highs'"
+            )
+        change = program.added_by_user()
+        if change:
+            other = "highs" if isinstance(statement.loss, ZeroOne) else "outer_approximation"
+            raise NotApplicableError(
+                f"the tree search works from the statement and cannot see that {change}: use "
+                f"solver='{other}'"
+            )
+
+    def solve(self, task: Task) -> Outcome:
+        """Search the merged rows."""
+        statement, options = task.program.statement, task.options
+        zero = isinstance(statement.loss, ZeroOne)
+        limits = Limits(
+            options.time_limit,
+            options.node_limit,
+            gap_abs=max(options.mip_gap_abs, 0.0 if zero else _NOISE),
+            # errors are counted to the last digit, smooth losses to half of what a claim allows
+            gap_rel=max(options.loose_gap, 0.0 if zero else 0.5 * CLAIM_TOLERANCE),
+            memory=half_of_free() if options.memory is None else options.memory,
+        )
+        answer = _search(statement, limits, task)
+        limited = any(each.limits_answers for each in statement.constraints)
+        return Outcome(
+            answer.termination,
+            card=answer.card,
+            dual_bound=answer.bound,
+            # leaves that rest on limits on errors are beyond a certificate's checker, which off the
+            # grid counts the model's cards alone
+            bound_source="solver" if limited or statement.caveat else "evidence",
+            nodes=answer.nodes,
+            seconds=answer.seconds,
+            trace=answer.trace,
+        )
+
+
+def _search(statement: Statement, limits: Limits, task: Task) -> Answer:
+    """Run the tree that the loss asks for, within what the constraints leave of the ranges."""
+    narrow = statement.narrowed()
+    if narrow is None:
+        return Answer(None, math.inf, math.inf, 0, Termination.INFEASIBLE)
+    statement = narrow
+    options = task.options
+    given: dict[str, Any] = {
+        "start": task.start, "listeners": task.listeners,
+        "jobs": options.threads, "client": options.client,
+    }  # fmt: skip
+    if isinstance(statement.loss, ZeroOne):
+        from milpscore.solvers.trees.zero_one import tree as zero_one
+
+        return zero_one.search(statement, limits, random_state=options.random_state, **given)
+    from milpscore.solvers.trees.risk import tree as risk
+
+    return risk.search(statement, limits, **given)

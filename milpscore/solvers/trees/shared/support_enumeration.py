@@ -1,0 +1,203 @@
+"""Choices of two-valued columns, depth first, as far as the cells they make of the rows may matter.
+
+A prefix is left as soon as the pairs of rows that the next columns can part at most leave too much
+(``counts.gains``); what is left at the end is bounded by its cells, three columns at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpscore.constraints.parts import Used
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.jit import prepare
+from milpscore.core.statement import Statement
+from milpscore.solvers.trees.shared.cell_counts import (
+    LANES,
+    Known,
+    Layout,
+    Losses,
+    gains,
+    know_pairs,
+    lay,
+    pack,
+    write_triples,
+)
+
+_ROOM = 1 << 15
+"""Triples written in one go."""
+
+_SLICE = 100_000
+"""Triples counted between two looks at the work."""
+
+
+class Choices(ABC):
+    """Choices of columns whose cells lose less than a limit.
+
+    ``columns`` (c, n) hold 0 and 1, ``charge`` (c,) what each costs at least; ``rows`` are copies
+    of the n rows, of one weight a label (``is_positive``, ``losses``), and ``group`` (n,) is the
+    cell that each row begins in. ``ways`` (c, 2) are those of :func:`counts.gains`. ``work`` is a
+    deterministic guess of the nanoseconds spent, ``share`` of all choices those visited so far.
+    """
+
+    ns_word, ns_cell = 1.5, 15.0  # nanoseconds of a triple a word and a segment
+    lanes = LANES  # words of one column that are counted at once
+
+    columns: NDArray[np.uint8]
+    rows: IntArray
+    is_positive: NDArray[np.bool_]
+    group: IntArray
+    ways: FloatArray
+    losses: Losses
+
+    def __init__(self) -> None:
+        self.work = self.share = 0.0
+        self.visited = self.counted = 0
+        self.charge = np.zeros(0)
+        # columns that rules ask for, some of them: they are decided first
+        self.asked = np.zeros(0, np.bool_)
+
+    def allowed(self, base: tuple[int, ...], columns: IntArray) -> bool:
+        """Whether rules leave a choice of a base and some of these columns."""
+        return True
+
+    @property
+    @abstractmethod
+    def limit(self) -> float:
+        """What the cells of a choice may lose at most, with its charges, for it to matter."""
+
+    @abstractmethod
+    def take(self, choices: IntArray, lost: FloatArray) -> Iterator[None]:
+        """Keep choices, of which the cells lose so much, charges included."""
+
+    def visit(
+        self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
+    ) -> Iterator[None]:
+        """Choices of a base and ``more`` of these columns; the share of all rises to ``end``."""
+        if len(columns) < more or not self.allowed(base, columns):
+            return
+        layout, lost, gain = self.parting(base, columns)
+        order = np.argsort(-gain, kind="stable")
+        ranked = gain[order]
+        # the best company for each column: of those that part most
+        best = np.cumsum(ranked)
+        with_it = np.where(np.arange(len(ranked)) < more, best[more - 1], best[more - 2] + ranked)
+        kept = lost - with_it < self.limit
+        order, ranked = order[kept], ranked[kept]
+        if len(order) < more:
+            yield
+            return
+        columns = columns[order]
+        if more == 3:
+            yield from self.triples(base, columns, layout._replace(bits=layout.bits[order]))
+            return
+        first = 0
+        if len(self.asked):
+            asked = self.asked[columns]
+            again, first = np.argsort(~asked, kind="stable"), int(asked.sum())
+            columns, ranked = columns[again], ranked[again]
+        m = len(columns)
+        for i in range(m - more + 1):
+            if i >= first and lost - ranked[i : i + more].sum() >= self.limit:
+                break
+            after = end - (end - begin) * math.comb(m - i - 1, more) / math.comb(m, more)
+            head = (*base, int(columns[i]))
+            yield from self.visit(head, columns[i + 1 :], more - 1, self.share, after)
+            self.share = after
+
+    def parting(self, base: tuple[int, ...], columns: IntArray) -> tuple[Layout, float, FloatArray]:
+        """A base's layout, what it loses, and how much of that each column takes off at most."""
+        layout = self._lay_out(base, columns)
+        gain = np.empty(len(columns))
+        lost = gains(layout, self.losses, self.ways[columns], gain)
+        paid = float(self.charge[list(base)].sum())
+        return layout, lost + paid, gain - self.charge[columns]
+
+    def _lay_out(self, base: tuple[int, ...], columns: IntArray) -> Layout:
+        """These columns' rows by the cells of a base."""
+        rows, n = self.rows, len(self.rows)
+        key = self.group
+        for c in base:
+            key = 2 * key + self.columns[c]
+        cell = key[rows] * 2 + ~self.is_positive
+        most = (int(self.group.max(initial=0)) + 1) << len(base)
+        sizes = np.bincount(cell, minlength=2 * most).reshape(-1, 2)
+        impure = np.flatnonzero(sizes.min(axis=1) > 0)
+        impure = impure[np.argsort(-sizes[impure].min(axis=1), kind="stable")]
+        size = sizes[impure].ravel()
+        words = -(-size // 64)
+        words += (words > self.lanes // 2) * (-words % self.lanes)
+        segments = np.concatenate([[0], np.cumsum(words)])
+        laid = np.full(64 * int(segments[-1]), -1, np.int64)
+        place = np.full(sizes.size, -1)
+        place[(2 * impure[:, None] + (0, 1)).ravel()] = 64 * segments[:-1]
+        lay(rows, cell, place, laid)
+        bits = np.empty((len(columns), int(segments[-1])), np.uint64)
+        pack(self.columns[columns], laid, bits)
+        self.work += 3e4 + 20.0 * n + 0.5 * len(columns) * len(laid)
+        return Layout(bits, segments, size.astype(np.uint64))
+
+    def writer(self, layout: Layout, known: Known, charge: FloatArray) -> Callable[..., int]:
+        """What writes triples, of (cutoff, most, state, out, bounds) as write_triples has them."""
+        return partial(write_triples, layout, known, self.losses, charge)
+
+    def triples(self, base: tuple[int, ...], columns: IntArray, layout: Layout) -> Iterator[None]:
+        """Choices of a base and three of these columns."""
+        m, words, cells = len(columns), layout.bits.shape[1], len(layout.size)
+        known = Known(np.empty((m, m, cells), np.uint32), np.empty(m), np.empty((m, m)))
+        know_pairs(layout, self.losses, self.ways[columns], known)
+        self.work += 2e4 + m * m * (0.2 * words + 6.0 * cells)
+        out, bounds = np.empty((_ROOM + m, 3), np.int64), np.empty(_ROOM + m)
+        state, write = np.array([0, 1, 0, 0]), self.writer(layout, known, self.charge[columns])
+        paid = float(self.charge[list(base)].sum())
+        while state[0] < m:
+            before = state.copy()
+            limit = self.limit - paid
+            most = int(before[3]) + _SLICE
+            found = write(limit, most, state, out, bounds)
+            looked, counted = (state - before)[2:].tolist()
+            self.visited += looked
+            self.counted += counted
+            self.work += 2.0 * looked + counted * (self.ns_word * words + self.ns_cell * cells)
+            if m < 3:
+                break
+            head = np.broadcast_to(np.array(base, np.int64), (found, len(base)))
+            choices = np.concatenate([head, columns[out[:found]]], axis=1)
+            yield from self.take(choices, bounds[:found] + paid)
+
+
+def asked_for(statement: Statement, columns: IntArray) -> NDArray[np.bool_]:
+    """Of which of these columns a rule asks for some: without them no bound knows of the rule."""
+    rules = statement.constraints
+    groups = [
+        {j for group in part.groups for j in group}
+        for each in rules
+        for part in getattr(each, "parts", ())  # a rule of somebody's own has none
+        if isinstance(part, Used)
+    ]
+    every = set(columns.tolist())
+    asked = [
+        group
+        for group in groups
+        if not all(each.allows_support((), group & every) for each in rules)
+    ]
+    return np.isin(columns, [*set().union(*asked)])
+
+
+def prepare_choices() -> None:
+    """Have the kernels ready: making and loading them counts for no clock."""
+    whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
+    bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.uint32)
+    layout, losses = Layout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
+    known, columns, wide = Known(pairs, real, table), bits.astype(np.uint8), np.zeros((1, 1), int)
+    prepare(lay, whole, whole, whole, whole)
+    prepare(pack, columns, whole, bits)
+    prepare(gains, layout, losses, table, real)
+    prepare(know_pairs, layout, losses, table, known)
+    prepare(write_triples, layout, known, losses, real, 0.0, 0, whole, wide, real)

@@ -1,0 +1,1 @@
+"""The tree search under the 0-1 loss."""

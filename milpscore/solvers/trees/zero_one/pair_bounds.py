@@ -1,0 +1,449 @@
+"""Supports with signs, bounded by pairs of rows that no card on them puts in order.
+
+A card is right about a positive row a and a negative row b only where a scores more, so only where
+some column has a_j > b_j and a weight above 0, or a_j < b_j and one below: where one of the pair's
+*literals* (column, sign) is in use. Give pairs weights of which no row gets more than its own: a
+card errs at least on the weight of the pairs it has no literal of, and each literal settles no more
+than the weight of its pairs. The best weights are the duals of a linear program, whatever the
+duals' errors: they are rounded down to whole parts of the rows' units, and all sums are exact.
+
+Nodes decide literals, in or out, best bound first; a node whose literals are all decided is one
+support with signs, and goes to the walk over its weights. The program is that of set covering with
+a limit on the sets; the pairs are found as they are violated.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from typing import Any
+
+import highspy
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from milpscore.core.design import FloatArray, IntArray
+from milpscore.core.jit import compiled, inner, prepare
+from milpscore.solvers.running import run_here, set_option
+from milpscore.solvers.session import add_rows, highs_of, limit_run
+from milpscore.solvers.trees.shared.support_enumeration import asked_for
+from milpscore.solvers.trees.zero_one.rows import Patterns
+from milpscore.solvers.trees.zero_one.support_bounds import VISITS_NS, Bounded
+
+OUT, OPEN, IN = 0, 1, 2
+
+_PARTS = 20
+"""Rows' units are shared out in 2^-20th parts, larger ones where the sums would be too large."""
+
+_MOST_PAIRS = 1 << 24
+"""Beyond it rows of least weight are left out, which only loosens the bound."""
+
+_ROOT_ROUNDS, _ROUNDS = 25, 2
+"""Searches for violated pairs, at the root and at other nodes."""
+
+_ITERATIONS = 3000
+"""Of the simplex at one program; the duals it stops at bound as well as others."""
+
+_VIOLATED = 1e-3
+_GAINED = 2e-3
+"""A round that closes less of what is left is the last one."""
+
+
+_ROWS_EACH = 6
+"""Pairs a row that the program keeps; beyond it those without weight go."""
+
+_NS_ENTRY, _NS_PAIR = 2.0, 20.0
+"""Nanoseconds an entry of the program in a simplex step, and a pair in a search: no clock."""
+
+_OPTIONS: dict[str, Any] = {
+    "solver": "simplex",
+    "simplex_strategy": 1,
+    "presolve": "off",
+    "simplex_scale_strategy": 0,
+    "threads": 1,
+    "simplex_iteration_limit": _ITERATIONS,
+}
+
+States = NDArray[np.int8]
+"""(m, 2): of each column's literals, weight above and below 0, whether it is out, open or in."""
+
+
+class SignedSupports:
+    """Supports with signs, best bound first: no card of one not yet ``seen`` is below ``floor``."""
+
+    def __init__(
+        self, patterns: Patterns, remaining: Callable[[], float] = lambda: math.inf
+    ) -> None:
+        self.patterns = p = patterns
+        self.seen = self.nodes = 0
+        self.columns = p.candidates
+        self.spare = min(p.terms - len(p.forced), len(p.candidates))
+        self.fixed = p.least + p.forced_penalty
+        self.cost = p.penalty[self.columns]
+        self.pairs = Pairs(p, self.spare, remaining)
+        place = {int(j): at for at, j in enumerate(self.columns)}
+        self.twin = np.array([place.get(int(p.twin[j]), -1) for j in self.columns], np.int64)
+        signs = [(p.points[j].max() > 0, p.points[j].min() < 0) for j in self.columns.tolist()]
+        self.root = np.array(signs, np.int8).reshape(-1, 2) * np.int8(OPEN)
+        self._forced = bool(len(p.forced))
+        self.asked = asked_for(p.statement, self.columns)
+        self._order = 0
+        self._heap: list[tuple[float, int, States, int]] = []
+        self._next: list[tuple[float, States, int]] = []
+        self.floor = math.inf
+        if self.spare >= 0:
+            self._next = [(self.fixed, self.root, 0)]
+            self.commit()
+
+    def _may_be_used(self, state: States) -> bool:
+        """Whether the rules leave a card with points on what is in, and on nothing that is out."""
+        rules = self.patterns.statement.constraints
+        if not rules:
+            return True
+        inside = (state == IN).any(axis=1)
+        included = {*self.patterns.forced.tolist(), *self.columns[inside].tolist()}
+        left = {*included, *self.columns[(state == OPEN).any(axis=1)].tolist()}
+        excluded = set(range(len(self.patterns.points))) - left
+        return all(each.allows_support(included, excluded) for each in rules)
+
+    @property
+    def visits(self) -> float:
+        """The work of the programs so far, in pattern visits."""
+        return VISITS_NS * self.pairs.work
+
+    def more(self, limit: float) -> Bounded:
+        """Supports whose bound is below ``limit``; :meth:`commit` then moves the floor."""
+        found: Bounded = []
+        bound, _, state, rounds = self._heap[0]
+        if self._forced:
+            self._forced = False
+            self._emit(found, bound, state)
+        if bound >= limit or not self.spare:
+            self._next, self._heap = [], self._heap[:1]
+            return found
+        self.nodes += 1
+        if not (state == OPEN).any():
+            self._next = []
+            self.pairs.solve(state, _ROUNDS)
+            bound = max(bound, self.exact(state))
+            if bound < limit:
+                self._emit(found, bound, state)
+            return found
+        before, most = bound, _ROUNDS if len(self._heap) > 1 or rounds > _ROOT_ROUNDS else 1
+        solved, done = self.pairs.solve(state, most)
+        value, state = self.bound(state, limit)
+        bound = max(bound, value)
+        if bound >= limit or not (state == OPEN).any():
+            self._next = []
+        elif rounds < _ROOT_ROUNDS and most == 1 and not done:
+            slow = self.pairs.finished and bound - before < _GAINED * (limit - before)
+            self._next = [(bound, state, _ROOT_ROUNDS if slow and rounds > 1 else rounds + 1)]
+        else:
+            self._next = self._split(bound, state, solved, limit)
+        return found
+
+    def commit(self) -> None:
+        """Say that what :meth:`more` gave is kept: the floor may rise over it."""
+        if self._heap:
+            heapq.heappop(self._heap)
+        for bound, state, rounds in self._next:
+            self._order -= 1  # of equal bounds the last one is first, which dives
+            heapq.heappush(self._heap, (bound, self._order, state, rounds))
+        self._next = []
+        self.floor = self._heap[0][0] if self._heap else math.inf
+
+    def rounded(self) -> IntArray:
+        """The card of the least points on the literals that the last program used most."""
+        p, used = self.patterns, self.pairs.solution[1]
+        w = p.smallest_card()
+        for c in np.argsort(-used.max(axis=1), kind="stable")[: self.spare].tolist():
+            sign = 1 - 2 * int(np.argmax(used[c]))
+            points = p.points[self.columns[c]]
+            points = points[points * sign > 0]
+            if used[c].max() > 0 and len(points):
+                w[self.columns[c]] = points[np.argmin(np.abs(points))]
+        return w
+
+    def _split(
+        self, bound: float, state: States, solved: FloatArray, limit: float
+    ) -> list[tuple[float, States, int]]:
+        """The node's parts: without a literal, with it and others, and with it as the last one."""
+        # what rules ask for is decided first
+        solved = np.where(state == OPEN, solved + self.asked[:, None], -1.0)
+        c, side = divmod(int(np.argmax(solved)), 2)
+        inside, outside = state.copy(), state.copy()
+        inside[c] = OUT
+        inside[c, side], outside[c, side] = IN, OUT
+        parts = []
+        full = int((inside == IN).sum()) >= self.spare
+        for half in (outside,) if full else (outside, inside):
+            value, left = self.bound(half, limit)
+            if value < limit and (left == OPEN).any():
+                parts.append((max(bound, value), left, _ROOT_ROUNDS + 1))
+        last = np.where(inside == IN, np.int8(IN), np.int8(OUT))
+        value = max(bound, self.exact(last))
+        if value < limit and self._is_needed(last) and self._may_be_used(last):
+            parts.append((value, last, 0))
+        return parts
+
+    def _is_needed(self, state: States) -> bool:
+        """Whether no twin support is as good as what is in."""
+        chosen = np.flatnonzero((state == IN).any(axis=1))
+        twin = self.twin[chosen]
+        return bool(np.isin(twin[twin >= 0], chosen).all())
+
+    def _emit(self, found: Bounded, bound: float, state: States) -> None:
+        """Offer the support of what is in."""
+        self.seen += 1
+        chosen, side = np.nonzero(state == IN)
+        forced = self.patterns.forced.tolist()
+        columns = (*forced, *self.columns[chosen].tolist())
+        found.append((bound, columns, (*(0 for _ in forced), *(1 - 2 * side).tolist())))
+
+    def exact(self, state: States) -> float:
+        """A bound for the cards that use just what is in."""
+        total, _ = self.pairs.weigh(state)
+        p = self.patterns
+        paid = self.fixed + float(self.cost[(state == IN).any(axis=1)].sum())
+        return float(paid + p.unit * total)
+
+    def bound(self, state: States, limit: float) -> tuple[float, States]:
+        """A bound for the cards that use more than what is in; the state less what reaches limit.
+
+        With r further literals the pairs lose at most the r largest gains, one for each column.
+        """
+        open_ = state == OPEN
+        inside = (state == IN).any(axis=1)
+        free = np.flatnonzero(open_.any(axis=1))
+        most = min(self.spare - int(inside.sum()), len(free))
+        if most < 1 or not self._may_be_used(state):
+            return math.inf, state
+        total, gain = self.pairs.weigh(state, parts=True)
+        best = np.where(open_, gain, -1).max(axis=1)[free]
+        order = np.argsort(-best, kind="stable")
+        top = np.concatenate([[0], np.cumsum(best[order])])
+        sure = self.fixed + float(self.cost[inside].sum())
+        paid = sure + np.cumsum(np.sort(self.cost[free]))[:most]
+        r = np.arange(1, most + 1)
+        value = float(self._value(total - top[r], paid).min())
+        # with a literal of column c in: its gain, and the r - 1 largest others
+        rank = np.empty(len(free), np.int64)
+        rank[order] = np.arange(len(free))
+        others = np.where(rank[:, None] < r - 1, top[r] - best[:, None], top[r - 1])
+        with_it = self._value(total - gain[free][:, :, None] - others[:, None, :], paid)
+        closed = np.zeros_like(open_)
+        closed[free] = with_it.min(axis=2) >= limit
+        state = np.where(closed & open_, np.int8(OUT), state)
+        return value, state
+
+    def _value(self, lost: Any, paid: Any) -> Any:
+        """Objectives of cards that err on so many parts of a unit at least."""
+        units = -(np.minimum(-lost, 0) // self.pairs.parts)
+        return units * self.patterns.unit + paid
+
+
+class Pairs:
+    """Pairs of rows in a program that covers them with literals, and the weights of its duals."""
+
+    def __init__(self, patterns: Patterns, spare: int, remaining: Callable[[], float]) -> None:
+        p, self.remaining = patterns, remaining
+        weight = np.abs(p.net.astype(np.int64))
+        sides = np.flatnonzero(p.net > 0), np.flatnonzero(p.net < 0)
+        few = min(math.isqrt(_MOST_PAIRS), *(max(len(rows), 1) for rows in sides))
+        kept = [
+            np.sort(rows[np.argsort(-weight[rows], kind="stable")[: _MOST_PAIRS // few]])
+            for rows in sides
+        ]
+        rows = np.concatenate(kept)
+        self.positive = len(kept[0])
+        self.weight = weight[rows]
+        self.codes = np.ascontiguousarray(p.codes[p.candidates][:, rows].T)
+        self.forced = np.ascontiguousarray(p.codes[p.forced][:, rows].T)
+        self.columns = self.codes.shape[1]
+        large = int(self.weight.sum()).bit_length() + self.columns.bit_length()
+        self.parts = 1 << max(0, min(_PARTS, 61 - large))
+        self.a = self.b = np.zeros(0, np.int64)
+        self.shares = np.zeros(0, np.int64)
+        self.finished = True
+        self.work = self.width = 0.0  # nanoseconds so far, a guess; literals of a pair
+        n, m = len(rows), self.columns
+        # sum of all literals, and of each column's two
+        both = sp.hstack([sp.csc_array((m, n)), sp.kron(sp.eye_array(m), np.ones((1, 2)))])
+        every = sp.hstack([sp.csc_array((1, n)), sp.csc_array(np.ones((1, 2 * m)))])
+        self.unit = max(1.0, float(self.weight.mean())) if n else 1.0
+        cost = np.repeat(p.penalty[p.candidates] / p.unit, 2)
+        self.highs = highs_of(
+            sp.csc_array(sp.vstack([every, both])),
+            (np.concatenate([self.weight, cost]) / self.unit, 0.0),
+            (np.zeros(n + 2 * m), np.concatenate([np.full(n, np.inf), np.ones(2 * m)])),
+            (np.full(m + 1, -np.inf), np.concatenate([[float(spare)], np.ones(m)])),
+        )
+        for name, value in _OPTIONS.items():
+            set_option(self.highs, name, value)
+        self.solution = np.zeros(n), np.full((m, 2), 1.0 / (m + 1))
+
+    def solve(self, state: States, rounds: int) -> tuple[FloatArray, bool]:
+        """A node's program, with pairs added so often: its literals; whether it wants none."""
+        n, m = len(self.weight), self.columns
+        lower, upper = (state == IN).ravel().astype(float), (state != OUT).ravel().astype(float)
+        where = np.arange(n, n + 2 * m, dtype=np.int32)
+        self.highs.changeColsBounds(2 * m, where, lower, upper)
+        done = False
+        for turn in range(rounds):
+            # what is violated at another node is seldom so here; a run that was cut short goes on
+            if self.finished and (turn or rounds == 1):
+                done = not self._add_violated()
+            if not done:
+                self._run()
+        return self.solution[1], done
+
+    def _run(self) -> None:
+        """Solve the program; keep its solution, and its duals as whole parts of units."""
+        n = len(self.weight)
+        limit_run(self.highs, self.remaining(), None, mip=False)
+        run_here(self.highs)
+        self.finished = self.highs.getModelStatus() != highspy.HighsModelStatus.kIterationLimit
+        steps = self.highs.getInfo().simplex_iteration_count
+        self.work += _NS_ENTRY * steps * (n + len(self.a) * (2 + self.width))
+        solution = self.highs.getSolution()
+        values = np.array(solution.col_value)
+        self.solution = values[:n], values[n:].reshape(-1, 2)
+        dual = np.array(solution.row_dual)[1 + self.columns :]
+        dual = np.where(np.isfinite(dual), np.maximum(dual, 0.0), 0.0) * self.unit
+        self.shares = np.floor(np.minimum(dual, float(self.weight.max(initial=0))) * self.parts)
+        self.shares = self.shares.astype(np.int64)
+        clip(self.a, self.b, self.weight * self.parts, self.shares)
+        if len(self.a) > _ROWS_EACH * n + 1000:
+            idle = np.flatnonzero(self.shares == 0)
+            self.highs.deleteRows(len(idle), (idle + 1 + self.columns).astype(np.int32))
+            used = self.shares > 0
+            self.a, self.b, self.shares = self.a[used], self.b[used], self.shares[used]
+
+    def _add_violated(self) -> bool:
+        """Add each row's most violated pair; whether there was any."""
+        z, u = self.solution
+        most = u.max(axis=1)
+        active = np.flatnonzero(most > 1e-9)
+        active = active[np.argsort(-most[active], kind="stable")]
+        a, b = np.empty((2, len(z)), np.int64)
+        self.work += _NS_PAIR * self.positive * (len(z) - self.positive)
+        found = violated(self.codes, self.forced, self.positive, z, u, active, _VIOLATED, a, b)
+        if not found:
+            return False
+        a, b = np.unique(np.stack([a[:found], b[:found]]), axis=1)
+        change = self.codes[a] - self.codes[b]
+        n, at, one = len(z), np.arange(len(a)), np.ones(len(a))
+        rows = [sp.csr_array((one, (at, which)), shape=(len(a), n)) for which in (a, b)]
+        literals = np.stack([change > 0, change < 0], axis=2).reshape(len(a), -1)
+        self.width = float(literals.sum()) / len(a)
+        cover = sp.csr_array(sp.hstack([rows[0] + rows[1], sp.csr_array(literals.astype(float))]))
+        add_rows(self.highs, cover, np.ones(len(a)), np.full(len(a), np.inf))
+        self.a, self.b = np.append(self.a, a), np.append(self.b, b)
+        return True
+
+    def weigh(self, state: States, parts: bool = False) -> Any:
+        """(what the pairs without a literal that is in weigh, what each literal settles of it).
+
+        In whole units, or in parts of one.
+        """
+        gain = np.zeros(state.shape, np.int64)
+        used = self.shares > 0
+        a, b, shares = self.a[used], self.b[used], self.shares[used]
+        total = int(settle(self.codes, a, b, shares, state, gain))
+        return (total, gain) if parts else (-(-total // self.parts), gain)
+
+
+@inner
+def violation(row: Any, other: Any, u: Any, active: Any, over: float, level: float) -> Any:
+    """What ``over`` leaves of a pair's literals, or something at most ``level``."""
+    for c in active:
+        if row[c] > other[c]:
+            over -= u[c, 0]
+        elif row[c] < other[c]:
+            over -= u[c, 1]
+        if over <= level:
+            break
+    return over
+
+
+@compiled
+def violated(
+    codes: Any, forced: Any, positive: int, z: Any, u: Any, active: Any, least: float, a: Any,
+    b: Any,
+) -> int:  # fmt: skip
+    """Write each row's most violated pair to ``a`` and ``b``; how many there are.
+
+    ``codes`` (n, m) and ``forced`` (n, f) number the rows' values, the first ``positive`` rows
+    being so; ``z`` (n,) and ``u`` (m, 2) solve the program, nonzero in the ``active`` columns.
+    Pairs that a forced column parts are none; violated means by more than ``least``.
+    """
+    n = len(z)
+    worst, mate = np.full(n, least), np.full(n, -1, np.int64)
+    negative = n - positive
+    for i in range(positive):
+        # rows begin at different places, so that equals do not all take the same mate
+        first = i * negative // positive
+        for step in range(negative):
+            k = positive + (first + step) % negative
+            over = 1.0 - z[i] - z[k]
+            level = min(worst[i], worst[k])
+            if over <= level:
+                continue
+            over = violation(codes[i], codes[k], u, active, over, level)
+            if over <= level or (forced[i] != forced[k]).any():
+                continue
+            if over > worst[i]:
+                worst[i], mate[i] = over, k
+            if over > worst[k]:
+                worst[k], mate[k] = over, i
+    found = 0
+    for i in range(n):
+        if mate[i] >= 0:
+            a[found], b[found] = (i, mate[i]) if i < positive else (mate[i], i)
+            found += 1
+    return found
+
+
+@compiled
+def clip(a: Any, b: Any, most: Any, shares: Any) -> None:
+    """Cut the pairs' shares so that no row gets more than ``most`` (n,) of them."""
+    left = most.copy()
+    for at in range(len(a)):
+        shares[at] = min(shares[at], left[a[at]], left[b[at]])
+        left[a[at]] -= shares[at]
+        left[b[at]] -= shares[at]
+
+
+@compiled
+def settle(codes: Any, a: Any, b: Any, shares: Any, state: Any, gain: Any) -> int:
+    """What pairs without a literal that is in weigh; ``gain`` (m, 2) gets each open one's share."""
+    total = 0
+    for at in range(len(a)):
+        row, other = codes[a[at]], codes[b[at]]
+        covered = False
+        for c in range(len(row)):
+            if (row[c] > other[c] and state[c, 0] == IN) or (
+                row[c] < other[c] and state[c, 1] == IN
+            ):
+                covered = True
+                break
+        if covered:
+            continue
+        total += shares[at]
+        for c in range(len(row)):
+            if row[c] > other[c]:
+                gain[c, 0] += shares[at]
+            elif row[c] < other[c]:
+                gain[c, 1] += shares[at]
+    return total
+
+
+def prepare_orders() -> None:
+    """Have the kernels ready."""
+    whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 2))
+    codes, state = np.zeros((1, 1), np.int32), np.zeros((1, 2), np.int8)
+    prepare(violated, codes, codes, 0, real, table, whole, 0.0, whole, whole)
+    prepare(clip, whole[:0], whole[:0], whole, whole)
+    prepare(settle, codes, whole[:0], whole[:0], whole, state, table.astype(np.int64))

@@ -1,0 +1,767 @@
+"""The tree search under the 0-1 loss: over supports, then over the weights of what is left."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from milpscore.core.card import Card
+from milpscore.core.design import FloatArray, IntArray, common_step
+from milpscore.core.errors import OptionError
+from milpscore.core.jit import heeding_interrupts, prepare
+from milpscore.core.result import Termination, TracePoint
+from milpscore.core.statement import Statement
+from milpscore.search.starts import fast_cards
+from milpscore.search.zero_one import least_by_curves
+from milpscore.solvers.engine import Listener
+from milpscore.solvers.trees.shared.answer import Answer, Clock, Limits, check_cutoff
+from milpscore.solvers.trees.shared.crew import AHEAD, Crew, crew
+from milpscore.solvers.trees.zero_one.descent import Descent
+from milpscore.solvers.trees.zero_one.rows import Patterns
+from milpscore.solvers.trees.zero_one.support_bounds import (
+    VISITS_NS,
+    Bounded,
+    Part,
+    Supports,
+    prepare_enumeration,
+)
+from milpscore.solvers.trees.zero_one.weight_walk import (
+    FINISHED,
+    FOUND,
+    PAUSED,
+    Place,
+    Walk,
+    prepare_walk,
+)
+
+if TYPE_CHECKING:
+    from milpscore.solvers.trees.zero_one.pair_bounds import SignedSupports
+
+Item = tuple[float, tuple[int, ...], tuple[int, ...]]
+Piece = tuple[Item, Place]
+"""A support with its bound and signs, and what of its weights is left: no place is all of them."""
+
+_WALK = 30_000_000
+"""Curve entries between two looks at the clock."""
+
+_FEW_VISITS, _MOST_VISITS, _HOPELESS = 8e9, 1e11, 1e3
+"""All supports of so little work are looked at; of so much, where pairs of rows say little; of so
+many times the few at worst, none."""
+
+_MANY_OPEN = 3000
+"""Supports that their cells leave: more are searched with their signs."""
+
+_TRIAL = 0.3
+"""Of the work that looking at all supports would take, what pairs get before they are judged."""
+
+_DESCENTS = frozenset((2, 8, 32, 128, 512))
+"""Programs over pairs after which a descent begins at the last one's solution."""
+
+_ALONE = 5e8
+"""Entries and visits before a search is shared: processes take as long to begin."""
+
+_ENTRIES_EACH, _VISITS_EACH, _PIECES, _LAYOUT = 300_000_000, 120_000_000, 64, 50
+"""Of a part of a shared search: curve entries, visits, supports; entries that a row and column of a
+support count when its walk begins."""
+
+_WALKED, _TURN, _LITTLE = 1.5e9, 1e9, 0.5
+"""Curve entries after which supports with signs are searched in turns of so much, where what is
+proved is so small a share of the best card."""
+
+_ALL = 1 << 62
+_SHAVED = 1e-12
+"""Of a bound, against sums that round differently by the order of their terms."""
+
+_HAIR = 0.999
+"""The search ends a little within the gap, so that rounding never leaves it just beyond."""
+
+_TRIFLE = 1e-3
+"""Bounds risen by less, relatively, are not worth a line of the trace."""
+
+_SIGN_OF_LIFE = 1.0
+"""Seconds."""
+
+_PRICES, _ROUNDS, _DEAREST = 16, 12, 1e3
+"""Prices are whole multiples of so small a part of the weights' step; descents at new prices; the
+dearest any limit may be, as a share of all weight for all cost."""
+
+_MARGIN = 1e-8
+"""Of a search for all cards: supports are closed so far above the cutoff, as a share of 1."""
+
+_FAST = 0.1
+"""Of the time left, for a first card by a smooth loss."""
+
+
+def search(
+    statement: Statement,
+    limits: Limits | None = None,
+    *,
+    start: Card | None = None,
+    listeners: Sequence[Listener] = (),
+    random_state: int = 0,
+    jobs: int = 1,
+    client: Any = None,
+) -> Answer:
+    """Minimise the 0-1 loss over integer cards, with a bound that holds at every moment.
+
+    Supports are bounded by the errors no classifier of their cells avoids, and taken in the order
+    of that bound; within one, weights are decided column by column. Listeners are told a TracePoint
+    as objective or bound move, and every second; a KeyboardInterrupt from one ends the search, as
+    Ctrl-C does. ``random_state`` is of the local search's shaken starts; ``jobs`` processes, or the
+    workers of a Dask ``client``, bound supports and walk through them. OptionError for a start that
+    is not allowed, or totals that no whole number holds.
+    """
+    if start is not None and (broken := statement.violations(start)):
+        raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
+    patterns = Patterns(statement)
+    prepare_kernels(patterns.net.dtype)
+    tree = _Search(patterns, limits or Limits(), listeners)
+    if start is not None:
+        tree.cards.take_start(start)
+    tree.jobs, tree.client = jobs, client
+    return tree.run(random_state)
+
+
+def search_all(
+    statement: Statement, limits: Limits | None = None, *, cutoff: float, most_cards: int = 10_000
+) -> Answer:
+    """Find every card under the 0-1 loss whose objective is at most ``cutoff``, a finite number.
+
+    The same search with its cutoff held, and without what it leaves out because some other card is
+    as good: multiples of a card, twin columns, constant ones. Thresholds that err on the same rows
+    stand once. The search ends once it has ``most_cards`` different w and more may follow.
+    """
+    check_cutoff(cutoff, most_cards)
+    patterns = Patterns(statement, every_card=True)
+    prepare_kernels(patterns.net.dtype)
+    return _AllSearch(patterns, limits or Limits(), cutoff, most_cards).collect()
+
+
+def prepare_kernels(weight: npt.DTypeLike = np.int32) -> None:
+    """Have the kernels ready before any clock starts; weights nearly always fit into 32 bits."""
+    prepare_enumeration(weight)
+    prepare_walk(weight)
+    whole, codes, net = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, weight)
+    table = np.zeros((1, 1), np.int64)
+    prepare(least_by_curves, whole, codes, whole, net, whole, 0, 0, table, whole, whole)
+
+
+class Best(NamedTuple):
+    """A card, its objective in whole units of weight (``lowest``) and from the weights."""
+
+    w: IntArray | None = None
+    threshold: int = 0
+    lowest: float = math.inf
+    objective: float = math.inf
+
+
+class Cards:
+    """Keeps the best allowed card."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        self.patterns = patterns
+        self.best = Best()
+
+    def take_start(self, card: Card) -> None:
+        """Begin with the caller's card."""
+        p = self.patterns
+        w, threshold = card.coefficients, math.ceil(card.threshold / p.step)
+        wrong = np.where(p.totals(w) >= threshold, p.net < 0, p.net > 0)
+        self._take(w, threshold, int(np.abs(p.net[wrong].astype(np.int64)).sum()))
+        self.offer(w)
+
+    def offer(self, w: IntArray) -> None:
+        """Take w with its best allowed threshold where that is better than the best card."""
+        p = self.patterns
+        if p.constrained and not p.statement.allows(w[None, :])[0]:
+            return
+        for units, low, high in self._cuts(w, p.limits):
+            if p.objective(p.base + units, w) >= self.best.lowest:
+                return
+            real = p.statement.intercept.step is None
+            # a real threshold is best clear of the totals
+            tried = ((low + high) // 2, high, low) if real else range(high, low - 1, -1)
+            for threshold in tried:
+                if p.allowed(w, threshold):
+                    self._take(w, threshold, units)
+                    return
+
+    def _take(self, w: IntArray, threshold: int, units: int) -> None:
+        """Make a card the best one, in one assignment that no interrupt can part."""
+        p = self.patterns
+        lowest = p.objective(p.base + units, w)
+        self.best = Best(w.copy(), threshold, lowest, p.exact_objective(w, threshold))
+
+    def outcomes(self, w: IntArray) -> FloatArray:
+        """Of every way to cut w's totals: the objective, and what it costs beyond each limit."""
+        p = self.patterns
+        totals = p.totals(w, True)
+        order = np.argsort(totals, kind="stable")
+        ends = np.flatnonzero(np.append(np.diff(totals[order]) != 0, True))
+
+        def wrong(values: FloatArray) -> FloatArray:
+            signed = values * p.y
+            below = np.r_[0.0, np.cumsum(signed[order])[ends]]
+            return np.asarray(below - signed[signed < 0].sum())
+
+        beyond = [wrong(cost) - allowed for cost, allowed in p.limits]
+        share = wrong(p.weight) / math.fsum(p.weight) + p.charge(w)
+        return np.column_stack([share, *beyond])
+
+    def _cuts(
+        self, w: IntArray, limits: Sequence[tuple[FloatArray, float]] = (), apart: bool = False
+    ) -> Iterator[tuple[int, int, int]]:
+        """(net errors in units, least T, largest T) of every way to cut the totals, best first.
+
+        ``apart``, and limits on errors (cost of the rows, most allowed), also part rows whose
+        classes cancel.
+        """
+        p = self.patterns
+        merged = apart or bool(limits)
+        net, base = (p.signed, p.base) if merged else (p.net, 0)
+        totals = p.totals(w, merged)
+        order = np.argsort(totals, kind="stable")
+        ordered = totals[order]
+        ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+        distinct = ordered[ends]
+
+        def wrong(signed: Any) -> Any:
+            """Of each cut: up to the first total every row is positive, beyond the last none."""
+            return np.r_[0, np.cumsum(signed[order])[ends]] - signed[signed < 0].sum()
+
+        errors = wrong(net.astype(np.int64)) - base
+        beyond = int(distinct[-1]) + 1
+        last = max(beyond, p.t_low) if p.thrifty else p.t_high
+        low = np.maximum(np.concatenate([[p.t_low], distinct + 1]), p.t_low)
+        high = np.minimum(np.concatenate([distinct, [last]]), p.t_high)
+        fine = np.logical_and.reduce(
+            [low <= high, *(wrong(cost * p.y) <= allowed for cost, allowed in limits)]
+        )
+        kept = np.flatnonzero(fine)
+        for i in kept[np.argsort(errors[kept], kind="stable")].tolist():
+            yield int(errors[i]), int(low[i]), int(high[i])
+
+
+class _Search:
+    """The open supports, the best card, and what has been proved."""
+
+    def __init__(
+        self, patterns: Patterns, limits: Limits, listeners: Sequence[Listener] = ()
+    ) -> None:
+        self.patterns, self.limits, self.clock = patterns, limits, Clock(limits, listeners)
+        self.bounds = patterns  # the same, with what limits on errors are priced at
+        # beyond it the most promising are walked before more are seen
+        item = math.inf, tuple(range(patterns.terms)), ()
+        self.most_open = max(1, limits.most_of(item, *item))
+        self.cards = Cards(patterns)
+        cells = Supports(patterns)
+        self.effort = cells.worst
+        self.supports: Supports | SignedSupports = cells
+        self.open: Bounded = []
+        self.active: tuple[float, Walk | None] = (math.inf, None)
+        self.walked = self.opened = 0
+        self.proved = -math.inf
+        self.shown = 0.0
+        self.settled = False  # which kind of supports is searched
+        self.aside: tuple[Supports, Bounded] | None = None  # what the other kind was begun with
+        # of two searches in turns the one that rests, and the work when its turn ended
+        self.resting: _State | None = None
+        self.since = 0.0
+        self.steps: list[tuple[float, float]] = []  # work and floor of supports with signs
+        self.jobs, self.client = 1, None
+        self.crew: Crew | None = None
+        self.prices: list[float] = []
+        # what is left of walks that others paused, and the entries of those finished here
+        self.paused: list[Piece] = []
+        self.item: Item = math.inf, (), ()  # the support that is walked here
+        self.entries = 0
+
+    @property
+    def nodes(self) -> int:
+        """Weight vectors bounded, and programs over pairs solved, so far."""
+        searches = [(self.supports, self.active[1])]
+        searches += (
+            [] if self.resting is None else [(self.resting.supports, self.resting.active[1])]
+        )
+        walks = sum(walk.nodes for _, walk in searches if walk is not None)
+        return self.walked + walks + sum(supports.nodes for supports, _ in searches)
+
+    @property
+    def _pending(self) -> float:
+        """The least bound over the supports unseen, open or being walked."""
+        opened = self.open[0][0] if self.open else math.inf
+        paused = self.paused[0][0][0] if self.paused else math.inf
+        return min(self.supports.floor, self.active[0], opened, paused)
+
+    @property
+    def _limit(self) -> float:
+        """What reaches it is given up: the best card, less the gap asked for. Never rises."""
+        return _given_up(self.cards.best, self.limits)
+
+    @property
+    def _unfinished(self) -> bool:
+        """Whether anything left could beat the best card."""
+        return self._pending < self._limit - self.bounds.level
+
+    def _prove(self) -> float:
+        """No allowed card is below it; never falls."""
+        most = min(self._limit, self.cards.best.objective)
+        if self._unfinished:
+            most = min(most, self._pending - _SHAVED * abs(self._pending))
+        self.proved = max(self.proved, most)
+        return self.proved
+
+    def run(self, random_state: int = 0) -> Answer:
+        """Search until proved, or stopped."""
+        with heeding_interrupts(self.clock.interrupted):
+            self._look_for_cards(random_state)
+            self._report()
+            if self.patterns.limits:
+                self._price_limits(random_state)
+            if self.effort > _HOPELESS * _FEW_VISITS and self._unfinished:
+                self._take_signed()
+            problem = self.patterns.statement, self.prices
+            with crew(_problem, problem, self.jobs, self.client) as self.crew:
+                while self._unfinished and not self._stopped():
+                    if self.crew is None or self.supports.visits + self.entries < _ALONE:
+                        self._step()
+                    else:
+                        self._share(self.crew)
+                    self._report()
+        best, point, termination = self.cards.best, self._now(), self.clock.termination
+        if best.w is None and termination is Termination.COMPLETED:
+            termination = Termination.INFEASIBLE
+        return Answer(
+            card=None if best.w is None else self.patterns.card(best.w, best.threshold),
+            objective=best.objective,
+            bound=point.dual_bound,
+            nodes=point.nodes,
+            termination=termination,
+            trace=[*self.clock.trace, point],
+            seconds=self.clock.seconds,
+            supports=self.supports.seen,
+            opened=self.opened,
+        )
+
+    def _look_for_cards(self, random_state: int) -> None:
+        """The cards of no optional term, and a local search."""
+        if len(self.patterns.forced) > self.patterns.terms:
+            return
+        first, starts = self.patterns.smallest_card(), []
+        if self.cards.best.w is not None:
+            starts = [self.cards.best.w]
+        elif self.patterns.terms > len(self.patterns.forced):
+            # where changes of single columns say little a smooth loss sees further
+            fast, _ = fast_cards(self.patterns.statement, self.clock.deadline.part(_FAST))
+            starts = [] if fast is None else [fast.coefficients]
+        for w in (*starts, first):
+            self.cards.offer(w)
+        if not any(np.array_equal(first, w) for w in starts):
+            starts.append(first)
+
+        def enough() -> bool:
+            """Tell what there is by now; whether there is no time, or nothing left to improve."""
+            self._report()
+            return self.clock.remaining <= 0 or not self._unfinished
+
+        Descent(self.patterns, self.cards.offer, enough, random_state).run(starts)
+
+    def _price_limits(self, random_state: int) -> None:
+        """Price what limits on errors allow, where that bounds more than the errors alone.
+
+        Any prices >= 0 give bounds. The best ones maximise the least priced objective of all cards;
+        here of those a descent finds at the last prices, round by round.
+        """
+        p = self.patterns
+        step = float(common_step(p.weight) or 0.0) / _PRICES
+        prices = np.zeros(len(p.limits))
+        best = self.cards.best.w
+        w = p.smallest_card() if best is None else best
+        seen = [self.cards.outcomes(w), self.cards.outcomes(p.smallest_card())]
+        for _ in range(_ROUNDS):
+            if self.clock.remaining <= 0 or not self._unfinished:
+                return
+            found = _best_prices(np.concatenate(seen), p)
+            found = np.rint(found / step) * step if step else found
+            if np.array_equal(found, prices) and len(seen) > 2:
+                break
+            prices = found
+            self.prices = prices.tolist()
+            self.bounds = Patterns(p.statement, prices=self.prices)
+            enough = lambda: self.clock.remaining <= 0  # noqa: E731
+            descent = Descent(self.bounds, self.cards.offer, enough, random_state)
+            w = descent.descend(w)[1]
+            seen.append(self.cards.outcomes(w))
+        if not prices.any():
+            self.bounds, self.prices = p, []
+            return
+        prepare_kernels(self.bounds.net.dtype)
+        prepare_walk(self.bounds.net.dtype, limited=True)
+        self.supports = Supports(self.bounds)
+
+    def _stopped(self) -> bool:
+        """Whether a limit was reached; sets the termination."""
+        return self.clock.out(self.nodes)
+
+    def _take_turns(self) -> None:
+        """Search supports with signs as well where cells of supports, and long walks, say little.
+
+        Either search holds every card: what one of them proves is proved.
+        """
+        walk = self.active[1]
+        walked = self.entries + (0 if walk is None else walk.spent)
+        if self.resting is None:
+            little = self.proved < _LITTLE * self._limit and len(self.patterns.candidates) > 0
+            if isinstance(self.supports, Supports) and little and walked > _WALKED:
+                state = self._state()
+                self._take_signed()
+                self.settled, self.resting, self.since = True, state, float(self.entries)
+            return
+        if walked + self.supports.visits / VISITS_NS > self.since + _TURN:
+            state = self.resting
+            # each counts its own supports' work, and both the entries of all walks
+            since = self.entries + state.supports.visits / VISITS_NS
+            since += 0 if state.active[1] is None else state.active[1].spent
+            # at once: an interrupt in between must not part them
+            vars(self).update(state._asdict(), resting=self._state(), since=since)
+
+    def _state(self) -> _State:
+        """What a search that rests is to go on from."""
+        return _State(self.supports, self.open, self.item, self.active)
+
+    def _step(self) -> None:
+        """Walk on, see more supports, or open the most promising one."""
+        if self.crew is None:
+            self._take_turns()
+            if not self._unfinished:
+                return  # better cards since then leave nothing of it
+        if self.active[1] is not None:
+            self._walk_on(self.active[1])
+            return
+        limit = self._limit
+        if self._sees_more():
+            if self.open and self.open[0][0] >= limit:
+                self.open = []
+            for item in self.supports.more(limit):
+                heapq.heappush(self.open, item)
+            self.supports.commit()
+            self._change_supports()
+            self._descend_from_pairs()
+            return
+        self.item = bound, columns, signs = self.open[0]
+        self.active = bound, None
+        heapq.heappop(self.open)
+        if not self.patterns.may_use(columns):
+            self.active = math.inf, None
+            return
+        truth = self.patterns if self.prices else None
+        chosen = np.array(columns, dtype=np.int64)
+        self.active = bound, Walk(self.bounds, chosen, signs or None, truth)
+        self.opened += 1
+
+    def _change_supports(self) -> None:
+        """Take supports with signs in place of all supports where these are too many, or say less.
+
+        Pairs of rows say much where few columns part them: not for many columns alike in kind.
+        What they have closed of late tells what the rest would take.
+        """
+        supports = self.supports
+        if self.settled:
+            return
+        if isinstance(supports, Supports):
+            self.effort = supports.effort
+            self.settled = len(self.open) > _MANY_OPEN
+            if self.settled or self.effort > _FEW_VISITS:
+                self._take_signed()
+            return
+        work, floor = supports.visits, supports.floor
+        self.steps.append((work, floor))
+        if not _TRIAL * self.effort < work or self.effort > _MOST_VISITS:
+            return
+        before = max((s for s in self.steps if s[0] <= work / 2), default=(0.0, supports.fixed))
+        if self._limit - floor > self.effort * (floor - before[1]) / (work - before[0]):
+            self.settled = True
+            self.walked += supports.nodes
+            cells, open_ = self.aside or (Supports(self.bounds), [])
+            self._begin_again(cells)
+            self.open = open_
+
+    def _descend_from_pairs(self) -> None:
+        """Now and then, a descent from the literals that settle most pairs."""
+        supports = self.supports
+        if isinstance(supports, Supports) or supports.nodes not in _DESCENTS:
+            return
+        enough = lambda: self.clock.remaining <= 0 or not self._unfinished  # noqa: E731
+        Descent(self.patterns, self.cards.offer, enough, 0).descend(supports.rounded())
+
+    def _take_signed(self) -> None:
+        """Search supports with signs from now on."""
+        from milpscore.solvers.trees.zero_one.pair_bounds import SignedSupports, prepare_orders
+
+        prepare_orders()
+        # what is out is not open: then all supports are seen once more
+        whole = not self.paused and (self.crew is None or not self.crew.out)
+        if isinstance(self.supports, Supports) and whole:
+            self.aside = self.supports, self.open
+        self._begin_again(SignedSupports(self.bounds, lambda: max(self.clock.remaining, 0.0)))
+
+    def _begin_again(self, supports: Supports | SignedSupports) -> None:
+        """Forget the supports that are open, or out, for others that hold them as well."""
+        self.supports, self.open, self.paused = supports, [], []
+        self.active = math.inf, None
+        if self.crew is not None:
+            self.crew.dismiss()
+
+    def _sees_more(self) -> bool:
+        """Whether supports not seen yet are as promising as those that are open."""
+        best, limit = self.open[0][0] if self.open else math.inf, self._limit
+        room = len(self.open) < self.most_open or best >= limit
+        return self.supports.floor <= best and self.supports.floor < limit and room
+
+    def _walk_on(self, walk: Walk) -> None:
+        """A slice of the walk through the active support."""
+        limit = self.limits.node_limit
+        most = _ALL if limit is None else limit - self.nodes + walk.nodes
+        status = walk.run(self._limit, _WALK, most)
+        if status == FOUND:
+            self.cards.offer(walk.w)
+        elif status == FINISHED:
+            self.walked += walk.nodes
+            self.entries += walk.spent
+            self.active = math.inf, None
+
+    def _share(self, crew: Crew) -> None:
+        """Send parts out, and take the oldest one's answer: speed decides nothing.
+
+        What is out counts as open.
+        """
+        cells = self.supports if isinstance(self.supports, Supports) else None
+        if cells is not None and cells.size == 0:
+            self._step()
+            return
+        if cells is not None and cells.begun:
+            self.open += cells.rest(self._limit)
+            heapq.heapify(self.open)
+            return
+        if (walk := self.active[1]) is not None:
+            self.paused += [(self.item, place) for place in walk.places()]
+            self.walked += walk.nodes
+            self.active = math.inf, None
+        self._send(crew, cells)
+        if cells is None and crew.wants and self._sees_more():
+            self._step()  # programs over pairs are solved here, while others walk
+            return
+        if not crew.out:
+            if cells is not None:
+                cells.commit()  # all of a size has been seen
+            return
+        try:
+            answer, (_, _, part) = crew.take(self.clock.remaining)
+        except TimeoutError:
+            return  # as the clock is about to say
+        if part:
+            found, seen = answer
+            self.supports.seen += seen
+            for item in found:
+                heapq.heappush(self.open, item)
+            self._change_supports()
+        else:
+            best, nodes, opened, left = answer
+            if best.lowest < self.cards.best.lowest:
+                self.cards.best = best
+            self.walked += nodes
+            self.opened += opened
+            for piece in left:
+                heapq.heappush(self.paused, piece)
+        self.active = min((bound for *_, (bound, *_) in crew.out), default=math.inf), None
+
+    def _send(self, crew: Crew, cells: Supports | None) -> None:
+        """Have enough supports out, to be bounded or walked through."""
+        room = self.limits.nodes - self.nodes - sum(most for *_, (_, most, _) in crew.out)
+        while crew.wants and room >= 1:
+            if self._sees_more():
+                if cells is None or (part := cells.part(_VISITS_EACH)) is None:
+                    break
+                crew.send((cells.floor, 0.0, part), bound_part, part, self._limit)
+                continue
+            pieces = self._pieces(len(self.open) // (AHEAD * crew.jobs))
+            if not pieces:
+                break
+            most = room if math.isinf(room) else max(1.0, room // crew.jobs)
+            room -= most
+            given = pieces, self.cards.best, self.limits, most
+            crew.send((pieces[0][0][0], most, None), walk_part, *given)
+
+    def _pieces(self, most: int) -> list[Piece]:
+        """Supports to walk through, or pieces of them, the most promising first."""
+        pieces: list[Piece] = []
+        while len(pieces) < min(max(1, most), _PIECES) and (self.open or self.paused):
+            paused = bool(self.paused) and (not self.open or self.paused[0][0] <= self.open[0])
+            piece = self.paused[0] if paused else (self.open[0], Place((), ()))
+            if piece[0][0] < self._limit:
+                self.active = min(self.active[0], piece[0][0]), None
+                pieces.append(piece)
+            heapq.heappop(self.paused) if paused else heapq.heappop(self.open)
+        return pieces
+
+    def _report(self) -> None:
+        """Record what has moved, and show it; without news a sign of life now and then."""
+        point, trace = self._now(), self.clock.trace
+        news = not trace or point.objective != trace[-1].objective
+        if not news:
+            risen = point.dual_bound - trace[-1].dual_bound
+            news = risen >= _TRIFLE * abs(point.dual_bound)
+        if news or point.seconds >= self.shown + _SIGN_OF_LIFE:
+            self.shown = point.seconds
+            self.clock.tell(point, news)
+
+    def _now(self) -> TracePoint:
+        return TracePoint(self.clock.seconds, self.cards.best.objective, self._prove(), self.nodes)
+
+
+def _given_up(best: Best, limits: Limits) -> float:
+    """What reaches it is given up: the best card, less the gap asked for."""
+    lowest = best.lowest
+    if not math.isfinite(lowest):
+        return lowest
+    return lowest - _HAIR * max(limits.gap_abs, limits.gap_rel * abs(lowest))
+
+
+class Problem(NamedTuple):
+    """What a worker needs: the patterns, those with what limits are priced at, their supports."""
+
+    patterns: Patterns
+    bounds: Patterns
+    supports: Supports
+
+
+def _problem(given: tuple[Statement, list[float]]) -> Problem:
+    """In a worker: the problem, made once."""
+    statement, prices = given
+    patterns = Patterns(statement)
+    bounds = Patterns(statement, prices=prices) if prices else patterns
+    return Problem(patterns, bounds, Supports(bounds))
+
+
+def bound_part(problem: Problem, part: Part, limit: float) -> tuple[list[Item], int]:
+    """By a worker: the supports of a part that are below the limit, and how many there are."""
+    before = problem.supports.seen
+    return problem.supports.bounded(part, limit), problem.supports.seen - before
+
+
+def walk_part(
+    problem: Problem, pieces: list[Piece], best: Best, limits: Limits, most: float
+) -> tuple[Best, int, int, list[Piece]]:
+    """By a worker: (best card, nodes, supports opened, pieces that are left) of a part."""
+    patterns, bounds, _ = problem
+    truth = None if bounds is patterns else patterns
+    cards = Cards(patterns)
+    cards.best = best
+    nodes = opened = work = 0
+    left: list[Piece] = []
+    for item, place in pieces:
+        if work > _ENTRIES_EACH or nodes >= most:
+            left.append((item, place))
+        elif item[0] < _given_up(cards.best, limits) and patterns.may_use(item[1]):
+            walk = Walk(bounds, np.array(item[1], dtype=np.int64), item[2] or None, truth)
+            opened += not place.nexts
+            limit = _given_up(cards.best, limits)
+            if place.nexts:
+                walk.resume(place, limit)
+            ended = FOUND
+            while ended == FOUND:
+                budget = max(0, _ENTRIES_EACH - work - walk.spent)
+                ended = walk.run(limit, budget, int(min(most - nodes, _ALL)))
+                if ended == FOUND:
+                    cards.offer(walk.w)
+                    limit = _given_up(cards.best, limits)
+            nodes += walk.nodes
+            work += walk.spent + _LAYOUT * len(bounds.net) * len(item[1])
+            left += [(item, each) for each in walk.places()] if ended == PAUSED else []
+    return cards.best, nodes, opened, left
+
+
+def _best_prices(seen: FloatArray, patterns: Patterns) -> FloatArray:
+    """Prices >= 0, in weight, under which the cheapest of these outcomes is dearest."""
+    from scipy.optimize import linprog
+
+    total, limits = math.fsum(patterns.weight), seen.shape[1] - 1
+    scale = np.abs(seen[:, 1:]).max(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    # max t: t - sum_k price_k beyond_k <= objective
+    rows = np.column_stack([np.ones(len(seen)), -seen[:, 1:] / scale])
+    ends = [(None, None), *([(0.0, _DEAREST)] * limits)]
+    found = linprog(np.r_[-1.0, np.zeros(limits)], rows, seen[:, 0], bounds=ends)
+    prices = np.zeros(limits) if found.x is None else found.x[1:]
+    return np.asarray(prices / scale * total)
+
+
+class _State(NamedTuple):
+    """A search that rests: its supports, those open, the one that is walked and its bound."""
+
+    supports: Supports | SignedSupports
+    open: Bounded
+    item: Item
+    active: tuple[float, Walk | None]
+
+
+class _Held(Cards):
+    """In place of a best card: every allowed card at or below the cutoff."""
+
+    def __init__(self, patterns: Patterns, most: float) -> None:
+        super().__init__(patterns)
+        self.most = most
+        above = most + _MARGIN * max(1.0, abs(most))
+        self.best = Best(lowest=above, objective=above)
+        self.found: dict[bytes, list[Card]] = {}
+
+    def offer(self, w: IntArray) -> None:
+        """Keep w with every threshold that is low enough and allowed."""
+        if self.patterns.statement.allows(w[None, :])[0] and (cards := list(self._allowed(w))):
+            self.found[w.tobytes()] = cards
+
+    def _allowed(self, w: IntArray) -> Iterator[Card]:
+        """The cards of w, one for each way to cut the totals."""
+        p = self.patterns
+        beyond = int(p.totals(w, True).max()) + 1
+        for units, low, high in self._cuts(w, apart=True):
+            if p.objective(p.base + units, w) > self.best.lowest:
+                return
+            # beyond the largest total the least threshold is the plainest, else the largest
+            order = range(low, high + 1) if low >= beyond else range(high, low - 1, -1)
+            if p.exact_objective(w, order[0]) <= self.most:
+                threshold = next((t for t in order if p.allowed(w, t)), None)
+                if threshold is not None:
+                    yield p.card(w, threshold)
+
+
+class _AllSearch(_Search):
+    """The search whose best card never gets better."""
+
+    def __init__(self, patterns: Patterns, limits: Limits, cutoff: float, most_cards: int) -> None:
+        super().__init__(patterns, limits)
+        self.most_cards = most_cards
+        self.held = self.cards = _Held(patterns, cutoff)
+
+    def collect(self) -> Answer:
+        """Search until nothing is left at or below the cutoff, or stopped."""
+        self.run()
+        found = [card for cards in self.held.found.values() for card in cards]
+        return Answer(None, math.inf, self.proved, self.nodes, self.clock.termination, cards=found)
+
+    def _look_for_cards(self, random_state: int) -> None:
+        """The card of no points, which no support holds; a walk meets every other one."""
+        if not len(self.patterns.forced):
+            self.cards.offer(self.patterns.smallest_card())
+
+    def _stopped(self) -> bool:
+        """Whether a limit was reached, that on cards among them."""
+        if len(self.held.found) < self.most_cards:
+            return super()._stopped()
+        self.clock.termination = Termination.CARD_LIMIT
+        return True

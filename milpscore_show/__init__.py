@@ -1,0 +1,1 @@
+"""What shows a card to people: the report, figures, and the studio, with their commands."""

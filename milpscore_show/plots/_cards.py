@@ -1,0 +1,205 @@
+"""A card's calibration, a pool of near-optimal cards, and the best card of every size."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from milpscore.core.errors import NotApplicableError, OptionError
+from milpscore_show.plots.drawing import (
+    LEGEND_ABOVE,
+    PALETTE,
+    axes,
+    finish,
+    name_rows,
+    spaced,
+    styled,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+    from milpscore.pools import Front, Pool
+
+_CLAIMS = {"optimal": ("o", "proved"), "gap": ("D", "gap"), "feasible": ("s", "nothing proved")}
+
+
+@styled
+def calibration(table: DataFrame, ax: Axes | None = None, *, title: str = "Calibration") -> Axes:
+    """The stated risk of each total as a line, the observed share with its interval as a point.
+
+    The area of a point grows with its rows. Where a point's 95 % interval misses the line, the
+    card states a risk these rows speak against. A card that only decides has points and no line.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A calibration table: ``risk_table_`` of a risk score, its ``calibration_table(X, y)`` for
+        held-out rows, or :func:`milpscore.scorecard.calibration_table`, whose ``min_rows`` puts
+        sparse totals together.
+    title : str
+
+    Raises
+    ------
+    NotApplicableError
+        Where the table is another one.
+    """
+    missing = {"total", "risk", "observed", "lower", "upper", "rows"} - set(table.columns)
+    if missing:
+        raise NotApplicableError(
+            f"this is not a calibration table, it lacks {', '.join(sorted(missing))}: pass "
+            "risk_table_ or what calibration_table returns"
+        )
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+    ax = axes(ax)
+    total, share = table["total"].to_numpy(float), table["observed"].to_numpy(float)
+    reach = np.abs(np.stack([share - table["lower"], table["upper"] - share]))
+    rows = table["rows"].to_numpy(float)
+    ax.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
+    if table["risk"].notna().all():
+        mark = "." if len(total) <= 12 else ""
+        style: dict[str, Any] = {"color": PALETTE[0], "linewidth": 1.6, "marker": mark}
+        ax.plot(total, table["risk"], label="risk stated by the card", **style)
+    ax.errorbar(
+        total, share, yerr=reach, fmt="none", ecolor="0.55", elinewidth=1.0, capsize=2.0, zorder=2
+    )
+    ax.scatter(
+        total, share, s=14 + 110 * rows / rows.max(), color=PALETTE[1], edgecolor="white",
+        linewidth=0.6, zorder=3, label="observed share, 95 % interval (area: rows)",
+    )  # fmt: skip
+    if len(total) == 1:
+        ax.set_xlim(total[0] - 1, total[0] + 1)
+    ax.set_ylim(-0.04, 1.04)
+    ax.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
+    if np.array_equal(total, np.rint(total)):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend(ncols=2, **LEGEND_ABOVE)
+    return finish(ax, title, "total (points)", "positive", pad=22)
+
+
+@styled
+def loss_against_terms(front: Front, ax: Axes | None = None) -> Axes:
+    """The best objective of every size, and down to where each is proved.
+
+    Filled markers are cards that no smaller card equals, hollow ones are dominated; their shape is
+    the claim. The dashed line is the bound, the band what is still open.
+
+    Parameters
+    ----------
+    front : Front
+        Of :func:`milpscore.pools.pareto`.
+
+    Raises
+    ------
+    NotApplicableError
+        Where no size has a card.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    table = front.table
+    table = table[table["claim"] != "none"]
+    if not len(table):
+        raise NotApplicableError("no size has a card to draw: raise the time limit")
+    ax = axes(ax)
+    colour = PALETTE[0]
+    sizes, best = table["max_terms"].to_numpy(), table["objective"].to_numpy()
+    proved = np.where(np.isfinite(table["bound"]), table["bound"], 0.0)
+    ax.step(sizes, best, where="post", color=colour, linewidth=1.6, label="best card")
+    ax.step(
+        sizes, proved, where="post", color=colour, linewidth=1.4, linestyle="--",
+        label="proven bound",
+    )  # fmt: skip
+    ax.fill_between(sizes, proved, best, step="post", color=colour, alpha=0.12, linewidth=0)
+    for claim, (marker, words) in _CLAIMS.items():
+        for dominated, fill in ((False, colour), (True, "white")):
+            part = table[(table["claim"] == claim) & (table["dominated"] == dominated)]
+            if len(part):
+                ax.plot(
+                    part["max_terms"], part["objective"], marker=marker, markersize=6,
+                    color=colour, markerfacecolor=fill, linestyle="none", zorder=3,
+                    label=words + (", dominated" if dominated else ""),
+                )  # fmt: skip
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend()
+    name = next(iter(front.results.values())).formulation
+    title = f"{spaced(name)}: the best card of every size"
+    return finish(ax, title, "terms allowed", "objective")
+
+
+@styled
+def points_over_pool(
+    pool: Pool,
+    ax: Axes | None = None,
+    *,
+    by: Literal["column", "feature"] = "column",
+    max_columns: int = 15,
+) -> Axes:
+    """The points each column has over the cards of a pool.
+
+    A bar runs from the least to the most points, its shade is the share of cards that use the
+    column, and the dot is the best card's points.
+
+    Parameters
+    ----------
+    pool : Pool
+        Of :func:`milpscore.pools.pool`.
+    by : {"column", "feature"}
+        A bar for each design column, or one for all columns of a raw feature (without the dot).
+    max_columns : int
+        Only so many are drawn, those that most cards use; the axis counts the others.
+
+    Raises
+    ------
+    OptionError
+    NotApplicableError
+        For a pool without cards.
+    """
+    if by not in ("column", "feature"):
+        raise OptionError(f"by must be 'column' or 'feature', got {by!r}")
+    if max_columns < 1:
+        raise OptionError(f"max_columns must be at least 1, got {max_columns!r}")
+    if not pool.cards:
+        raise NotApplicableError(f"there is no card to draw: {pool.missing}")
+    ax = axes(ax)
+    ranges = pool.importance if by == "column" else pool.feature_importance
+    ranges = ranges.assign(best=pool.points[0] if by == "column" else np.nan)
+    used = ranges[ranges["share"] > 0].sort_values("share", ascending=False, kind="stable")
+    shown = used.head(max_columns)
+    at = np.arange(len(shown))
+    for row, (_, values) in zip(at, shown.iterrows(), strict=True):
+        low, high = values["min_points"], values["max_points"]
+        ax.barh(
+            row, high - low, left=low, height=0.55, color=PALETTE[0],
+            alpha=0.15 + 0.6 * values["share"], linewidth=0,
+        )  # fmt: skip
+        ax.vlines([low, high], row - 0.275, row + 0.275, color=PALETTE[0], linewidth=1.6)
+        ax.annotate(
+            _percent(values["share"]), (1.0, row), xycoords=("axes fraction", "data"),
+            xytext=(4, 0), textcoords="offset points", va="center", fontsize="small",
+        )  # fmt: skip
+    if by == "column" and len(shown):
+        ax.plot(
+            shown["best"], at, marker="o", markersize=5, color=PALETTE[1], linestyle="none",
+            label="best card",
+        )  # fmt: skip
+        ax.legend(
+            loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, borderpad=0.0
+        )  # fmt: skip
+    if len(shown):
+        low, high = shown["min_points"].min(), shown["max_points"].max()
+        ax.set_xlim(min(low, 0) - 0.5, max(high, 0) + 0.5)
+    name_rows(ax, [*map(str, shown.index)], "no card has points")
+    more = len(used) - len(shown)
+    known = "all" if pool.complete else "some of the"
+    title = f"Points over {known} {len(pool)} cards within {pool.epsilon:.3g}"
+    words = "points; at the right: share of the cards that use it"
+    return finish(ax, title, words + (f"\n{more} more not shown" if more else ""), "")
+
+
+def _percent(share: float) -> str:
+    """A share above 0 in percent: 100 % means every card."""
+    return "<1%" if share < 0.01 else f"{math.floor(100 * share + 1e-9)}%"

@@ -1,0 +1,411 @@
+"""The one function of this room: a card, its proof and its figures as a page."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from milpscore._version import __version__
+from milpscore.certificate import Certificate, Verification
+from milpscore.comparison import Comparison
+from milpscore.core.errors import DataError
+from milpscore.core.program import Program
+from milpscore.core.result import Result
+from milpscore.core.writing import printable, write_text
+from milpscore.scorecard import Scorecard
+from milpscore.scorecard.rendering import (
+    answers,
+    attainable_totals,
+    card_html,
+    card_style,
+    least_positive,
+    reading_sentences,
+    templates,
+)
+from milpscore_show.plots.drawing import Results, results_of
+from milpscore_show.report import BOOTSTRAPS
+from milpscore_show.report._charts import (
+    Chart,
+    agreement_chart,
+    benefit_chart,
+    bounds_chart,
+    calibration_chart,
+    moves_of,
+    roc_chart,
+    totals_chart,
+    worth,
+)
+from milpscore_show.report.figures import MOST_TOTALS, Cuts, calibration_of, cuts_of
+from milpscore_show.report.measures import DRAWS, Gathered, performance_of
+from milpscore_show.report.proof import Proof, of_new_rows, proof_of
+from milpscore_show.report.refits import Refits, refits_of, why_not
+from milpscore_show.report.subject import Subject, subject_of
+from milpscore_show.report.tables import (
+    DASH,
+    benefits_table,
+    checks_table,
+    comparison_table,
+    gathered,
+    groups_tables,
+    measures_table,
+    parts_table,
+    pool_table,
+    population_tables,
+    power_table,
+    shares_table,
+    stability_table,
+    subgroups_tables,
+    threshold_label,
+    thresholds_table,
+)
+from milpscore_show.report.tripod import ticked
+
+ONE_COLUMN, ONE_PAGE = 16, 34
+"""Lines of a card and its risks that fit on a page at full size, and at a small one.
+
+A longer card is printed smaller still, and in two columns.
+"""
+
+WARNING = "Not for clinical use before external validation."
+
+
+def report(
+    card: Scorecard | Certificate,
+    X: Any,
+    y: Any = None,
+    *,
+    path: str | Path | None = None,
+    validation: Sequence[Any] | None = None,
+    by: Any = None,
+    risk_groups: Sequence[float] | None = None,
+    certificate: Certificate | None = None,
+    program: Program | None = None,
+    result: Result | None = None,
+    comparison: Comparison | None = None,
+    pool: Any = None,
+    verification: Verification | None = None,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    title: str | None = None,
+    outcome: str | None = None,
+    population: str | None = None,
+    author: str | None = None,
+    date: str | None = None,
+    bootstraps: int = BOOTSTRAPS,
+    random_state: int = 0,
+    progress: bool | None = None,
+) -> str:
+    """Write one self-contained HTML page about a card.
+
+    The card stands first, with boxes that add up, and prints on a page of its own. Below it: what
+    is proved, in a number derived from the bound; whom the data describe; how the card does, with
+    intervals and corrected for optimism; calibration, risk groups, decision curve, subgroups; what
+    stays of the card on other samples; a comparison and a pool where they are given; which items of
+    TRIPOD the page answers; and the fingerprints of everything. The page loads nothing.
+
+    Parameters
+    ----------
+    card : Scorecard or Certificate
+    X : Design, DataFrame or array of shape (n, number of features)
+        The data to report on. Where they have another fingerprint than the card's, the page says
+        so, computes its figures from them, and claims nothing.
+    y : array of shape (n,), the labels; None with a Design
+    path : str or Path, optional
+        Where to write the page, in UTF-8.
+    validation : (X, y) or (X, y, sample_weight), optional
+        Other rows, whose figures stand beside those of the data.
+    by : str or array of shape (n,), optional
+        Subgroups to show apart: a column of the tables, or a value for each row of the data. A
+        number of many values is cut in thirds. Of an array with a ``name`` the validation data
+        have a column of that name.
+    risk_groups : sequence of float, optional
+        The risks at which a group begins, such as (0.05, 0.2). Default: those whose odds are half
+        and twice the odds of the share of positives.
+    certificate : Certificate, optional
+        Of the card; it tells which cards the bound speaks of, and how to make the card again.
+    program : Program, optional
+        That the card was found with, which tells the same.
+    result : Result, optional
+        Of the solve, for its bound over time.
+    comparison : Comparison, optional
+        Of :func:`milpscore.compare`.
+    pool : Pool, optional
+        Of :func:`milpscore.pools.pool`.
+    verification : Verification, optional
+        Of :func:`milpscore.certificate.verify_certificate` on the same data.
+    sample_weight, class_weight :
+        As they were given to the builder; None with a Design.
+    title, outcome : str, optional
+        What stands above the card, and what a positive answer says; default: the card's own.
+    population, author, date : str, optional
+        Of whom, by whom and when; the date is today's unless given.
+    bootstraps : int
+        Samples of the rows on which the card is made again by fast mode, for the optimism of its
+        figures and the stability of its features; 0: none. Ctrl-C ends it, and what there is
+        counts. It needs the card's own data, and certificate or program.
+    random_state : int
+        Seed of the bootstraps.
+    progress : bool, optional
+        Show a progress line; default: in a terminal.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Raises
+    ------
+    DataError
+        The data lack a feature with points or have other labels; card, certificate and program are
+        not of one solve; the validation data are the card's own; ``by`` names no column.
+    NotApplicableError
+        ``card``, ``comparison`` or ``pool`` is something else.
+    OptionError
+        ``bootstraps`` is no whole number, ``risk_groups`` are no ascending risks.
+
+    Examples
+    --------
+    >>> milpscore.report.report(clf.scorecard_, X, y, path="report.html")    # doctest: +SKIP
+    """
+    subject = subject_of(
+        card, X, y, sample_weight=sample_weight, class_weight=class_weight,
+        certificate=certificate, program=program,
+    ).in_words(title, outcome)  # fmt: skip
+    subjects = {"Development" if subject.same_data else "These data": subject}
+    if validation is not None:
+        subjects["Validation"] = _validated(subject, validation, class_weight)
+    named = None if pool is None else _pool_part(pool)
+    refused = why_not(subject, bootstraps)
+    refits = None if refused else refits_of(subject, bootstraps, random_state, progress)
+    results = {} if comparison is None else comparison.results
+    proof = proof_of(subject, verification)
+    told = {"population": population, "outcome": subject.card.outcome, "program": subject.program,
+            "refits": refits and refits.made, "validation": validation}  # fmt: skip
+    there = {"card", "data", "performance", "groups", *(name for name, v in told.items() if v)}
+    there |= {"certificate"} if subject.record.get("claim") is not None else set()
+    page: str = templates("milpscore_show.report")("page.html").render(
+        version=__version__,
+        dash=DASH,
+        warning=WARNING,
+        card_style=card_style(),
+        subject=subject,
+        subjects=subjects,
+        about={
+            "Outcome": answers(subject.card)[1],
+            "Population": population or "not stated",
+            "Author": author or "not stated",
+            "Date": date or datetime.date.today().isoformat(),
+        },
+        several=len(subjects) > 1,
+        weighted=[name for name, each in subjects.items() if each.weighted],
+        **_card_part(subject, proof),
+        power=power_table(subject.card),
+        new_rows=of_new_rows(subject),
+        parts=None if verification is None else parts_table(verification),
+        **_data_part(subjects),
+        **_figures_part(subjects, refits, random_state),
+        **_groups_part(subjects, risk_groups),
+        subgroups=[] if by is None else subgroups_tables(subjects, by, random_state).values(),
+        refused=refused,
+        refits=refits,
+        stability=stability_table(subject, refits, pool) if refits and refits.made else None,
+        **_comparison_part(comparison, results if result is None else results_of(result)),
+        pool=named,
+        tripod=ticked(there),
+        hashes=_hashes(subjects, certificate if isinstance(card, Scorecard) else card),
+    )
+    if path is not None:
+        write_text(path, page)
+    return page
+
+
+def _validated(subject: Subject, validation: Sequence[Any], class_weight: Any) -> Subject:
+    """The same card beside other rows."""
+    if len(validation) not in (2, 3):
+        raise DataError("validation is (X, y), or (X, y, sample_weight)")
+    X, y, *weights = validation
+    other = subject_of(
+        subject.card, X, y, sample_weight=weights[0] if weights else None,
+        class_weight=class_weight,
+    )  # fmt: skip
+    if other.design.fingerprint == subject.design.fingerprint:
+        raise DataError("the validation data are the rows reported on: give others, or leave it")
+    return other
+
+
+def _hashes(subjects: Mapping[str, Subject], certificate: Certificate | None) -> dict[str, str]:
+    """What tells the card, its data and its certificate from all others."""
+    subject = next(iter(subjects.values()))
+    card = subject.card
+    found = {
+        "Card (SHA-256 of its JSON)": hashlib.sha256(card.to_json().encode()).hexdigest(),
+        "Data of the card": card.fingerprint or DASH,
+        "Data given here": subject.design.fingerprint,
+        "Fingerprints": {None: "the card names none", True: "the same", False: "different"}[
+            subject.same_data
+        ],
+    }
+    if len(subjects) > 1:
+        found["Validation data"] = list(subjects.values())[1].design.fingerprint
+    if certificate is not None:
+        found["Certificate"] = certificate.digest
+    return found
+
+
+def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
+    """The card as it is printed, what its boxes add up to, and what is proved of it."""
+    card = subject.card
+    lines = sum(map(len, card.rows)) + (len(card.risk.edges) + 1 if card.risk else 0)
+    size = "" if lines <= ONE_COLUMN else (" dense" if lines <= ONE_PAGE else " long")
+    foot = [*reading_sentences(card), proof.headline, *([proof.own] if proof.own else [])]
+    if card.risk is not None:
+        foot.append("Blue bars: the stated risk.")
+    sheet = card_html(card, foot, styled=False)
+    return {
+        "title": printable(card.title), "size": size, "sheet": sheet, "proof": proof,
+        "boxes_json": _in_script(_boxes(card)),
+    }  # fmt: skip
+
+
+def _boxes(card: Scorecard) -> dict[str, Any]:
+    """Of every printed line its points, whether it counts by the unit, and what it excludes.
+
+    Of the lines of one group one applies at most; a missing value applies alone.
+    """
+    features = []
+    for lines in card.lines:
+        shown = [
+            {"points": row.points, "unit": row.kind == "numeric", "group": k,
+             "says": f"{row.feature} {row.condition}"}
+            for k, (rows, full) in enumerate(zip(lines.groups, lines.in_full, strict=True))
+            for row in rows if full or row.points
+        ]  # fmt: skip
+        if lines.missing is not None:
+            row = lines.missing
+            shown.append({"points": row.points, "unit": False, "group": -1,
+                          "says": f"{row.feature} {row.condition}"})  # fmt: skip
+        if lines.printed:
+            features.append(shown)
+    negative, positive = answers(card)
+    risk = None
+    if card.risk is not None and card.risk.link == "logistic":
+        risk = [float(card.fitted_rule.threshold), card.risk.scale]
+    whole = attainable_totals(card) is not None
+    return {"features": features, "cut": float(least_positive(card)), "risk": risk,
+            "answers": [negative, positive], "tolerance": 0 if whole else 1e-9}  # fmt: skip
+
+
+def _in_script(content: Any) -> str:
+    """JSON inside a script element, which a "<" could close."""
+    return json.dumps(content, ensure_ascii=True).replace("<", "\\u003c")
+
+
+def _data_part(subjects: Mapping[str, Subject]) -> dict[str, Any]:
+    """Whom the rows describe, and what is odd about them."""
+    checks, remarks = checks_table(next(iter(subjects.values())))
+    return {"people": population_tables(subjects), "checks": checks, "remarks": remarks}
+
+
+def _figures_part(
+    subjects: Mapping[str, Subject], refits: Refits | None, random_state: int
+) -> dict[str, Any]:
+    """Measures, charts, the confusion matrix and the other thresholds."""
+    first, subject = next(iter(subjects.items()))
+    rows = {name: gathered(each) for name, each in subjects.items()}
+    done = {name: performance_of(given, random_state) for name, given in rows.items()}
+    found, areas = {}, {}
+    for name, (figures, roc) in done.items():
+        found[name], areas[name] = figures, (rows[name], roc, figures["auc"])
+    cuts, shares = cuts_of(subject), calibration_of(subject)
+    curve, totals = roc_chart(areas, cuts), totals_chart(subject, cuts)
+    negative, positive = subject.names
+    own = [_answer(subject, cuts, k, curve, totals) for k in range(len(cuts.thresholds))]
+    agreement = None
+    if subject.card.risk is not None:
+        agreement = agreement_chart(rows, {name: each["ici"] for name, each in found.items()})
+    return {
+        "positive": positive,
+        "negative": negative,
+        "measures": measures_table(found, refits if refits and refits.made else None, first),
+        "cuts": own,
+        "own": own[cuts.own],
+        "own_cut": cuts.own,
+        "cuts_json": _in_script(own),
+        "thresholds": thresholds_table(subject, cuts),
+        "totals_chart": totals,
+        "roc_chart": curve,
+        "agreement_chart": agreement,
+        "shares_chart": calibration_chart(subject, shares),
+        "shares": [
+            shares_table(each, calibration_of(each, MOST_TOTALS), name if len(subjects) > 1 else "")
+            for name, each in subjects.items()
+        ],
+        "draws": DRAWS,
+        "seed": random_state,
+    }  # fmt: skip
+
+
+def _groups_part(subjects: Mapping[str, Subject], asked: Sequence[float] | None) -> dict[str, Any]:
+    """Risk groups, cuts, and what acting by the card is worth."""
+    rows: dict[str, Gathered] = {name: gathered(each) for name, each in subjects.items()}
+    groups, cuts = groups_tables(subjects, rows, asked)
+    return {
+        "groups": groups, "cuts_table": cuts, "benefit_chart": benefit_chart(rows),
+        "benefits": benefits_table(rows),
+        "worth": [f"{name}. {worth(given)}" if len(rows) > 1 else worth(given)
+                  for name, given in rows.items()],
+    }  # fmt: skip
+
+
+def _answer(subject: Subject, cuts: Cuts, k: int, curve: Chart, totals: Chart) -> dict[str, Any]:
+    """What the script shows at the k-th threshold."""
+    label = threshold_label(subject, cuts, k)
+    own = " This is the card's threshold." if k == cuts.own else ""
+    on_curve, on_totals = moves_of((curve, totals), k)
+    return {
+        "label": label,
+        "text": f"Positive: {label}. Sensitivity {cuts.sensitivity[k]:.1%}, specificity "
+        f"{cuts.specificity[k]:.1%}, error {cuts.error[k]:.1%}.{own}",
+        "tp": int(cuts.true_positive[k]),
+        "fp": int(cuts.false_positive[k]),
+        "fn": int(cuts.false_negative[k]),
+        "tn": int(cuts.true_negative[k]),
+        "roc": on_curve,
+        "totals": on_totals,
+    }
+
+
+def _comparison_part(comparison: Comparison | None, results: Results) -> dict[str, Any]:
+    """Exact against relaxed, and bounds over time, as far as they are given."""
+    compared = None
+    if comparison is not None:
+        table = comparison_table(comparison.table)
+        told = comparison.table.query("claim == 'none' and message != ''").to_dict("records")
+        notes = [f"{row['formulation']}: {row['message']}" for row in told]
+        compared = {"table": table, "notes": notes}
+    solved = []
+    for k, name in enumerate(dict.fromkeys(name for name, _ in results)):
+        chart = bounds_chart(results, name, f"fig-bounds-{k}")
+        if chart is not None:
+            solved.append((chart, name.replace("_", "-")))
+    return {"compared": compared, "solved": solved}
+
+
+def _pool_part(pool: Any) -> dict[str, Any]:
+    """Ranges over the nearly optimal cards."""
+    table = pool_table(pool)
+    missing = getattr(pool, "missing", None)
+    known = f": {printable(missing)}" if isinstance(missing, str) else ""
+    lie = "card lies" if len(pool) == 1 else "cards lie"
+    return {
+        "table": table,
+        "said": (
+            f"{len(pool)} {lie} within {pool.epsilon:.3g} of the best one, relatively{known}.",
+            "Reliance: how much the mean loss of a card rises once the column has no points and "
+            "the threshold is set anew.",
+        ),
+    }

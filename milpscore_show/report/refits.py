@@ -1,0 +1,146 @@
+"""The card's making again on bootstrap samples: optimism of its figures, and what stays of it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from milpscore.core.design import Design
+from milpscore.core.errors import OptionError, is_whole
+from milpscore.metrics import SelectionStability, selection_stability
+from milpscore.pools.redraws import CardsAgain, redrawn, resampled
+from milpscore.scorecard import Scorecard
+from milpscore_show.report.measures import OF_ANSWERS, Gathered, measured
+from milpscore_show.report.subject import Subject
+
+
+@dataclass(frozen=True)
+class Refits:
+    """What came of making the card again on bootstrap samples of its rows."""
+
+    asked: int
+    made: int  # cards
+    failed: Mapping[str, int]  # why a sample gave none, and how often
+    optimism: Mapping[str, float]  # of each measure, how much better it is where a card was made
+    counted: Mapping[str, int]  # cards that have the measure on both sides
+    uses: Mapping[str, float]  # share of the cards that give a feature points
+    alike: float  # share of the cards with the card's own features
+    answers: float  # mean share of the rows that get the card's answer; NaN of a chosen decision
+    moved: float  # mean distance of a row's risk from the card's; NaN without risks
+    stability: SelectionStability  # of the features
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there are fewer samples than were asked for."""
+        return self.made + sum(self.failed.values()) < self.asked
+
+
+def why_not(subject: Subject, bootstraps: int) -> str:
+    """Why a card cannot be made again, as the end of a sentence; empty where it can."""
+    if not is_whole(bootstraps, 0):
+        raise OptionError(f"bootstraps must be a whole number >= 0, got {bootstraps!r}")
+    if not bootstraps:
+        return "no bootstrap was asked for"
+    if not subject.same_data:
+        return "these are not known to be the rows it was made from"
+    if subject.program is None:
+        return "the program it was found with is not known: give its certificate"
+    if not subject.program.arguments:
+        return "its program does not know the arguments it was built with"
+    return ""
+
+
+def refits_of(
+    subject: Subject, bootstraps: int, random_state: int, progress: bool | None
+) -> Refits:
+    """Make the card again on samples of its rows, by fast mode where its program is exact.
+
+    Ctrl-C ends the drawing, and what there is counts.
+    """
+    program, card = subject.program, subject.card
+    assert program is not None  # see `why_not`
+    drawn = redrawn(
+        _Work(CardsAgain.of(program, random_state), _Measure(subject)), bootstraps,
+        random_state=random_state, progress=progress,
+    )  # fmt: skip
+    kept = drawn.made
+    made = len(kept)
+    chosen = card.fitted_threshold is not None  # afterwards, which is not done again
+    all_differences = {
+        name: np.array([each.differences[name] for each in kept])
+        for name in (kept[0].differences if kept else ())
+        if not (chosen and name in OF_ANSWERS)
+    }
+    finite = {name: v[np.isfinite(v)] for name, v in all_differences.items()}
+    own = frozenset(feature.name for feature in card.used_features)
+    features = Counter(name for each in kept for name in each.features)
+    return Refits(
+        asked=bootstraps,
+        made=made,
+        failed=drawn.failed,
+        optimism={name: float(v.mean()) for name, v in finite.items() if len(v)},
+        counted={name: len(v) for name, v in finite.items()},
+        uses={name: count / made for name, count in features.items()},
+        alike=sum(each.features == own for each in kept) / made if made else math.nan,
+        answers=math.nan if chosen or not made else float(np.mean([each.answers for each in kept])),
+        moved=float(np.mean([each.moved for each in kept])) if made else math.nan,
+        stability=selection_stability(
+            [[name in each.features for name in features] for each in kept] if made else [[]],
+            candidates=len(card.features),
+        ),
+    )
+
+
+class _Kept(NamedTuple):
+    """What is kept of a card that was made again."""
+
+    differences: Mapping[str, float]  # of each measure: on its sample less on all rows
+    features: frozenset[str]
+    answers: float  # share of the rows that get the card's answer
+    moved: float  # mean distance of a row's risk from the card's
+
+
+class _Measure:
+    """Measures cards that were made again, beside the card itself."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        design, card = subject.design, subject.card
+        self.weight = design.weight / design.weight.sum()
+        self.answer = card.rule.positive(subject.totals)
+        self.risk = None if card.risk is None else card.risks(subject.totals)
+
+    def of(self, sample: Design, card: Scorecard) -> _Kept:
+        """A card on its sample and on the rows themselves."""
+        found = []
+        for design in (sample, self.subject.design):
+            totals = card.score_design(design.X)
+            given = Gathered.of(card, totals, design.y > 0, design.weight, design.rows)
+            found.append(measured(given, given.mass[None]))
+        seen, true = found
+        moved = math.nan
+        if self.risk is not None and card.risk is not None:
+            moved = float(self.weight @ np.abs(card.risks(totals) - self.risk))
+        return _Kept(
+            {name: float(seen[name][0] - true[name][0]) for name in seen},
+            frozenset(feature.name for feature in card.used_features),
+            float(self.weight @ (card.rule.positive(totals) == self.answer)),
+            moved,
+        )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Makes the card on a sample, and measures it."""
+
+    again: CardsAgain
+    measure: _Measure
+
+    def __call__(self, random: np.random.Generator) -> _Kept:
+        sample = resampled(self.again.design, random)
+        return self.measure.of(sample, self.again.card(sample))

@@ -1,0 +1,204 @@
+"""``milpscore report``: the page about a saved card."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from milpscore.cli.common import (
+    INTERRUPTED,
+    noting_interrupts,
+    require_columns,
+    require_file,
+    require_folder,
+    say,
+)
+from milpscore.cli.groups import (
+    CARD,
+    CLASS_WEIGHT,
+    DATA,
+    DATA_FILE,
+    OUTPUT,
+    SEED,
+    SOLVE,
+    WEIGHTS_COLUMN,
+    ClassWeight,
+    FileOptions,
+    QuietOption,
+    argument,
+    file,
+    names_of,
+    option,
+    seconds,
+)
+from milpscore.cli.saved import TARGET, loaded_card, table_again
+from milpscore.core.errors import DataError, NotApplicableError, OptionError
+from milpscore.pools import BOOTSTRAPS
+
+if TYPE_CHECKING:
+    from milpscore.certificate import Certificate
+    from milpscore.scorecard import Scorecard
+
+
+def report_command(
+    *,
+    card: Path = argument(
+        "CARD.json",
+        "Card saved by 'milpscore fit --out', or certificate saved by 'milpscore fit "
+        "--certificate'.",
+    ),
+    data: Path = DATA_FILE,
+    output: QuietOption,
+    target: str | None = TARGET,
+    written: FileOptions,
+    certificate: Path | None = file(
+        "Certificate of the card: it tells which cards the bound speaks of.", DATA
+    ),
+    weights_column: str | None = WEIGHTS_COLUMN,
+    class_weight: ClassWeight | None = CLASS_WEIGHT,
+    validation: Path | None = file(
+        "Other rows, whose figures stand beside those of DATA; the same kinds of file.", DATA
+    ),
+    by: str | None = option(
+        DATA, "Show the subgroups of this column apart; it need be no feature.", metavar="COL"
+    ),
+    risk_groups: str | None = option(
+        CARD,
+        "The risks at which groups begin, such as 5%,20%; default: half and twice the odds of the "
+        "share of positives.",
+        metavar="A,B,C",
+    ),
+    compare: bool = option(
+        SOLVE,
+        "Solve the certificate's program again beside its LP and rounded cards, and show all.",
+        default=False,
+    ),
+    verify: bool = option(
+        SOLVE,
+        "Prove the certificate again, as 'milpscore verify' does, and show what came of it.",
+        default=False,
+    ),
+    pool: float | None = option(
+        SOLVE,
+        "Find every card worse than the best by this share of its objective at most, and set them "
+        "beside the bootstrap.",
+        metavar="SHARE",
+    ),
+    bootstraps: int = option(
+        SOLVE,
+        "Make the card again by fast mode on so many samples of the rows, for optimism and "
+        "stability; it needs the certificate. Ctrl-C keeps what there is.",
+        metavar="N",
+        min=0,
+        default=BOOTSTRAPS,
+    ),
+    time_limit: float = seconds("Seconds for --compare, for --verify and for --pool."),
+    seed: int = SEED,
+    title: str | None = option(OUTPUT, "What stands above the card.", metavar="TEXT"),
+    outcome: str | None = option(
+        OUTPUT, "What a positive answer says, such as 'heart disease'.", metavar="TEXT"
+    ),
+    population: str | None = option(OUTPUT, "Of whom the rows are.", metavar="TEXT"),
+    author: str | None = option(OUTPUT, "Who answers for the page.", metavar="TEXT"),
+    date: str | None = option(OUTPUT, "The page's date; today unless given.", metavar="TEXT"),
+    out: Path = option(OUTPUT, "The page to write.", metavar="FILE", default=Path("report.html")),
+) -> None:
+    """Write one self-contained HTML page: the card, its proof, its figures.
+
+    The card stands first and prints on a page of its own. What is proved is
+    put in words derived from the bound, and claimed only for the data with
+    the card's fingerprint. Weights are read as for the certificate unless
+    options say otherwise.
+    """
+    require_file(card)
+    for table in filter(None, [data, validation]):
+        require_columns(table, target, by, encoding=written.csv_encoding or "utf-8")
+    require_folder(out)
+    from milpscore.certificate import verify_certificate
+    from milpscore.pools import pool as find_pool
+    from milpscore.scorecard import Scorecard
+    from milpscore_show.report import report
+    from milpscore_show.report.subject import compared_again, program_again
+
+    given, proof = _subject(card, certificate)
+    edges = None if risk_groups is None else [_risk(text) for text in names_of(risk_groups)]
+    wishes = {"--compare": compare, "--verify": verify, "--pool": pool is not None}
+    if proof is None and (wish := next((name for name, asked in wishes.items() if asked), None)):
+        raise OptionError(f"{wish} needs the program: give the certificate with --certificate FILE")
+    foreseen = any(each.kind == "missing" for each in given.columns)
+    known: dict[str, Any] = {"classes": given.classes} if isinstance(given, Scorecard) else {}
+    known |= {} if proof is None else proof.data
+    negative, positive = known["classes"]
+    if negative == f"not {positive}":  # one of three and more classes against the rest
+        known["positive"] = positive
+    read: dict[str, Any] = {
+        "missing": "bin" if foreseen else "error", "weights_column": weights_column,
+        "class_weight": class_weight, "memory_limit": written.reading_memory, "by": by,
+    }  # fmt: skip
+    known |= written.reading
+    X, y, weights = table_again(known, data, target, given, **read)
+    other = None
+    if validation is not None:
+        *rows, weighing = table_again(known, validation, target, given, **read)
+        other = (*rows, weighing.get("sample_weight"))
+    comparison = verification = found = None
+    with noting_interrupts() as interrupted:
+        if proof is not None and (compare or pool is not None):
+            program = program_again(proof, X, y, **weights)
+            if compare:
+                comparison = compared_again(
+                    program, time_limit=time_limit, random_state=seed, progress=output.progress
+                )
+            if pool is not None:
+                found = find_pool(
+                    program, epsilon=pool, time_limit=time_limit, progress=output.progress
+                )
+        if proof is not None and verify:
+            verification = verify_certificate(proof, X, y, time_limit=time_limit, **weights)
+        report(
+            given, X, y, path=out, validation=other, by=by, risk_groups=edges, certificate=proof,
+            comparison=comparison, pool=found, verification=verification, title=title,
+            outcome=outcome, population=population, author=author, date=date,
+            bootstraps=bootstraps, random_state=seed, progress=output.progress, **weights,
+        )  # fmt: skip
+    say(f"The report was saved in {out}.")
+    if interrupted.is_set():
+        raise typer.Exit(INTERRUPTED)
+
+
+def _risk(text: str) -> float:
+    """A risk as people type it, in per cent or as a share."""
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise OptionError(f"--risk-groups takes risks such as 5%,20%, not {text!r}") from None
+
+
+def _subject(
+    path: Path, certificate: Path | None
+) -> tuple[Scorecard | Certificate, Certificate | None]:
+    """What the first file holds, and the certificate, wherever it was given."""
+    from milpscore.certificate import Certificate
+    from milpscore.core.reading import Head, parsed, text_of
+    from milpscore.scorecard import OrdinalCard
+
+    try:
+        kind = parsed(text_of(path), Head).kind
+    except DataError:
+        kind = None  # the card's own reader says what is wrong
+    proof: Certificate | None = None
+    if kind != Certificate.kind:
+        proof = None if certificate is None else Certificate.from_json(certificate)
+        given: Scorecard | OrdinalCard | Certificate = loaded_card(path)
+    elif certificate is not None:
+        raise OptionError("the first file is a certificate already: leave out --certificate")
+    else:
+        proof = given = Certificate.from_json(path)
+    if isinstance(given, OrdinalCard) or (proof is not None and "levels" in proof.data):
+        raise NotApplicableError(
+            "a report is of a card of two classes; of ordered ones 'milpscore card CARD --out "
+            "card.html' shows the card with the classes observed in each group"
+        )
+    return given, proof

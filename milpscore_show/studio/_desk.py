@@ -1,0 +1,504 @@
+"""The desk: a card that is edited, the wishes it is held to, and what is proved of both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from milpscore.constraints import Constraint, Exclude, Include, Range, make_constraint
+from milpscore.core.card import Card
+from milpscore.core.design import Design, FloatArray, as_fraction
+from milpscore.core.errors import NotApplicableError, OptionError, did_you_mean
+from milpscore.core.result import Claim, Result, claim_of
+from milpscore.fitting import FORMULATION, MAX_TERMS
+from milpscore.formulations import gentle_scale
+from milpscore.losses import RiskLoss
+from milpscore.scorecard import Scorecard
+from milpscore.scorecard.certified import risk_scale
+from milpscore.verify import evaluate
+from milpscore_show.studio.questions import Bench, Best, Gather, Ledger, Listen, Price, Question
+
+_MOST_STEPS = 200
+"""So many edits can be taken back."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What is edited: a card's points and threshold, and what every better card must keep to.
+
+    ``locked`` holds positions of columns, ``forbidden`` and ``demanded`` names of features or
+    columns; ``threshold`` is None where it is the fit's own.
+    """
+
+    points: tuple[int, ...]
+    max_terms: int | None
+    threshold: Fraction | None = None
+    locked: frozenset[int] = frozenset()
+    forbidden: tuple[str, ...] = ()
+    demanded: tuple[str, ...] = ()
+    rules: tuple[Constraint, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the rows say of a card as it answers now."""
+
+    totals: FloatArray  # (m,), distinct, ascending
+    hits: FloatArray  # (m,), weight of positives at each total
+    alarms: FloatArray  # (m,), of the others
+    errors: int
+    rows: int
+    sensitivity: float
+    specificity: float
+
+    @property
+    def curve(self) -> tuple[FloatArray, FloatArray]:
+        """The ROC curve: shares of the others and of the positives at or above each total."""
+        above = [np.append(np.cumsum(each[::-1]), 0.0) for each in (self.alarms, self.hits)]
+        x, y = (np.concatenate([[0.0], each[:-1]]) / max(each[-2], 1e-300) for each in above)
+        return x, y
+
+    @property
+    def auc(self) -> float:
+        """The area under the curve."""
+        x, y = self.curve
+        return float(np.trapezoid(y, x))
+
+
+class Desk:
+    """A card that can be questioned: the state behind ``milpscore studio``, free of any page.
+
+    Edits say at once what the rows make of them. Wishes (points that are locked, features that are
+    forbidden or demanded, rules) hold for every card that is searched; :meth:`ask` finds the best
+    one, and :meth:`price` tells what a wish costs, with a proof, from what is known by then.
+
+    Parameters
+    ----------
+    design : Design
+    formulation : {"risk_score", "slim"}
+    title : str
+    source : mapping, optional
+        How the table was read, for certificates.
+    command : str
+        The command that fits such a card, to be told with what is exported.
+    constraints : sequence of Constraint
+        Rules to begin with; they can be dropped like any other.
+    max_terms : int, optional
+        None: no limit.
+    **arguments :
+        Further arguments of the builder.
+
+    Attributes
+    ----------
+    sheet : Sheet
+        The present state; earlier ones come back by :meth:`undo`.
+    ledger : Ledger
+        Every card and bound known so far.
+
+    Raises
+    ------
+    NotApplicableError
+        For another formulation.
+
+    Examples
+    --------
+    >>> desk = Desk(make_design(X, y), max_terms=4)        # doctest: +SKIP
+    >>> desk.ask()                                         # doctest: +SKIP
+    >>> desk.forbid("age")                                 # doctest: +SKIP
+    >>> desk.ask()                                         # doctest: +SKIP
+    >>> print(desk.price("forbid age"))                    # doctest: +SKIP
+    0.01312 worse (proved)
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        formulation: str = FORMULATION,
+        *,
+        title: str = "Scorecard",
+        source: Mapping[str, Any] | None = None,
+        command: str = "",
+        constraints: Sequence[Constraint] = (),
+        max_terms: int | None = MAX_TERMS,
+        **arguments: Any,
+    ) -> None:
+        self.bench = Bench(design, formulation, arguments)
+        self.ledger = Ledger(self.bench)
+        self._given = arguments
+        self.title, self.source, self.command = title, dict(source or {}), command
+        free = Question((), max_terms)
+        first = self.bench.settle(free)
+        statement = self.bench.statement(free)
+        self.design = statement.design  # by cuts, where jumps are penalised
+        self.ledger.add([card for card in (first, statement.empty_card()) if card], statement)
+        shown = self.ledger.best(free)[0] or statement.empty_card()
+        self.sheet = Sheet(tuple(shown.coefficients.tolist()), max_terms, rules=tuple(constraints))
+        self.bench.statement(self.question)  # refuses a rule that makes no sense
+        self._held: tuple[Any, tuple[Card, Scorecard, Figures]] | None = None
+        self._past: list[Sheet] = []
+        self._future: list[Sheet] = []
+        self.revision = 0
+
+    # ---------------------------------------------------------------- the state
+
+    @property
+    def wishes(self) -> dict[str, Constraint]:
+        """Every wish by its key, such as "lock age", "forbid age", "demand age" or "rule 1"."""
+        sheet, names = self.sheet, self.design.names
+        found: dict[str, Constraint] = {}
+        for j in sorted(sheet.locked):
+            w = sheet.points[j]
+            said = f"{w} point{'' if abs(w) == 1 else 's'} for {names[j]}"
+            found[f"lock {names[j]}"] = Range(names[j], w, w, name=said)
+        found |= {f"forbid {name}": Exclude(name) for name in sheet.forbidden}
+        found |= {f"demand {name}": Include(name) for name in sheet.demanded}
+        return found | {f"rule {k}": rule for k, rule in enumerate(sheet.rules, start=1)}
+
+    @property
+    def question(self) -> Question:
+        """The best card that obeys all wishes."""
+        return Question(self._rules, self.sheet.max_terms)
+
+    @property
+    def _rules(self) -> tuple[Constraint, ...]:
+        return tuple(self.wishes.values())
+
+    @property
+    def free(self) -> Question:
+        """The best card without any wish."""
+        return Question((), self.sheet.max_terms)
+
+    def wish(self, key: str) -> Question:
+        """The best card that obeys one wish; OptionError where there is none of this key."""
+        wishes = self.wishes
+        if key not in wishes:
+            hint = did_you_mean(key, list(wishes))
+            raise OptionError(f"there is no wish {key!r}; {hint}there are {', '.join(wishes)}")
+        return Question((wishes[key],), self.sheet.max_terms)
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """Names of the raw features."""
+        return tuple(dict.fromkeys(column.feature for column in self.design.columns))
+
+    def _place(self, column: str) -> int:
+        names = self.design.names
+        if column not in names:
+            hint = did_you_mean(column, names)
+            raise OptionError(f"there is no column {column!r}; {hint}look at the list of columns")
+        return names.index(column)
+
+    def _of(self, name: str) -> list[int]:
+        """The columns of a feature, or the one of this name."""
+        own = [j for j, column in enumerate(self.design.columns) if column.feature == name]
+        return own or [self._place(name)]
+
+    def _put(self, sheet: Sheet) -> None:
+        """Take a sheet, which is tried first: a rule that makes no sense changes nothing."""
+        if sheet == self.sheet:
+            return
+        before, self.sheet = self.sheet, sheet
+        try:
+            self.bench.statement(self.question)
+            self._look()
+        except BaseException:  # Ctrl-C as well
+            self.sheet = before
+            raise
+        self._past = [*self._past[1 - _MOST_STEPS :], before]
+        self._future = []
+        self.revision += 1
+
+    # ---------------------------------------------------------------- edits
+
+    def set_points(self, column: str, points: int) -> None:
+        """Change the points of a column; one that is locked stays locked at the new ones."""
+        j = self._place(column)
+        lower, upper = self._ranges
+        if not lower[j] <= points <= upper[j]:
+            raise OptionError(f"{column}: points lie between {lower[j]} and {upper[j]}")
+        changed = list(self.sheet.points)
+        changed[j] = int(points)
+        self._put(replace(self.sheet, points=tuple(changed)))
+
+    @property
+    def _ranges(self) -> tuple[Any, Any]:
+        statement = self.bench.statement(self.free)
+        return statement.coef_min, statement.coef_max
+
+    def lock(self, column: str, hold: bool = True) -> None:
+        """Hold a column at the points it has, in every card that is searched."""
+        j = self._place(column)
+        locked = self.sheet.locked | {j} if hold else self.sheet.locked - {j}
+        free = tuple(n for n in self.sheet.forbidden if not hold or j not in self._of(n))
+        kept = free if self.sheet.points[j] else self.sheet.forbidden
+        self._put(replace(self.sheet, locked=locked, forbidden=kept))
+
+    def forbid(self, name: str) -> None:
+        """No points for a feature or column, at once and in every card that is searched."""
+        own = self._of(name)
+        points = tuple(0 if j in own else w for j, w in enumerate(self.sheet.points))
+        self._put(
+            replace(
+                self.sheet, points=points, locked=self.sheet.locked - set(own),
+                forbidden=(*dict.fromkeys((*self.sheet.forbidden, name)),),
+                demanded=tuple(n for n in self.sheet.demanded if n != name),
+            )
+        )  # fmt: skip
+
+    def demand(self, name: str) -> None:
+        """Points for a feature or column, in every card that is searched."""
+        self._of(name)
+        self._put(
+            replace(
+                self.sheet, demanded=(*dict.fromkeys((*self.sheet.demanded, name)),),
+                forbidden=tuple(n for n in self.sheet.forbidden if n != name),
+            )
+        )  # fmt: skip
+
+    def add_rule(self, rule: Constraint | Mapping[str, Any]) -> None:
+        """A rule of :mod:`milpscore.constraints`, or the entry of a file that makes one."""
+        made = rule if isinstance(rule, Constraint) else make_constraint(rule)
+        self._put(replace(self.sheet, rules=(*self.sheet.rules, made)))
+
+    def drop(self, key: str) -> None:
+        """Take a wish back."""
+        self.wish(key)
+        kind, _, name = key.partition(" ")
+        sheet = self.sheet
+        if kind == "lock":
+            return self.lock(name, hold=False)
+        if kind == "rule":
+            kept = [rule for k, rule in enumerate(sheet.rules, start=1) if k != int(name)]
+            return self._put(replace(sheet, rules=tuple(kept)))
+        if kind == "forbid":
+            left = tuple(each for each in sheet.forbidden if each != name)
+            return self._put(replace(sheet, forbidden=left))
+        left = tuple(each for each in sheet.demanded if each != name)
+        return self._put(replace(sheet, demanded=left))
+
+    def set_threshold(self, threshold: float | Fraction | None) -> None:
+        """From which total the answer is positive; None: the fit's own.
+
+        A risk score keeps its risks, and only answers otherwise; under the 0-1 loss the threshold
+        is part of the card.
+        """
+        if threshold is not None and not math.isfinite(threshold):
+            raise OptionError(f"a threshold is a finite number, not {threshold}")
+        chosen = None if threshold is None else as_fraction(threshold)
+        if chosen is not None and not self._has_risks:
+            rule = self.bench.statement(self.free).intercept
+            chosen = -rule.nearest(-chosen)
+        self._put(replace(self.sheet, threshold=chosen))
+
+    def set_terms(self, most: int | None) -> None:
+        """At most so many columns with points, in every card that is searched; None: no limit."""
+        if most is not None and most < 0:
+            raise OptionError(f"the number of terms is 0 or more, not {most}")
+        self._put(replace(self.sheet, max_terms=most))
+
+    def take(self, best: bool = True) -> None:
+        """Put the best known card that obeys all wishes (or, without ``best``, any) on the sheet.
+
+        NotApplicableError where none is known: ask for it first.
+        """
+        card = self.ledger.best(self.question if best else self.free)[0]
+        if card is None:
+            raise NotApplicableError("no card is known that obeys these wishes: search for it")
+        self._put(replace(self.sheet, points=tuple(card.coefficients.tolist()), threshold=None))
+
+    def undo(self) -> None:
+        """Take the last edit back."""
+        if self._past:
+            self._future.append(self.sheet)
+            self.sheet = self._past.pop()
+            self.revision += 1
+
+    def redo(self) -> None:
+        """Do again what was taken back."""
+        if self._future:
+            self._past.append(self.sheet)
+            self.sheet = self._future.pop()
+            self.revision += 1
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is an edit to take back."""
+        return bool(self._past)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is one to do again."""
+        return bool(self._future)
+
+    # ---------------------------------------------------------------- what holds at once
+
+    @property
+    def _has_risks(self) -> bool:
+        return isinstance(self.bench.statement(self.free).loss, RiskLoss)
+
+    def _look(self) -> tuple[Card, Scorecard, Figures]:
+        """The card of the sheet, as it is printed, and what the rows say; kept until it changes."""
+        sheet = self.sheet
+        state = (sheet.points, sheet.threshold, self.question)
+        if self._held is not None and self._held[0] == state:
+            return self._held[1]
+        statement = self.bench.statement(self.question)
+        points = np.array(sheet.points, dtype=np.int64)
+        moved = sheet.threshold
+        if moved is not None and not self._has_risks:
+            card = Card(points, -moved)
+        else:
+            card = self.ledger.of_points(self.question, points)
+        shown = Scorecard.from_card(card, self.design, title=self.title)
+        if self._has_risks:
+            if moved is not None and moved != shown.threshold:
+                shown = replace(shown, threshold=moved, fitted_threshold=shown.threshold)
+            shown = replace(shown, risk=risk_scale(shown, self.design, statement.loss_of(card)))
+        self._held = state, (card, shown, self._figures(shown))
+        return self._held[1]
+
+    def _figures(self, shown: Scorecard) -> Figures:
+        """Errors, rates and the weight of both classes at each total."""
+        design = self.design
+        counted = design.weight > 0
+        totals = shown.score_design(design.X)[counted]
+        hit, weight = design.y[counted] > 0, design.weight[counted]
+        answer = shown.rule.positive(totals)
+        known, where = np.unique(totals, return_inverse=True)
+        hits, alarms = (
+            np.bincount(where, weights=weight * each, minlength=len(known)).astype(np.float64)
+            for each in (hit, ~hit)
+        )
+        rows = design.rows[counted]
+        return Figures(
+            known, hits, alarms, int(rows[answer != hit].sum()), int(rows.sum()),
+            float(weight[answer & hit].sum() / hits.sum()),
+            float(weight[~answer & ~hit].sum() / alarms.sum()),
+        )  # fmt: skip
+
+    @property
+    def card(self) -> Card:
+        """The card of the sheet, with its best intercept and scale."""
+        return self._look()[0]
+
+    @property
+    def scorecard(self) -> Scorecard:
+        """The same with its features, risks and threshold, points as they were typed."""
+        return self._look()[1]
+
+    @property
+    def figures(self) -> Figures:
+        """What the rows say of it."""
+        return self._look()[2]
+
+    # ---------------------------------------------------------------- what is proved
+
+    def ask(
+        self, question: Question | None = None, listen: Listen | None = None, **limits: Any
+    ) -> Result:
+        """Search for the best card of a question, by default that of all wishes, and keep it.
+
+        ``limits`` are ``time_limit`` and ``node_limit``; ``listen`` is told how far the search is.
+        """
+        task = self.best_of(question or self.question, **limits)
+        result = task.run(self.bench, listen)
+        self.learn(task.question, result)
+        return result
+
+    def best_of(self, question: Question, **limits: Any) -> Best:
+        """The search that :meth:`ask` makes, started from the best known card."""
+        card = self.ledger.best(question)[0]
+        return Best(question, () if card is None else (card,), **limits)
+
+    def gather(self, **limits: Any) -> None:
+        """Search for every nearly best card without wishes, which answers many questions."""
+        self.learn(self.free, Gather(self.free, **limits).run(self.bench))
+
+    def learn(self, question: Question, answer: Any) -> None:
+        """Take in what was found out."""
+        if isinstance(answer, Result):
+            self.ledger.learn(question, answer)
+        else:
+            self.ledger.shelve(answer)
+        self.revision += 1
+
+    def price(self, key: str | None = None) -> Price:
+        """What a wish alone costs, or all of them together, as far as it is proved."""
+        return self.ledger.price(self.question if key is None else self.wish(key), self.free)
+
+    def to_be_asked(self, key: str | None = None) -> list[Question]:
+        """The questions whose answers a price waits for."""
+        asked = [self.free, self.question if key is None else self.wish(key)]
+        return [q for q in dict.fromkeys(asked) if not self.is_settled(q)]
+
+    def is_settled(self, question: Question) -> bool:
+        """Whether its best card is known, and proved to be it; or that there is none."""
+        best, bound = self.ledger.best(question)[1], self.ledger.bound(question)
+        proved = math.isfinite(best) and claim_of(True, best, bound, 0.0) is Claim.OPTIMAL
+        return proved or bound == math.inf
+
+    # ---------------------------------------------------------------- what leaves
+
+    def certified(self) -> tuple[Question, Result]:
+        """The sheet's card as a result, with the best bound there is of a question it answers."""
+        card = self.card
+        for question in dict.fromkeys((self.question, self.free)):
+            statement = self.bench.statement(question)
+            found, known = evaluate(statement, card), self.ledger.results.get(question.key)
+            if known is None or not found.feasible:
+                continue
+            bound = min(bound_below(known[1], found.objective), found.objective)
+            made = replace(
+                known[1], **found.fields(statement, card), kind="exact", dual_bound=bound,
+                claim=claim_of(True, found.objective, bound, 0.0), trace=(), origin="start",
+            )  # fmt: skip
+            return question, made
+        broken = evaluate(self.bench.statement(self.free), card).violations
+        raise NotApplicableError(
+            f"nothing is proved of this card yet ({'; '.join(broken) or 'no search has ended'}): "
+            "search for the best card first"
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a builder is told to make the sheet's card, beside rules and what the command says.
+
+        ``constraints`` are :meth:`pinned`.
+        """
+        told = {} if self.command else {
+            k: v for k, v in self._given.items() if isinstance(v, str | int | float | list | tuple)
+        }  # fmt: skip
+        held, own = self.bench.scale, self.card.scale
+        asked = [Question(rules, self.sheet.max_terms) for rules in (self.pinned(), self._rules)]
+        least = max(gentle_scale(self.bench.program(each)) for each in asked)
+        if (
+            held is not None
+            and own is not None
+            and (
+                self.bench.arguments.get("scale") != self._given.get("scale", "auto") or own < least
+            )
+        ):  # where a fit would state gentler scales
+            told["scale"] = [held.lower, held.upper]
+        if self.sheet.threshold is not None and not self._has_risks:
+            told["intercept_bounds"] = [-float(self.sheet.threshold)] * 2
+        return {**told, "max_terms": self.sheet.max_terms}
+
+    def pinned(self) -> tuple[Constraint, ...]:
+        """The wishes, with every point of the sheet's card: they leave this card alone."""
+        names, points = self.design.names, self.sheet.points
+        held = [Range(n, w, w) for n, w in zip(names, points, strict=True) if w]
+        none = [n for n, w in zip(names, points, strict=True) if not w]
+        rest = [Exclude(tuple(none))] if none else []
+        rules = [r for r in self.wishes.values() if not isinstance(r, Range | Exclude)]
+        return (*rules, *held, *rest)
+
+
+def bound_below(result: Result, objective: float) -> float:
+    """A result's bound; 0 where it says that there is no card, which the objective belies."""
+    return result.dual_bound if math.isfinite(result.dual_bound) else 0.0

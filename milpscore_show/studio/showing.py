@@ -1,0 +1,287 @@
+"""What a page shows of a desk, what it may ask for, and the files that leave it."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import shlex
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Union
+
+import msgspec
+import numpy as np
+
+from milpscore.constraints import Constraint
+from milpscore.core.errors import DataError, FormulationError
+from milpscore.core.reading import parsed
+from milpscore.core.result import Result
+from milpscore.scorecard import Scorecard, certified_card
+from milpscore.scorecard.rendering import least_positive
+from milpscore.verify import evaluate
+from milpscore_show.studio._desk import Desk, Figures
+from milpscore_show.studio.questions import Bench, Listen, Price, Question
+
+MOST_POINTS = 300
+"""Of a curve, and thresholds to choose from; of more, some are left out."""
+
+MOST_TEXT = 20_000
+"""Characters of a rule that is typed."""
+
+# ---------------------------------------------------------------- what may be asked for
+
+
+_DOES: dict[str, tuple[str, dict[str, Any]]] = {
+    "points": ("set_points", {"column": str, "points": int}),
+    "lock": ("lock", {"column": str, "hold": bool}),
+    "forbid": ("forbid", {"name": str}),
+    "demand": ("demand", {"name": str}),
+    "drop": ("drop", {"key": str}),
+    "rule": ("add_rule", {"text": str}),
+    "threshold": ("set_threshold", {"total": float | None}),
+    "terms": ("set_terms", {"most": int | None}),
+    "take": ("take", {"wishes": bool}),
+    "undo": ("undo", {}),
+    "redo": ("redo", {}),
+}
+"""Of each edit the method of the desk, and the names and types of what it takes."""
+
+_ACTS: Any = Union[  # noqa: UP007 - of a tuple
+    tuple(
+        msgspec.defstruct(
+            tag, [*given.items()], tag_field="do", tag=tag, forbid_unknown_fields=True
+        )
+        for tag, (_, given) in _DOES.items()
+    )
+]
+
+
+def act(desk: Desk, request: str | bytes) -> None:
+    """Do what a page asks for, in JSON; an error of the package says what cannot be done."""
+    asked = parsed(request, _ACTS, "the request")
+    name = type(asked).__name__
+    given = msgspec.structs.astuple(asked)
+    getattr(desk, _DOES[name][0])(*(map(rule_of, given) if name == "rule" else given))
+
+
+def rule_of(text: str) -> dict[str, Any]:
+    """The entry of a file of constraints, as it is typed: lines such as ``type = "monotone"``."""
+    import tomllib
+
+    if len(text) > MOST_TEXT or text.count(".") > MOST_TEXT // 100:
+        raise DataError(f"a rule has at most {MOST_TEXT:,} characters")
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormulationError(
+            f'the rule cannot be read ({error}): write lines such as type = "at_most"'
+        ) from error
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def view(desk: Desk) -> dict[str, Any]:
+    """Everything that a page shows, as plain data."""
+    card, shown, figures = desk.card, desk.scorecard, desk.figures
+    sheet, design = desk.sheet, desk.design
+    question, free = desk.question, desk.free
+    statement = desk.bench.statement(question)
+    lower, upper = statement.coef_min, statement.coef_max
+    found = evaluate(statement, card)
+    rates = {"sensitivity": figures.sensitivity, "specificity": figures.specificity}
+    forbidden, demanded = set(sheet.forbidden), set(sheet.demanded)
+    return {
+        "title": desk.title,
+        "revision": desk.revision,
+        "outcome": [str(label) for label in design.classes],
+        "risky": shown.risk is not None,
+        "rows": figures.rows,
+        "lines": [
+            {"column": column.name, "feature": column.feature, "points": w, "least": int(low),
+             "most": int(high), "locked": j in sheet.locked}
+            for j, (column, w, low, high) in enumerate(
+                zip(design.columns, sheet.points, lower, upper, strict=True)
+            )
+        ],
+        "features": [
+            {"name": name,
+             "wish": "forbid" if name in forbidden else "demand" if name in demanded else ""}
+            for name in desk.features
+        ],
+        "terms": sum(map(bool, sheet.points)),
+        "max_terms": sheet.max_terms,
+        "threshold": {
+            "total": float(least_positive(shown)),
+            "moved": sheet.threshold is not None, "totals": _thinned(figures.totals),
+        },
+        "figures": {
+            "objective": found.objective, "loss": found.loss, "penalty": found.penalty,
+            "errors": figures.errors, "auc": figures.auc, **rates,
+        },
+        "broken": list(found.violations),
+        "roc": {"curve": _curve(figures), "at": [1 - figures.specificity, figures.sensitivity]},
+        "risks": [list(line) for line in zip(*shown.risk_lines, strict=True)],
+        "heads": [line[0] for line in shown.risk_lines],
+        "free": _standing(desk, free, found.objective),
+        "held": _standing(desk, question, found.objective),
+        "wishes": [
+            {"key": key, "says": rule.name or rule.sentence, **_priced(desk.price(key))}
+            for key, rule in desk.wishes.items()
+        ],
+        "together": _priced(desk.price()),
+        "undo": desk.can_undo,
+        "redo": desk.can_redo,
+    }  # fmt: skip
+
+
+def _standing(desk: Desk, question: Question, own: float) -> dict[str, Any]:
+    """How far the card is from the best one of a question, in numbers and a sentence."""
+    card, best = desk.ledger.best(question)
+    bound = desk.ledger.bound(question)
+    proved = desk.is_settled(question)
+    if bound == math.inf:
+        says = "Proved: no card obeys."
+    elif card is None:
+        says = "No card that obeys is known yet."
+    elif proved:
+        says = f"Best card: {best:.5f}, proved. This card is {max(own - best, 0.0):.5f} above it."
+    elif bound > 0:
+        says = (
+            f"Best known card: {best:.5f}; proved: none is below {_down(bound)}. "
+            f"This card is at most {_up(own - bound)} above the best one."
+        )
+    else:
+        says = f"Best known card: {best:.5f}; nothing is proved yet."
+    if caveat := desk.bench.statement(question).caveat:
+        says += f" Bounds speak {caveat}."
+    points = None if card is None else card.coefficients.tolist()
+    return {"best": _plain(best), "bound": _plain(bound), "proved": proved, "says": says,
+            "own": points == list(desk.sheet.points)}  # fmt: skip
+
+
+def _priced(price: Price) -> dict[str, Any]:
+    return {"least": _plain(price.least), "most": _plain(price.most), "price": str(price),
+            "proved": price.proved}  # fmt: skip
+
+
+def _down(value: float) -> str:
+    return f"{math.floor(1e5 * value) / 1e5:.5f}"
+
+
+def _up(value: float) -> str:
+    return f"{math.ceil(1e5 * value) / 1e5:.5f}"
+
+
+def _plain(value: float) -> float | None:
+    """A number as JSON holds it."""
+    return value if math.isfinite(value) else None
+
+
+def _thinned(values: Any) -> list[float]:
+    """At most so many of ascending values, the ends among them."""
+    if len(values) > MOST_POINTS:
+        values = values[np.linspace(0, len(values) - 1, MOST_POINTS).round().astype(int)]
+    return np.asarray(values, dtype=np.float64).tolist()  # type: ignore[no-any-return]
+
+
+def _curve(figures: Figures) -> list[list[float]]:
+    x, y = figures.curve
+    kept = np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(int)
+    return [[round(float(a), 5), round(float(b), 5)] for a, b in zip(x[kept], y[kept], strict=True)]
+
+
+# ---------------------------------------------------------------- what leaves
+
+
+def written(rules: Iterable[Constraint]) -> str:
+    """Rules as the TOML that :func:`milpscore.constraints.read_constraints` reads."""
+    tables = [
+        "\n".join(["[[constraints]]", *(f"{k} = {_toml(v)}" for k, v in rule.as_mapping().items())])
+        for rule in rules
+    ]
+    return "\n\n".join(tables) + "\n" if tables else "constraints = []\n"
+
+
+def _toml(value: Any) -> str:
+    """A value of TOML; JSON's texts, numbers, truth values and lists are."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items())
+        return f"{{{inside}}}"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+@dataclass(frozen=True)
+class Export:
+    """Card, certificate, report and the constraints that reproduce the card, in one archive."""
+
+    question: Question
+    result: Result
+    scorecard: Scorecard
+    texts: dict[str, str]
+    source: dict[str, Any]
+
+    @classmethod
+    def of(cls, desk: Desk) -> Export:
+        """What a desk's card leaves as; NotApplicableError where nothing is proved of it."""
+        question, result = desk.certified()
+        texts = {
+            "constraints.toml": written(desk.pinned()), "wishes.toml": written(question.rules),
+            "README.txt": _read_me(desk),
+        }  # fmt: skip
+        record = certified_card(
+            desk.design, result, desk.title, statement=desk.bench.statement(question)
+        ).certificate
+        told: dict[str, Any] = {**record, "errors": desk.figures.errors}
+        if desk.scorecard.fitted_threshold is not None:
+            told["decision"] = {
+                "by": "hand", "sensitivity": desk.figures.sensitivity,
+                "specificity": desk.figures.specificity,
+            }  # fmt: skip
+        return cls(question, result, replace(desk.scorecard, certificate=told), texts, desk.source)
+
+    def run(self, bench: Bench, listen: Listen | None = None) -> bytes:
+        """The archive; evidence for the bound is looked for."""
+        from milpscore.certificate import certify
+        from milpscore_show.report import report
+
+        program = bench.program(self.question)
+        certificate = certify(program, self.result, source=self.source, progress=False)
+        page = report(
+            self.scorecard, program.statement.design, None, certificate=certificate, bootstraps=0,
+            progress=False,
+        )  # fmt: skip
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in {
+                "card.json": self.scorecard.to_json(), "certificate.json": certificate.to_text(),
+                "report.html": page, **self.texts,
+            }.items():  # fmt: skip
+                archive.writestr(name, text)
+        return made.getvalue()
+
+
+def _read_me(desk: Desk) -> str:
+    """What the files are, and how the card is made again."""
+    settings = desk.settings
+    command = [desk.command or "milpscore fit DATA.csv --target COL"]
+    if settings["max_terms"] is not None:
+        command.append(f"--max-terms {settings.pop('max_terms')}")
+    command += [f"--set {shlex.quote(f'{k}={json.dumps(v)}')}" for k, v in settings.items()]
+    said = [
+        "card.json         the card, for 'milpscore predict'",
+        "certificate.json  what is proved of it, for 'milpscore verify'",
+        "report.html       how it does on the data",
+        "constraints.toml  leaves this card alone: fitting with it makes the card again",
+        "wishes.toml       the wishes the proof speaks of: fitting with it finds the best card",
+        "",
+        f"{' '.join(command)} --constraints constraints.toml",
+    ]
+    if desk.scorecard.fitted_threshold is not None:
+        said.append(
+            f"The threshold was moved by hand to {float(desk.scorecard.threshold):g}; points and "
+            "risks are those of the fit."
+        )
+    return "\n".join(said) + "\n"

@@ -1,0 +1,213 @@
+"""``milpscore race``: solvers side by side on the same programs, kept like a study's solves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import typer
+
+from milpscore.cli.common import (
+    NO_CARD,
+    Column,
+    output as standard_output,
+    print_json,
+    require_columns,
+    require_drawable,
+    require_folder,
+    save_figure,
+    say,
+    spelt,
+    table,
+)
+from milpscore.cli.groups import (
+    CARD,
+    CLASS_WEIGHT,
+    DATA,
+    NODE_LIMIT,
+    OUTPUT,
+    PLOT,
+    SOLVE,
+    WEIGHTS_COLUMN,
+    ClassWeight,
+    LimitOptions,
+    OutputOptions,
+    argument,
+    file,
+    names_of,
+    option,
+    seconds,
+    settings_of,
+)
+from milpscore.core.writing import printable, write_text
+from milpscore.solvers.options import Options
+from milpscore_study.study_command import check_workers, followed
+
+if TYPE_CHECKING:
+    from milpscore_study import Race
+
+_STANDS_ASIDE = ("NotApplicableError", "MissingDependencyError")
+"""A solver that is absent, or has no answer to such programs, is no failure of the race."""
+
+_COLUMNS = {
+    "solver": Column("solver", words=True),
+    "status": Column("status", words=True),
+    "objective": Column("objective", "{:.4g}"),
+    "bound": Column("bound", "{:.4g}"),
+    "gap": Column("gap", "{:.1%}"),
+    "nodes": Column("nodes", "{:.0f}"),
+    "root_bound": Column("root", "{:.4g}"),
+    "lp_bound": Column("LP", "{:.4g}"),
+    "seconds": Column("s", "{:.2f}"),
+    "verified": Column("verified"),
+    "wrong": Column("wrong"),
+}
+_SUMMARY = {
+    "solver": Column("solver", words=True),
+    "solves": Column("solves"),
+    "proved": Column("proved"),
+    "wrong": Column("wrong"),
+    "failed": Column("failed"),
+    "seconds": Column("s", "{:.3g}"),
+    "nodes": Column("nodes", "{:.4g}"),
+}
+
+
+def race_command(
+    *,
+    data: list[Path] = argument("DATA.csv...", "CSV files, each with a header line."),
+    target: str = option(DATA, "Column with the two labels.", metavar="COL", default=...),
+    positive: str | None = option(DATA, "Label to score.", metavar="VALUE"),
+    bins: int | None = option(DATA, "Cut numeric columns into about N bins.", metavar="N", min=2),
+    thresholds: Path | None = option(DATA, "Cut points by column: JSON or CSV.", metavar="FILE"),
+    encoding: Literal["onehot", "cumulative"] | None = option(
+        DATA, "A column for each cut (cumulative), or one for each bin (onehot)."
+    ),
+    missing: Literal["error", "bin"] | None = option(
+        DATA, "Refuse missing values, or give them a column."
+    ),
+    weights_column: str | None = WEIGHTS_COLUMN,
+    class_weight: ClassWeight | None = CLASS_WEIGHT,
+    formulations: str = option(
+        CARD,
+        "Formulations; slim:textbook, slim:row-big-m, slim:merged and slim:conflicts are the 0-1 "
+        "program from weak to strong.",
+        metavar="NAME,NAME",
+        default="slim",
+    ),
+    settings: list[str] | None = option(
+        CARD,
+        "An argument of every formulation that has it (l0_penalty=0.01), or of one "
+        "(hinge.margin=2); the value is read as JSON; may be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+    ),
+    limits: LimitOptions,
+    solvers: str = option(
+        SOLVE,
+        "Solvers, of those that 'milpscore list' names, or pyomo:NAME.",
+        metavar="NAME,NAME",
+        default="highs,tree",
+    ),
+    seeds: int = option(
+        SOLVE,
+        "Runs of each: a seed of the solver, and an order of rows and columns.",
+        metavar="N",
+        min=1,
+        default=1,
+    ),
+    time_limit: float = seconds("Seconds of each solve."),
+    node_limit: int | None = NODE_LIMIT,
+    threads: int = option(
+        SOLVE, "Threads of each solve.", metavar="N", min=1, default=Options.threads
+    ),
+    jobs: int = option(SOLVE, "Solves at a time; -1 for all cores.", metavar="N", default=1),
+    dask: str | None = option(
+        SOLVE, "Solve on the workers of this Dask scheduler instead.", metavar="tcp://HOST:PORT"
+    ),
+    retry_failed: bool = option(SOLVE, "Do the failed solves again.", default=False),
+    out: Path = option(
+        OUTPUT,
+        "Each finished solve is committed to this file; solves it holds are not done again.",
+        metavar="RESULTS.sqlite",
+        default=Path("race.sqlite"),
+    ),
+    plot: Path | None = PLOT,
+    csv: Path | None = file("Write the table, medians over the seeds, as CSV."),
+    output: OutputOptions,
+) -> None:
+    """Race solvers on the same programs: who proves what, how fast, and who is wrong.
+
+    Every solver gets every formulation of every file, once a seed, without
+    a start. 'wrong' counts claims that the re-check refused or a verified
+    card of another solver contradicts. The same command goes on where a
+    race was stopped.
+    """
+    for path in data:
+        require_columns(path, target, weights_column)
+    require_folder(out, csv)
+    require_drawable(plot)
+    check_workers(jobs, dask)
+    from milpscore_study import Race, race_study
+
+    cut: dict[str, Any] = {
+        "bins": bins,
+        "encoding": encoding,
+        "missing": missing or "error",
+        "thresholds": None,
+    }
+    if thresholds is not None:
+        from milpscore.data import read_thresholds
+
+        cut["thresholds"] = {name: list(cuts) for name, cuts in read_thresholds(thresholds).items()}
+    common = {
+        "target": target, "positive": positive, "weights": weights_column,
+        "class_weight": class_weight, **cut,
+    }  # fmt: skip
+    study = race_study(
+        [{"csv": str(path), **common} for path in data],
+        names_of(formulations),
+        names_of(solvers),
+        seeds=seeds,
+        arguments={**limits.given, **settings_of(settings)},
+        time_limit=time_limit,
+        node_limit=node_limit,
+        threads=threads,
+    )
+    race = Race(
+        followed("race", study, out, output.quiet, jobs=jobs, dask=dask, retry_failed=retry_failed)
+    )
+    _show(race, output.json)
+    if csv is not None:
+        write_text(csv, race.table().to_csv(index=False))
+        say(f"The table was saved in {csv}.")
+    if plot is not None:
+        save_figure(race.figure(), plot)
+    errors = race.table()["error"]
+    if not all(text.startswith(_STANDS_ASIDE) for text in errors if text):
+        raise typer.Exit(NO_CARD)
+
+
+def _show(race: Race, as_json: bool) -> None:
+    """Print both tables, and why a solver stands aside or is wrong."""
+    found, summary = race.table(), race.summary()
+    if as_json:
+        content: dict[str, Any] = {
+            "table": found.to_dict("records"), "summary": summary.to_dict("records"),
+        }  # fmt: skip
+        print_json(content)
+        return
+    console = standard_output()
+    for (data, formulation), own in found.groupby(["data", "formulation"], sort=False):
+        title = f"{data}, {spelt(str(formulation))}"
+        console.print(table(own.to_dict("records"), _COLUMNS, title=title))
+        console.print()
+    console.print("Shifted geometric means over the files (1 s, 10 nodes) of medians over seeds")
+    console.print(table(summary.to_dict("records"), _SUMMARY, section="formulation"))
+    told = found[found["error"] != ""].drop_duplicates(["formulation", "solver", "error"])
+    for row in told.to_dict("records"):
+        words = str(row["error"]).partition(": ")[2] or row["error"]
+        console.print(printable(f"{spelt(row['formulation'])} by {row['solver']}: {words}"))
+    wrong = race.rows()
+    for row in wrong[wrong["wrong"] != ""].to_dict("records"):
+        console.print(printable(f"wrong: {row['model']} on {row['data']}: {row['wrong']}"))
