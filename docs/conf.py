@@ -66,7 +66,7 @@ plot_html_show_source_link = False
 plot_formats = [("png", 110)]
 plot_rcparams = {
     **rc_params_from_file(
-        str(ROOT / "milpscore" / "plots" / "style.mplstyle"), use_default_template=False
+        str(ROOT / "milpscore_show" / "plots" / "style.mplstyle"), use_default_template=False
     ),
     "figure.figsize": (7, 4),
     "savefig.bbox": "tight",

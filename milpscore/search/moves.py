@@ -303,7 +303,7 @@ class Neighbourhood:
         full, objectives = self.with_intercepts(w[None, :])
         v, best = full[0], float(objectives[0])
         for _ in range(_STEPS):
-            moves = self._allowed(v[:-1], self._moves(v[:-1], swaps=True))
+            moves = self._allowed(v[:-1], self._moves(v[:-1]))
             if not len(moves) or not np.isfinite(best):
                 break
             tried = moves[np.argsort(self._promise(v, moves), kind="stable")[:_TRIED]]
@@ -313,23 +313,6 @@ class Neighbourhood:
                 break
             v, best = full[k], float(objectives[k])
         return v, best
-
-    def around(self, v: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Allowed points one or two moves from v, shape (V, p + 1), the intercept's included.
-
-        They stay between ``low`` and ``high``, shape (p + 1,) as v is.
-        """
-        w = v[:-1]
-        moves = np.vstack([np.zeros_like(w)[None, :], self._moves(w, swaps=False)])
-        moves = self._allowed(w, moves)
-        step = self.statement.intercept.step
-        parts = [np.column_stack([moves, np.zeros(len(moves))])]
-        if step is not None:
-            few = moves[np.count_nonzero(moves, axis=1) < 2]
-            for shift in (-float(step), float(step)):
-                parts.append(np.column_stack([few, np.full(len(few), shift)]))
-        points = v + np.vstack(parts)[1:]
-        return np.asarray(points[np.all((points >= low) & (points <= high), axis=1)])
 
     def _promise(self, v: FloatArray, moves: FloatArray) -> FloatArray:
         """What a quadratic model, the intercept following, says each move changes."""
@@ -341,8 +324,8 @@ class Neighbourhood:
             bend = bend - np.outer(cross, hessian[-1, :-1])
         return np.asarray(moves @ g + 0.5 * np.einsum("vi,vi->v", moves @ bend, moves))
 
-    def _moves(self, w: FloatArray, *, swaps: bool) -> FloatArray:
-        """Single steps, pairs of them and, with ``swaps``, terms changing places; shape (V, p)."""
+    def _moves(self, w: FloatArray) -> FloatArray:
+        """Single steps, pairs of them, and terms changing places; shape (V, p)."""
         p = len(w)
         single = []
         for sign in (-1.0, 1.0):
@@ -354,10 +337,7 @@ class Neighbourhood:
         ones = np.vstack(single)
         first, second = np.triu_indices(len(ones), 1)
         apart = first % p != second % p if p else first != second
-        parts = [ones, ones[first[apart]] + ones[second[apart]]]
-        if swaps:
-            parts.append(_exchanges(w))
-        return np.vstack(parts)
+        return np.vstack([ones, ones[first[apart]] + ones[second[apart]], _exchanges(w)])
 
     def _allowed(self, w: FloatArray, moves: FloatArray) -> FloatArray:
         """The moves that keep to ranges, sets, terms, and constraints but limits on errors."""

@@ -1,14 +1,13 @@
 """Outer approximation: a master of tangents on HiGHS, tightened until it meets the best card.
 
 Tangents come first from the continuous optimum and the cutting planes around it, then from
-mixed-integer rounds: at every whole point HiGHS reports, at the real optimum of its support, at
-its polished form, and at neighbours the master still underrates. The incumbent cuts off what
-cannot be better and shrinks the ranges of the points.
+mixed-integer rounds: at every whole point that HiGHS reports, at the real optimum of its support
+and at its polished form. The incumbent cuts off what cannot be better. It runs where rows were
+added by hand, for written files, and as the second opinion.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -21,7 +20,7 @@ from milpscore.core.result import CLAIM_TOLERANCE, Termination
 from milpscore.search import coordinate_descent
 from milpscore.search.moves import Neighbourhood
 from milpscore.search.starts import first_card
-from milpscore.solvers.engine import Outcome, Progress, Task
+from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.options import Options
 from milpscore.solvers.session import SessionSolver
 from milpscore.solvers.tangents import TOLERANCE, Master, TimeIsUpError, vector_of
@@ -36,24 +35,8 @@ _PLANES = 400
 _IMPROVEMENTS = 10
 """Improving solutions after which a round stops: its tangents are outdated by then."""
 
-_NEIGHBOURS = 100
-"""Most tangents at neighbours a round."""
-
-_TIGHTEN_EVERY = 10
-"""Rounds without a better card between two looks at the ranges."""
-
 _CLOSE = 0.02
 """Of tangents that are no whole point's, those within this share of the gap are kept."""
-
-
-_SLACK = 1e-5
-"""Kept between an LP's value and the range taken from it, relative."""
-
-_RANGE_TANGENTS = (3, 20)
-"""Most tangents taken to find one end of one range: at first, and where that moved enough."""
-
-_WORTH = 0.25
-"""Ends moved by a point at which a closer look is worth its LPs."""
 
 _ROUNDINGS = 12
 """Multiples of real coefficients that are rounded where the scale is free."""
@@ -63,9 +46,6 @@ _DESCENT = 1e6
 
 _IN_VAIN = 6
 """Descents that found nothing better, after which cards are only rounded."""
-
-_FRUITLESS = 24
-"""Ends looked at in vain after which the rest is left alone: the gap is too wide yet."""
 
 
 class OuterApproximation(SessionSolver):
@@ -149,7 +129,7 @@ class _Search:
             self._first_cards(start)
             self.master = self.master.fitted(self.best)
             self._cut(1e-3)
-            self._tighten()
+            self._refresh()
             termination = self._search()
         except TimeIsUpError:
             termination = Termination.TIME_LIMIT
@@ -237,7 +217,7 @@ class _Search:
 
     def _search(self) -> Termination:
         """Rounds until the bound meets the incumbent or a limit stops them."""
-        patience, since = _IMPROVEMENTS, 0
+        patience = _IMPROVEMENTS
         while not self.infeasible and self.best - self.bound > self._gap_allowed * (1 + 1e-9):
             left = None
             if self.options.node_limit is not None:
@@ -255,21 +235,19 @@ class _Search:
             if not new and found.termination is Termination.COMPLETED:
                 return Termination.COMPLETED  # its points were refused: the bound is what is left
             patience = _IMPROVEMENTS if new else 10 * patience
-            since = 0 if self.best < before else since + 1
-            if self.best < before or since % _TIGHTEN_EVERY == 0:
-                self._tighten()
+            if self.best < before:
+                self._refresh()
             self._report()
         return Termination.COMPLETED
 
     def _take(self, found: Outcome, points: list[FloatArray]) -> None:
-        """A round's bound, and tangents at its points and around them."""
+        """Take a round's bound, and tangents at its points and at their polished forms."""
         self.nodes += found.nodes
         if found.termination is Termination.INFEASIBLE:
             self._nothing_left()
             return
         self._raise_bound(found.dual_bound)
         distinct = {self._found(x).tobytes(): x for x in points}
-        centres = []
         for x in distinct.values():
             self.session.load_values(x)
             card = self.session.program.card()
@@ -278,9 +256,7 @@ class _Search:
             self._consider(card)
             self._touch(v)
             self._best_of(tuple(np.flatnonzero(card.coefficients).tolist()))
-            centres += [v, self._look_at(v)]
-        if self.statement.scales is None:  # else too many: each neighbour has a slope of its own
-            self._around(centres)
+            self._look_at(v)
 
     def _found(self, x: FloatArray) -> FloatArray:
         """What tells the cards of two vectors apart: the whole (w, b), or w alone."""
@@ -295,7 +271,7 @@ class _Search:
             self.bound = max(self.bound, self.best - self._gap_allowed)
         self.infeasible = True
 
-    def _look_at(self, v: FloatArray) -> FloatArray:
+    def _look_at(self, v: FloatArray) -> None:
         """Polish the coefficients nearest to v; the card found is considered, its tangent added."""
         if self.statement.scales is not None:
             card = self._rounded(v[:-1])
@@ -305,7 +281,6 @@ class _Search:
             card = self.neighbourhood.card(v)
         self._consider(card)  # first: what is known to cost less than a tangent's point draws it in
         self._touch(v)
-        return v
 
     def _rounded(self, w: FloatArray) -> Card:
         """The best of several roundings of real coefficients whose scale is free, improved."""
@@ -322,44 +297,14 @@ class _Search:
             self.descents -= 1
         return found
 
-    def _touch(self, v: FloatArray) -> bool:
+    def _touch(self, v: FloatArray) -> None:
         """Add the tangent at a whole point not yet seen."""
         key = v.tobytes()
-        if key in self.seen:
-            return False
-        self.seen.add(key)
-        return self.master.add(v, "point") > 0
+        if key not in self.seen:
+            self.seen.add(key)
+            self.master.add(v, "point")
 
-    def _around(self, centres: list[FloatArray]) -> None:
-        """Tangents at neighbours the master still rates below the cutoff, and at theirs."""
-        added, queue = 0, list(centres)
-        until = self.progress.remaining * 0.9
-        while queue and added < _NEIGHBOURS and self.progress.remaining > until:
-            points = self.neighbourhood.around(queue.pop(0), self.master.low, self.master.high)
-            if not len(points):
-                continue
-            penalty = np.array([self.statement.penalty(v[:-1]) for v in points])
-            rated = self.master.heights_at(points) + penalty
-            while added < _NEIGHBOURS and len(self.master.cuts):
-                k = int(rated.argmin())
-                if not rated[k] < self._cutoff:
-                    break
-                point, rated[k] = points[k], math.inf
-                if not self._touch(point):
-                    continue
-                added += 1
-                queue.append(point)
-                self._consider_if_better(point)
-                for tangent in [c.tangent for c in self.master.cuts if c.curve == 0][-1:]:
-                    own = points @ tangent.gradient + tangent.constant + penalty
-                    rated = np.maximum(rated, own)
-
-    # -- incumbent, bound, ranges ----------------------------------------------------------------
-
-    def _consider_if_better(self, v: FloatArray) -> None:
-        """Consider a whole point whose loss over the merged rows beats the incumbent."""
-        if self.master.loss.value(v) + self.statement.penalty(v[:-1]) < self.best:
-            self._consider(self.neighbourhood.card(v))
+    # -- incumbent and bound ----------------------------------------------------------------------
 
     def _consider(self, card: Card) -> None:
         """Take a card as the incumbent where its re-check says it is better."""
@@ -388,88 +333,13 @@ class _Search:
         _, _, value = self.master.cutting_planes(tolerance, _PLANES, self.progress)
         self._raise_bound(value)
 
-    def _tighten(self) -> None:
-        """Shrink the ranges, then drop the tangents that no longer bear on the relaxation."""
+    def _refresh(self) -> None:
+        """Cut again below the incumbent, and drop the tangents that no longer bear on it."""
         if not math.isfinite(self.best):
             return
-        moved = _tightened(self.master, self._cutoff, self.progress)
-        if moved is None:
-            self._nothing_left()
-            return
-        if moved:
-            self.supports.clear()
         self._cut(1e-4)
         self.master.forget(_CLOSE * max(self.best - self.bound, 0.0) * self.master.factor)
 
     def _report(self) -> None:
         """Record and show where the search stands."""
         self.progress.note(self.best, self.bound, self.nodes)
-
-
-# -- ranges tightened from the incumbent ---------------------------------------------------------
-
-
-def _tightened(master: Master, cutoff: float, progress: Progress) -> int | None:
-    """Shrink every range to what the tangents allow below the cutoff: ends moved, None if empty."""
-    # each end is an LP over the level set of the cutoff, whose tangents are taken where the LP's
-    # answer leaves that set
-    master.cut_off(cutoff)
-    moved = 0
-    try:
-        for most in _RANGE_TANGENTS:
-            points = np.flatnonzero((master.where >= 0) & (master.low < master.high)).tolist()
-            now = 0
-            for looked, (j, sign) in enumerate(itertools.product(points, (1.0, -1.0))):
-                if looked >= _FRUITLESS and not now:
-                    return moved
-                change = _end_moved(master, j, sign, cutoff, most, progress)
-                if change is None:
-                    return None
-                now += change
-            moved += now
-            if now < _WORTH * len(points):
-                break
-    finally:
-        master.direct()
-    return moved
-
-
-def _end_moved(
-    master: Master, j: int, sign: float, cutoff: float, most: int, progress: Progress
-) -> int | None:
-    """Move one end (1.0 the lower, -1.0 the upper) of one range; None where nothing is left."""
-    first, moved = len(master.cuts), 0
-    master.direct(int(master.where[j]), sign)
-    for _ in range(most):
-        x, value = master.relax(progress.remaining)
-        if x is None:
-            return None
-        if not len(x):
-            break
-        moved |= _take_end(master, j, sign, sign * value)
-        if master.low[j] > master.high[j]:
-            return None
-        near = master.objective(x) <= cutoff + 1e-3 * abs(cutoff)
-        if near or not master.add(master.point(x), "path", above=x):
-            break
-    else:
-        master.relax(progress.remaining)
-    master.forget(0.0, first)
-    return moved
-
-
-def _take_end(master: Master, j: int, sign: float, end: float) -> int:
-    """Take an LP's end of the range, whole where the point is; whether that narrows it."""
-    slack = _SLACK * (1.0 + abs(end))
-    if master.session.integral[int(master.where[j])]:
-        end = math.ceil(end - slack) if sign > 0 else math.floor(end + slack)
-    else:
-        end -= sign * slack
-    low, high = master.low[j], master.high[j]
-    if sign > 0 and end > low:
-        master.narrow(j, float(end), high)
-    elif sign < 0 and end < high:
-        master.narrow(j, low, float(end))
-    else:
-        return 0
-    return 1

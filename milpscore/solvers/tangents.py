@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from milpscore.core.card import Card
@@ -255,7 +254,7 @@ class Master:
             for each in (self.points, heights)
         )
         self.fixed = np.array([v.value if v.fixed else 0.0 for v in self.points], dtype=np.float64)
-        # the current ranges of (w, b), shape (p + 1,), tightened as the search goes on
+        # the ranges of (w, b), shape (p + 1,)
         self.low = np.where(self.where >= 0, session.col_lower[self.where], self.fixed)
         self.high = np.where(self.where >= 0, session.col_upper[self.where], self.fixed)
         self.cuts: list[Cut] = []  # in the order of HiGHS's rows after the session's own
@@ -272,7 +271,6 @@ class Master:
         self.cost = session.cost * self.factor * self.unit
         self.highs = self._loaded()
         self.rows = session.matrix.shape[0] + 1  # the cutoff row is the last that is not a tangent
-        self._links = [] if scaled else _linking_rows(session, self.where)
 
     def _loaded(self) -> Any:
         """The session's rows, its columns in units of their own, and a free cutoff row."""
@@ -298,7 +296,7 @@ class Master:
         return 1.0 / self.factor
 
     def point(self, x: FloatArray) -> FloatArray:
-        """(w, b) of a vector of all columns, within the present ranges."""
+        """(w, b) of a vector of all columns, within the ranges."""
         v = np.where(self.where >= 0, x[self.where], self.fixed)
         return np.clip(v, self.low, self.high)
 
@@ -315,7 +313,7 @@ class Master:
         return full
 
     def ranges_of(self, support: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
-        """The present ranges, everything outside the support held at 0 where 0 is allowed."""
+        """The ranges, everything outside the support held at 0 where 0 is allowed."""
         low, high = self.low.copy(), self.high.copy()
         outside = np.ones(len(low), dtype=bool)
         outside[[*support, len(low) - 1]] = False
@@ -382,22 +380,13 @@ class Master:
         constant -= float(np.abs(gradient[tiny]) @ reach[tiny])
         return np.where(known & ~tiny, gradient, 0.0), constant
 
-    def heights_at(self, points: FloatArray) -> FloatArray:
-        """What the loss tangents say of several points, shape (V, p + 1): a bound each."""
-        own = [cut.tangent for cut in self.cuts if cut.curve == 0]
-        if not own:
-            return np.zeros(len(points))
-        gradients = np.array([tangent.gradient for tangent in own])
-        constants = np.array([tangent.constant for tangent in own])
-        return np.asarray((points @ gradients.T + constants).max(axis=1))
-
-    def forget(self, margin: float, first: int = 0) -> None:
-        """Drop path tangents, from ``first`` on, over ``margin`` below the last LP's point."""
+    def forget(self, margin: float) -> None:
+        """Drop path tangents over ``margin`` below the last LP's point."""
         activity = np.asarray(self.highs.getSolution().row_value)[self.rows :]
         if len(activity) != len(self.cuts):
             return
         gone = set()
-        for k, cut in enumerate(self.cuts[first:], first):
+        for k, cut in enumerate(self.cuts):
             lowest = cut.constant / self.unit[self.top[cut.curve]]
             if cut.kind not in KEPT and activity[k] - lowest > margin:
                 gone.add(k)
@@ -454,24 +443,11 @@ class Master:
         if not math.isfinite(best) or (unit * best <= _FIT and unit * max(best, 1.0) >= 1.0 / _FIT):
             return self
         other = Master(self.session, self.options, max(best, 1.0))
-        for j in np.flatnonzero(self.where >= 0).tolist():
-            other.narrow(j, float(self.low[j]), float(self.high[j]))
         other.anchor, other.ceiling, other.overflowed = self.anchor, self.ceiling, self.overflowed
         for cut in self.cuts:
             entries, constant = other._row_of(cut.tangent, cut.curve)
             other._append(replace(cut, entries=entries, constant=constant))
         return other
-
-    # -- ranges ----------------------------------------------------------------------------------
-
-    def narrow(self, j: int, low: float, high: float) -> None:
-        """Set the range of the j-th point, in the linking rows too."""
-        self.low[j], self.high[j] = low, high
-        self.highs.changeColBounds(int(self.where[j]), low, high)
-        for row, column, which, side in self._links:
-            if which == j:
-                end = max(high, 0.0) if side > 0 else min(low, 0.0)
-                self.highs.changeCoeff(row, column, -end)
 
     def cut_off(self, objective: float) -> None:
         """Only points of at most this cost count from now on."""
@@ -479,15 +455,6 @@ class Master:
         self.highs.changeRowBounds(self.rows - 1, -np.inf, most)
 
     # -- runs ------------------------------------------------------------------------------------
-
-    def direct(self, column: int | None = None, sign: float = 1.0) -> None:
-        """Minimise one column times ``sign``; None brings the objective back."""
-        cost = self.cost if column is None else np.zeros_like(self.cost)
-        if column is not None:
-            cost[column] = sign
-        every = np.arange(len(cost), dtype=np.int32)
-        self.highs.changeColsCost(len(cost), every, cost)
-        self.highs.changeObjectiveOffset(0.0 if column is not None else self._offset)
 
     @property
     def _offset(self) -> float:
@@ -570,20 +537,3 @@ class Master:
             self.session.append(made, sparse.csr_array(table), constants)
         self.session.program.touched += [cut.tangent.at for cut in self.cuts if cut.curve == 0]
         self.cuts = []
-
-
-def _linking_rows(
-    session: Session, where: npt.NDArray[np.int32]
-) -> list[tuple[int, int, int, int]]:
-    """(row, alpha's column, coefficient's position, side) of the rows l alpha <= w <= u alpha."""
-    model = session.program.model
-    if not session.program.switches_terms:
-        return []
-    row_of = {id(row.constraint): i for i, row in enumerate(session.rows)}
-    found = []
-    for rows, side in ((model.used_above, 1), (model.used_below, -1)):
-        for j in model.J:
-            row = row_of.get(id(rows[j]))
-            if row is not None and where[j] >= 0 and not model.alpha[j].fixed:
-                found.append((row, session.position(model.alpha[j]), j, side))
-    return found
