@@ -17,7 +17,7 @@ from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
 from milpscore.penalties import OWL, Facets
 from milpscore.penalties.ramps import Ramps
-from milpscore.proximal.coordinate import ALL_COLUMNS, Memory, is_small
+from milpscore.proximal.coordinate import ALL_COLUMNS, Memory
 from milpscore.proximal.engine import (
     Algorithm,
     Maker,
@@ -209,13 +209,11 @@ def descended(
             kind, penalty = type(penalty), shaped(penalty, smooth)
         part = part_of(penalty, smooth)
         hint = _strong_rule(at, before, part)
-        ahead, start = _onwards(past, lam), at
-        if ahead is not None and not is_small(smooth, part):
-            start, ahead = _better(smooth, penalty, at, ahead), None
+        ahead = _onwards(past, lam)
+        start = at if ahead is None else _better(smooth, penalty, at, ahead)
         result, at = solve(
-            smooth, penalty, options, start=start, step=step, ahead=ahead, hint=hint, part=part,
-            memory=memory,
-        )  # fmt: skip
+            smooth, penalty, options, start=start, step=step, hint=hint, part=part, memory=memory
+        )
         step, before, past = result.step, part, [*past[-1:], (lam, at)]
         results.append(result)
         if progress is not None:

@@ -17,8 +17,6 @@ _SWEEPS, _MOST_SWEEPS = 40, 640
 # a round settles sizes to this share of what pulls clusters apart; what is pulled less than that
 # share of the tolerance stays together
 _SHARE, _TOGETHER = 0.001, 0.05
-# up to so many columns one kernel makes the rounds, as long as each takes few sweeps
-_FEW, _WORK = 400, 400_000
 _HALVINGS = 10
 _RIDGE = 1e-11
 
@@ -45,15 +43,8 @@ def descend_sorted(
     sizes take turns and merge (:func:`descend_clusters`), with Newton steps in between, which are
     exact once nothing merges any more.
     """
-    from milpscore.proximal import _kernels
-
     sums = np.concatenate([[0.0], np.cumsum(penalty.lam * penalty.weights)])
     x, now = w.copy(), slope
-    if len(w) <= _FEW:
-        sweeps = min(_MOST_SWEEPS, _WORK // max(len(w), 1) ** 2)
-        if _kernels.descend_sorted(gram, slope, w, x, sums, _TOGETHER * tol, float(tol), sweeps):
-            return x
-        now = slope + gram @ (x - w)
     best, idle = np.inf, 0
     for _ in range(_ROUNDS):
         found = penalty.pulls(x, now)
@@ -193,6 +184,5 @@ def ready() -> None:
 
     one, table, whole = np.ones(1), np.ones((1, 1)), np.ones(1, dtype=np.int64)
     prepare(kernels.pooled, one, one)
-    prepare(_kernels.descend_sorted, table, *(one,) * 4, 0.0, 0.0, 1)
     prepare(_kernels.gather, table, whole, one, whole, 1)
     prepare(_kernels.descend_clusters, table, one, one, whole, one, whole, 0.0, 1)

@@ -13,7 +13,7 @@ from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.core.result import Termination
-from milpscore.losses import Logistic, Poisson, Squared
+from milpscore.losses import Squared
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.clusters import descend_sorted, ready
@@ -216,13 +216,6 @@ def _prepare(kind: str) -> None:
     state, rest = (one, one, one, one), (one, one, one, (one, 0.0, 1.0), 0.0, 1)
     if kind == "gram":
         prepare(_kernels.descend_gram, np.empty((1, 1)), one, *rest)
-    elif kind == "small":
-        table, shape = np.empty((2, 2)), (one, 0.0, 1.0)
-        prepare(
-            _kernels.newton_small,
-            *(0, (table, table), (one, one), True, (one, one, shape), one, one, (one, one, one)),
-            *((table, one, one), (0.0, 0.0, 0.0, 0.0, 1, 0.0)),
-        )
     elif kind == "dense":
         prepare(_kernels.descend_dense, np.empty((2, 2), order="F"), state, *rest)
     else:
@@ -251,8 +244,6 @@ class Memory:
     """What one fit of a path leaves to the next: its last columns and their model."""
 
     panel: _Panel | None = None
-    # of a small problem: X and X' by rows, and a model's Gram matrix, curvatures, columns' means
-    small: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray] | None = None
 
 
 @dataclass(eq=False)
@@ -267,56 +258,6 @@ class _Point:
     rows: FloatArray
 
 
-_KINDS = {Squared: 0, Logistic: 1, Poisson: 2}
-_SMALL_CELLS = 100_000
-
-
-def is_small(smooth: Smooth, part: Part | None) -> bool:
-    """Whether calls of NumPy would cost more than the work: one kernel does all of it then."""
-    n, p = smooth.X.shape
-    return (
-        isinstance(part, Ramps)
-        and isinstance(smooth.X, DenseOperator)
-        and p <= ALL_COLUMNS
-        and n * p <= _SMALL_CELLS
-        and type(smooth.loss) in _KINDS
-    )
-
-
-def _small(
-    run: Run, ramps: Ramps, found: DualityGap, ahead: FloatArray | None, memory: Memory, most: int
-) -> tuple[Primal, int]:
-    """What `_solve` does on all columns, and the best intercept, in one kernel."""
-    from milpscore.proximal import _kernels
-
-    smooth, at, worst = run.smooth, found.at, found.worst
-    assert isinstance(smooth.X, DenseOperator)
-    n, p = smooth.X.shape
-    if memory.small is None:
-        X = smooth.X.X  # copied: what may not be written to would be another type to the compiler
-        both = np.array(X, order="C"), np.array(X.T, order="C")
-        memory.small = *both, np.empty((p, p)), np.zeros(n), np.zeros(p)
-    X, Xt, *model = memory.small
-    target = _SPARE * worst * run.tol / found.gap
-    w, eta, u, gradient = at.w.copy(), np.empty(n), np.empty(n), np.empty(p)
-    share = 0.0 if isinstance(smooth.loss, Squared) else 0.01  # the model is the problem
-    steps, b, loss, settled = _kernels.newton_small(
-        _KINDS[type(smooth.loss)],
-        (X, Xt),
-        (smooth.y, smooth.weight),
-        smooth.intercept,
-        _shape(ramps),
-        w,
-        np.empty(0) if ahead is None else ahead,
-        (eta, u, gradient),
-        tuple(model),
-        (float(at.b), worst, target, share, min(most, _INNER_STEPS), _STALE),
-    )
-    if not settled:
-        return smooth.settled(w, eta, np.asarray(b)), steps
-    return Primal(w, eta, np.asarray(b), u, gradient, loss), steps
-
-
 def working_set(
     smooth: Smooth,
     penalty: Any,
@@ -325,7 +266,6 @@ def working_set(
     tol: float,
     max_iter: int,
     start: Primal,
-    ahead: FloatArray | None = None,
     hint: IntArray | None = None,
     memory: Memory | None = None,
     clock: Clock = ENDLESS,
@@ -341,11 +281,8 @@ def working_set(
     choice of the working set by distance to the subdifferential. OWL on the columns at work is OWL
     with the first of its weights; its models are solved by clusters.
     """
-    small = is_small(smooth, part)
     if isinstance(part, OWL):
         ready()
-    elif small:
-        _prepare("small")
     else:
         _ready(smooth.X)
     run = Run(smooth, penalty, "working_set", tol, clock)
@@ -355,21 +292,17 @@ def working_set(
     idle = 0
     while run.stop is None and run.iterations < max_iter:
         most = max_iter - run.iterations
-        if isinstance(part, Ramps) and small:
-            at, steps = _small(run, part, point, ahead, memory, most)
-            ahead = None
-        else:
-            away = part.distance(point.at.w, point.at.gradient)
-            panel = _choose(smooth, part, point.at.w, away, panel, hint)
-            if panel is not memory.panel:
-                _take_up(panel, memory.panel)
-            hint, memory.panel = None, panel
-            if isinstance(part, OWL) and _too_many(smooth, point.at.w, away):
-                break  # unfinished: first-order steps end sooner, without a Gram matrix of so many
-            worst = float(away.max(initial=0.0))
-            following, steps = _solve(run, panel, point, worst, most)
-            if steps:
-                at = smooth.settled(following.w, following.eta, np.asarray(following.b))
+        away = part.distance(point.at.w, point.at.gradient)
+        panel = _choose(smooth, part, point.at.w, away, panel, hint)
+        if panel is not memory.panel:
+            _take_up(panel, memory.panel)
+        hint, memory.panel = None, panel
+        if isinstance(part, OWL) and _too_many(smooth, point.at.w, away):
+            break  # unfinished: first-order steps end sooner, without a Gram matrix of so many
+        worst = float(away.max(initial=0.0))
+        following, steps = _solve(run, panel, point, worst, most)
+        if steps:
+            at = smooth.settled(following.w, following.eta, np.asarray(following.b))
         if steps == 0:
             run.stop = Termination.STALLED
             break

@@ -256,17 +256,14 @@ def solve(
     *,
     start: Primal | _Iterate,
     step: float = 0.0,
-    ahead: FloatArray | None = None,
     hint: IntArray | None = None,
     part: Ramps | OWL | None = None,
     memory: Any = None,
 ) -> tuple[ProximalResult, Primal]:
     """Fit a prepared problem from ``start``; the answer, and its point for the next fit.
 
-    ``step`` is a step length to try first (0: any), ``ahead`` coefficients to begin with where they
-    are better than those of ``start`` (small problems only), ``hint`` the columns a working set
-    begins with, ``part`` the answer of :func:`part_of` where it is known, ``memory`` a
-    ``coordinate.Memory``.
+    ``step`` is a step length to try first (0: any), ``hint`` the columns a working set begins with,
+    ``part`` the answer of :func:`part_of` where it is known, ``memory`` a ``coordinate.Memory``.
     """
     part = part or part_of(penalty, smooth)
     chosen = _choose(options.algorithm, penalty, part, smooth)
@@ -276,7 +273,7 @@ def solve(
     if chosen == "working_set" and part is not None:
         from milpscore.proximal.coordinate import working_set
 
-        run = working_set(smooth, penalty, part, ahead=ahead, hint=hint, memory=memory, **common)
+        run = working_set(smooth, penalty, part, hint=hint, memory=memory, **common)
         assert run.point is not None
         if run.stop is None and run.iterations < most:  # too many columns in use
             left = (MAX_ITER["fista"] if options.max_iter is None else most) - run.iterations

@@ -85,7 +85,7 @@ def test_lambda_max_is_where_the_model_turns_null(penalty: Any, loss: str) -> No
 def test_small_problems_have_the_models_of_other_algorithms(
     penalty: Any, loss: str, intercept: bool
 ) -> None:
-    """One kernel makes all Newton steps of a small problem; the first-order ones know no kernel."""
+    """Working sets against first-order steps, which know no model of the loss."""
     y = np.maximum(Y, 0) if loss == "poisson" else Y
     weight = np.random.default_rng(3).random(len(y)) + 0.1
     readonly = X.copy()
