@@ -127,7 +127,7 @@ def fitted(path: str, merged: bool) -> dict[str, Any]:
 def sampled(path: str) -> dict[str, Any]:
     """A card for a table whose rows do not merge, and the bound of a sample."""
     from milpscore.data import Binner
-    from milpscore.fitting import fit_sample
+    from milpscore.sampling import fit_sample
 
     began, own = time.perf_counter(), time.process_time()
     reading = {"binner": Binner(BINS), "memory_limit": LIMIT}

@@ -4,6 +4,5 @@ from ._verify import (
     Verification as Verification,
     verify_certificate as verify_certificate,
 )
-from .new_rows import Generalisation as Generalisation, generalisation as generalisation
 
 PROOF_SECONDS: float

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from milpscore.core.design import Design
     from milpscore.core.program import Program
     from milpscore.core.result import Result
-    from milpscore.fitting import SampleBound
+    from milpscore.sampling import SampleBound
     from milpscore.scorecard import OrdinalCard, Scorecard
 
 _PACKAGES = {

@@ -357,8 +357,8 @@ class TableOptions(FileOptions):
 
     def sampled(self, formulation: str, rows: int, **fitting: Any) -> Any:
         """A card for a table of too many patterns, by a sample of so many rows."""
-        from milpscore.fitting import fit_sample
         from milpscore.formulations.building import encoding_for
+        from milpscore.sampling import fit_sample
 
         if self.class_weight is not None:
             raise OptionError("--sample draws rows that weigh the same: leave out --class-weight")

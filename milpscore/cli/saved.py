@@ -207,12 +207,6 @@ def verify_command(
         min=0,
         default=PROOF_SECONDS,
     ),
-    new_rows: bool = option(
-        SOLVE,
-        "Bound the errors on new rows too: by counting the cards allowed (Occam), and by margins "
-        "(Rademacher).",
-        default=False,
-    ),
     json: bool = JSON,
 ) -> None:
     """Re-prove a certificate: card, objective and bound, part by part.
@@ -225,8 +219,6 @@ def verify_command(
     require_file(certificate)
     require_columns(data, target, encoding=written.csv_encoding or "utf-8")
     from milpscore.certificate import Certificate, verify_certificate
-    from milpscore_show.report.proof import of_new_rows
-    from milpscore_show.report.subject import subject_of
 
     made = Certificate.from_json(certificate)
     known = {**made.data, **written.reading}
@@ -235,18 +227,10 @@ def verify_command(
         memory_limit=written.reading_memory,
     )  # fmt: skip
     found = verify_certificate(made, X, y, time_limit=time_limit, **weights)
-    bounds = of_new_rows(subject_of(made, X, y, **weights)) if new_rows else None
     if json:
-        told = {"proved": found.proved, "parts": [vars(part) for part in found.parts]}
-        if bounds is not None:
-            told["new_rows"] = {"reason": bounds} if isinstance(bounds, str) else vars(bounds)
-        print_json(told)
+        print_json({"proved": found.proved, "parts": [vars(part) for part in found.parts]})
     else:
         print_text(found.to_text())
-        if isinstance(bounds, str):
-            print_text(f"\nNo bound on the errors of new rows: {bounds}.")
-        elif bounds is not None:
-            print_text("\n" + "\n".join([*bounds.sentences, *bounds.assumptions]))
     if not found.proved:
         raise typer.Exit(NOT_PROVED)
 

@@ -743,7 +743,7 @@ def _too_many(how: str) -> TooManyPatternsError:
     return TooManyPatternsError(
         f"the table has {how} distinct rows in these columns, too many for an exact answer (limit"
         f" {MAX_PATTERNS:,}): bin measured columns (--bins 3), or name fewer features (--features)."
-        " What holds at this size: milpscore.fitting.fit_sample, or --sample 100000 on the command"
+        " What holds at this size: milpscore.sampling.fit_sample, or --sample 100000 on the command"
         " line (a card for all rows, and a bound of 95 % confidence from a random sample), and"
         " milpscore path (penalised models of all rows, out of core)"
     )

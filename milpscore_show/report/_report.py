@@ -41,7 +41,7 @@ from milpscore_show.report._charts import (
 )
 from milpscore_show.report.figures import MOST_TOTALS, Cuts, calibration_of, cuts_of
 from milpscore_show.report.measures import DRAWS, Gathered, performance_of
-from milpscore_show.report.proof import Proof, of_new_rows, proof_of
+from milpscore_show.report.proof import Proof, proof_of
 from milpscore_show.report.refits import Refits, refits_of, why_not
 from milpscore_show.report.subject import Subject, subject_of
 from milpscore_show.report.tables import (
@@ -204,7 +204,6 @@ def report(
         weighted=[name for name, each in subjects.items() if each.weighted],
         **_card_part(subject, proof),
         power=power_table(subject.card),
-        new_rows=of_new_rows(subject),
         parts=None if verification is None else parts_table(verification),
         **_data_part(subjects),
         **_figures_part(subjects, refits, random_state),

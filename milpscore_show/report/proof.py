@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from milpscore.certificate import Generalisation, Verification, generalisation
-from milpscore.core.errors import NotApplicableError, listing
+from milpscore.certificate import Verification
+from milpscore.core.errors import listing
 from milpscore.core.result import CLAIM_TOLERANCE, claim_of, relative_gap
 from milpscore.core.writing import printable
 from milpscore.scorecard.claims import errors_proved, kind_of_cards, objective_proved
@@ -70,18 +70,6 @@ def proof_of(subject: Subject, verification: Verification | None = None) -> Proo
         f"{relative_gap(objective, bound):.1%})."
     )
     return Proof("gap", headline, own, (*more, distance, *rest))
-
-
-def of_new_rows(subject: Subject) -> Generalisation | str:
-    """What the card's errors tell of new rows, or why they tell nothing."""
-    if not subject.same_data:
-        return "these are not known to be the rows it was made from"
-    if subject.program is None:
-        return "which cards were allowed is not known: give its certificate"
-    try:
-        return generalisation(subject.card, subject.program)
-    except NotApplicableError as error:
-        return str(error)
 
 
 # ---------------------------------------------------------------- what speaks against it

@@ -59,10 +59,11 @@ from milpscore.estimators import (
     PenalisedClassifier,
     RiskScoreClassifier,
 )
-from milpscore.fitting import fit_card, fit_sample, sample_deviation
+from milpscore.fitting import fit_card
 from milpscore.formulations import slim
 from milpscore.penalties import EYE, L1
 from milpscore.proximal import streamed
+from milpscore.sampling import fit_sample, sample_deviation
 from milpscore.solvers import solve
 from milpscore_study import run_study
 

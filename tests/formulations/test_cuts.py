@@ -28,9 +28,10 @@ from milpscore.core.result import Claim, Result
 from milpscore.data import Binner, in_steps, make_design
 from milpscore.data.ordinal import by_boundaries
 from milpscore.estimators import RiskScoreClassifier, SlimClassifier
-from milpscore.fitting import fit_card, fit_sample
+from milpscore.fitting import fit_card
 from milpscore.formulations import risk_score, slim
 from milpscore.penalties import data_driven_weights
+from milpscore.sampling import fit_sample
 from milpscore.scorecard import Scorecard, certified_card, ordinal_card
 from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.relaxation import IN, OUT, Node

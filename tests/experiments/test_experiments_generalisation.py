@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from milpscore.certificate import generalisation
-from milpscore.certificate.new_rows import complexities, inverted_tail
+from experiments.generalisation.bounds import complexities, generalisation, inverted_tail
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.data import make_design

@@ -1,0 +1,281 @@
+"""A card for a table with too many patterns for an exact answer, from rows drawn by chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from milpscore.core.card import Card
+from milpscore.core.clock import Clock
+from milpscore.core.design import Design
+from milpscore.core.errors import FormulationError, OptionError, SolverError, listing
+from milpscore.core.program import Program
+from milpscore.core.result import Result
+from milpscore.fitting import FORMULATION, fit_card, with_few_terms
+from milpscore.formulations import FORMULATIONS
+from milpscore.solvers.options import Options
+
+LEAST_RISK = 0.001
+"""The least risk that a card may give a row, for a bound from a sample to speak of it."""
+
+_SCALES = (0.025, 1e6)
+"""Its scales. Steeper ones give risks beyond the least, for totals are whole numbers."""
+
+
+@dataclass(frozen=True)
+class SampleBound:
+    """What a proof on rows drawn by chance says of all rows: not surely, with a confidence.
+
+    Attributes
+    ----------
+    bound : float
+        With probability ``confidence`` or more over the draw, no card of the kind in ``among`` has
+        a smaller objective over all rows.
+    confidence : float
+    sample_bound : float
+        No card has a smaller objective over the rows drawn: proved.
+    deviation : float
+        Their difference.
+    rows, of : int
+        Rows drawn, and all.
+    largest_loss : float
+        The most that a row may lose.
+    among : str
+        Which cards, beside the statement's own limits.
+
+    Notes
+    -----
+    Let c be the card that is best over all rows: a fixed one, for the cuts are made on all rows and
+    the draw does not move it. Over n rows drawn its objective is at least B, the bound proved there
+    for all cards. A row of c loses between 0 and R, on average L over all rows; by Hoeffding's
+    inequality the mean over the rows drawn reaches p R > L with a probability of at most
+    exp(-n kl(p, L / R)), kl being the relative entropy of two coins. So with probability 1 - delta
+
+        L >= R q(l / R), with kl(p, q(p)) = log(1 / delta) / n and q(p) < p,
+
+    where l is what c loses over the rows drawn. As B <= l + penalty(c), the objective over all rows
+    is at least B - d for the largest d = l - R q(l / R) with l <= B. This d grows with l up to
+    R / 2, where dq/dp = q (1 - q) (logit(p) - logit(q)) / (p - q) is at most 1, the derivative of
+    logit falling below 1/2; beyond, d <= R sqrt(log(1 / delta) / (2 n)) is taken.
+
+    References
+    ----------
+    Hoeffding, "Probability inequalities for sums of bounded random variables", JASA 58 (1963),
+    Theorem 1, and Theorem 4 for draws without replacement.
+    """
+
+    bound: float
+    confidence: float
+    sample_bound: float
+    deviation: float
+    rows: int
+    of: int
+    largest_loss: float
+    among: str
+
+    def __str__(self) -> str:
+        """What holds, and what it rests on."""
+        return (
+            f"With {100 * self.confidence:.6g} % confidence, which is no proof, no card of this"
+            f" kind{self.among} has an objective below {_down(self.bound)} over all"
+            f" {self.of:,} rows. Proved is {_down(self.sample_bound)} over {self.rows:,} rows"
+            f" drawn by chance; {self.deviation:.3g} is taken off for the draw (Hoeffding's"
+            f" inequality, losses of a row from 0 to {self.largest_loss:.3g}). Assumed: the seed"
+            " was not chosen by what came of it."
+        )
+
+
+@dataclass(frozen=True)
+class SampleFit:
+    """A card for a table with too many patterns for an exact answer, and what is known of it.
+
+    Attributes
+    ----------
+    design : Design
+        All rows, merged in the columns of the features that the sample's card reads.
+    program, result : Program, Result
+        The card fitted to these; its claim is among cards of these features, as ``caveat`` says.
+    sample_result : Result
+        The card of the sample, with the bound proved there.
+    bound : SampleBound or None
+        Of all features and all rows; None where no solver ran.
+    """
+
+    design: Design
+    program: Program
+    result: Result
+    sample_result: Result
+    bound: SampleBound | None
+
+
+def fit_sample(
+    source: Any,
+    target: str,
+    formulation: str = FORMULATION,
+    *,
+    rows: int = 100_000,
+    confidence: float = 0.95,
+    time_limit: float = Options.time_limit,
+    random_state: int = 0,
+    reading: Mapping[str, Any] | None = None,
+    **fitting: Any,
+) -> SampleFit:
+    """Fit a card to a table with too many patterns for an exact answer.
+
+    Rows are drawn by chance, and on them the best card is found and a bound proved. The features it
+    reads are then read of all rows, and the card is fitted to these, so that its objective is that
+    of all rows. The bound on the sample says with a stated confidence what any card could reach.
+
+    Parameters
+    ----------
+    source, target
+        As for :func:`milpscore.data.read_patterns`.
+    formulation : str
+        "risk_score" with logistic loss, or "slim".
+    rows : int
+        About how many are drawn. More make the bound better and its proof harder.
+    confidence : float
+        Between 0 and 1.
+    time_limit : float
+        Seconds for both fits, reading left out.
+    random_state : int
+        Seed of the draw and of the solver.
+    reading : mapping, optional
+        Further arguments of :func:`milpscore.data.sample_patterns`: positive, drop, features,
+        binner, memory_limit, progress, decimal, encoding.
+    **fitting :
+        Further arguments of :func:`fit_card`; ``max_terms`` is 5 unless given. With ``heuristic``
+        no solver runs and nothing is proved.
+
+    Returns
+    -------
+    SampleFit
+
+    Raises
+    ------
+    DataError, SizeError, OptionError
+        The table cannot be used as given; weights cannot be drawn.
+    FormulationError
+        What is asked for is not known of all rows from some: another formulation or loss, a limit
+        on errors, class weights.
+    """
+    from milpscore.data import read_patterns, sample_patterns
+
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence={confidence!r}; use a number between 0 and 1, say 0.95")
+    name = FORMULATIONS.name_of(formulation)
+    common = {"random_state": random_state, **with_few_terms(name, fitting)}
+    _check_sampled(name, common)
+    read = dict(reading or {})
+    sample, of = sample_patterns(source, target, rows, random_state=random_state, **read)
+    drawn = int(sample.rows.sum())
+    largest, among, scales = 1.0, "", {}
+    if name == "risk_score":
+        largest = -math.log(LEAST_RISK)
+        among = f" that gives each row a risk from {LEAST_RISK:.1%} to {1 - LEAST_RISK:.1%}"
+        if common.get("scale", "auto") == "auto":  # which would be the sample's own
+            scales = {"scale": _SCALES}
+            among = f" of a scale from {_SCALES[0]:g} to {_SCALES[1]:,g}{among}"
+    clock = Clock.of(time_limit)  # reading stands apart
+    program, found = fit_card(sample, name, time_limit=clock.part(0.5), **{**common, **scales})
+    if any(each.limits_answers for each in program.statement.constraints):
+        raise FormulationError(
+            "a limit on errors over all rows says nothing of those over a sample: leave it out"
+        )
+    if found.card is None:
+        raise SolverError(f"no card was found on the sample: {found.message}")
+    bound = None
+    if not common.get("heuristic"):
+        proved = max(found.dual_bound, 0.0)
+        off = sample_deviation(proved, drawn, confidence, largest)
+        bound = SampleBound(
+            max(proved - off, 0.0), confidence, proved, off, drawn, of, largest, among
+        )
+    left = clock.left
+    read = {k: v for k, v in read.items() if k not in ("drop", "features", "binner")}
+    design = read_patterns(
+        source, target, **_columns_used(program.statement.design, found.card), **read
+    )
+    whole, result = fit_card(design, name, time_limit=left, **common)
+    features = listing(dict.fromkeys(column.feature for column in design.columns))
+    said = f"among cards of {features} alone, chosen on {drawn:,} rows of {of:,}"
+    return SampleFit(design, whole, replace(result, caveat=said), found, bound)
+
+
+def sample_deviation(proved: float, rows: int, confidence: float, largest: float) -> float:
+    """What is taken off a bound proved on rows drawn by chance; see :class:`SampleBound`.
+
+    Parameters
+    ----------
+    proved : float
+        The bound, not negative.
+    rows : int
+        Rows drawn.
+    confidence : float
+    largest : float
+        The most that a row may lose.
+
+    Returns
+    -------
+    float
+    """
+    allowed = math.log(1.0 / (1.0 - confidence)) / rows
+    p = proved / largest
+    if p > 0.5:
+        return largest * math.sqrt(allowed / 2.0)
+    if p == 0:
+        return 0.0
+    low, high = 0.0, p  # kl(p, low) is above what is allowed, kl(p, high) is not
+    for _ in range(200):
+        q = 0.5 * (low + high)
+        if not low < q < high:
+            break
+        entropy = p * math.log(p / q) + (1.0 - p) * math.log1p((q - p) / (1.0 - q))
+        low, high = (q, high) if entropy > allowed else (low, q)
+    return (p - low) * largest
+
+
+def _check_sampled(name: str, fitting: Mapping[str, Any]) -> None:
+    """Refuse what a sample says nothing about."""
+    loss = fitting.get("loss", "logistic")
+    if name not in ("risk_score", "slim") or getattr(loss, "name", loss) != "logistic":
+        raise FormulationError(
+            "a bound from a sample is there for risk-score with logistic loss, and for slim:"
+            f" {name} with {loss} loss has none"
+        )
+    if fitting.get("penalty") == "binarsity":
+        raise FormulationError(
+            "penalty='binarsity' weighs cuts by the rows above them, which a sample's are not: take"
+            " penalty='tv'"
+        )
+    for argument in ("class_weight", "sample_weight"):
+        if fitting.get(argument) is not None:
+            raise FormulationError(
+                f"{argument} makes rows weigh differently, and a sample's bound is of equal ones:"
+                " leave it out"
+            )
+
+
+def _down(value: float) -> str:
+    """A bound in six decimals, not rounded up."""
+    return f"{math.floor(1e6 * value) / 1e6:.6f}"
+
+
+def _columns_used(design: Design, card: Card) -> dict[str, Any]:
+    """The columns of the features a card reads, its own alone where these are too many to merge."""
+    from milpscore.data.merged_rows import MAX_PATTERNS
+
+    own = np.flatnonzero(card.coefficients)
+    features = {design.columns[j].feature for j in own} or {design.columns[0].feature}
+    kept = [j for j, column in enumerate(design.columns) if column.feature in features]
+    sizes = [1 + sum(c.feature == name for c in design.columns) for name in features]
+    if 2 * math.prod(sizes) > MAX_PATTERNS and len(own):
+        kept = own.tolist()
+    place = {j: k for k, j in enumerate(kept)}
+    blocks = [tuple(place[j] for j in block if j in place) for block in design.blocks]
+    blocks = [block for block in blocks if block]
+    return {"columns": [design.columns[j] for j in kept], "blocks": blocks}
