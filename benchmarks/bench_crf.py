@@ -133,8 +133,7 @@ def beside_crfsuite(report: Report, python: str, tokens: int) -> None:
         times = np.cumsum(theirs["times"])
         reached = np.flatnonzero(np.array(theirs["losses"]) <= best * (1 + 1e-4))
         their_seconds = float(times[reached[0]]) if len(reached) else math.nan
-        name = "owlqn" if rho1 else "lbfgs"
-        ours = Timed(name, problem, 20.0, rho1=rho1, rho2=rho2, tol=1e-6, max_iterations=3000)
+        ours = Timed("owlqn", problem, 20.0, rho1=rho1, rho2=rho2, tol=1e-6, max_iterations=3000)
         excess = ours.result.objective / best - 1
         seconds = ours.until(best * (1 + 1e-4))
         ratio = seconds / their_seconds

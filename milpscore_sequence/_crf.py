@@ -38,7 +38,7 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
     Parameters
     ----------
     solver : str
-        "owlqn", "lbfgs", "sbcd" or "sgd".
+        "owlqn", "sbcd" or "sgd".
     rho1, rho2 : float
         Weights of the L1 norm, which makes features vanish, and of half the squared L2 norm.
     penalty : object of milpscore.penalties, optional

@@ -1,10 +1,8 @@
-"""Trainers that step by whole gradients: OWL-QN, SciPy's L-BFGS-B, proximal gradients."""
+"""Trainers that step by whole gradients: OWL-QN, and proximal gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +32,6 @@ _HALVINGS = 30
 # Proximal gradients: factors of the curvature; sums of losses are known to some such share.
 _MORE_CURVATURE, _LESS_CURVATURE, _STEEPEST = 2.0, 0.8, 1e300
 _ROUNDING = 1e-13
-# SciPy's, with CRFsuite's memory: with more its own arithmetic takes longer than small gradients.
-_ENDLESS = {"maxcor": 6, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0}
 
 
 class Iterate(NamedTuple):
@@ -128,10 +124,6 @@ class Memory:
         return result
 
 
-Descent: TypeAlias = Callable[["Face", Iterate, Memory, Recorder, float, int], Iterate]
-"""Steps from an iterate until the slope is as wanted, so many at most."""
-
-
 def working_set(objective: Objective, now: Iterate) -> IntArray:
     """The parameters that are not zero, and of those that want to leave zero the steepest."""
     if not objective.rho1:
@@ -173,13 +165,7 @@ def owlqn(objective: Objective, start: FloatArray, recorder: Recorder) -> Termin
     return finished(objective, Iterate.at(objective, start), recorder, 0)
 
 
-def finished(
-    objective: Objective,
-    now: Iterate,
-    recorder: Recorder,
-    iteration: int,
-    descend: Descent = descended,
-) -> Termination:
+def finished(objective: Objective, now: Iterate, recorder: Recorder, iteration: int) -> Termination:
     """OWL-QN from an iterate that is yet to be noted by this number.
 
     An iteration is a look at the whole gradient, and steps of the parameters that are not zero or
@@ -195,7 +181,7 @@ def finished(
         memory.move_to(face.at)
         here = Iterate(now.theta[face.at], now.value, now.gradient[face.at])
         wanted = objective.unit * max(_ENOUGH * distance, 0.5 * recorder.options.tol)
-        here = descend(face, here, memory, recorder, wanted, _STEPS)
+        here = descended(face, here, memory, recorder, wanted, _STEPS)
         theta = objective.prepared.layout.zeros()
         theta[face.at] = here.theta
         before, now = now, Iterate.at(objective, theta)
@@ -225,90 +211,6 @@ def _searched(face: Face, now: Iterate, slope: FloatArray, memory: Memory) -> It
             return found
         length *= 0.5
     return None
-
-
-class _LateError(Exception):
-    """Time is up within an iteration of SciPy's."""
-
-
-def lbfgs(objective: Objective, start: FloatArray, recorder: Recorder) -> Termination:
-    """SciPy's L-BFGS; with rho1 > 0 its L-BFGS-B takes the steps of `finished`."""
-    from scipy.optimize import minimize
-
-    if objective.rho1:
-        return finished(objective, Iterate.at(objective, start), recorder, 0, _bounded)
-    seen = [Iterate.at(objective, start)]
-
-    def value_and_slope(x: FloatArray) -> tuple[float, FloatArray]:
-        if recorder.clock.is_up:
-            raise _LateError
-        return evaluated(x)[1:]
-
-    def evaluated(x: FloatArray) -> Iterate:
-        """The objective at a point, most often the one evaluated last."""
-        if not np.array_equal(seen[0].theta, x):
-            seen[0] = Iterate.at(objective, x.copy())
-        return seen[0]
-
-    stop: Termination | None = None
-    iteration = 0
-
-    def callback(xk: FloatArray) -> None:
-        nonlocal stop, iteration
-        theta, value, gradient = evaluated(xk)
-        stop = recorder.note(iteration, theta, value, objective.distance(theta, gradient))
-        iteration += 1
-        if stop is not None:
-            raise StopIteration
-
-    x = start
-    try:
-        callback(x)
-        while stop is None:
-            before = iteration
-            x = minimize(
-                value_and_slope, x, jac=True, method="L-BFGS-B", callback=callback, options=_ENDLESS
-            ).x
-            # SciPy gives up where its line search fails: once more without its memory, if it moved
-            if stop is None and iteration == before:
-                return Termination.STALLED
-    except StopIteration:
-        pass  # at the start
-    except _LateError:
-        return Termination.TIME_LIMIT
-    assert stop is not None
-    return stop
-
-
-def _bounded(
-    face: Face, here: Iterate, _: Memory, recorder: Recorder, wanted: float, steps: int
-) -> Iterate:
-    """`descended` by SciPy's L-BFGS-B over u, v >= 0, theta = u - v, |theta|_1 their sum."""
-    from scipy.optimize import Bounds, minimize
-
-    rho1, n, best = face.objective.rho1, len(here.theta), here
-
-    def value_and_slope(x: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal best
-        if recorder.clock.is_up:
-            raise _LateError
-        found = face.look(x[:n] - x[n:])
-        best = min(best, found, key=lambda each: each.value)
-        above = float(x.sum() - np.abs(found.theta).sum())  # where u and v are both above 0
-        gradient = found.gradient
-        return found.value + rho1 * above, np.concatenate([gradient + rho1, rho1 - gradient])
-
-    def callback(xk: FloatArray) -> None:
-        if float(np.linalg.norm(face.slope(best))) <= wanted:
-            raise StopIteration
-
-    x = np.concatenate([np.maximum(here.theta, 0.0), np.maximum(-here.theta, 0.0)])
-    with suppress(_LateError):
-        minimize(
-            value_and_slope, x, jac=True, method="L-BFGS-B", bounds=Bounds(0.0, np.inf),
-            callback=callback, options={**_ENDLESS, "maxiter": steps},
-        )  # fmt: skip
-    return best
 
 
 def check_penalty(penalty: Any) -> None:

@@ -79,9 +79,7 @@ def train_command(
     min_count: int = option(
         DATA, "Leave out observations made at fewer positions.", min=1, default=1
     ),
-    solver: str = option(
-        SOLVE, "Trainer: owlqn, lbfgs, sbcd or sgd.", metavar="NAME", default="owlqn"
-    ),
+    solver: str = option(SOLVE, "Trainer: owlqn, sbcd or sgd.", metavar="NAME", default="owlqn"),
     rho1: float = option(SOLVE, "Weight of the L1 norm.", min=0, default=0.5),
     rho2: float = option(SOLVE, "Weight of half the squared L2 norm.", min=0, default=1e-5),
     max_iterations: int = option(SOLVE, "Iterations at most.", min=0, default=1000),

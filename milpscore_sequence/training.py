@@ -340,7 +340,6 @@ Algorithm: TypeAlias = Callable[[Objective, FloatArray, Recorder], Termination]
 TRAINERS: Registry[Algorithm] = Registry(
     "trainer",
     {
-        "lbfgs": "milpscore_sequence._whole_gradient:lbfgs",
         "owlqn": "milpscore_sequence._whole_gradient:owlqn",
         "sbcd": "milpscore_sequence.blocks:sbcd",
         "sgd": "milpscore_sequence.epochs:sgd",
@@ -363,11 +362,10 @@ def train(
     data : SequenceData or Prepared
         With labels.
     solver : str
-        A name of :data:`TRAINERS`. "owlqn" takes quasi-Newton steps within an orthant; "lbfgs" is
-        SciPy's, where rho1 > 0 with the parameters at work parted into positive and negative
-        parts; "sbcd" descends by blocks of parameters, one for each observation symbol, and goes on
-        by owlqn where that is quicker: its sweeps pay where symbols are few, not on text; "sgd"
-        steps by single sequences, quick to be near the optimum.
+        A name of :data:`TRAINERS`. "owlqn" takes quasi-Newton steps within an orthant, those of
+        L-BFGS if rho1 = 0; "sbcd" descends by blocks of parameters, one for each observation
+        symbol, and goes on by owlqn where that is quicker: its sweeps pay where symbols are few,
+        not on text; "sgd" steps by single sequences, quick to be near the optimum.
     penalty : object of milpscore.penalties, optional
         A separable one in the place of rho1, rho2 and the solver: its weight counts against the
         summed loss, as rho1 does. Trained by accelerated proximal gradient steps.

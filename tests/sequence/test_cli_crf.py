@@ -59,12 +59,12 @@ def test_training_says_what_came_of_it(folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.json"
     done = run(
         "train", folder / "train.txt", "--model", model, "--patterns", folder / "patterns.txt",
-        "--dev", folder / "dev.txt", "--solver", "lbfgs", "--rho1", 0, "--rho2", 0.5,
+        "--dev", folder / "dev.txt", "--solver", "owlqn", "--rho1", 0, "--rho2", 0.5,
         "--max-iterations", 20, "--patience", 15, "--seed", 3, "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     about = json.loads(done.stdout)
-    assert about["solver"] == "lbfgs"
+    assert about["solver"] == "owlqn"
     assert about["n_labels"] == 3
     assert 0 <= about["token_error"] <= about["sequence_error"] <= 1
     assert "dev_token_error" in about

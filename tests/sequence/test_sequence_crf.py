@@ -136,12 +136,12 @@ def test_trace_has_a_row_an_iteration(fitted: SparseCRF) -> None:
 
 def test_solvers_agree_where_both_apply() -> None:
     one = SparseCRF("owlqn", rho1=0.0, rho2=1.0, tol=1e-7, max_iterations=500).fit(X, Y)
-    two = SparseCRF("lbfgs", rho1=0.0, rho2=1.0, tol=1e-7, max_iterations=500).fit(X, Y)
+    two = SparseCRF("sbcd", rho1=0.0, rho2=1.0, tol=1e-7, max_iterations=500).fit(X, Y)
     assert one.objective_ == pytest.approx(two.objective_, rel=1e-6)
 
 
 def test_unknown_solver_lists_those_there_are() -> None:
-    with pytest.raises(OptionError, match=r"no trainer 'newton'.*lbfgs.*owlqn"):
+    with pytest.raises(OptionError, match=r"no trainer 'newton'.*owlqn.*sbcd"):
         SparseCRF("newton").fit(X, Y)
 
 
@@ -271,7 +271,7 @@ def test_ctrl_c_keeps_the_best_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_is_a_scikit_learn_estimator() -> None:
-    model = SparseCRF("lbfgs", rho1=0.0, rho2=0.3, penalty=None, patterns=["u:%x[0,0]", "b"])
+    model = SparseCRF("sbcd", rho1=0.0, rho2=0.3, penalty=None, patterns=["u:%x[0,0]", "b"])
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "theta_")

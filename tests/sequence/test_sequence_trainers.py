@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import Bounds, minimize
 from sequence_cases import make_random_crf, small_chains
 
 from milpscore.core.clock import Clock
@@ -59,21 +60,31 @@ def test_zero_lies_in_the_subdifferential(problem, name, rho1, rho2):
 
 
 @pytest.mark.parametrize(("rho1", "rho2"), PENALTIES)
-def test_owlqn_and_lbfgs_meet(problem, rho1, rho2):
+def test_the_optimum_is_that_of_bounds_on_parted_parameters(problem, rho1, rho2):
+    """SciPy's L-BFGS-B over u, v >= 0 with theta = u - v knows nothing of orthants."""
     one = train(problem, rho1=rho1, rho2=rho2, tol=1e-6)
-    other = train(problem, "lbfgs", rho1=rho1, rho2=rho2, tol=1e-6)
-    assert one.objective == pytest.approx(other.objective, rel=1e-6)
+    n = problem.layout.n_parameters
+
+    def value_and_slope(x):
+        theta = x[:n] - x[n:]
+        value, gradient = value_and_gradient(problem, theta)
+        gradient = gradient + rho2 * theta
+        value += rho1 * x.sum() + rho2 / 2 * theta @ theta
+        return value, np.concatenate([gradient + rho1, rho1 - gradient])
+
+    found = minimize(
+        value_and_slope, np.zeros(2 * n), jac=True, method="L-BFGS-B",
+        bounds=Bounds(0.0, np.inf), options={"maxiter": 3000, "maxfun": 10**6, "ftol": 1e-12},
+    )  # fmt: skip
+    other = found.x[:n] - found.x[n:]
+    assert one.objective <= found.fun * (1 + 1e-9)
+    assert one.objective == pytest.approx(found.fun, rel=1e-5)
     if rho1:
-        assert 0 < one.active < problem.layout.n_parameters
+        assert 0 < one.active < n
     # without rho2 a constant moves freely within an observation's block: compare what is predicted
     np.testing.assert_allclose(
-        posterior_marginals(problem, one.theta),
-        posterior_marginals(problem, other.theta),
-        atol=1e-3,
+        posterior_marginals(problem, one.theta), posterior_marginals(problem, other), atol=1e-2
     )
-    if rho2:
-        np.testing.assert_array_equal(one.theta != 0, other.theta != 0)
-        np.testing.assert_allclose(one.theta, other.theta, atol=1e-3)
 
 
 def test_objective_falls_and_the_trace_is_a_table(problem):
@@ -150,7 +161,7 @@ def test_stops_where_ten_iterations_bring_little(problem, name):
     assert flat.trace[-11].objective - flat.objective <= 0.9 * flat.objective
 
 
-@pytest.mark.parametrize("name", ["owlqn", "lbfgs"])
+@pytest.mark.parametrize("name", ["owlqn"])
 def test_a_clock_stops_within_an_iteration(problem, monkeypatch, name):
     # a tick at each look: the limit is met between two steps, not after all of an iteration
     ticks = iter(range(10**6))
