@@ -85,7 +85,8 @@ def figures(path: Path) -> Any:
 
 def environment() -> dict[str, str]:
     """That of a child process: this checkout, one thread."""
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    tests = [str(ROOT / "tests"), str(ROOT / "tests" / "study"), str(ROOT / "tests" / "solvers")]
+    paths = os.pathsep.join([str(ROOT), *tests, os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
 
 

@@ -241,7 +241,7 @@ class Binner(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : path, DataFrame, or table of Arrow, Polars, DuckDB or Dask
+        X : path, DataFrame, or table of Arrow, Polars or DuckDB
             As for :func:`read_patterns`.
         y, sample_weight : str, or arrays of shape (n,)
             The names of their columns in X; arrays beside tables whose rows lie in order.

@@ -50,7 +50,7 @@ def read_frame(source: Source, *, decimal: str = ".", encoding: str = "utf-8") -
 
     Parameters
     ----------
-    source : path, DataFrame, or table of Arrow, Polars, DuckDB or Dask
+    source : path, DataFrame, or table of Arrow, Polars or DuckDB
         Parquet is a file, a folder, or several files named with ``*``; these and tables of other
         libraries need ``milpscore[scale]``. A CSV file has one header line and commas, semicolons
         or tabs between its fields. Empty fields are missing values, as are the usual marks

@@ -99,7 +99,7 @@ def read_patterns(
 
     Parameters
     ----------
-    source : path, DataFrame, or table of Arrow, Polars, DuckDB or Dask
+    source : path, DataFrame, or table of Arrow, Polars or DuckDB
         As for :func:`read_table`, of any size. Text is parsed once, and kept packed in a temporary
         folder meanwhile.
     target, positive, weights, drop, features, decimal, encoding
@@ -115,8 +115,7 @@ def read_patterns(
         Their blocks.
     memory_limit : int or str, optional
         What reading may take of the memory, by default 2GB; beyond it rows are spilt to a temporary
-        folder. A relation of DuckDB keeps to the limit of its own connection; a part of a Dask
-        DataFrame takes as much on its worker.
+        folder. A relation of DuckDB keeps to the limit of its own connection.
     progress : bool, optional
         Show a line of progress; by default in a terminal. Ctrl-C stops the reading.
 
@@ -323,7 +322,7 @@ class _Scan:
         values = [
             Value("count(*)"),
             Value(f"count_if({self._null(self.target)})"),
-            Value(f"approx_count_distinct({label})", merged="max"),
+            Value(f"approx_count_distinct({label})"),
             Value("0" if weight is None else f"count_if(NOT coalesce({weight} >= 0, false))"),
             Value("0" if weight is None else f"count_if(isinf({weight}))"),
             Value("1" if weight is None else f"count_if({weight} > 0)"),
@@ -334,8 +333,8 @@ class _Scan:
             for name in whole
             for value in (
                 Value(f"count({quoted(name)})"),
-                Value(f"min({quoted(name)})", "DOUBLE", "min"),
-                Value(f"max({quoted(name)})", "DOUBLE", "max"),
+                Value(f"min({quoted(name)})", "DOUBLE"),
+                Value(f"max({quoted(name)})", "DOUBLE"),
             )
         ]
         # ends alone are in Parquet's own statistics
@@ -359,15 +358,15 @@ class _Scan:
     def _look_closer(self, features: Sequence[str], found: Mapping[str, _Seen]) -> dict[str, _Seen]:
         """What a scan tells: of clean features how many values they have, of others everything."""
         many = [name for name, each in found.items() if each.distinct > EXACT_VALUES]
-        values = [Value(f"approx_count_distinct({quoted(name)})", merged="max") for name in many]
+        values = [Value(f"approx_count_distinct({quoted(name)})") for name in many]
         for name in features:
             number = self.kind_of(name) == "number"
             read = self.number_of(name) if number else "NULL"
             infinite = f"count_if(isinf({read}))" if number else "0"
             values += [
-                Value(f"approx_count_distinct({quoted(name)})", merged="max"),
+                Value(f"approx_count_distinct({quoted(name)})"),
                 Value(f"count_if({self._null(name)})"), Value(infinite),
-                Value(f"min({read})", "DOUBLE", "min"), Value(f"max({read})", "DOUBLE", "max"),
+                Value(f"min({read})", "DOUBLE"), Value(f"max({read})", "DOUBLE"),
             ]  # fmt: skip
         if not values:
             return {}
@@ -608,8 +607,8 @@ class _Scan:
                 rounded.add(name)
                 unit = _GROUPS / (seen.most - seen.least)
                 keys = [f"floor(({read} - {seen.least!r}) * {unit!r})::INTEGER"]
-                values = [*values, Value(f"min({read})", "DOUBLE", "min")]
-                values += [Value(f"max({read})", "DOUBLE", "max")]
+                values = [*values, Value(f"min({read})", "DOUBLE")]
+                values += [Value(f"max({read})", "DOUBLE")]
             where = "" if name in self.clean else f"{read} IS NOT NULL{self._and}"
             asks[name] = Ask(f"counting values of {name}", keys, values, where)
         answers = dict(zip(asks, self.rows.ask(*asks.values()), strict=True))

@@ -1,21 +1,18 @@
 """Tables of any size and kind, asked in SQL: files, and tables of other libraries.
 
 DuckDB reads Parquet, CSV, Arrow, Polars, pandas and its own relations, within a limit of memory
-beyond which it spills to a folder that is gone at the end. A Dask DataFrame is asked part by part,
-each by DuckDB where the part lies; the answers to parts are put together to that of the whole.
+beyond which it spills to a folder that is gone at the end.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,9 +45,6 @@ PACKED = frozenset({".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"})
 _OWN = 0.75
 """Share of the limit that DuckDB is told: the rest is for the answers and for Python."""
 
-_TOGETHER = 16
-"""Answers to parts of a Dask DataFrame that are put together at a time."""
-
 _PLACES = 8
 """Places of Parquet files that a glance looks at."""
 
@@ -60,11 +54,10 @@ Tell = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Value:
-    """One figure of a group: its SQL, its type, and what makes that of a whole of two parts'."""
+    """One figure of a group: its SQL and its type."""
 
     text: str
     kind: str = "BIGINT"
-    merged: str = "sum"
 
 
 @dataclass(frozen=True)
@@ -96,18 +89,6 @@ class Ask:
             )
         return f"WITH data AS ({source}) SELECT {', '.join(names)} {inner}{self._ends}"
 
-    def of_part(self, number: int) -> Ask:
-        """The question to one of several parts, which draw rows by seeds of their own."""
-        if self.drawn is None:
-            return self
-        return replace(self, drawn=(self.drawn[0], self.drawn[1] + 1_000_003 * number))
-
-    def whole(self) -> str:
-        """The answer to the whole from those to parts, the rows of ``parts``."""
-        names = [f"k{j}" for j in range(len(self.keys))]
-        names += [f"{v.merged}(v{j})::{v.kind} AS v{j}" for j, v in enumerate(self.values)]
-        return f"SELECT {', '.join(names)} FROM parts{self._ends}"
-
     @property
     def _ends(self) -> str:
         # by place: a column of the table may be called k0
@@ -136,15 +117,19 @@ class Rows(Protocol):
 
 # ---------------------------------------------------------------- which tables
 
-_LIBRARIES = {"_duckdb", "dask", "duckdb", "polars", "pyarrow"}
+_LIBRARIES = {"_duckdb", "duckdb", "polars", "pyarrow"}
 
 
 def is_table(source: Any) -> bool:
-    """Whether it is a table of Arrow, Polars, DuckDB or Dask."""
+    """Return whether it is a table of Arrow, Polars or DuckDB; DataError for one of Dask."""
     kind = type(source)
-    return kind.__module__.partition(".")[0] in _LIBRARIES and (
-        hasattr(kind, "columns") or hasattr(kind, "schema")
-    )
+    library = kind.__module__.partition(".")[0]
+    if library in {"dask", "dask_expr"}:
+        raise DataError(
+            "a Dask DataFrame is not read as it is: write it with to_parquet(FOLDER) and give the "
+            "folder, which is read in bounded memory, or give its compute()"
+        )
+    return library in _LIBRARIES and (hasattr(kind, "columns") or hasattr(kind, "schema"))
 
 
 def is_file(source: Any) -> bool:
@@ -167,7 +152,7 @@ def at_size(source: Any, *, rows: bool = False) -> bool:
         return sum(sizes) > IN_MEMORY or (not rows and _cells(files) > MERGED_CELLS)
     room = type(source).__module__
     lazy = is_table(source) and (
-        room.startswith(("dask", "duckdb", "_duckdb", "pyarrow._dataset", "polars.lazy"))
+        room.startswith(("duckdb", "_duckdb", "pyarrow._dataset", "polars.lazy"))
     )
     return lazy or (hasattr(source, "shape") and source.shape[0] > MOST_ROWS)
 
@@ -198,8 +183,6 @@ def _cells(files: Sequence[Path]) -> float:
 def with_columns(source: Any, **columns: Any) -> Any:
     """A table with further columns, for those libraries whose tables lie in order."""
     room = type(source).__module__.partition(".")[0]
-    if room == "dask":
-        return source.assign(**columns)
     if room == "polars":
         import polars as pl
 
@@ -272,9 +255,6 @@ def opened(
     package, limit = duckdb_package(), bytes_of(memory_limit or MEMORY_LIMIT)
     with TemporaryDirectory(prefix="milpscore-") as spill, _line(progress) as tell:
         try:
-            if type(source).__module__.startswith("dask"):
-                yield _Parts(source, limit)
-                return
             with package.connect(config=_settings(limit, spill)) as connection:
                 # it is told, and not printed
                 connection.execute("SET enable_progress_bar = true")
@@ -486,92 +466,6 @@ def _csv(source: str | Path, decimal: str, encoding: str, types: Mapping[str, st
         f" encoding={literal(known[codec])}, auto_type_candidates=['DOUBLE', 'VARCHAR'],"
         f" nullstr=[{', '.join(map(literal, sorted(MISSING)))}])"
     )
-
-
-# ---------------------------------------------------------------- Dask
-
-
-class _Parts:
-    """The rows of a Dask DataFrame; a part lost with its worker is asked again by Dask."""
-
-    def __init__(self, frame: Any, limit: float) -> None:
-        self.dask: Any = import_module("dask")  # which has no types
-        self.limit = limit
-        raw = [str(name) for name in frame.columns]
-        names = clean_names(raw)
-        self.source = ", ".join(
-            f"{quoted(a)} AS {quoted(b)}" for a, b in zip(raw, names, strict=True)
-        )
-        self.source = f"SELECT {self.source} FROM source"
-        self.parts = frame.to_delayed()
-        (described,) = self.dask.compute(self.dask.delayed(_described)(self.parts[0]))
-        self.types = dict(zip(names, described, strict=True))
-
-    def ask(self, *asks: Ask) -> list[pd.DataFrame]:
-        """The answers: of each part, then sixteen by sixteen of several parts together."""
-        wholes = [ask.whole() for ask in asks]
-        answer, join = self.dask.delayed(_answers), self.dask.delayed(_joined)
-        answers = [
-            answer(part, [ask.of_part(k).text(self.source) for ask in asks], self.limit)
-            for k, part in enumerate(self.parts)
-        ]
-        while len(answers) > 1:
-            answers = [
-                join(answers[k : k + _TOGETHER], wholes, self.limit)
-                for k in range(0, len(answers), _TOGETHER)
-            ]
-        return [table.to_pandas() for table in self.dask.compute(answers[0])[0]]
-
-    def batches(self, ask: Ask, rows: int) -> Iterator[Any]:
-        """The keys of all rows, part by part."""
-        for part in self.parts:
-            (made,) = self.dask.compute(
-                self.dask.delayed(_answers)(part, [ask.text(self.source)], self.limit)
-            )
-            yield from made[0].to_batches(rows)
-
-    def glance(self, rows: int, of: int) -> _Parts:
-        """Some of the parts, which hold so many rows or more."""
-        made, few = copy(self), max(1, math.ceil(len(self.parts) * rows / of))
-        made.parts = self.parts[:: max(1, len(self.parts) // few)]
-        return made
-
-    def frame(self) -> pd.DataFrame:
-        """All rows."""
-        found: pd.DataFrame = pd.concat(self.dask.compute(*self.parts), ignore_index=True)
-        return found
-
-
-def _described(part: pd.DataFrame) -> list[str]:
-    """DuckDB's types of a part."""
-    with duckdb_package().connect() as connection:
-        connection.register("source", _arrow(part))
-        return [row[1] for row in connection.execute("DESCRIBE SELECT * FROM source").fetchall()]
-
-
-def _answers(part: pd.DataFrame, texts: Sequence[str], limit: float) -> list[Any]:
-    """A worker's answers to its part, as Arrow tables."""
-    return _asked({"source": _arrow(part)}, texts, limit)
-
-
-def _joined(parts: Sequence[Sequence[Any]], texts: Sequence[str], limit: float) -> list[Any]:
-    """The answers of several parts put together."""
-    import pyarrow as pa
-
-    return [
-        _asked({"parts": pa.concat_tables(tables)}, [text], limit)[0]
-        for tables, text in zip(zip(*parts, strict=True), texts, strict=True)
-    ]
-
-
-def _asked(tables: dict[str, Any], texts: Sequence[str], limit: float) -> list[Any]:
-    with (
-        TemporaryDirectory(prefix="milpscore-") as spill,
-        duckdb_package().connect(config=_settings(limit, spill)) as connection,
-    ):
-        for name, table in tables.items():
-            connection.register(name, table)
-        return [connection.sql(text).to_arrow_table() for text in texts]
 
 
 # ---------------------------------------------------------------- what is said

@@ -119,21 +119,23 @@ EXCEPTIONS = {
 
 def doors() -> Iterator[tuple[str, Any]]:
     """Every public callable of every room, builder, command, and set of options."""
-    for room in pkgutil.iter_modules(milpscore.__path__):
-        if room.name.startswith("_") or room.name in LEFT_OUT:
+    rooms = [f"milpscore.{room.name}" for room in pkgutil.iter_modules(milpscore.__path__)]
+    for full in (*rooms, "milpscore_study", "milpscore_show.report", "milpscore_show.plots"):
+        room = full.rpartition(".")[2].removeprefix("milpscore_")
+        if room.startswith("_") or room in LEFT_OUT:
             continue
-        module = importlib.import_module(f"milpscore.{room.name}")
+        module = importlib.import_module(full)
         for name in getattr(module, "__all__", ()):
             found = getattr(module, name)
-            if room.name == "formulations" or not callable(found):
+            if room == "formulations" or not callable(found):
                 continue  # builders come from the registries
             if inspect.isclass(found) and issubclass(found, Exception):
                 continue
-            yield f"{room.name}.{name}", found
+            yield f"{room}.{name}", found
             if inspect.isclass(found):
                 for method, function in vars(found).items():
                     if inspect.isfunction(function) and not method.startswith("_"):
-                        yield f"{room.name}.{name}.{method}", function
+                        yield f"{room}.{name}.{method}", function
     for registry in (FORMULATIONS, CONIC_FORMULATIONS):
         yield from ((f"builder {name}", registry[name]) for name in registry)
     commands = ((name, COMMANDS[name]) for name in COMMANDS)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import textwrap
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import dask.dataframe as dd
-import distributed
 import duckdb
 import numpy as np
 import pandas as pd
@@ -43,12 +40,12 @@ from milpscore.core.errors import (
 from milpscore.data import (
     Binner,
     make_design,
-    patterns,
+    merged_rows,
     read_patterns,
     read_table,
+    row_store,
     sample_patterns,
     sources,
-    stored,
     stored_rows,
 )
 from milpscore.data.binner import folds_of, stratified_splits
@@ -109,7 +106,6 @@ def written(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
         "arrow": arrow,
         "dataset": ds.dataset(folder / "parts"),
         "relation": duckdb.connect().read_parquet(str(folder / "one.parquet")),
-        "dask": dd.from_pandas(shuffled, npartitions=3),
     }
 
 
@@ -128,9 +124,7 @@ def test_every_reader_gives_the_design_of_the_table_in_memory(
 ) -> None:
     frame = mixed()
     expected = Cutting(**cuts).design(frame.drop(columns="outcome"), frame["outcome"])
-    for name, source in written(frame, tmp_path).items():
-        if name == "dask" and cuts:
-            continue  # slow to start
+    for source in written(frame, tmp_path).values():
         found = read_patterns(source, "outcome", binner=Binner(**cuts))
         same(found, expected)
         assert len(found.y) == len(expected.merged.y)
@@ -198,8 +192,8 @@ def test_cuts_of_many_values_are_near_and_the_same_in_any_order(
     frame = pd.DataFrame(
         {"x": np.exp(random.normal(size=5000)) - 1, "y": random.random(5000) < 0.4}
     )
-    monkeypatch.setattr(patterns, "EXACT_VALUES", 100)
-    monkeypatch.setattr(patterns, "EXACT_CELLS", 4000)
+    monkeypatch.setattr(merged_rows, "EXACT_VALUES", 100)
+    monkeypatch.setattr(merged_rows, "EXACT_CELLS", 4000)
     found = read_patterns(frame, "y")
     assert read_patterns(frame[::-1], "y").fingerprint == found.fingerprint
     shares = [float((frame["x"] < column.lower).mean()) for column in found.columns]
@@ -209,12 +203,12 @@ def test_cuts_of_many_values_are_near_and_the_same_in_any_order(
 # ---------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize("name", ["csv", "parquet", "folder", "polars", "relation", "dask"])
+@pytest.mark.parametrize("name", ["csv", "parquet", "folder", "polars", "relation"])
 def test_what_cannot_be_merged_is_refused_by_a_glance(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patterns, "MAX_PATTERNS", 50)
-    monkeypatch.setattr(patterns, "_GLANCE", 160 if name in ("parquet", "folder") else 400)
+    monkeypatch.setattr(merged_rows, "MAX_PATTERNS", 50)
+    monkeypatch.setattr(merged_rows, "_GLANCE", 160 if name in ("parquet", "folder") else 400)
     asked: list[str] = []
     run = sources.Ask.text
     monkeypatch.setattr(
@@ -225,7 +219,7 @@ def test_what_cannot_be_merged_is_refused_by_a_glance(
         read_patterns(source, "outcome", binner=Binner(None, missing="bin"))
     assert "merging rows" not in asked
     few = Binner(2, missing="bin", max_distinct=0)
-    monkeypatch.setattr(patterns, "MAX_PATTERNS", 190)
+    monkeypatch.setattr(merged_rows, "MAX_PATTERNS", 190)
     assert read_patterns(source, "outcome", binner=few).rows.sum() == 400
 
 
@@ -234,18 +228,18 @@ def test_a_glance_that_sees_less_leaves_the_refusal_to_the_last_pass(
 ) -> None:
     frame = mixed()
     columns = Cutting(digits=9).design(frame[["age", "dose"]], frame["outcome"]).columns
-    monkeypatch.setattr(patterns, "MAX_PATTERNS", 50)
+    monkeypatch.setattr(merged_rows, "MAX_PATTERNS", 50)
     with pytest.raises(
         TooManyPatternsError, match=r"more than 50 .*bin measured columns.*--sample"
     ):
         read_patterns(frame, "outcome", columns=columns)
-    monkeypatch.setattr(patterns, "_GLANCE", 8)
+    monkeypatch.setattr(merged_rows, "_GLANCE", 8)
     same = pd.concat([frame.assign(age=30.0, dose=1.0, sex="f", flag=0)[:396], frame[:4]])
     assert read_patterns(same, "outcome", binner=Binner(3, missing="bin")).rows.sum() == 400
 
 
 def test_many_categories_and_labels_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "MAX_CATEGORIES", 50)
+    monkeypatch.setattr(merged_rows, "MAX_CATEGORIES", 50)
     frame = mixed().assign(code=[f"c{k % 150}" for k in range(400)])
     with pytest.raises(SizeError, match=r"column 'code' has about 1.. categories"):
         read_patterns(frame, "outcome")
@@ -409,31 +403,6 @@ def test_the_command_line_reads_what_is_too_large_for_memory(
     refused = run.invoke(app, [*fit, "--reading-memory", "1MB"])
     assert refused.exit_code == 2
     assert "--reading-memory: reading takes at least 100MB" in refused.output
-
-
-@pytest.mark.slow
-def test_a_part_lost_with_its_worker_is_read_again(tmp_path: Path) -> None:
-    frame = mixed()
-
-    def part(k: int) -> pd.DataFrame:
-        killed = tmp_path / "killed"
-        if k == 3 and not killed.exists():
-            killed.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return frame.iloc[k::6]
-
-    parts = dd.from_map(part, range(6), meta=frame.iloc[:0])
-    with (
-        warnings.catch_warnings(),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        cluster.get_client(),
-    ):
-        warnings.simplefilter("ignore")  # of a worker that is gone
-        found = read_patterns(parts, "outcome")
-    assert (tmp_path / "killed").exists()
-    same(found, Cutting().design(frame.drop(columns="outcome"), frame["outcome"]))
 
 
 def test_a_table_whose_columns_would_not_fit_is_verified_by_its_distinct_rows(
@@ -687,7 +656,7 @@ def test_the_command_line_draws_a_sample(tmp_path: Path) -> None:
 def test_a_path_out_of_core_is_that_of_all_rows(
     penalty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "ROWS", 500)
+    monkeypatch.setattr(row_store, "ROWS", 500)
     monkeypatch.setattr(streamed, "_SAMPLE_ROWS", 800)
     frame = mixed(3000)
     frame.to_parquet(path := tmp_path / "t.parquet")
@@ -724,9 +693,9 @@ def test_a_path_out_of_core_is_that_of_all_rows(
 
 def test_every_reader_stores_each_row(tmp_path: Path) -> None:
     frame = mixed(300)
-    for name, source in written(frame, tmp_path).items():
+    for source in written(frame, tmp_path).values():
         with stored_rows(source, "outcome", binner=Binner(3, missing="bin")) as rows:
-            assert rows.n_rows == 300, name
+            assert rows.n_rows == 300
             assert [*rows.summary.rows] == [*(frame["outcome"].value_counts()[["ill", "well"]])]
             assert rows.path.exists()
         assert not rows.path.parent.exists()
@@ -740,7 +709,7 @@ def test_the_command_fits_a_path_out_of_core(
     more = ["--n-lams", "3", "-q"]
     whole = json.loads(run.invoke(app, [*given, *more]).stdout)
     monkeypatch.setattr(sources, "IN_MEMORY", 0)
-    monkeypatch.setattr(patterns, "MAX_PATTERNS", 500)
+    monkeypatch.setattr(merged_rows, "MAX_PATTERNS", 500)
     found = run.invoke(app, [*given, *more])
     assert "too many distinct rows to merge" in found.stderr
     told = json.loads(found.stdout)
@@ -760,18 +729,20 @@ def test_the_command_fits_a_path_out_of_core(
         assert said in bad.output
 
 
-def test_parts_are_drawn_from_apart_and_a_seed_draws_the_same_rows(tmp_path: Path) -> None:
-    frame = noisy(4000)
-    frame.to_parquet(path := tmp_path / "t.parquet")
-    alike = pd.concat([frame[:1000]] * 4)
-    for source in (path, dd.from_pandas(alike, npartitions=4, sort=False)):
-        first, of = sample_patterns(source, "y", 800, random_state=3, binner=Binner(9, digits=9))
-        again, _ = sample_patterns(source, "y", 800, random_state=3, binner=Binner(9, digits=9))
-        assert of == 4000
-        assert first.rows.sum() == pytest.approx(800, abs=110)
-        assert first.fingerprint == again.fingerprint
-    # four equal parts drawn by one seed would give every row four times or not at all
-    assert (first.rows % 4 != 0).mean() > 0.9
+def test_a_seed_draws_the_same_rows(tmp_path: Path) -> None:
+    noisy(4000).to_parquet(path := tmp_path / "t.parquet")
+    first, of = sample_patterns(path, "y", 800, random_state=3, binner=Binner(9, digits=9))
+    again, _ = sample_patterns(path, "y", 800, random_state=3, binner=Binner(9, digits=9))
+    assert of == 4000
+    assert first.rows.sum() == pytest.approx(800, abs=110)
+    assert first.fingerprint == again.fingerprint
+
+
+def test_a_frame_of_dask_is_refused_with_the_way_on() -> None:
+    frame = dd.from_pandas(noisy(20), npartitions=2)
+    for read in (read_patterns, read_table):
+        with pytest.raises(DataError, match=r"to_parquet\(FOLDER\)"):
+            read(frame, "y")
 
 
 def test_a_command_that_read_a_file_ends_without_a_word_of_duckdbs(tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ def test_relaxed_exact_rounded_in_order() -> None:
         ({"coef_min": 1}, "x0: its range excludes 0.*give both coef_min and coef_max"),
         ({"coef_max": {"x1": -1}}, "x1: its range excludes 0"),
         ({"coef_min": 2, "coef_max": 1}, "x0: coef_min 2 is larger than coef_max 1"),
-        ({"coef_min": {"x9": 1}, "coef_max": 1}, "there is no column 'x9'"),
+        ({"coef_min": {"x9": 1}, "coef_max": 1}, "coef_min names 'x9'"),
         ({"coef_max": 1.5}, "coef_max must be finite whole numbers"),
         ({"coef_max": 10**6}, "coef_max beyond 10000"),
         ({"max_terms": 0.5}, "max_terms must be a whole number"),

@@ -238,7 +238,6 @@ class TestTrust:
         assert not page.problems
         assert "at most 1 term" in page.text
         assert "was proved again for this page" in page.text
-        assert "in 30 rows" in page.text
         assert "counts by the unit" in page.text
         assert "The certificate, part by part" in page.tables
         assert page.tables["Risk: the probability of 1 at each total"]
