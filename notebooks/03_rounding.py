@@ -107,13 +107,13 @@ promises.round(3)
 # ## The card that comes out
 #
 # A card may choose its intercept after rounding, and of many draws the best is kept. All cards
-# below are judged alike: by the exact loss at their best allowed intercept. *Local search* and
-# *hill climbing* change one weight at a time from the empty card, or from random ones. The exact
-# program starts from the best card of them all, and has 300 nodes of a tree.
+# below are judged alike: by the exact loss at their best allowed intercept. *Local search* changes
+# one weight at a time from the empty card. The exact program starts from the best card of them
+# all, and has 300 nodes of a tree.
 
 # %%
 LIMITS = {"node_limit": 300, "time_limit": 300, "progress": False}
-METHODS = ("derandomised", "local_search", "hill_climbing")
+METHODS = ("derandomised", "local_search")
 rows = []
 for margin, (program, lp) in relaxed.items():
     w, b, statement = lp.coefficients, lp.intercept, program.statement
@@ -138,11 +138,11 @@ cards.round(3)
 figure, ax = plt.subplots(figsize=(7.5, 4.2))
 at = np.arange(len(MARGINS))
 above = cards.drop(columns=["LP", "bound", "claim"]).sub(cards["LP"], axis=0)
-style = dict(zip(above.columns, "vDs^oP", strict=True))
+style = dict(zip(above.columns, "vDs^P", strict=True))
 for k, (name, marker) in enumerate(style.items()):
     black = {"color": "black", "markersize": 9} if name == "exact" else {"markersize": 6}
     ax.plot(
-        at + 0.08 * (k - 2.5), above[name], marker=marker, linestyle="none", label=name, **black
+        at + 0.08 * (k - 2), above[name], marker=marker, linestyle="none", label=name, **black
     )
 ax.plot(
     at, promises["sharp bound"] - promises["LP"], color="0.5", label="sharp bound (expectation)"
@@ -163,7 +163,7 @@ ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %%
 small, large = cards.loc[1], cards.loc[50]
-assert small["hill climbing"] < min(small["nearest"], small["randomised, best of 100"])
+assert small["local search"] < min(small["nearest"], small["randomised, best of 100"])
 assert large["exact"] - large["LP"] <= 1e-6
 assert large["claim"] == "optimal"
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.runner import Experiment, Finding, Result, Results
+from experiments.ternary.climbing import hill_climbing
 from experiments.ternary.shape import BINARY, ORDER, POINTS, count_binary, shape_of
 from milpscore.core.card import Card, DecisionRule
 from milpscore.core.design import Design, FloatArray, IntArray
@@ -23,7 +24,7 @@ from milpscore.data import make_design, make_ternary
 from milpscore.formulations import convex_rounding, hinge
 from milpscore.rounding import derandomised, nearest, randomised
 from milpscore.rounding.draws import held_losses
-from milpscore.search import hill_climbing, local_search
+from milpscore.search import local_search
 from milpscore.search.points import neighbours
 from milpscore.solvers import load, solve
 from milpscore.solvers.running import set_option

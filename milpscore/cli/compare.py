@@ -98,7 +98,7 @@ def compare_command(
     ),
     roundings: str = option(
         SOLVE,
-        "More roundings, a row each: derandomised, local_search, hill_climbing, golovin, ...",
+        "More roundings, a row each: derandomised, local_search, golovin, ...",
         metavar="LIST",
         default="",
     ),

@@ -13,8 +13,4 @@ from .program import (
     round_program as round_program,
     warm_start_savings as warm_start_savings,
 )
-from .regressions import (
-    golovin as golovin,
-    rounded_regression as rounded_regression,
-    scaled_rounding as scaled_rounding,
-)
+from .scaled import golovin as golovin, scaled_rounding as scaled_rounding

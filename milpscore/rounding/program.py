@@ -78,7 +78,6 @@ class _Row:
 
 
 _BEST = {"intercept": "best"}
-_REGRESSION = "milpscore.rounding.regressions:rounded_regression"
 
 ROUNDINGS: Registry[RequestRounding] = Registry("rounding", {})
 """From name to a function of a Statement and a Request; each can be a row of a comparison."""
@@ -89,11 +88,7 @@ for _name, _row in {
     ),
     # these know no relaxation: they begin with no weights, or learn their own
     "local_search": _Row("milpscore.search:local_search", ("max_work",), _BEST),
-    "hill_climbing": _Row("milpscore.search:hill_climbing", ("random_state", "max_work"), _BEST),
-    "golovin": _Row("milpscore.rounding.regressions:golovin", ("random_state",)),
-    "rounded_logistic": _Row(_REGRESSION, (), {"kind": "logistic"}),
-    "rounded_lasso": _Row(_REGRESSION, (), {"kind": "lasso"}),
-    "rounded_ridge": _Row(_REGRESSION, (), {"kind": "ridge"}),
+    "golovin": _Row("milpscore.rounding.scaled:golovin", ("random_state",)),
 }.items():
     ROUNDINGS.register(_name, _row)
 

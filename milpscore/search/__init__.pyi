@@ -1,6 +1,5 @@
 from .moves import (
     coordinate_descent as coordinate_descent,
-    hill_climbing as hill_climbing,
     local_search as local_search,
 )
 from .points import RoundedCard as RoundedCard

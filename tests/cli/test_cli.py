@@ -610,12 +610,12 @@ def test_compare_prints_a_table_and_draws_a_figure(data: Path, tmp_path: Path) -
 def test_compare_prints_a_row_for_each_further_rounding(data: Path) -> None:
     done = run(
         *("compare", data, "--target", "ill", "--formulations", "hinge", "--cv", 0, "--proximal"),
-        *("--roundings", "derandomised,rounded-lasso,local-search", "--time-limit", 300, "--quiet"),
+        *("--roundings", "derandomised,golovin,local-search", "--time-limit", 300, "--quiet"),
     )
     assert done.exit_code == 0, done.output
     cells = [line.split() for line in done.stdout.splitlines()]
     claims = {row[0]: row[1] for row in cells if len(row) > 1}
-    for name in ("derandomised", "rounded-lasso", "proximal"):
+    for name in ("derandomised", "golovin", "proximal"):
         assert claims[name] in {"optimal", "gap", "feasible"}
     assert claims["local-search"] == "none"
     assert "hinge, local-search: local search needs weights in {0,1}" in done.stdout

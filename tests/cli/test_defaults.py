@@ -82,7 +82,6 @@ EXCEPTIONS = {
     ("lam", "estimators.RiskScoreClassifier"): "likewise",
     ("lam", "estimators.SlimClassifier"): "likewise",
     ("lam", "estimators.Penalised*"): "None leaves a penalty its own; LAM for a name",
-    ("lam", "rounding.rounded_regression"): "None: chosen by cross-validation",
     ("penalty", "*risk_score"): "none unless one is named",
     ("penalty", "builder slim"): "likewise",
     ("penalty", "estimators.RiskScoreClassifier"): "likewise",

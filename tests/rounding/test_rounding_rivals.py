@@ -1,4 +1,4 @@
-"""The rivals: regressions that are scaled and rounded, and online learning on a coarse grid."""
+"""Weights that are scaled and rounded, and online learning on a coarse grid."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from milpscore.constraints import Sign
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
@@ -16,14 +17,11 @@ from milpscore.formulations import hinge, slim
 from milpscore.rounding import (
     golovin,
     nearest,
-    rounded_regression,
     scaled_rounding,
 )
-from milpscore.rounding.regressions import random_round
+from milpscore.rounding.scaled import random_round
 from milpscore.solvers import solve
 from milpscore.verify import evaluate
-
-REGRESSIONS: list[Any] = ["logistic", "lasso", "ridge"]
 
 
 def data(seed: int, n: int = 120, p: int = 5) -> tuple[Any, Any, Any]:
@@ -63,8 +61,7 @@ def test_only_the_direction_of_the_weights_matters() -> None:
 def test_weights_of_nothing_give_the_card_without_points() -> None:
     X, y, _ = data(2)
     statement = hinge(X, y).statement
-    found = rounded_regression(statement, "lasso", lam=100.0)
-    assert not found.weights.any()
+    found = scaled_rounding(statement, np.zeros(5))
     assert found.card == statement.empty_card()
     assert math.isnan(found.scale)
     assert len(found.scales) == 0
@@ -73,45 +70,21 @@ def test_weights_of_nothing_give_the_card_without_points() -> None:
 def test_scales_that_break_a_constraint_are_passed_over() -> None:
     X, y, _ = data(3)
     statement = hinge(X, y, constraints=[Sign("x0", "-")]).statement
-    found = rounded_regression(statement)
-    assert found.weights[0] > 0
+    found = scaled_rounding(statement, [0.4, -0.2, 0.0, 0.1, 0.0])
     assert found.card is not None
     assert found.card.coefficients[0] <= 0
     assert not statement.violations(found.card)
 
 
-def test_the_regressions_minimise_what_they_say() -> None:
-    """Gradients at the answer, from the objectives of the docstrings."""
-    X, y, s = data(4)
-    statement = hinge(X, y, sample_weight=s).statement
-    sign, share, lam = np.where(y > 0, 1.0, -1.0), s / s.sum(), 0.05
-    for kind in REGRESSIONS:
-        found = rounded_regression(statement, kind, lam=lam)
-        w, b = found.weights, found.intercept
-        score = X @ w + b
-        slope = -sign / (1 + np.exp(sign * score)) if kind == "logistic" else score - sign
-        gradient = X.T @ (share * slope)
-        assert share @ slope == pytest.approx(0.0, abs=1e-4)
-        if kind == "lasso":
-            assert np.all(np.abs(gradient) <= lam + 1e-3)
-            used = w != 0
-            assert used.any()
-            assert gradient[used] == pytest.approx(-lam * np.sign(w[used]), abs=1e-3)
-        else:
-            assert gradient == pytest.approx(-lam * w, abs=1e-4)
-
-
-@pytest.mark.parametrize("kind", REGRESSIONS)
-def test_a_rounded_regression_is_far_better_than_no_card_and_starts_a_solve(kind: Any) -> None:
+def test_a_scaled_regression_is_far_better_than_no_card_and_starts_a_solve() -> None:
     X, y, s = data(5)
     program = hinge(X, y, sample_weight=s, max_terms=3)
     statement = program.statement
-    found = rounded_regression(statement, kind)
-    assert found.method == f"rounded_{kind}"
+    model = LogisticRegression(max_iter=1000).fit(X, y, sample_weight=s)
+    found = scaled_rounding(statement, model.coef_[0])
     assert found.card is not None
     assert found.objective == evaluate(statement, found.card).objective
     assert found.objective < 0.8 * evaluate(statement, statement.empty_card()).objective
-    assert found.objective == rounded_regression(statement, kind).objective
     result = solve(program, warm_start=found.card)
     assert result.claim is Claim.OPTIMAL
     assert result.objective <= found.objective + 1e-9
@@ -198,15 +171,9 @@ def test_bad_input_is_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(wrong))):
             golovin(statement, **wrong)
-    for kind in REGRESSIONS:
-        with pytest.raises(OptionError, match="lam"):
-            rounded_regression(statement, kind, lam=0.0)
     with pytest.raises(FormulationError, match="5 finite weights"):
         scaled_rounding(statement, [1.0])
     design = replace(statement.design, weight=np.where(y > 0, s, 0.0))
     one_class = replace(statement, design=design)
-    for learner in (rounded_regression, golovin):
-        with pytest.raises(NotApplicableError, match="both classes"):
-            learner(one_class)
-    with pytest.raises(OptionError, match="logistic, lasso, ridge"):
-        rounded_regression(statement, "probit")  # type: ignore[arg-type]
+    with pytest.raises(NotApplicableError, match="both classes"):
+        golovin(one_class)

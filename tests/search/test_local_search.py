@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.ternary.climbing import hill_climbing
 from milpscore.constraints import AtLeast, EitherOr, Sign
 from milpscore.core.errors import NotApplicableError, OptionError
 from milpscore.core.result import Claim
 from milpscore.data import Binner, double_features, make_design, undouble
 from milpscore.formulations import facets_hinge, fused_lasso, hinge, slim
-from milpscore.search import hill_climbing, local_search
+from milpscore.search import local_search
 from milpscore.search.moves import hinge_sweep
 from milpscore.solvers import solve
 from milpscore.verify import evaluate

@@ -1,9 +1,9 @@
-"""Real weights of a regression or an online learner, scaled into the ranges and rounded."""
+"""Real weights scaled into the ranges and rounded, and an online learner on a coarse grid."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,6 @@ from milpscore.search.points import (
     read_only,
     rounded_card,
 )
-
-Regression: TypeAlias = Literal["logistic", "lasso", "ridge"]
-
-_MAX_ITER = 10_000
 
 _DRAWN = 1024
 """Rows whose random numbers are drawn at once."""
@@ -112,67 +108,6 @@ def _scales(statement: Statement, weights: FloatArray, n_scales: int) -> FloatAr
     most = float((ends[free] / np.abs(weights[free])).min())
     least = min(0.5 / float(np.abs(weights[free]).max()), most)
     return np.linspace(most, least, n_scales)[::-1]
-
-
-def rounded_regression(
-    statement: Statement,
-    kind: Regression = "logistic",
-    *,
-    lam: float | None = None,
-    n_scales: int = 200,
-) -> RoundedCard:
-    """The plain rival: a regression by scikit-learn, scaled and rounded to the nearest.
-
-    Parameters
-    ----------
-    statement : Statement
-        Its design gives the rows and weights, its ranges the card.
-    kind : {"logistic", "lasso", "ridge"}
-        The last two regress on the classes -1 and +1.
-    lam : float, optional
-        Of mean log(1+exp(-y s)) + lam ||w||^2 / 2 (default 0.001), of mean (y-s)^2/2 + lam ||w||_1
-        (default 0.01), or of mean (y-s)^2/2 + lam ||w||^2 / 2 (default 0.001); > 0.
-    n_scales : int
-        As in :func:`scaled_rounding`.
-
-    Returns
-    -------
-    RoundedCard
-        As :func:`scaled_rounding` gives it.
-
-    Raises
-    ------
-    OptionError
-        For an unknown kind, ``lam`` <= 0, or a bad ``n_scales``.
-    NotApplicableError
-        Where only one class has weight.
-    """
-    from sklearn.linear_model import Lasso, LogisticRegression, Ridge
-
-    if kind not in get_args(Regression):
-        raise OptionError(f"kind={kind!r}: use one of {', '.join(get_args(Regression))}")
-    if lam is None:
-        lam = 1e-2 if kind == "lasso" else 1e-3
-    if isinstance(lam, bool) or not (math.isfinite(lam) and lam > 0):
-        raise OptionError(f"lam must be a number > 0, got {lam!r}")
-    rows = statement.design.merged
-    if len(np.unique(rows.y)) < 2:
-        raise NotApplicableError("a regression needs rows of both classes with weight above 0")
-    total = rows.weight.sum()
-    model: Any
-    if kind == "logistic":
-        model = LogisticRegression(
-            C=1.0 / (lam * total), solver="newton-cholesky", max_iter=_MAX_ITER
-        )
-    elif kind == "lasso":
-        model = Lasso(alpha=lam, max_iter=_MAX_ITER)
-    else:
-        model = Ridge(alpha=lam * total)
-    model.fit(rows.X, rows.y, sample_weight=rows.weight)
-    return scaled_rounding(
-        statement, np.ravel(model.coef_), intercept=float(np.ravel(model.intercept_)[0]),
-        n_scales=n_scales, method=f"rounded_{kind}",
-    )  # fmt: skip
 
 
 def golovin(
