@@ -106,5 +106,5 @@ def _text(X: pd.DataFrame, feature: str, names: list[str]) -> Any:
     labels = [name[len(feature) + len(_CATEGORY) :] for name in names]
     ones = X[names].to_numpy() == 1
     text = np.where(ones.any(axis=1), np.array(labels, dtype=object)[ones.argmax(axis=1)], _OTHER)
-    # categorical: a category called "1" is no number
+    # categorical: a category called "1" is not a number
     return pd.Categorical(text)

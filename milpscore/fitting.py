@@ -109,10 +109,12 @@ def fit_card(
         For ``heuristic`` with a relaxed program, ``polish`` without it, or options that cannot be
         used.
     """
-    told = Options.of({"time_limit": time_limit, "random_state": random_state, **(options or {})})
+    settings = Options.of(
+        {"time_limit": time_limit, "random_state": random_state, **(options or {})}
+    )
     if polish and not heuristic:
         raise OptionError("polish improves a heuristic card: ask for heuristic as well")
-    clock = told.clock
+    clock = settings.clock
     program = FORMULATIONS[formulation](design, **arguments)
     if heuristic and program.kind == "relaxed":
         raise OptionError(
@@ -120,10 +122,10 @@ def fit_card(
             "heuristic out"
         )
     if heuristic:
-        return _fast_result(program, told, polish)
+        return _fast_result(program, settings, polish)
     within = clock.part(_START)
-    program, fast = with_fast_card(program, told)
-    chosen = {**vars(told), "time_limit": clock}
+    program, fast = with_fast_card(program, settings)
+    chosen = {**vars(settings), "time_limit": clock}
     if program.kind == "relaxed":
         from milpscore.rounding import round_program
 
@@ -132,7 +134,7 @@ def fit_card(
         )
     start = None
     if warm_start:
-        with progress_line(program.formulation, progress, clock, told.verbose) as line:
+        with progress_line(program.formulation, progress, clock, settings.verbose) as line:
             line.phase("start")
             if fast is None or not within.is_up:
                 held = None if fast is None else fast.card
@@ -147,10 +149,10 @@ def fit_card(
         return program, result
     if result.claim is Claim.OPTIMAL or result.termination is Termination.INTERRUPTED:
         return program, result
-    return program, _no_worse(program, result, _fast_result(program, told)[1])
+    return program, _no_worse(program, result, _fast_result(program, settings)[1])
 
 
-def with_fast_card(program: Program, told: Options) -> tuple[Program, Result | None]:
+def with_fast_card(program: Program, settings: Options) -> tuple[Program, Result | None]:
     """Return the program, at the scales its fast card asks for, and that card before any solve.
 
     None for losses whose engines do without the compiled search: see `_no_worse`. On scales see
@@ -158,20 +160,22 @@ def with_fast_card(program: Program, told: Options) -> tuple[Program, Result | N
     """
     if program.kind != "exact" or not isinstance(program.statement.loss, RiskLoss | ZeroOne):
         return program, None
-    return _fast_result(program, told)
+    return _fast_result(program, settings)
 
 
-def _fast_result(program: Program, told: Options, polish: bool = False) -> tuple[Program, Result]:
+def _fast_result(
+    program: Program, settings: Options, polish: bool = False
+) -> tuple[Program, Result]:
     """Return the program and its fast card, which depends on no clock, polished if asked."""
     began, statement = time.perf_counter(), program.statement
-    work = Work.of(FAST * told.clock)
+    work = Work.of(FAST * settings.clock)
     least = 0.0 if statement.scales is None else gentle_scale(program)
     held, any_scale = fast_cards(statement, work, least)
     if any_scale is not held:
         program = over_gentle_scales(program, any_scale)
     return program, heuristic_result(
-        program, held, began, cut=work.cut, polish=polish, time_limit=told.clock,
-        options=told.as_dict(),
+        program, held, began, cut=work.cut, polish=polish, time_limit=settings.clock,
+        options=settings.as_dict(),
     )  # fmt: skip
 
 

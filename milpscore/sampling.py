@@ -80,7 +80,7 @@ class SampleBound:
     def __str__(self) -> str:
         """What holds, and what it rests on."""
         return (
-            f"With {100 * self.confidence:.6g} % confidence, which is no proof, no card of this"
+            f"With {100 * self.confidence:.6g} % confidence, which is not a proof, no card of this"
             f" kind{self.among} has an objective below {_down(self.bound)} over all"
             f" {self.of:,} rows. Proved is {_down(self.sample_bound)} over {self.rows:,} rows"
             f" drawn by chance; {self.deviation:.3g} is taken off for the draw (Hoeffding's"

@@ -32,7 +32,9 @@ from milpscore_check.values import Refused, count, double, maybe, read, whole
 
 CELLS = -2  # a leaf that cells prove, choice of columns by choice of columns
 ONE = 1 << 48  # multipliers are whole multiples of 1 / ONE
-_DIGITS = 14  # entropies are computed at multipliers of so many binary digits, chords join them
+_DIGITS = (
+    14  # entropies are computed at multipliers of this number of binary digits, chords join them
+)
 _CONTEXT = Context(prec=34)  # Python's decimal rounds exponentials and logarithms correctly
 
 _PAIR = [count], [double]
@@ -41,7 +43,7 @@ _MOST_PENDING = 10_000_000  # parts of a tree that wait for their turn, times co
 
 Pair = tuple[Fraction, Fraction]  # lower and upper end
 Cell = tuple[int, int, int, int]  # rows of class -1 and of class +1, as bits; how many they are
-Progress = Callable[[int, int], None]  # told how much is done, and of how much
+Progress = Callable[[int, int], None]  # called with how much is done, and of how much
 
 
 def _enclosed(function: Callable[[Decimal], Decimal], q: Fraction) -> Pair:
@@ -221,7 +223,7 @@ class Cells:
     def __init__(self, data: Data, cards: Cards, progress: Progress) -> None:
         self.data, self.cards, self.progress, self.done = data, cards, progress, 0
         if data.whole > 10_000_000:
-            raise Refused("not decided here: cells of rows with weights of so many digits")
+            raise Refused("not decided here: cells of rows with weights of too many digits")
         self.rows: tuple[list[int], list[int]] = [], []  # by class; as often as shares of weight
         for k, (y, s) in enumerate(zip(data.classes, data.share, strict=True)):
             self.rows[y > 0].extend([k] * s)

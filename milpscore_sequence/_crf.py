@@ -58,7 +58,7 @@ class SparseCRF(Tagger, BaseEstimator):  # type: ignore[misc]  # scikit-learn ca
         Stop when the token errors on the development set were not below the fewest so far at so
         many looks in a row, and keep the model of the fewest.
     errors_every : int
-        Look at the errors each so many iterations; 0 for the last one only, or for each where there
+        Look at the errors after N iterations; 0 for the last one only, or for each where there
         is ``patience``. A look decodes both sets, and may take longer than an iteration.
     warm_start : bool
         Begin with the weights of the last ``fit`` where there was one; they are carried over by

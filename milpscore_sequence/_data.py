@@ -231,7 +231,7 @@ class SequenceData:
 
 
 def pointer(counts: IntArray, empty: int = 0) -> IntArray:
-    """Starts and end of consecutive runs of these lengths, so many ``empty`` ones in front."""
+    """Return starts and end of consecutive runs of these lengths, ``empty`` empty ones in front."""
     bounds = np.zeros(len(counts) + 1 + empty, dtype=np.int64)
     np.cumsum(counts, out=bounds[1 + empty :])
     return bounds
@@ -320,7 +320,7 @@ class ObservationSets:
 def observation_sets(ptr: IntArray, ids: IdArray) -> ObservationSets:
     """Group positions by the observations (CSR) held there; one held twice counts twice.
 
-    A set is told by the sum of random numbers of its members, and a second sum checks the first.
+    A set is identified by the sum of random numbers of its members; a second sum checks the first.
     """
     rng = np.random.default_rng(0)
     while True:

@@ -54,7 +54,7 @@ _ARRAYS = {
 }  # fmt: skip
 _MOST_PARAMETERS = 10_000_000
 _PER_BYTE = 1000
-"""A model may have so many parameters, or so many for each byte of its file."""
+"""Maximal parameters of a model, in all or per byte of its file."""
 
 
 class _Coding(Struct, forbid_unknown_fields=True):

@@ -146,7 +146,7 @@ class Tagger:
         Parameters
         ----------
         top : int, optional
-            At most so many.
+            Maximal number.
         """
         return self.weights_.table(top)
 
@@ -156,7 +156,7 @@ class Tagger:
         Parameters
         ----------
         top : int, optional
-            At most so many.
+            Maximal number.
         """
         for x, before, y, weight in self.weights_.named(top):
             yield f"{x}\t{'#' if before is None else before}\t{y}\t{weight!r}"

@@ -42,7 +42,7 @@ from milpscore_sequence._whole_gradient import (
 )
 from milpscore_sequence.training import Objective, Recorder
 
-# Sweeps over the working parameters between two looks at all of them: no more than so many, and
+# Maximal sweeps over the working parameters between two looks at all of them, and
 # none once the violation met has fallen to this share of the one at the last look.
 _SWEEPS = 2
 _ENOUGH = 0.2

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PLAIN = "b"
 """The plain bigram of data with named features."""
 
-# Positions laid out at once: all columns of so many stay in the cache.
+# Positions laid out at once: all their columns stay in the cache.
 _BLOCK = 4096
 # Also what NumPy makes of them.
 _SEQUENCES = (list, tuple, np.ndarray)

@@ -97,11 +97,11 @@ def train_command(
     ),
     time_limit: float | None = option(SOLVE, "Seconds of training.", metavar="SECONDS", min=0),
     patience: int | None = option(
-        SOLVE, "Stop after so many iterations without fewer errors on --dev.", min=1
+        SOLVE, "Stop after this number of iterations without fewer errors on --dev.", min=1
     ),
     errors_every: int = option(
         SOLVE,
-        "Look at the errors each so many iterations; 0: at the end alone, with --patience at each.",
+        "Look at the errors every N iterations; 0: at the end alone, with --patience at each.",
         min=0,
         default=0,
     ),

@@ -35,7 +35,8 @@ _TRIAL = 3
 _LONGER = 2.0
 # The common rate falls as 1 / (1 + epochs / this).
 _FALL = 15.0
-# Where so many epochs lowered the least objective by less than this share, whole gradients go on.
+# Epochs after which whole gradients go on, if they lowered the least objective by less than this
+# share.
 _PATIENCE = 5
 _SHARE = 1e-2
 # Sequences stepped by between two looks at the clock.

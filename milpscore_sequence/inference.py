@@ -200,7 +200,7 @@ def viterbi(data: SequenceData | Prepared, theta: FloatArray) -> IdArray:
     used, place = whole.restricted(at)
     placed = used.layout.zeros()
     placed[place] = theta[at]
-    # so many positions at once that the matrices of all their bigram sets fit
+    # few enough positions at once that the matrices of all their bigram sets fit
     most = max(_TOGETHER // L**2, 1)
     cuts = np.unique(np.searchsorted(used.offsets, np.arange(most, used.n_positions, most)))
     bounds = [0, *cuts[cuts < used.n_sequences].tolist(), used.n_sequences]
@@ -366,7 +366,7 @@ def _best(ready: Prepared, theta: FloatArray, k: int) -> tuple[IdArray, FloatArr
 
 
 class LogSweep(NamedTuple):
-    """Of one sequence: log Z, posteriors (n, L), and of pairs (n, L, L), zero at the first."""
+    """One sequence's log Z, posteriors (n, L), and those of pairs (n, L, L), zero at the first."""
 
     log_z: float
     singles: FloatArray

@@ -87,7 +87,7 @@ class TrainOptions:
         Keep the model of the fewest token errors on ``dev``, the first among equals, instead of
         that of the lowest objective.
     errors_every : int
-        Trace the errors each so many iterations, 0 for the last one only.
+        Trace the errors after this number of iterations, 0 for the last one only.
     callback : callable or None
         Called with each :class:`TraceRow`; training stops where it returns True.
     random_state : int, Generator or None
@@ -476,7 +476,7 @@ def crf_path(
     data : SequenceData or Prepared
         With labels.
     rho1s : iterable of float, or int
-        In any order; a number means so many from :func:`rho1_max` down to ``ratio`` times it, in
+        In any order; a number means that many from :func:`rho1_max` down to ``ratio`` times it, in
         equal steps of their logarithm.
     rho2 : float
     solver : str

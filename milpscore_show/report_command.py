@@ -54,7 +54,7 @@ def report_command(
     target: str | None = TARGET,
     written: FileOptions,
     certificate: Path | None = file(
-        "Certificate of the card: it tells which cards the bound speaks of.", DATA
+        "Certificate of the card: it says which cards the bound covers.", DATA
     ),
     weights_column: str | None = WEIGHTS_COLUMN,
     class_weight: ClassWeight | None = CLASS_WEIGHT,
@@ -88,7 +88,7 @@ def report_command(
     ),
     bootstraps: int = option(
         SOLVE,
-        "Make the card again by fast mode on so many samples of the rows, for optimism and "
+        "Make the card again by fast mode on this number of samples of the rows, for optimism and "
         "stability; it needs the certificate. Ctrl-C keeps what there is.",
         metavar="N",
         min=0,

@@ -292,7 +292,7 @@ class Race:
     def curves(self) -> BoundCurves:
         """Best card and bound over time of every solver, a set for each data set and formulation.
 
-        A solver that tells nothing on its way has one step, at its end.
+        A solver that reports nothing on its way has one step, at its end.
         """
         rows = self._named()
         where = rows["data"] + ", " + rows["formulation"]

@@ -313,7 +313,7 @@ def read_study(path: str | os.PathLike[str]) -> StudyReport:
     Raises
     ------
     DataError
-        There is no file, or it is no file of results, or damaged.
+        There is no file, or it is not a file of results, or damaged.
     """
     path = Path(path)
     if path.exists() and is_new(path):

@@ -74,7 +74,7 @@ class DataSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             msgspec.structs.force_setattr(self, "name", default)
 
     def path(self) -> Path:
-        """Of the CSV file, the variables put in."""
+        """Return the path of the CSV file, the variables put in."""
         return Path(self.folder) / re.sub(r"\$\{(\w+)\}", _variable, self.csv or "")
 
     def located(self, folder: Path, where: str) -> DataSpec:
@@ -146,7 +146,7 @@ class FoldSpec(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """Of each solve."""
+    """Seconds per solve."""
 
     time_limit: Annotated[float, Meta(ge=0)] = Options.time_limit
     node_limit: AtLeast0 | None = Options.node_limit
@@ -170,7 +170,7 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What tells it from all others."""
+        """Return what identifies it."""
         return {**self.place, "seed": self.seed}
 
     @property

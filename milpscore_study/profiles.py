@@ -267,7 +267,7 @@ def relative_distance(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
 
 
 def _integral(seconds: FloatArray, gap: FloatArray, end: float) -> float:
-    """Of a step function that is 1 before its first step and keeps its last value."""
+    """Integral of a step function that is 1 before its first step and keeps its last value."""
     times = np.minimum(np.r_[0.0, seconds, end], end)
     return float(np.diff(times) @ np.r_[1.0, gap])
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from milpscore_study import Race
 
 _STANDS_ASIDE = ("NotApplicableError", "MissingDependencyError")
-"""A solver that is absent, or has no answer to such programs, is no failure of the race."""
+"""A solver that is absent, or has no answer to such programs, is not a failure of the race."""
 
 _COLUMNS = {
     "solver": Column("solver", words=True),
@@ -204,8 +204,8 @@ def _show(race: Race, as_json: bool) -> None:
         console.print()
     console.print("Shifted geometric means over the files (1 s, 10 nodes) of medians over seeds")
     console.print(table(summary.to_dict("records"), _SUMMARY, section="formulation"))
-    told = found[found["error"] != ""].drop_duplicates(["formulation", "solver", "error"])
-    for row in told.to_dict("records"):
+    failures = found[found["error"] != ""].drop_duplicates(["formulation", "solver", "error"])
+    for row in failures.to_dict("records"):
         words = str(row["error"]).partition(": ")[2] or row["error"]
         console.print(printable(f"{spelt(row['formulation'])} by {row['solver']}: {words}"))
     wrong = race.rows()

@@ -69,7 +69,7 @@ def run_study(
         The study's file has an unknown key or a wrong value, or ``out`` holds a study with other
         settings.
     DataError
-        The data cannot be used, or ``out`` is no file of results.
+        The data cannot be used, or ``out`` is not a file of results.
     StudyError
         Another process writes to ``out``, the disk is full, or the workers were lost.
     MissingDependencyError

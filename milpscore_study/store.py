@@ -27,7 +27,7 @@ from milpscore.core.reading import MOST_BYTES, parsed, rows
 Status: TypeAlias = Literal["done", "failed"]
 
 APPLICATION_ID = 0x6D707363
-"""The letters "mpsc": tells a file of results from any other SQLite database."""
+"""The letters "mpsc": identify a file of results among SQLite databases."""
 
 LAYOUT = 3
 """Raised whenever another milpscore would misread a file."""
@@ -157,7 +157,7 @@ class Store:
 
     One process writes at a time; a process that is killed loses the solves in flight and nothing
     else. Versions may differ between rows, settings may not: OptionError where a file has others,
-    DataError where it is no file of results, or damaged.
+    Raise DataError if it is not a file of results, or damaged.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class Store:
         self.status = dict(rows(connection, query, tuple[str, Status], str(self.path)))
 
     def _introduce(self, connection: sqlite3.Connection, path: Path) -> str:
-        """Say in the file what it is of and who writes it; the token that tells this writer."""
+        """Record in the file what it is of and who writes it; return the writer's token."""
         with transaction(connection):
             head = self._checked_head(connection, path) or Head(self.experiment, self.settings)
             if self.planned is not None:
@@ -444,7 +444,7 @@ def speaking(path: Path) -> Iterator[None]:
         name = repr(str(path))
         if code == sqlite3.SQLITE_NOTADB:
             raise DataError(
-                f"{name} is no SQLite file, or a damaged one: name another file"
+                f"{name} is not an SQLite file, or a damaged one: name another file"
             ) from error
         if code == sqlite3.SQLITE_FULL:
             raise StudyError(
@@ -478,7 +478,7 @@ def _damaged(path: Path, what: object) -> DataError:
 
 
 def key_of(identity: Mapping[str, Any]) -> str:
-    """A hash of what tells one solve from all others, whatever the order of its keys."""
+    """Return a hash that identifies a solve, independent of the order of its keys."""
     text = json.dumps(identity, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 

@@ -251,7 +251,7 @@ class Fit:
 def fit_model(
     model: ModelSpec, task: Task, design: Design, limits: Limits, expert: Any = None
 ) -> Fit:
-    """Fit a model that is no classifier of scikit-learn's kind to a design.
+    """Fit a model that is not a classifier of scikit-learn's kind to a design.
 
     ``expert`` is known of the features where the model asks and the study does not say.
     """

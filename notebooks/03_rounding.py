@@ -141,9 +141,7 @@ above = cards.drop(columns=["LP", "bound", "claim"]).sub(cards["LP"], axis=0)
 style = dict(zip(above.columns, "vDs^P", strict=True))
 for k, (name, marker) in enumerate(style.items()):
     black = {"color": "black", "markersize": 9} if name == "exact" else {"markersize": 6}
-    ax.plot(
-        at + 0.08 * (k - 2), above[name], marker=marker, linestyle="none", label=name, **black
-    )
+    ax.plot(at + 0.08 * (k - 2), above[name], marker=marker, linestyle="none", label=name, **black)
 ax.plot(
     at, promises["sharp bound"] - promises["LP"], color="0.5", label="sharp bound (expectation)"
 )

@@ -177,7 +177,7 @@ def places(sizes: IntArray | list[int]) -> tuple[IntArray, ...]:
 
 def _check_samples(n_samples: int) -> None:
     if n_samples < 2:
-        raise OptionError(f"n_samples={n_samples}; use at least 2, one a class.")
+        raise OptionError(f"n_samples={n_samples}; use at least 2: one per class is needed.")
 
 
 def _check_correlations(correlations: Sequence[float]) -> None:

@@ -37,7 +37,7 @@ def make_diabetes_cohort(
     Each class has a row at least.
     """
     if n_samples < 2:
-        raise OptionError(f"n_samples={n_samples}; use at least 2, one a class.")
+        raise OptionError(f"n_samples={n_samples}; use at least 2: one per class is needed.")
     if not (np.isfinite(slope) and slope > 0 and np.isfinite(midpoint)):
         raise OptionError(f"slope={slope}, midpoint={midpoint}; use finite ones, and slope > 0.")
     rng = np.random.default_rng(random_state)

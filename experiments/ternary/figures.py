@@ -192,7 +192,7 @@ def _doubled(program: Program) -> FloatArray:
 
 
 def _draws(statement: Statement, w: FloatArray, n_draws: int, seed: int) -> IntArray:
-    """The draws of :func:`randomised`, one a row."""
+    """The draws of :func:`randomised`, one per row."""
     low, high, fraction = neighbours(statement, w)
     up = np.random.default_rng(seed).random((n_draws, len(low))) < fraction
     return np.where(up, high, low)

@@ -38,7 +38,7 @@ MAX_BYTES = MOST_BYTES
 """The largest certificate as text, as its readers take it; beyond it the evidence is left out."""
 
 _TIMES_THE_SOLVE = 3.0
-"""Evidence may take so many times what the solve might."""
+"""Limit on evidence, as a multiple of the solve's own limits."""
 
 KIND = "milpscore.certificate"
 
@@ -76,7 +76,7 @@ class Certificate:
         is then a solver's word, and :func:`verify_certificate` asks another one).
     caveat : str
     digest : str
-        SHA-256 of everything else, which tells a file that was changed; it proves nothing.
+        SHA-256 of everything else, which reveals a changed file; it proves nothing.
     """
 
     kind: ClassVar[str] = KIND
@@ -326,7 +326,7 @@ def certify(
             f"{outside}. Leave out threshold_gap, or bin the columns"
         )
     design = program.statement.design
-    bound, told = _provable(result), result.bound_source
+    bound, vouched_by = _provable(result), result.bound_source
     made = Certificate(
         fingerprint=design.fingerprint,
         data={
@@ -350,7 +350,7 @@ def certify(
         penalty=result.penalty,
         bound=bound,
         # what an engine recomputed is its word where no leaves are held
-        bound_source="solver" if bound and told == "evidence" else told,
+        bound_source="solver" if bound and vouched_by == "evidence" else vouched_by,
         engine={
             "solver": result.solver,
             "version": result.solver_version,
@@ -370,8 +370,8 @@ def certify(
     with progress_line("certificate", progress, Clock.of(seconds)) as line:
         limits = (seconds, max_bytes, line.phase)
         found = _evidence(program, result, bound, evidence, limits)
-    told = "evidence" if found["kind"] == "leaves" else made.bound_source
-    whole = replace(made, evidence=found, bound_source=told).sealed()
+    vouched_by = "evidence" if found["kind"] == "leaves" else made.bound_source
+    whole = replace(made, evidence=found, bound_source=vouched_by).sealed()
     reason = _why_unread(whole.to_text().encode(), max_bytes)
     if reason:
         whole = replace(made, evidence={"kind": "none", "reason": reason}).sealed()

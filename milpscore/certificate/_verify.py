@@ -193,7 +193,7 @@ def _data(certificate: Certificate, design: Design) -> Part:
     """Whether the data are those of the fingerprint."""
     labels = [plain_label(label) for label in design.classes]
     if design.fingerprint == certificate.fingerprint:
-        # the fingerprint tells positive rows from negative ones, not what they are called
+        # the fingerprint separates positive rows from negative ones, not their names
         if labels != list(certificate.data["classes"]):
             said = certificate.data["classes"]
             return Part("data", "refuted", f"their labels are {labels}, not {said}")

@@ -91,7 +91,7 @@ def _gap(statement: Statement) -> str:
 
 
 def _penalties(statement: Statement) -> dict[str, Any]:
-    """What so many points, one of each column, and jumps cost; the penalties that are neither."""
+    """Return what points (one per column) and jumps cost, and the penalties that are neither."""
     largest = int(max(map(abs, [*statement.ranges[0].tolist(), *statement.ranges[1].tolist(), 0])))
     made: dict[str, Any] = {"jumps": [], "other": []}
     table = [Fraction(0)] * (largest + 1)

@@ -85,7 +85,7 @@ class HingeLines:
     def _chords(
         self, j: int, w: int, cost_of: int, l0: float
     ) -> list[tuple[dict[int, float], float]]:
-        """What so many points cost, less what a term does: convex, by its chords."""
+        """Return the cost of points less that of a term: convex, by its chords."""
         values = self.space.values[j, self.space.real[j]]
         cost = self.space.cost[j, self.space.real[j]] - np.where(values != 0, l0, 0.0)
         found = {}
@@ -126,11 +126,11 @@ class HingeLines:
         """The line of rounded duals; those that the point does not tell stand beside it."""
         n, k = len(self.y), len(self.jumps)
         t = self.y * (self.X @ w + b)
-        told = np.where(t < self.margin, 1.0, 0.0)
+        expected = np.where(t < self.margin, 1.0, 0.0)
         a = np.clip(dual[:n] * self.margin / self.share, 0.0, 1.0)
         a = np.array([float(f"{v:.12g}") for v in a])
-        single = np.flatnonzero((np.abs(t - self.margin) < _KINK) | (np.abs(a - told) > 1e-12))
-        a = np.where(np.isin(np.arange(n), single), a, told)
+        single = np.flatnonzero((np.abs(t - self.margin) < _KINK) | (np.abs(a - expected) > 1e-12))
+        a = np.where(np.isin(np.arange(n), single), a, expected)
         pull = -self.y * a * self.share / self.margin
         fixed, mu = np.zeros(len(w)), []
         for h, (left, right, cost) in enumerate(self.jumps):

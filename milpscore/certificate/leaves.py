@@ -283,7 +283,7 @@ class Grown:
 
     clock: Clock
     most_bytes: int
-    told: Told
+    report: Told
     nodes: list[Any] = field(default_factory=lambda: [None])
     points: list[Any] = field(default_factory=list)
     size: int = 0
@@ -310,7 +310,7 @@ class Grown:
     def check(self, pending: int) -> None:
         """Tell how far it is, and stop where time or room is used up."""
         if len(self.nodes) % _TOLD < 2:
-            self.told(f"evidence, {len(self.nodes) // 2} nodes, {pending} parts open")
+            self.report(f"evidence, {len(self.nodes) // 2} nodes, {pending} parts open")
         if self.clock.is_up:
             raise NotApplicableError(
                 f"its leaves were not grown within {self.clock:.3g} s ({len(self.nodes) // 2} "
@@ -338,7 +338,7 @@ def grow_tree(
     bound: float,
     time_limit: float,
     most_bytes: int,
-    told: Told = lambda text: None,
+    report: Told = lambda text: None,
 ) -> dict[str, Any]:
     """The ``points`` and the ``tree`` that prove ``bound``.
 
@@ -346,11 +346,11 @@ def grow_tree(
     above the best card. Here each such step is a split of its own, one side of which is a leaf.
     """
     if isinstance(statement.loss, ZeroOne):
-        return _counted(statement, bound, time_limit, told)
+        return _counted(statement, bound, time_limit, report)
     space = Space(statement)
     engine = _source(statement, space)
     goal = bound * (1.0 + MARGIN)
-    grown = Grown(Clock.of(time_limit), most_bytes, told)
+    grown = Grown(Clock.of(time_limit), most_bytes, report)
     pending: list[tuple[int, Box, Drawn | None, Any]] = [
         (number, box, None, None) for number, box in _beside_cells(space, grown, bound)
     ]
@@ -437,7 +437,7 @@ def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]
     cards = Cards(plain_cards(statement), space.p)
     try:
         cells = Cells(
-            exact_rows(statement.design), cards, _watched(_CELLS * float(grown.clock), grown.told)
+            exact_rows(statement.design), cards, _watched(_CELLS * float(grown.clock), grown.report)
         )
         found = cells.missed(Whole(cards.values, cards.b, cards.scale), -floor(-Fraction(bound)))
         missed = list(islice(found, _MOST_MISSED + 1))
@@ -446,13 +446,13 @@ def _missed_by_cells(space: Space, grown: Grown, bound: float) -> list[list[int]
     return missed if len(missed) <= _MOST_MISSED else None
 
 
-def _watched(time_limit: float, told: Told) -> Callable[[int, int], None]:
-    """What the checker tells its counting, which ends when the time is over."""
+def _watched(time_limit: float, report: Told) -> Callable[[int, int], None]:
+    """Return the progress callback of the checker's counting, which ends when time is up."""
     clock = Clock.of(time_limit)
 
     def watch(done: int, of: int) -> None:
         if done % _TOLD == 0:
-            told(f"evidence, {done:,} choices of columns")
+            report(f"evidence, {done:,} choices of columns")
         if clock.is_up:
             raise NotApplicableError(
                 f"its cells were not counted within {time_limit:.3g} s (after {done:,} choices of "
@@ -463,14 +463,14 @@ def _watched(time_limit: float, told: Told) -> Callable[[int, int], None]:
     return watch
 
 
-def _counted(statement: Statement, bound: float, time_limit: float, told: Told) -> dict[str, Any]:
+def _counted(statement: Statement, bound: float, time_limit: float, report: Told) -> dict[str, Any]:
     """Nothing to write down: the checker counts errors itself, which is done here to see it."""
     from milpscore.certificate.cards import exact_rows, plain_cards
     from milpscore_check.cards import Cards
     from milpscore_check.proof import prove
     from milpscore_check.values import Refused
 
-    watch = _watched(time_limit, told)
+    watch = _watched(time_limit, report)
     evidence: dict[str, Any] = {"points": [], "tree": []}
     cards = Cards(plain_cards(statement), statement.shape[1])
     try:

@@ -88,8 +88,8 @@ def counterfactual_command(
             }
             for way in found
         ]
-        told = {"answer": found.answer, "wanted": found.wanted, "total": float(found.total)}
-        print_json({**told, "ways": ways, "reason": found.reason})
+        content = {"answer": found.answer, "wanted": found.wanted, "total": float(found.total)}
+        print_json({**content, "ways": ways, "reason": found.reason})
     else:
         print_text(str(found))
     if not found.found:
@@ -110,12 +110,12 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise OptionError(f"{text!r} is no number") from None
+        raise OptionError(f"{text!r} is not a number") from None
 
 
 def _range(text: str) -> tuple[float, float]:
     """Both ends of a range."""
     low, sign, high = text.partition(":")
     if not sign:
-        raise OptionError(f"{text!r} is no range: write its ends, 0:9")
+        raise OptionError(f"{text!r} is not a range: write its ends, 0:9")
     return _number(low), _number(high)

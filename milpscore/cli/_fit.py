@@ -87,7 +87,7 @@ def fit_command(
     ),
     sample: int | None = option(
         SOLVE,
-        "For tables with too many distinct rows: find features on so many rows drawn by chance, "
+        "For tables with too many distinct rows: find features on N rows drawn by chance, "
         "fit the card to all rows, and tell a bound that holds with --confidence.",
         metavar="ROWS",
         min=1,
@@ -118,7 +118,7 @@ def fit_command(
         how |= {"rows": sample, "confidence": confidence}
     find = _exact if sample is None else _sampled
     with noting_interrupts() as interrupted:
-        names, design, program, result, told, seconds = find(
+        names, design, program, result, sample_bound, seconds = find(
             data, card.name, arguments, solving, output, words, how
         )
     tell_warnings(design, output.quiet)
@@ -128,10 +128,12 @@ def fit_command(
         made = _in_words(made, words, names)
     # Printed before it is saved: a full disk must not cost the answer.
     if output.json:
-        said = {} if sample is None else {"sample": told and vars(told)}
+        said = {} if sample is None else {"sample": sample_bound and vars(sample_bound)}
         print_json(_as_report(design, result, made, seconds) | said)
     elif made is not None:
-        print_text(f"{_as_text(made, result, seconds)}{f'{chr(10)}{told}' if told else ''}")
+        print_text(
+            f"{_as_text(made, result, seconds)}{f'{chr(10)}{sample_bound}' if sample_bound else ''}"
+        )
     if isinstance(made, Scorecard) and (odd := one_answer(made.points, made.bare_rule, design)):
         say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
     if made is None:
@@ -274,7 +276,7 @@ def _in_words(
 
 
 def _groups(card: OrdinalCard) -> dict[str, Any]:
-    """What ``--json`` tells of ordered classes; rows are those of the table."""
+    """Return what ``--json`` prints of ordered classes; rows are those of the table."""
     return {
         "classes": list(card.levels),
         "thresholds": [float(T) for T in card.thresholds],

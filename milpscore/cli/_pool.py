@@ -72,7 +72,7 @@ def pool_command(
         default=False,
     ),
     max_cards: int | None = option(
-        SOLVE, "Stop at so many cards (default 10000).", metavar="N", min=1
+        SOLVE, "Stop at this number of cards (default 10000).", metavar="N", min=1
     ),
     time_limit: float = TIME_LIMIT,
     node_limit: int | None = NODE_LIMIT,
@@ -142,7 +142,7 @@ def pool_command(
 
 
 def _refuse_mixed(pareto: bool, of_pool: dict[str, Any], certificates: Path | None) -> None:
-    """Refuse options of the other kind of answer, and a place that is no folder."""
+    """Refuse options of the other kind of answer, and a place that is not a folder."""
     if pareto and of_pool:
         raise OptionError(f"--{spelt(min(of_pool))} belongs to a pool: leave it or --pareto out")
     if certificates is not None and not pareto:
@@ -198,7 +198,7 @@ def _report(found: Pool | Front) -> dict[str, Any]:
     design = found.statement.design
     # the table's columns before the points
     shown = found.table.iloc[:, : found.table.shape[1] - design.shape[1]].drop(columns="intercept")
-    told = (
+    fields = (
         "epsilon", "threshold", "complete", "complete_up_to", "proved", "missing",
         "every_intercept", "nodes", "seconds",
     )  # fmt: skip
@@ -207,7 +207,7 @@ def _report(found: Pool | Front) -> dict[str, Any]:
         "n_cards": len(found),
         "objective": found.optimum,
         "termination": str(found.termination),
-        **{name: getattr(found, name) for name in told},
+        **{name: getattr(found, name) for name in fields},
         "cards": [
             {"intercept": card.intercept, "coefficients": card.coefficients.tolist(), **figures}
             for card, figures in zip(found.cards, shown.to_dict("records"), strict=True)

@@ -193,8 +193,8 @@ def _show(answer: Comparison, seconds: float, as_json: bool) -> None:
     console = standard_output()
     console.print(comparison(frame, console.width))
     console.print()
-    told = (frame["kind"] == "exact") | ~frame["kind"].isin(KINDS)
-    without = frame[(frame["claim"] == "none") & told & (frame["message"] != "")]
+    shown = (frame["kind"] == "exact") | ~frame["kind"].isin(KINDS)
+    without = frame[(frame["claim"] == "none") & shown & (frame["message"] != "")]
     for row in without.to_dict("records"):
         kind = "" if row["kind"] == "exact" else f", {spelt(row['kind'])}"
         console.print(f"{spelt(row['formulation'])}{kind}: {row['message']}")
@@ -242,7 +242,7 @@ def comparison(frame: DataFrame, width: int) -> Table:
     rows = frame.to_dict("records")
     gap = Column("", "{:.1%}")
     for row in rows:
-        card = row["kind"] != "relaxed"  # the one kind of row that is no card
+        card = row["kind"] != "relaxed"  # the one kind of row that is not a card
         row["program"] = f"  {spelt(row['kind']) if card else 'LP relaxation'}"
         row["said"] = str(row["claim"]) if card else "bound"
         row["distance"] = gap.cell(row["gap"]) if card else ""

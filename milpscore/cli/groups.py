@@ -46,10 +46,10 @@ _OPTION_OF = {
 
 
 class Asked(NamedTuple):
-    """A parameter of a command: its default (``...``: there is none), and what Typer is told."""
+    """A parameter of a command: its default (``...``: there is none), and Typer's own."""
 
     default: Any
-    told: Any
+    info: Any
 
 
 def option(panel: str | None, help: str, *names: str, default: Any = None, **more: Any) -> Any:
@@ -86,10 +86,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         for each in asked:
             default, kind = each.default, types[each.name]
             if isinstance(default, Asked):
-                default, told = default.default, copy(default.told)
-                if default is False and not told.param_decls:
-                    told.param_decls = (f"--{spelt(each.name)}",)  # and no --no-...
-                kind = Annotated[kind, told]
+                default, info = default.default, copy(default.info)
+                if default is False and not info.param_decls:
+                    info.param_decls = (f"--{spelt(each.name)}",)  # and no --no-...
+                kind = Annotated[kind, info]
             signature.append(
                 inspect.Parameter(
                     each.name,
@@ -255,7 +255,7 @@ class TableOptions(FileOptions):
     features: str | None = option(
         DATA, "The features, in place of all other columns.", metavar="A,B,C"
     )
-    id: str | None = option(DATA, "Column that names the rows; it is no feature.", metavar="COL")
+    id: str | None = option(DATA, "Column that names the rows; it is not a feature.", metavar="COL")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -334,7 +334,7 @@ class TableOptions(FileOptions):
             return cast("Design", X)
         try:
             found: Design = (make_design if cutting is None else cutting.design)(X, y, **given)
-        except SizeError:  # of so many rows, not of so many that differ
+        except SizeError:  # too many rows, but perhaps not too many distinct ones
             found = self._patterns(cutting)
         return found
 
@@ -356,7 +356,7 @@ class TableOptions(FileOptions):
         )
 
     def sampled(self, formulation: str, rows: int, **fitting: Any) -> Any:
-        """A card for a table of too many patterns, by a sample of so many rows."""
+        """Return a card for a table of too many patterns, by a sample of ``rows`` rows."""
         from milpscore.formulations.building import encoding_for
         from milpscore.sampling import fit_sample
 
@@ -533,10 +533,10 @@ class LimitOptions:
     coef_max: int | None = option(CARD, "Most points of a column.")
     max_terms: int | None = option(
         CARD,
-        "At most so many columns with points; 5 unless given, --set max_terms=null for no limit.",
+        "Maximal number of columns with points; 5 unless given, --set max_terms=null for no limit.",
         min=0,
     )
-    max_cuts: int | None = option(CARD, "At most so many cuts of each feature.", min=0)
+    max_cuts: int | None = option(CARD, "Maximal number of cuts per feature.", min=0)
     penalty: str | None = option(
         CARD,
         "What is charged besides terms: tv or binarsity, of risk-score and slim, merge bins of "
@@ -561,7 +561,7 @@ def settable(formulation: str) -> tuple[str, ...]:
 def settings_of(
     texts: Sequence[str] | None, instead: Mapping[str, str] = _OPTION_OF
 ) -> dict[str, Any]:
-    """What ``--set`` was given; a value that is no JSON is the text itself."""
+    """What ``--set`` was given; a value that is not JSON is the text itself."""
     if not texts:
         return {}
     from milpscore.core.reading import parsed  # loads NumPy
@@ -681,7 +681,7 @@ class QuietOption:
 
     @property
     def progress(self) -> bool | None:
-        """What solvers are told: None shows a line in a terminal."""
+        """Progress option of solvers: None shows a line in a terminal."""
         return False if self.quiet else None
 
 

@@ -193,8 +193,10 @@ def path_command(
     found = _with_terms(found, design)
     seconds = time.perf_counter() - started
     if output.json:
-        told = _report(found, design, penalty, chosen, seconds)
-        print_json(told if stored is None else {**told, "fingerprint": None, "out_of_core": True})
+        content = _report(found, design, penalty, chosen, seconds)
+        print_json(
+            content if stored is None else {**content, "fingerprint": None, "out_of_core": True}
+        )
     else:
         _print(found, design, seconds)
     if shape is None and len(found.table) < (n_lams if weights is None else len(weights)):

@@ -157,8 +157,8 @@ def predict_command(
     if isinstance(loaded, OrdinalCard):
         frame = read_frame(data, **written.reading)
         totals = loaded.score(frame, unseen=unseen)
-        told = {"prediction": loaded.predict(frame, unseen=unseen), "total": totals}
-        answers = pd.DataFrame(told if scores else {"prediction": told["prediction"]})
+        columns = {"prediction": loaded.predict(frame, unseen=unseen), "total": totals}
+        answers = pd.DataFrame(columns if scores else {"prediction": columns["prediction"]})
         _as_csv(frame[kept].join(answers), out)
         return
     if is_file(data) or at_size(data, rows=True):

@@ -21,7 +21,7 @@ from milpscore.core.statement import Reach, Statement
 Group = tuple[int, ...]
 
 ROUNDING = 1e-9
-"""Of weights and values on no grid: what their sums may miss a limit by, relatively."""
+"""Relative slack of a limit on sums of weights and values that lie on no grid."""
 
 
 _FAR = 10**18
@@ -34,7 +34,7 @@ def near(end: int) -> int:
 
 
 def _ends(lower: float | None, upper: float | None) -> tuple[float, float]:
-    """A range as two numbers; None is no end."""
+    """A range as two numbers; None if that end is open."""
     return (-np.inf if lower is None else lower, np.inf if upper is None else upper)
 
 
@@ -65,7 +65,7 @@ class _OfPoints(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Points(_OfPoints):
-    """lower <= w_j <= upper for some columns; None is no end."""
+    """lower <= w_j <= upper for some columns; None if that end is open."""
 
     columns: Group
     lower: int | None
@@ -369,7 +369,7 @@ class AppliedConstraint:
 
     @property
     def limits(self) -> list[tuple[IntArray | FloatArray, float, str]]:
-        """Of each limit on errors: what the raw rows cost where wrong, the most allowed, a name."""
+        """Return per limit on errors: costs of the raw rows if wrong, the most allowed, a name."""
         return [(part.cost, part.allowed, self.name) for part in self._limits]
 
     @cached_property

@@ -92,7 +92,7 @@ def _is_one(design: Design, name: str, argument: str) -> BoolArray:
     values = design.X[:, own]
     if len(own) > 1 or not np.isin(values, (0.0, 1.0)).all():
         raise FormulationError(
-            f"{argument}: {name} is no 0/1 column; compare it, for example '{name} >= 1'"
+            f"{argument}: {name} is not a 0/1 column; compare it, for example '{name} >= 1'"
         )
     return np.asarray(values[:, 0] == 1.0)
 

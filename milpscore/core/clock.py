@@ -26,7 +26,7 @@ class Clock(float):
 
     _started: float
     now: ClassVar[Callable[[], float]] = staticmethod(time.perf_counter)
-    """What tells the time; tests put a clock of their own here."""
+    """The source of time; tests put a clock of their own here."""
 
     def __new__(cls, limit: float = math.inf) -> Clock:
         """A clock that starts now."""
@@ -36,7 +36,7 @@ class Clock(float):
 
     @classmethod
     def of(cls, time_limit: float) -> Clock:
-        """The clock itself where it runs already, else one of so many seconds from now.
+        """Return the clock itself if it runs already, else one that ends in this number of seconds.
 
         OptionError for what is not a number of seconds >= 0.
         """

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from milpscore.core.errors import DataError
 
 MAX_GRID_POINTS = 10**9
-"""A grid finer than this across the data's range cannot be told from no grid at all."""
+"""A grid finer than this across the data's range is indistinguishable from no grid."""
 
 _FINEST = 10**11
 
@@ -286,7 +286,7 @@ class Design:
 
     @cached_property
     def widths(self) -> FloatArray:
-        """Of each column the largest less the smallest value of rows with weight, shape (p,)."""
+        """Return per column the largest less the smallest value of rows with weight, shape (p,)."""
         X = self.merged.X
         found: FloatArray = X.max(axis=0) - X.min(axis=0)
         return found
@@ -388,7 +388,7 @@ def _distinct_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
 def _sorting_keys(X: FloatArray) -> list[FloatArray]:
     """Columns by which rows sort as by those of X, equal where the rows are; whole ones packed.
 
-    A float holds whole numbers below 2^53 exactly, so many columns of small whole numbers make one
+    A float holds whole numbers below 2^53 exactly; several columns of small whole numbers make one
     number, the first column its highest digit: sorting a few keys instead of many columns.
     """
     if ((X == 0.0) | (X == 1.0)).all():

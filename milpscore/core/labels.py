@@ -15,7 +15,7 @@ from milpscore.core.writing import replacing
 
 _SIGNS = {">=": "ge", "<=": "le", "!=": "ne", "<": "lt", ">": "gt", "=": "eq", "%": "pct"}
 _LONGEST = 100
-"""Of a column's part of a label; the formats' own limit is 255 for all of it."""
+"""Maximal length of a column's part of a label; the formats' limit is 255 for the whole."""
 
 
 class PointsByName:
@@ -142,9 +142,9 @@ def write_model(model: Any, names: Sequence[str], path: Path) -> None:
         model.write(str(part), io_options={"labeler": Labeller(model, labels)})
         written = part.read_text(encoding="utf-8")
         mark = "\\" if path.suffix == ".lp" else "*"
-        told = [
+        lines = [
             f"{mark} {label} is {' '.join(name.split())}\n"
             for label, name in zip(labels, names, strict=True)
         ]
-        text = f"{mark} Columns of the data\n{''.join(told)}{written}"
+        text = f"{mark} Columns of the data\n{''.join(lines)}{written}"
         part.write_text(text, encoding="utf-8")

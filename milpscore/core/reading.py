@@ -2,7 +2,7 @@
 
 Whoever hands a card or a model on may have damaged it, or mean harm. So the size of a file is
 looked at before it is read, the entries and the depth of a text before it is parsed, the shape of
-an array before there is room for it; a fraction is no power of ten that takes an hour to write
+an array before there is room for it; a fraction is not a power of ten that takes an hour to write
 out; and every entry has the type its layout states, or the file is refused as a whole, in one line.
 """
 
@@ -62,7 +62,7 @@ def text_of(path: Path, *, most: int = MOST_BYTES, encoding: str = "utf-8") -> s
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise DataError(f"{str(path)!r} is no UTF-8 text ({error})") from error
+        raise DataError(f"{str(path)!r} is not UTF-8 text ({error})") from error
 
 
 def parsed(
@@ -141,7 +141,7 @@ def settings_of(path: Path, other: Literal["JSON", "TOML"] = "TOML") -> Any:
         raise DataError(f"{path.name} cannot be read ({_said(error)})") from error
     try:
         found = {"JSON": parsed, "TOML": _toml, "YAML": _yaml}[kind](text)
-    except (ValueError, RecursionError) as error:  # what is no JSON, TOML or YAML alike
+    except (ValueError, RecursionError) as error:  # what is not JSON, TOML or YAML alike
         raise DataError(f"{path.name} is no {kind} ({_said(error)})") from error
     level = [found]
     for _ in range(DEEPEST):
@@ -193,7 +193,7 @@ def exact(value: Any) -> Fraction:
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or not _FRACTION.fullmatch(text) or not text.isascii():
         shown = repr(value)
-        raise ValueError(f"{shown[:_SHOWN]} is no fraction such as '3/10'")
+        raise ValueError(f"{shown[:_SHOWN]} is not a fraction such as '3/10'")
     try:
         found = Fraction(text)
     except ZeroDivisionError as error:
@@ -213,7 +213,7 @@ def _by_hand(kind: Any, value: Any) -> Any:
 # --- arrays ---------------------------------------------------------------------------------------
 
 _RATIO, _FREE = 30, 16_000_000
-"""An archive may unpack to so many times its own bytes, and so many more."""
+"""Limits on an unpacked archive: this multiple of its own bytes, plus a constant."""
 
 # zipfile answers a flag, method or version it does not know with NotImplementedError, and an
 # encrypted member with RuntimeError; NumPy reads the header of an array with the tokenizer

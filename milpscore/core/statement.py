@@ -162,7 +162,7 @@ class Reach(NamedTuple):
     """Where the points of all allowed cards lie.
 
     ``lower``, ``upper`` (p,): their ranges; ``used`` (p,): columns of which none is 0; ``terms``:
-    at most so many are not.
+    limits the number of the others.
     """
 
     lower: IntArray
@@ -195,7 +195,7 @@ class Requirement(Protocol):
 
     @property
     def limits(self) -> Sequence[tuple[IntArray | FloatArray, float, str]]:
-        """Of each limit on errors: what the raw rows cost where wrong, the most allowed, a name."""
+        """Return per limit on errors: costs of the raw rows if wrong, the most allowed, a name."""
 
     def violation(self, statement: Statement, card: Card) -> str:
         """A sentence where the card breaks it, from exact totals of the raw rows; else empty."""
@@ -256,7 +256,7 @@ class Statement:
     coef_max: IntArray
     intercept: InterceptRule
     coef_sets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # sorted, by column
-    max_terms: int | None = None  # at most so many nonzero coefficients
+    max_terms: int | None = None  # maximal number of nonzero coefficients
     caveat: str = ""  # what a bound speaks of where that is less than "all cards"
     arguments: Mapping[str, Any] = field(default_factory=dict)
     constraints: tuple[Requirement, ...] = ()  # what else a card must meet, bound to the design

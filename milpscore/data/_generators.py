@@ -129,7 +129,7 @@ def make_planted_score(
 
 def _check_sizes(n_samples: int, n_features: int, n_terms: int, noise: float) -> None:
     if n_samples < 2:
-        raise OptionError(f"n_samples={n_samples}; use at least 2, one a class.")
+        raise OptionError(f"n_samples={n_samples}; use at least 2: one per class is needed.")
     if n_features < 1:
         raise OptionError(f"n_features={n_features}; use at least 1.")
     if not 1 <= n_terms <= n_features:

@@ -399,7 +399,7 @@ def distinct_rows(table: pd.DataFrame | FloatArray, enough: float = math.inf) ->
         return len(table) - int(table.duplicated().sum())
     except TypeError:
         for name in table.columns:
-            categories_of(table[name])  # says which column holds what is no value
+            categories_of(table[name])  # says which column holds what is not a value
         raise
 
 
@@ -410,7 +410,7 @@ def _is_identifier(name: str) -> bool:
 
 
 def odd_text(series: pd.Series[Any], rows: int | None = None) -> str | None:
-    """Say what looks wrong with a text column of so many rows, if anything does."""
+    """Return what looks wrong with a text column of ``rows`` rows, or an empty text."""
     if raw_kind(series) != "text":
         return None
     codes, texts = categories_of(series)

@@ -262,7 +262,7 @@ def expert_vector(expert: Expert, columns: Sequence[Column], features: Sequence[
         return np.array([by_feature[c.feature] for c in columns])
     raise OptionError(
         f"expert has {len(given)} numbers for {len(features)} features and {len(columns)} design"
-        " columns; give one a feature or one a column, or names."
+        " columns; give one per feature or one per column, or names."
     )
 
 
@@ -298,7 +298,7 @@ def quantile_cuts(values: FloatArray, n_bins: int, weight: FloatArray | None = N
 def short_cut(below: float, at: float, digits: int) -> float:
     """The number in (below, at] of the fewest significant digits: ``at``, or nearest the middle.
 
-    Where all of these need more than ``digits``, the nearest number of so many, which then parts
+    If all of these need more than ``digits``, take the nearest number with that many, which parts
     other rows than those between the two.
     """
     if below < 0.0 <= at:

@@ -68,7 +68,7 @@ def questions(remarks: Sequence[str]) -> list[str]:
 
 _AUTO = ("n_bins", "auto")
 _BINS = ((120, 3), (200, 5), (math.inf, 10))
-"""Rows of the rarer class below which so many bins a feature do as well on other rows as more."""
+"""Rows of the rarer class below which these bins per feature do as well on other rows as more."""
 ENOUGH = _BINS[-2][0]
 """Rows of the rarer class beyond which more of them change nothing."""
 

@@ -1,7 +1,7 @@
 """Products with one-hot columns held as bin codes, compiled; imported where they are used.
 
 Codes stand feature by feature, shape (p, n). Features next to each other are read as one of
-``radix[f] * radix[f + 1] * ...`` joint bins, whose table stays in the cache: so many lookups less.
+``radix[f] * radix[f + 1] * ...`` joint bins, whose table stays in the cache: one lookup per group.
 ``ends`` (groups + 1,) says which features a group has, ``slots`` (p + 1,) where a feature's bins
 begin in the table of all bins. Rows are taken a stretch at a time, so that the stretch's part of
 the other vector stays in the cache too.

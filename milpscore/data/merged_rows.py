@@ -164,7 +164,7 @@ def sample_patterns(
     decimal: str = ".",
     encoding: str = "utf-8",
 ) -> tuple[Design, int]:
-    """Read about so many rows of a table, drawn by chance, in columns cut as all rows are.
+    """Read about ``rows`` rows of a table, drawn by chance, in columns cut as all rows are.
 
     Each row is drawn with the same chance and apart from all others, so that of as many rows as
     were drawn every choice is as likely. No column is left out for repeating another among them.
@@ -186,7 +186,7 @@ def sample_patterns(
     Raises
     ------
     DataError, SizeError, MissingDependencyError
-        As :func:`read_patterns`; DataError too where a column is no indicator.
+        As :func:`read_patterns`; DataError too if a column is not an indicator.
     OptionError
         The table has no more rows than asked for.
     """
@@ -274,7 +274,7 @@ def _cutting(binner: Any) -> Cutting:
 
 @dataclass
 class _Seen:
-    """What the first pass tells of a feature."""
+    """Figures of a feature from the first pass."""
 
     kind: str  # "number", "truth", "text", "date", or DuckDB's type where it is none of these
     missing: int
@@ -317,7 +317,7 @@ class _Scan:
         return self._look(self.features)
 
     def _look(self, features: Sequence[str]) -> dict[str, _Seen]:
-        """What the first pass tells of some features, of labels and weights."""
+        """Scan some features, labels and weights in the first pass."""
         label, weight = quoted(self.target), None if self.weights is None else self._weight
         values = [
             Value("count(*)"),
@@ -338,10 +338,10 @@ class _Scan:
             )
         ]
         # ends alone are in Parquet's own statistics
-        told, *more = self.rows.ask(
+        scanned, *more = self.rows.ask(
             Ask("looking", values=values), *([Ask("looking", values=ends)] if ends else [])
         )
-        figures = told.fillna(0).iloc[0].tolist()  # of no rows
+        figures = scanned.fillna(0).iloc[0].tolist()  # of no rows
         self.count = int(figures[0])
         self._check_rows(*map(int, figures[1:6]))
         if self.glancing is not None and self.count > _SURELY * MAX_PATTERNS:
@@ -356,7 +356,7 @@ class _Scan:
         return found | self._look_closer([n for n in features if n not in found], found)
 
     def _look_closer(self, features: Sequence[str], found: Mapping[str, _Seen]) -> dict[str, _Seen]:
-        """What a scan tells: of clean features how many values they have, of others everything."""
+        """Full scan: distinct counts of clean features; missing, infinite, ends of the rest."""
         many = [name for name, each in found.items() if each.distinct > EXACT_VALUES]
         values = [Value(f"approx_count_distinct({quoted(name)})") for name in many]
         for name in features:
@@ -370,8 +370,8 @@ class _Scan:
             ]  # fmt: skip
         if not values:
             return {}
-        (told,) = self.rows.ask(Ask("looking", values=values))
-        figures, made = told.iloc[0].tolist(), {}
+        (scanned,) = self.rows.ask(Ask("looking", values=values))
+        figures, made = scanned.iloc[0].tolist(), {}
         for name, distinct in zip(many, figures, strict=False):
             made[name] = replace(found[name], distinct=distinct)
         for j, name in enumerate(features):
@@ -398,7 +398,7 @@ class _Scan:
     def _check_rows(
         self, nameless: int, labels: int, bad: int, infinite: int, counted: int
     ) -> None:
-        """Refuse an empty table, missing labels, many of them, and what is no weight."""
+        """Refuse an empty table, missing labels, many of them, and what is not a weight."""
         if not self.count:
             raise DataError("the table has no rows: check the filter or the file it comes from.")
         for column, wrong, what in (
@@ -455,7 +455,7 @@ class _Scan:
 
     @property
     def _and(self) -> str:
-        """Of rows with weight, where there are weights."""
+        """Return the condition that a row has weight, if there are weights."""
         return "" if self.weights is None else f" AND {self._weight} > 0"
 
     @property
@@ -516,8 +516,8 @@ class _Scan:
         """The columns that a Cutting makes of the table, feature by feature."""
         seen = self.seen
         useless = self._useless(cutting)
-        told = self._values([name for name in self.features if name not in useless], cutting)
-        table = {name: series for name, (series, _) in told.items()}
+        scanned = self._values([name for name in self.features if name not in useless], cutting)
+        table = {name: series for name, (series, _) in scanned.items()}
         plain = {
             name
             for name, series in table.items()
@@ -530,7 +530,7 @@ class _Scan:
             if seen[name].kind == "number" and len(series) <= _CODED
         }
         made = cutting.columns_of(
-            table, lambda name: told[name][1], plain, self.kept,
+            table, lambda name: scanned[name][1], plain, self.kept,
             lambda series: self._orders(str(series.name)),
             cache(lambda: bins_for(self._rarer())), self.count,
         )  # fmt: skip
@@ -594,7 +594,7 @@ class _Scan:
     def _values(
         self, names: Sequence[str], cutting: Cutting
     ) -> dict[str, tuple[pd.Series[Any], FloatArray]]:
-        """Of each feature its values and their weights; a missing one stands last."""
+        """Return per feature its values and their weights, a missing one last."""
         asks, rounded = {}, set()
         for name in names:
             seen = self.seen[name]
@@ -653,7 +653,7 @@ class _Scan:
         return np.array(found[column], dtype=np.float64)
 
     def _distinct(self, enough: int, where: str = "") -> int:
-        """Distinct rows of the features, or at least so many."""
+        """Return the number of distinct rows of the features, or a lower bound."""
         where = f"{where}{self._and}".removeprefix(" AND ")
         keys = [self.key_of(name) for name in self.features]
         for first in (4 * enough, None):

@@ -25,7 +25,7 @@ _COSTS: Mapping[str, Callable[[IntArray], FloatArray]] = {
 }
 
 MOST_LEVELS = 20
-"""Of a target with more values nobody reads a card with a threshold for each."""
+"""Values of a target beyond which nobody reads a card with a threshold for each."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -43,7 +43,7 @@ PACKED = frozenset({".bz2", ".gz", ".tar", ".xz", ".zip", ".zst"})
 """Endings of the files that pandas unpacks."""
 
 _OWN = 0.75
-"""Share of the limit that DuckDB is told: the rest is for the answers and for Python."""
+"""Share of the limit that DuckDB gets: the rest is for the answers and for Python."""
 
 _PLACES = 8
 """Places of Parquet files that a glance looks at."""
@@ -69,7 +69,7 @@ class Ask:
     values: Sequence[Value] = ()
     where: str = ""
     most: int | None = None
-    first: int | None = None  # of so many rows only
+    first: int | None = None  # limits the rows
     drawn: tuple[float, int] | None = None  # of each row with this chance, by this seed
     grouped: bool = True  # or each row for itself
 
@@ -106,10 +106,10 @@ class Rows(Protocol):
         """The answers, each with columns k0, k1, ..., v0, v1, ..."""
 
     def glance(self, rows: int, of: int) -> Rows:
-        """About so many of the rows, from several places, to be asked alone."""
+        """Return about ``rows`` of the rows, from several places, to be asked alone."""
 
     def batches(self, ask: Ask, rows: int) -> Iterator[Any]:
-        """The keys of all rows, about so many at a time, as tables of Arrow."""
+        """Yield the keys of all rows, about ``rows`` at a time, as tables of Arrow."""
 
     def frame(self) -> pd.DataFrame:
         """All rows, in memory."""
@@ -256,7 +256,7 @@ def opened(
     with TemporaryDirectory(prefix="milpscore-") as spill, _line(progress) as tell:
         try:
             with package.connect(config=_settings(limit, spill)) as connection:
-                # it is told, and not printed
+                # progress is asked for, and not printed
                 connection.execute("SET enable_progress_bar = true")
                 connection.execute("SET enable_progress_bar_print = false")
                 yield _Duck(connection, source, tell, (decimal, encoding, types or {}), once)
@@ -310,7 +310,7 @@ class _Duck:
         else:
             reader = self._reader(source, *csv)
             described = self._all(f"DESCRIBE SELECT * FROM {reader}")
-        # an index that pandas wrote is no column
+        # an index that pandas wrote is not a column
         described = [row for row in described if not _INDEX.fullmatch(str(row[0]))]
         raw = [str(name) for name, *_ in described]
         names = clean_names(raw)
@@ -343,7 +343,7 @@ class _Duck:
         return found
 
     def glance(self, rows: int, of: int) -> _Duck:
-        """About so many of the rows, from several places, in memory."""
+        """Return about ``rows`` of the rows, from several places, in memory."""
         text = f"{self.source} TABLESAMPLE system({100 * min(rows / of, 1.0)!r} PERCENT)"
         if self.files and "file_row_number" not in map(str.lower, self.types):
             text = " UNION ALL ".join(self._windows(rows))
@@ -353,7 +353,7 @@ class _Duck:
         return made
 
     def batches(self, ask: Ask, rows: int) -> Iterator[Any]:
-        """The keys of all rows in their order, so many at a time."""
+        """Yield the keys of all rows in their order, ``rows`` at a time."""
         self.connection.execute("SET preserve_insertion_order = true")
         text = ask.text(self.source)
         self.tell(ask.what, -1.0)

@@ -245,7 +245,7 @@ class CardClassifier(Decided, OnDesign):
         return self
 
     def _design(self, X: Any, y: Any, sample_weight: Any) -> Design:
-        """The design of the binner, merged where so many rows would not fit."""
+        """Return the design of the binner, merged if its rows would not fit into memory."""
         if (design := given_design(X, y, sample_weight)) is not None:
             self.binner_ = Binner.raw()._take(design)
             self.classes_ = np.array(design.classes)
@@ -257,7 +257,7 @@ class CardClassifier(Decided, OnDesign):
                 labels, self.classes_ = class_labels(y)
                 return self.binner_.fit_design(X, labels, positive=self.classes_[1], **given)
         except SizeError:
-            pass  # of so many rows, not of so many that differ: merged as below
+            pass  # too many rows, but perhaps not too many distinct ones: merged as below
         design = self.binner_.fit_patterns(X, y, positive=max, **given)
         self.classes_ = np.array(design.classes)
         return design

@@ -379,7 +379,7 @@ class PenalisedClassifierBase(Decided, PenalisedModel):
         return np.asarray(scores[:, 1] - scores[:, 0]) if two else scores
 
     def _probabilities(self, X: Any) -> FloatArray:
-        """Of the loss's own model; two classes of the multinomial one are logistic."""
+        """Return the loss's own model; two classes of the multinomial one are logistic."""
         scores = self.decision_function(X)
         if scores.ndim == 2:
             return np.asarray(softmax(scores, axis=1))
@@ -623,7 +623,7 @@ class EyeClassifier(_Eye, PenalisedClassifierBase):
     lam : float
     expert : sequence of names, mapping of name to number, or array of numbers in [0, 1], optional
         What is known: the names of the features (or of single design columns) that matter; or a
-        number a name, 1 for known and 0 for unknown; or such numbers, one a feature or one a
+        number a name, 1 for known and 0 for unknown; or such numbers, one per feature or one per
         design column. None: nothing is known, which is the lasso with 2 lam.
     loss, fit_intercept, tol, max_iter, algorithm, binner :
         As in :class:`PenalisedModel`, where the attributes are listed too.

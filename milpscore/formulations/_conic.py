@@ -228,16 +228,16 @@ def conic_builder(
         def build(X: Any, y: Any = None, **given: Any) -> ConicProgram:
             bound = signature.bind(X, y, **given)
             bound.apply_defaults()
-            told = bound.arguments
-            intercept = told["intercept"]
+            arguments_given = bound.arguments
+            intercept = arguments_given["intercept"]
             if not isinstance(intercept, bool | np.bool_):
                 raise FormulationError(
                     f"intercept={intercept!r}: use True (free) or False (fixed at 0)"
                 )
-            row_loss = _loss_of(told["loss"], told["margin"])
-            labels = {name: told[name] for name in ("class_weight", "positive")}
-            data = _data(X, y, row_loss, told["sample_weight"], labels)
-            arguments = {name: told[name] for name in own if name != "data"}
+            row_loss = _loss_of(arguments_given["loss"], arguments_given["margin"])
+            labels = {name: arguments_given[name] for name in ("class_weight", "positive")}
+            data = _data(X, y, row_loss, arguments_given["sample_weight"], labels)
+            arguments = {name: arguments_given[name] for name in own if name != "data"}
             penalty = penalty_of(data, **arguments)
             w = cp.Variable(len(data.columns), name="w")
             b = cp.Variable(name="b") if intercept else cp.Constant(0.0)

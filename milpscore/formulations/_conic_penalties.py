@@ -50,7 +50,7 @@ def _one_per_column(weights: FloatArray, data: ConicData) -> None:
     if len(weights) != len(data.columns):
         raise OptionError(
             f"weights has {len(weights)} entries for {len(data.columns)} design columns: give "
-            "one a column, in their order"
+            "one per column, in their order"
         )
 
 
@@ -337,7 +337,7 @@ def _levels_for(w: FloatArray, gamma: float, levels: int) -> int:
 
 
 def _growing(levels: int, of: Any) -> dict[str, Any]:
-    """What lets a cone of so many levels grow: ``of(more levels)`` is the larger one."""
+    """Lets a cone of some levels grow: ``of(more levels)`` is the larger one."""
 
     def outgrown(w: FloatArray, penalty: Any) -> Cone | None:
         wanted = _levels_for(w, penalty.gamma, levels)
@@ -591,7 +591,7 @@ def binarsity(
         :class:`milpscore.penalties.Binarsity` takes them; None is 1 each. ``"data"`` takes
         :func:`milpscore.penalties.data_driven_weights` of the weighted rows in each bin.
     blocks : sequence of sequences of int, optional
-        The columns of each feature, in the order of its bins, where X is no Design (numbers and
+        The columns of each feature, in the order of its bins, if X is not a Design (numbers and
         counts need a table).
 
     Returns

@@ -220,7 +220,7 @@ def _least_distance(statement: Statement) -> float:
     if step is None:
         raise FormulationError(
             "limits on errors need data on a grid, on which a total just below the threshold can "
-            "be told from one at it: bin the columns or round decimals (X.round(2)), or use slim "
+            "be parted from one at it: bin the columns or round decimals (X.round(2)), or use slim "
             "with threshold_gap"
         )
     if rule.step is None:

@@ -100,7 +100,7 @@ def ordinal(
         C_0, for each term; the K - 2 gaps between thresholds count as terms of the objective (not
         of ``max_terms``), a constant.
     spacing : int
-        g >= 1, in steps of the data: each level but the ends keeps so many totals.
+        g >= 1, in steps of the data: each level but the ends keeps at least that many totals.
     constraints : sequence of :class:`milpscore.constraints.Constraint`
         What else the points must meet; limits on errors speak of two classes and are refused.
     class_weight : "balanced" or mapping from label to weight, optional

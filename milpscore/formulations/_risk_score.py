@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 PENALTIES = ("none", "l1", "l2", "facets", "eye", *JUMPS)
 
 _STEEPEST, _FLATTEST = 40.0, 1e-3
-"""Of free scales: what one point adds to the score, what all points together add at most."""
+"""Bounds of free scales: what one point adds to the score, what all points together may add."""
 
 BEYOND = math.log1p(math.exp(-_STEEPEST / 2))
 """The most that slopes steeper than the range's steepest can take off a mean loss."""
 
 _LINE, _ROWS = 5.0, 500.0
-"""Of gentle scales: what the most points of a line add to the score at the smallest one, and again
-for so many rows of the rarer class."""
+"""Gentle scales: what the most points of a line add to the score at the smallest one, and again
+per this number of rows of the rarer class."""
 
 
 @builder

@@ -79,7 +79,7 @@ def applied(constraints: Constraints, design: Design) -> tuple[Any, ...]:
 
 
 def refuse_if_too_large(name: str, rows: int, columns: int, further: int = 0) -> None:
-    """Raise SizeError, with an estimate, where so many dense rows are out of reach.
+    """Raise SizeError, with an estimate, if the dense rows are out of reach.
 
     ``further`` nonzeros are those of rows that belong to no row of the data.
     """
@@ -379,8 +379,8 @@ def _documented(doc: str | None, signature: inspect.Signature, common: Mapping[s
     head, *rest = _SECTION.split(inspect.cleandoc(doc))
     sections = dict(zip(rest[::2], rest[1::2], strict=True))
     own = entries(sections.pop("Parameters", ""))
-    told = [own.get(name, common.get(name, "")) for name in signature.parameters]
-    parameters = "\n".join(entry for entry in dict.fromkeys(told) if entry)
+    parts_of_text = [own.get(name, common.get(name, "")) for name in signature.parameters]
+    parameters = "\n".join(entry for entry in dict.fromkeys(parts_of_text) if entry)
     errors = "DataError, FormulationError, OptionError, SizeError"
     ordered = {
         "Parameters": parameters,
@@ -440,7 +440,7 @@ DATA = ("X", "y", "sample_weight", "class_weight", "positive")
 
 
 def encoding_for(build: Callable[..., Any]) -> dict[str, Any]:
-    """What the default binner is told for a builder: ordered bins alone where it reads blocks."""
+    """Return the default binner's options for a builder: ordered bins alone if it reads blocks."""
     if not getattr(build, "reads_blocks", False):
         return {}
     return {"encoding": "onehot", "missing": "error"}

@@ -96,7 +96,7 @@ def _difference(one: Statement, other: Statement) -> str:
 
 
 def _told(statement: Statement) -> dict[str, Any]:
-    """What tells a statement from another one on the same design, comparable by ``==``."""
+    """Return what distinguishes statements on the same design, comparable by ``==``."""
     p = statement.design.shape[1]
     cards = np.arange(p) % 3 - 1, np.arange(p) + 1  # two cards tell the penalties apart
     return {

@@ -183,6 +183,6 @@ def _without(pairs: IntArray, known: IntArray) -> IntArray:
 
 
 def _heaviest(pairs: IntArray, weight: FloatArray) -> IntArray:
-    """At most so many pairs, those first whose lighter row weighs most."""
+    """Return at most ``most`` pairs, those first whose lighter row weighs most."""
     order = np.argsort(-weight[pairs].min(axis=1), kind="stable")
     return pairs[order[:MAX_PAIRS]]

@@ -720,7 +720,7 @@ class RiskLoss:
 def _distinct(
     totals: FloatArray, y: IntArray, weight: FloatArray
 ) -> tuple[FloatArray, IntArray, FloatArray]:
-    """One row a class in the place of all, where no card tells two rows apart."""
+    """Return one row per class in the place of all, if no card can tell two rows apart."""
     if len(y) < 3 or not (np.array_equal(totals[0], totals[-1]) and (totals == totals[0]).all()):
         return totals, y, weight
     classes = np.unique(y)

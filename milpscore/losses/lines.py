@@ -16,7 +16,7 @@ _FLAT = 1e-16
 """A step that promises less, of the loss or of 1e-3, is not taken."""
 
 _HOPE = 4.0
-"""A column may fall by so many times what Newton's step promises: where losses are quadratic it is
+"""A column may fall by this multiple of what Newton's step promises: if losses are quadratic it is
 half of it, where they are exponential all of it."""
 
 _RIDGE = 1e-13
@@ -120,7 +120,7 @@ def _newton(
         open_ = open_[moved]
     every = np.arange(len(a))
     for _ in range(_FINAL):
-        # where the value no longer tells: whole steps, for gradients as small as rounding leaves
+        # where the value no longer decides: whole steps, for gradients as small as rounding leaves
         da, dc, promised = _step(rows, t, (a, c, low, high), free, every)
         new_a, new_c = a + da, c + dc
         new = rows.mean(new_a * t + new_c)

@@ -187,7 +187,7 @@ class Binarsity(_Chains):
         The columns of each raw feature, in the order of its bins. Every column lies in exactly
         one block.
     weights : array of shape (p,), optional
-        >= 0, one a column: the weight of the jump *into* that column, as in the source. The entry
+        >= 0, one per column: the weight of the jump *into* that column, as in the source. The entry
         of a block's first column has no meaning. All 1 by default; see
         :func:`data_driven_weights`.
     shared : bool

@@ -12,4 +12,4 @@ import lazy_loader as lazy
 __getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
 
 BOOTSTRAPS = 100
-"""Samples of the rows on which a model is made again unless told otherwise."""
+"""Default number of samples of the rows on which a model is made again."""

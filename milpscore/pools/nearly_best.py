@@ -191,7 +191,7 @@ def recheck(statement: Statement, cards: Sequence[Card], objectives: FloatArray)
 
 
 def _allowed(statement: Statement, cards: Sequence[Card]) -> BoolArray:
-    """Which cards keep every requirement, as far as floating point tells."""
+    """Return which cards keep every requirement, as far as floating point decides."""
     points, intercepts = points_of(cards, statement.design.shape[1]), intercepts_of(cards)
     fine = np.asarray(statement.allows(points))
     fine &= [statement.intercept.allows(card.intercept) for card in cards]
@@ -421,7 +421,7 @@ def pool(
     epsilon : float
         Relative to the optimum, >= 0; 0 asks for every optimal card.
     max_cards : int
-        The search ends once it has so many different points.
+        The search ends once it has this number of different points.
     time_limit : float
         Seconds in all.
     node_limit : int, optional
@@ -496,7 +496,7 @@ def pool(
 
 
 _INTERRUPTED = Answer(None, math.inf, -math.inf, 0, Termination.INTERRUPTED)
-"""Of a search that had no time to begin."""
+"""Return the answer of a search that had no time to begin."""
 
 
 def _refuse(program: Any) -> None:
@@ -565,7 +565,7 @@ def _chosen(
 
 
 def _is_itself(statement: Statement, card: Card) -> bool:
-    """Whether a card is no multiple of an allowed one, which at a free scale says the same."""
+    """Return whether no allowed card divides this one, which at a free scale says the same."""
     divisor = int(np.gcd.reduce(card.coefficients))
     if card.scale is None or divisor <= 1:
         return True

@@ -54,7 +54,7 @@ def redrawn(
     random_state: int = 0,
     progress: bool | None = None,
 ) -> Redrawn[T]:
-    """Do the work once with each of so many generators, which do not depend on ``n_jobs``.
+    """Do the work once per generator; generators do not depend on ``n_jobs``.
 
     An error of ours is counted by its reason. Ctrl-C ends it, and what there is counts.
     """
@@ -261,7 +261,7 @@ class Stability:
 
     @property
     def indices(self) -> pd.DataFrame:
-        """Of a path: lam, and Nogueira's index with its interval."""
+        """Return per lam of a path Nogueira's index with its interval."""
         found = [
             selection_stability(self.selected[:, k], candidates=self.candidates)
             for k in range(len(self.lams))
@@ -313,7 +313,7 @@ def stability(
     NotApplicableError
         The model is something else, or a program that does not know its arguments.
     OptionError
-        ``bootstraps`` is no whole number >= 1, or arguments are given that are not a path's.
+        ``bootstraps`` is not a whole number >= 1, or arguments are given that are not a path's.
 
     References
     ----------

@@ -11,7 +11,7 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.penalties import OWL
 
-# rounds at most, and so many without a tenth nearer: the next Newton step does the rest
+# maximal rounds, and rounds without a tenth nearer: the next Newton step does the rest
 _ROUNDS, _IDLE = 200, 12
 _SWEEPS, _MOST_SWEEPS = 40, 640
 # a round settles sizes to this share of what pulls clusters apart; what is pulled less than that

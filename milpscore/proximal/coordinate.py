@@ -20,7 +20,7 @@ from milpscore.proximal.clusters import descend_sorted, ready
 from milpscore.proximal.operators import BinnedOperator, DenseOperator, Operator, SparseOperator
 from milpscore.proximal.problem import ENDLESS, DualityGap, Primal, Run, Smooth
 
-# a Gram matrix is formed up to so many columns; beyond, kernels go through the rows
+# a Gram matrix is formed up to this number of columns; beyond, kernels go through the rows
 GRAM_COLUMNS = 400
 # curvatures within this share of those of a Gram matrix may use it
 _STALE = 0.1
@@ -29,12 +29,12 @@ _FEWEST, _FEWEST_SORTED, _MOST_SORTED = 20, 100, 8000
 _EARLY = 8
 _INNER_STEPS = 10
 _SWEEPS = 2000
-# after so many sweeps conjugate gradients are tried, with so many products at most
+# sweeps before conjugate gradients are tried, and the maximal number of their products
 _FEW_SWEEPS, _PRODUCTS = 20, 100
 _FLOOR = 1e-6
 # of the distance that would just do
 _SPARE = 0.3
-# so many looks without a smaller objective are the end
+# looks without a smaller objective that end the search
 _IDLE, _ULPS = 5, 1e-15
 
 
@@ -298,7 +298,7 @@ def working_set(
             _take_up(panel, memory.panel)
         hint, memory.panel = None, panel
         if isinstance(part, OWL) and _too_many(smooth, point.at.w, away):
-            break  # unfinished: first-order steps end sooner, without a Gram matrix of so many
+            break  # unfinished: first-order steps end sooner, without so large a Gram matrix
         worst = float(away.max(initial=0.0))
         following, steps = _solve(run, panel, point, worst, most)
         if steps:

@@ -32,7 +32,7 @@ _FIRST_LOOK, _LOOK_EVERY = 4, 10
 _LAST_STEPS = 200
 _MORE_CURVATURE = 2.0
 _LESS_CURVATURE = 0.8
-# of many rows every 32nd gives a start: so many of them, of each class, and to which gap
+# rows that give a start: every 32nd of many, at least these per class, and to which gap
 _STRIDE, _SAMPLE, _OF_EACH, _SAMPLE_TOL = 32, 1 << 14, 100, 1e-3
 # differences of mean losses below this share of them are not trusted
 _ROUNDING = 1e-9
@@ -219,11 +219,11 @@ Maker: TypeAlias = Callable[[float], ProxPenalty]
 Progress: TypeAlias = Callable[[int, int], None]
 
 MAX_ITER = {"working_set": 500, "newton": 200, "fista": 20_000, "ista": 100_000}
-"""The algorithms but "auto", and how many of its steps each makes unless told otherwise."""
+"""The algorithms but "auto", and the default number of steps of each."""
 
 # columns, and multiplications for one Gram matrix, up to which Newton steps are the quicker
 _NEWTON_COLUMNS = 500
-_NEWTON_FEW = 150  # where the penalty is no norm, or counts for every class
+_NEWTON_FEW = 150  # if the penalty is not a norm, or counts for every class
 _NEWTON_WORK = 1e10
 # pairs of bins to count for one Gram matrix of a binned design, beyond which FISTA is quicker
 _MOST_PAIRS = 50_000_000

@@ -25,7 +25,7 @@ _WELL = 1e-3
 
 
 def parts(n: int) -> list[slice]:
-    """All rows, so many at a time that a loss finds its intermediate arrays in the cache."""
+    """Return slices of all rows, small enough that a loss finds its arrays in the cache."""
     return [slice(a, a + _PART) for a in range(0, max(n, 1), _PART)]
 
 
@@ -385,7 +385,7 @@ class DualityGap:
 
     @cached_property
     def distance(self) -> FloatArray:
-        """Of -gradient to the subdifferential, by coefficient or one number."""
+        """Return the distance of -gradient to the subdifferential, per coefficient or in all."""
         found = self.of.subdiff_distance(self.at.w, self.at.gradient)
         return np.asarray(found, dtype=np.float64)
 

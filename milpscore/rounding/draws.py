@@ -159,7 +159,7 @@ def expected_loss(statement: Statement, w: npt.ArrayLike, b: float) -> float:
 
 @dataclass(frozen=True)
 class _Law:
-    """Of each merged row, the law of the part of its total that is still open.
+    """Law of the part of each merged row's total that is still open.
 
     ``probability[i, t]``, shape (m, S), is that of ``least[i] + t``, in units of the data's step.
     """
@@ -547,7 +547,7 @@ def nearest(statement: Statement, w: npt.ArrayLike, b: float | None = None) -> C
         With the allowed intercept of least loss for the rounded weights. A weight half-way
         between two values (within 1e-9) goes to the one closer to 0, so that a change of all
         signs changes nothing else. The card breaks ``max_terms`` only where more columns than
-        that cannot be 0; it may break a constraint, which only the re-check tells.
+        that cannot be 0; it may break a constraint, which only the re-check finds.
 
     Raises
     ------

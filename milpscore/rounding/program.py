@@ -62,17 +62,17 @@ RequestRounding: TypeAlias = "Callable[[Statement, Request], RoundedCard]"
 
 @dataclass(frozen=True)
 class _Row:
-    """The function at ``home``, told these parts of a request and these arguments."""
+    """The function at ``home``, given these parts of a request and these arguments."""
 
     home: str
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, statement: Statement, request: Request) -> RoundedCard:
         module, _, name = self.home.partition(":")
-        told = {part: getattr(request, part) for part in self.told}
+        notes = {part: getattr(request, part) for part in self.notes}
         found: RoundedCard = getattr(import_module(module), name)(
-            statement, **told, **self.arguments
+            statement, **notes, **self.arguments
         )
         return found
 
@@ -169,10 +169,10 @@ def round_program(
     started = time.perf_counter()
     statement, w, b = program.statement, relaxed.coefficients, relaxed.intercept
     candidates: dict[str, Iterable[Card]] = {}
-    told = ["" if w.size else "no relaxed solution to round"]
+    notes = ["" if w.size else "no relaxed solution to round"]
     if w.size:
         drawn = randomised(statement, w, n_draws=n_draws, random_state=random_state)
-        told.append(drawn.counts)
+        notes.append(drawn.counts)
         candidates = {
             "nearest": (nearest(statement, w, b),),
             "randomised": drawn.cards(statement),
@@ -182,10 +182,10 @@ def round_program(
         for name, function in named.items():
             found, why = attempt(statement, function, request)
             candidates[name] = found.cards if found is not None else ()
-            told.append(f"{name}: {why}" if why else "")
+            notes.append(f"{name}: {why}" if why else "")
     candidates["empty card"] = (statement.empty_card(),)
     return rounded_result(
-        program, relaxed, candidates, message=_joined(*told), started=started, clock=clock
+        program, relaxed, candidates, message=_joined(*notes), started=started, clock=clock
     )
 
 
@@ -286,12 +286,12 @@ def rounded_result(
     more than one is checked once the clock has run out. The constraints of
     the program, exact or relaxed, and the integrality of the statement are demanded.
     """
-    told, passed = [message], []
+    notes, passed = [message], []
     demanded = integrality_demanded(program.model) if program.is_built else nullcontext()
     with demanded:
         for origin, cards in candidates.items():
             found, refused = _first_feasible(program, origin, cards, clock)
-            told.append(refused)
+            notes.append(refused)
             passed += [found] if found is not None else []
         best = min(passed, key=lambda each: each.evaluation.objective, default=None)
         if best is not None:
@@ -304,7 +304,7 @@ def rounded_result(
         "caveat": program.statement.caveat,
     }
     if best is None:
-        reasons = _joined(*told, _why(program, relaxed, clock))
+        reasons = _joined(*notes, _why(program, relaxed, clock))
         return replace(relaxed, **common, **_no_card(relaxed), message=reasons)
     figures, card = best.evaluation, best.card
     bound, doubt = _trusted_bound(program, relaxed, figures.objective)
@@ -315,7 +315,7 @@ def rounded_result(
         claim=claim_of(True, figures.objective, bound, trivial=0.0),
         dual_bound=bound,
         origin=best.origin,
-        message=_joined(*told, doubt),
+        message=_joined(*notes, doubt),
     )
 
 

@@ -273,7 +273,7 @@ class Scorecard:
 
     @property
     def terms(self) -> int:
-        """Number of raw features whose points are not all equal: a constant is no term."""
+        """Number of raw features whose points are not all equal: a constant is not a term."""
         return sum(
             any(len({self.points[j] for j in block}) > 1 for block in feature.blocks)
             or any(self.points[j] for j in feature.outside)
@@ -557,7 +557,7 @@ class Scorecard:
         Raises
         ------
         DataError
-            If the text is no card, is damaged, or has another schema version.
+            If the text is not a card, is damaged, or has another schema version.
         """
         from milpscore.scorecard._export import card_fields
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
 
 GAP = 1e-4
-"""How far below a cut a real input stays where it lies below: a solver tells less apart badly."""
+"""How far below a cut a real input stays if it lies below: a solver confuses what is nearer."""
 
 
 def embed(
@@ -222,7 +222,7 @@ def _numeric(name: str, given: Any) -> Any:
 
 
 def _is_whole(given: Any) -> bool:
-    """Whether an input only takes whole numbers, as far as the model tells."""
+    """Return whether an input only takes whole numbers, as far as the model states it."""
     if is_number(given):
         return float(given).is_integer()
     if given.is_variable_type():

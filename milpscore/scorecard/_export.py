@@ -288,11 +288,11 @@ def write_card(card: Scorecard, path: str | Path, theme: str) -> Path:
 
         from milpscore.scorecard._picture import STYLE
 
-        told = {} if kind == ".png" else {"Title": printable(card.title)}
+        titles = {} if kind == ".png" else {"Title": printable(card.title)}
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(kind, {})
         # equal cards are equal bytes
         with rc_context(STYLE), replacing(path) as part:
-            card.figure(theme).savefig(part, dpi=200, metadata={**told, **dated})
+            card.figure(theme).savefig(part, dpi=200, metadata={**titles, **dated})
     else:
         write_text(path, writers[kind]())
     return path

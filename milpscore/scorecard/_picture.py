@@ -45,7 +45,7 @@ class _Page:
         self, x: float, words: str, size: float, colour: int = INK, bold: bool = False,
         align: str = "left",
     ) -> None:  # fmt: skip
-        """Words whose baseline is the current height; a dollar sign is no mathematics."""
+        """Words whose baseline is the current height; a dollar sign is not mathematics."""
         at, style = (
             self.y,
             dict[str, Any]({"color": self.colours[colour], "ha": align, "va": "baseline"}),

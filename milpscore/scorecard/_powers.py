@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from milpscore.scorecard.rendering import Lines
 
 Profile: TypeAlias = tuple[int, ...]
-"""Of each voter the place of one of its levels."""
+"""Return per voter the place of one of its levels."""
 
 _Counts: TypeAlias = dict[int, npt.NDArray[np.object_]]
 _Chain: TypeAlias = tuple[int, Any]
@@ -83,7 +83,7 @@ class VotingGame:
         Parameters
         ----------
         weights : sequence of numbers
-            A float is read as the decimal it prints as. A weight of 0 is no voter.
+            A float is read as the decimal it prints as. A weight of 0 is not a voter.
         intercept : number
         names : sequence of str, optional
             Default: x1, x2, ...
@@ -427,7 +427,7 @@ def smallest_card(card: Scorecard, *, time_limit: float = 30.0) -> Scorecard:
 
 
 def told_once(card: Scorecard) -> Scorecard:
-    """The card with all intervals of a feature, where they overlap, told as one row of bins."""
+    """Return the card with overlapping intervals of a feature written as one row of bins."""
     for feature, lines in zip(card.used_features, card.lines, strict=True):
         rows = [row for group in lines.groups for row in group]
         if len(lines.groups) < 2 or {row.kind for row in rows} != {"interval"}:
@@ -485,7 +485,7 @@ def _voter(lines: Lines) -> Voter:
 
 
 def _of_others(levels: Sequence[Sequence[int]]) -> Iterator[tuple[int, _Counts]]:
-    """Of every voter the combinations of all others: {total: number by how many have spoken}.
+    """Return per voter the combinations of all others: {total: number by how many have spoken}.
 
     One who has not spoken stands at 0 and counts as often as it has levels, so that all divide by
     the same product.

@@ -227,7 +227,7 @@ def least_errors(
 ) -> Least:
     """The errors that a card must make whose mean 0-1 loss is at least ``share``.
 
-    Of rows, or with ``count`` of groups of so many rows, by the weight of each.
+    By the weight of each row, or with ``count`` of each group of that many rows.
     """
     number = (np.ones(len(weight)) if count is None else count)[weight > 0]
     counted = weight[weight > 0]

@@ -238,7 +238,7 @@ class _Wishes:
     units: dict[str, float]
 
     def check(self, card: Scorecard) -> None:
-        """Refuse names the card does not know, and what is no cost or direction."""
+        """Refuse names the card does not know, and what is not a cost or direction."""
         named = (self.costs, self.fixed, self.directions, self.ranges, self.units)
         for name in (name for each in named for name in each):
             if name not in card.features:
@@ -265,13 +265,13 @@ class _Wishes:
         return bool(fits and low <= new <= high)
 
     def cost(self, feature: str, category: str = "") -> Fraction:
-        """Of one unit, bin or category."""
+        """Cost of one unit, bin or category."""
         given = self.costs.get(feature, 1)
         return as_fraction(given.get(category, 1) if isinstance(given, Mapping) else given)
 
 
 def _positive(value: Any, what: str) -> None:
-    """Raise FormulationError for what is no finite number above 0."""
+    """Raise FormulationError unless it is a finite number above 0."""
     plain = isinstance(value, int | float | Fraction) and not isinstance(value, bool)
     if not plain or not math.isfinite(value) or value <= 0:
         raise FormulationError(f"{what} must be a finite number > 0, got {value!r}")
@@ -279,7 +279,7 @@ def _positive(value: Any, what: str) -> None:
 
 @dataclass(frozen=True)
 class _Linear:
-    """A number that counts by the unit: so many steps of ``unit`` up and down at most."""
+    """A number that counts by the unit: at most ``steps`` steps of ``unit`` up and down."""
 
     feature: str
     old: Any
@@ -313,7 +313,7 @@ class _Question:
         step = points.rule.step
         if step is None:
             raise NotApplicableError(
-                "the card's totals lie on no grid, and a change could not be told from rounding: "
+                "the card's totals lie on no grid, and a change may be rounding alone: "
                 "fit it on binned or rounded data"
             )
         known = _as_mapping(row)
@@ -426,7 +426,7 @@ def _moves(
         if cut:
             candidates = _cells(name, row[name], _cuts(card, row, name, columns, step), wishes)
         elif name in wishes.directions or name in wishes.ranges or name in wishes.units:
-            raise OptionError(f"{name!r} is no number: it has no direction, range or unit")
+            raise OptionError(f"{name!r} is not a number: it has no direction, range or unit")
         elif all(c.kind == "numeric" for c in columns):
             new = 0 if row[name] == 1 else 1
             candidates = [(new, wishes.cost(name, str(new)))]

@@ -80,7 +80,7 @@ def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
         chosen = _best(card, totals, positive, weight, risk)
     made = replace(card, threshold=chosen, fitted_threshold=card.threshold)
     right = made.rule.positive(totals) == positive
-    told = {
+    entries = {
         "errors": int(design.rows[counted][~right].sum()),
         "decision": {
             "by": by.words,
@@ -88,7 +88,7 @@ def with_decision(card: Scorecard, given: Any, design: Design) -> Scorecard:
             "specificity": float(weight[~positive & right].sum() / weight[~positive].sum()),
         },
     }
-    return replace(made, certificate={**card.certificate, **told})
+    return replace(made, certificate={**card.certificate, **entries})
 
 
 def one_answer(points: Sequence[int] | IntArray, rule: DecisionRule, design: Design) -> str:

@@ -243,7 +243,7 @@ class OrdinalCard:
         Raises
         ------
         DataError
-            If the text is no such card, or is damaged.
+            If the text is not such a card, or is damaged.
         """
         found = parsed(text, _File, "the ordinal card's JSON")
         if found.kind != KIND:

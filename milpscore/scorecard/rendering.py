@@ -29,7 +29,7 @@ _DIGITS = 6
 _WIDTH = 79
 HEADER = ("Variable", "Value", "Points")
 _MOST_LISTED = 8
-"""Of more categories the others are named, where these are fewer."""
+"""Beyond this number of categories the others are named, if these are fewer."""
 
 _BAND = 7
 """Columns of totals side by side on a page."""
@@ -240,15 +240,15 @@ def feature_lines(card: Scorecard, feature: Feature) -> Lines:
         missing = replace(rows[gone[0]], points=base + sum(card.points[j] for j in gone))
     texts = label.get("lines", {})
 
-    def told(row: Row) -> Row:
+    def in_words(row: Row) -> Row:
         found = (text for line, text in texts.items() if row.means(line))
         return replace(row, text=printable(next(found, "")))
 
     return Lines(
         feature.name,
-        tuple(tuple(map(told, rows)) for rows in groups),
+        tuple(tuple(map(in_words, rows)) for rows in groups),
         tuple(card.in_full or k < len(blocks) for k in range(len(groups))),
-        missing and told(missing),
+        missing and in_words(missing),
         base,
     )
 
@@ -278,19 +278,21 @@ def _loose_groups(
     if others := tuple(text for j in kinds for text in card.columns[j].others):
         known = alike.get(0, replace(next(iter(alike.values())), points=0, categories=()))
         alike[0] = replace(known, categories=known.categories + others)
-    told = sorted(alike.values(), key=lambda row: row.points) if card.in_full else alike.values()
-    return [*groups, tuple(told)]
+    in_words = (
+        sorted(alike.values(), key=lambda row: row.points) if card.in_full else alike.values()
+    )
+    return [*groups, tuple(in_words)]
 
 
 def _told_briefly(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Rows whose many categories are told by the few others there are."""
+    """Return rows whose many categories are named by the few others there are."""
 
-    def told(row: Row) -> Row:
+    def in_words(row: Row) -> Row:
         own = row.categories
         rest = tuple(text for other in rows if other is not row for text in other.categories)
         return replace(row, excluded=rest if len(own) > max(len(rest), _MOST_LISTED) else ())
 
-    return tuple(map(told, rows))
+    return tuple(map(in_words, rows))
 
 
 def _plainly(condition: str) -> str:

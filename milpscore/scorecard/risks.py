@@ -210,7 +210,7 @@ def calibration_table(
     sample_weight : array of shape (n,), optional
         Rows of weight zero are left out.
     min_rows : int
-        Neighbouring totals are put together until a line has so many rows; ``total`` and ``risk``
+        Neighbouring totals are put together until a line has as many rows; ``total`` and ``risk``
         then are weighted means.
     counts : array of int, shape (n,), optional
         How many rows each one stands for (``Design.rows``); by default itself.

@@ -205,8 +205,8 @@ def _csv_rows(
 
         def frame_of(columns: Sequence[Any]) -> pd.DataFrame:
             made = {name: column.to_pandas() for name, column in zip(read, columns, strict=True)}
-            told = {name: made[name].map(TRUTH, na_action="ignore") for name in truth & {*made}}
-            return pd.DataFrame({**made, **told})
+            truths = {name: made[name].map(TRUTH, na_action="ignore") for name in truth & {*made}}
+            return pd.DataFrame({**made, **truths})
 
         def batches() -> Iterator[tuple[pd.DataFrame, list[Any]]]:
             ask = Ask("reading", [*keys, *map(quoted, keep)], grouped=False)

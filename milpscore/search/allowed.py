@@ -16,14 +16,14 @@ from milpscore.penalties import L0
 from milpscore.search.beam import Choices, Support
 
 _WIDEST = 1000
-"""Of wider ranges the search takes whole points up to this size, and the bounds themselves."""
+"""For wider ranges, search integer points up to this size plus the range's end points."""
 
 
 @dataclass(frozen=True, eq=False)
 class AllowedPoints:
     """The points each column may have, in rising order, and the ``scale`` (0: free) they are of.
 
-    A free scale is at ``least`` so much.
+    A free scale is at least ``least``.
     The price of a point is its penalty alone; what no penalty of one column at a time says is left
     to the final choice among the cards found.
     """

@@ -195,7 +195,7 @@ def best_line(
         if decrement <= min(enough, 0.01 * loss):
             a, c, loss = a + da, c + dc, loss - 0.5 * decrement
             break
-    if a <= 0.0:  # a score that is better turned round is no score at all
+    if a <= 0.0:  # a score that is better turned round is not a score at all
         return constant, 0.0, odds
     return loss, a, c
 
@@ -312,7 +312,7 @@ def step_gains(coded: Coded, groups: Groups, w: Any, low: Any, high: Any, saved:
                 hx += row[i, 1] * x
                 hxx += row[i, 1] * x * x
         gradient, curvature = gx - slope / mass * hx, hxx - hx * hx / mass
-        # a column without curvature left tells nothing that the support does not
+        # a column without curvature left adds nothing to the support
         if curvature > 1e-13 * mass:
             step = min(max(-gradient / curvature, low[j]), high[j])
             saved[j] = -(gradient * step + 0.5 * curvature * step * step)
@@ -644,7 +644,7 @@ class Beam:
     Real weights lie in ``lower``, ``upper`` (p,), infinite where a free slope leaves only the sign;
     ``reach`` (p,) are the most points, of either sign, infinite with a fixed scale;
     ``usable`` (p,) may enter, ``forced`` columns must; ``prices`` (p,) are the least a column's
-    points cost. Of each size up to ``limit`` so many as ``width`` are kept, of the ``tried`` most
+    points cost. Per size up to ``limit``, ``width`` are kept, out of the ``tried`` most
     promising ones that are refitted, unless ``rules`` rule them out. Once ``work`` runs short, one
     per size is refitted, so that the larger sizes are reached. ``growing``: the last size has a
     smaller loss than the one before.

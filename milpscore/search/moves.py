@@ -360,10 +360,10 @@ def _exchanges(w: FloatArray) -> FloatArray:
 
 
 _LIMITED_WORK = 10
-"""Where errors are limited, a row total costs about so many: some intercepts are looked for."""
+"""Work of a row total if errors are limited: some intercepts are looked for."""
 
 _SPREAD = 16
-"""Whole totals are numbered without sorting where so many rows fall on each, gaps included."""
+"""Whole totals are numbered without sorting if this number of rows falls on each, gaps included."""
 
 _PER_MOVE = 5000
 """What it costs to look at one direction, in row totals, however few they are."""
@@ -561,7 +561,6 @@ def _directions(statement: Statement) -> list[IntArray]:
             bins = np.array(block)
             tails += [bins[start:] for start in range(1, len(bins) - 1) if free[bins[start:]].all()]
     return [*tails, *singles]
-
 
 
 def local_search(

@@ -23,7 +23,7 @@ _ENTRIES = 4_000_000
 
 _STEPS = 200
 _WIDE = 40
-"""Of wider ranges only the values near the current one, and 0, are tried."""
+"""For wider ranges, try only the values near the current one, and 0."""
 
 
 def within_ranges(statement: Statement, w: npt.ArrayLike) -> FloatArray:

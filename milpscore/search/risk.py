@@ -50,7 +50,7 @@ _MENDED = 8
 """Points found, and supports, from which allowed ones are sought where none was allowed."""
 _TURNS = 5
 _DESCENT_WORK = 1e6
-"""Row totals a descent under constraints may compute, at each of so many scales at most."""
+"""Row totals a descent under constraints may compute, and the maximal number of scales."""
 _DESCENTS, _TURN_STEPS = 0.25, 1e8
 """Share of the work for these descents, and the steps of work of one turn."""
 _ROUNDINGS, _SINGLE, _PAIRED = 50, 3, 20

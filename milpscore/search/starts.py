@@ -61,7 +61,7 @@ WORK_PER_SECOND = 2e6
 
 
 def work_within(time_limit: float) -> float:
-    """The work a start may do before a solve of so many seconds; the same on every machine."""
+    """Return the work a start may do before a solve of this time limit; alike on every machine."""
     return WORK_PER_SECOND * time_limit
 
 
@@ -139,7 +139,7 @@ def _reaches(statement: Statement) -> list[int]:
 
 
 def _tightened(statement: Statement, size: int, reach: int) -> Statement:
-    """The statement with at most so many terms, and points no larger."""
+    """Return the statement with at most ``terms`` terms, and points no larger."""
     sets = {
         j: tuple(v for v in values if -reach <= v <= reach)
         for j, values in statement.coef_sets.items()

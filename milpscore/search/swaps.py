@@ -34,7 +34,7 @@ _FIRSTS = 18
 BELOW = 1.0 - 1e-9
 """A slope that is less, as a share of the steepest one, is not held by it."""
 _STEEP, _TEMPERED = 10.0, 0.4
-"""From this spread of the scores on moves are priced again, at so much of the slope."""
+"""Spread of the scores from which moves are priced again, and the share of the slope."""
 _FREE = np.linspace(1.6, 0.2, 24)
 _FIXED = np.linspace(1.4, 0.6, 9)
 """Multipliers of real weights that are rounded: of the largest within the ranges, of the scale."""
@@ -43,7 +43,7 @@ _BEYOND, _CUT_OFF = 10, 64.0
 
 
 class Entries(NamedTuple):
-    """Of the coded columns what totals need; few arrays, as each costs time to compile.
+    """What totals need of the coded columns; few arrays, as each costs time to compile.
 
     ``alike`` (p,): all entries of the column are one distance off its mode.
     """
@@ -157,7 +157,7 @@ def rounded(
 
 @inner
 def shift(entries: Entries, totals: Any, j: int, by: float) -> None:
-    """Give column j so many points more, in place."""
+    """Add points to column j, in place."""
     starts, where, deltas = entries.starts, entries.rows, entries.deltas
     for e in range(starts[j], starts[j + 1]):
         totals[where[e]] += by * deltas[e]

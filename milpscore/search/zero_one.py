@@ -135,7 +135,7 @@ def sort_places(values: Any, order: Any) -> int:
     n = len(values)
     for at in range(n):
         order[0, at] = at
-    now, run = 0, 1  # row `now` holds sorted runs of so many places
+    now, run = 0, 1  # row `now` holds sorted runs of ``run`` places
     while run < n:
         for start in range(0, n, 2 * run):
             i, j = start, min(start + run, n)

@@ -506,12 +506,12 @@ class CvxpySolver(ConeSolver):
             return "unknown"
 
     def refuse(self, task: Task) -> None:
-        """Refuse options that the solver is not told."""
+        """Refuse options for which the solver has no word here."""
         for name in ("tol", "max_iter"):
             if not getattr(self.words, name) and getattr(task.options, name) != getattr(
                 ConicOptions, name
             ):
-                raise NotApplicableError(f"{self.name} is not told {name} by us: leave it out")
+                raise NotApplicableError(f"{self.name} has no option {name} here: leave it out")
 
     def run(self, form: ConeForm, options: ConicOptions) -> Outcome:
         """Solve a standard form, which is one more problem of CVXPY's."""
@@ -520,9 +520,9 @@ class CvxpySolver(ConeSolver):
         x = cp.Variable(len(form.c))
         cones = _cones(form, x)
         problem = cp.Problem(cp.Minimize(form.c @ x), [cone for _, cone in cones])
-        told = self._translated(options)
+        words_given = self._translated(options)
         try:
-            problem.get_problem_data(self.plugin, solver_opts=dict(told))
+            problem.get_problem_data(self.plugin, solver_opts=dict(words_given))
         except cp.error.SolverError as error:
             raise NotApplicableError(
                 f"{self.name} does not take the cones of this program: use 'clarabel' or 'scs'"
@@ -532,7 +532,7 @@ class CvxpySolver(ConeSolver):
             with warnings.catch_warnings():
                 # what CVXPY says of an inaccurate answer is in its status
                 warnings.simplefilter("ignore", UserWarning)
-                problem.solve(solver=self.plugin, verbose=options.verbose, **told)
+                problem.solve(solver=self.plugin, verbose=options.verbose, **words_given)
         except cp.error.SolverError as error:
             text = " ".join(str(error).split())[:300]
             return Outcome(Termination.ERROR, text, seconds=time.perf_counter() - began)
@@ -557,13 +557,13 @@ class CvxpySolver(ConeSolver):
         asked = {"tol": options.tol, "max_iter": options.max_iter}
         if math.isfinite(options.time_limit):
             asked["time_limit"] = options.clock.left
-        told = {
+        words_given = {
             key: value
             for name, value in asked.items()
             if value is not None
             for key in getattr(self.words, name)
         }
-        return {self.nest: told} if self.nest else told
+        return {self.nest: words_given} if self.nest else words_given
 
 
 def _cones(form: ConeForm, x: Any) -> list[tuple[Any, Any]]:
@@ -632,7 +632,7 @@ class Qoco(CvxpySolver):
 
 @cache
 def through_cvxpy(plugin: str) -> type[CvxpySolver]:
-    """Any conic solver of CVXPY's by its name there, which is told no option of ours."""
+    """Any conic solver of CVXPY's by its name there, which gets none of our options."""
     return type(
         f"Cvxpy_{plugin}",
         (CvxpySolver,),

@@ -23,7 +23,7 @@ from milpscore.solvers.options import Options
 from milpscore.verify import evaluate
 
 _SHARE = 0.5
-"""Of the time left, for one limit."""
+"""Share of the time left, for one limit."""
 
 
 def keeping_limits(program: Program, time_limit: float) -> tuple[Card | None, str]:

@@ -36,7 +36,7 @@ _IMPROVEMENTS = 10
 """Improving solutions after which a round stops: its tangents are outdated by then."""
 
 _CLOSE = 0.02
-"""Of tangents that are no whole point's, those within this share of the gap are kept."""
+"""Tangents other than those of whole points are kept within this share of the gap."""
 
 _ROUNDINGS = 12
 """Multiples of real coefficients that are rounded where the scale is free."""
@@ -259,7 +259,7 @@ class _Search:
             self._look_at(v)
 
     def _found(self, x: FloatArray) -> FloatArray:
-        """What tells the cards of two vectors apart: the whole (w, b), or w alone."""
+        """Return what distinguishes the cards of two vectors: the whole (w, b), or w alone."""
         if self.statement.scales is None:
             return self.neighbourhood.whole(self.master.point(x))
         return np.asarray(np.rint(x[self.points]))

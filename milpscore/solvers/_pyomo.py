@@ -68,8 +68,8 @@ class PyomoSolver(Solver):
     """A solver behind Pyomo's factory; its bound is its own word, its card is re-checked.
 
     ``plugins`` are its names in the factory, the best one first; ``install`` is what to do where
-    none of them is there; ``duals``: it tells those of an LP;
-    ``always`` is what it is told beside our options.
+    none of them is there; ``duals``: it reports those of an LP;
+    ``always`` are options it gets beside ours.
     """
 
     loads = True
@@ -96,9 +96,9 @@ class PyomoSolver(Solver):
         raise MissingDependencyError(f"{self.name} is not installed: {self.install}")
 
     def version(self) -> str:
-        """The solver's version, as its plugin tells it."""
-        told = self.solver.version()
-        return ".".join(map(str, told)) if told else "unknown"
+        """Return the solver's version, as its plugin reports it."""
+        words_given = self.solver.version()
+        return ".".join(map(str, words_given)) if words_given else "unknown"
 
     def refuse(self, task: Task) -> None:
         """Refuse smooth losses, whose tangents are added while HiGHS runs."""
@@ -115,7 +115,7 @@ class PyomoSolver(Solver):
             )
         if task.kind == "relaxed" and not self.duals:
             raise NotApplicableError(
-                f"{self.name} tells Pyomo no duals, which prove the bound of a relaxation: use "
+                f"{self.name} reports no duals to Pyomo, which prove a relaxation's bound: use "
                 "'highs'"
             )
 
@@ -130,13 +130,13 @@ class PyomoSolver(Solver):
             session.load_values(task.vector)
             given["warmstart"] = True
         if model.component("dual") is not None:
-            model.del_component("dual")  # what another solver told; not every plugin has duals
+            model.del_component("dual")  # what another solver reported; not every plugin has duals
         if task.kind == "relaxed":
             model.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
-        told, progress = self._translated(task), task.progress()
+        words_given, progress = self._translated(task), task.progress()
         try:
             results = self.solver.solve(
-                model, tee=options.verbose, load_solutions=False, options=told, **given
+                model, tee=options.verbose, load_solutions=False, options=words_given, **given
             )
         except KeyboardInterrupt:
             outcome = Outcome(Termination.INTERRUPTED)
@@ -152,7 +152,7 @@ class PyomoSolver(Solver):
         """The options in the solver's words; NotApplicableError for one that it does not have."""
         from milpscore.solvers.finish import absolute_gap
 
-        options, words, told = task.options, self.words, dict(self.always)
+        options, words, words_given = task.options, self.words, dict(self.always)
         asked = {name: getattr(options, name) for name in words._fields if name != "absolute_gap"}
         limited = self.words.time_limit[0] and math.isfinite(options.time_limit)
         asked["time_limit"] = options.clock.left if limited else None
@@ -167,10 +167,10 @@ class PyomoSolver(Solver):
                 continue
             key, turned = getattr(words, name)
             if key:
-                told[key] = turned(value)
+                words_given[key] = turned(value)
             elif name != "absolute_gap" and getattr(options, name) != getattr(Options, name):
-                raise NotApplicableError(f"{self.name} is not told {name} by us: leave it out")
-        return told
+                raise NotApplicableError(f"{self.name} has no option {name} here: leave it out")
+        return words_given
 
     def _read(self, results: Any, task: Task) -> Outcome:
         """What came of a run, by column of the session."""
@@ -204,8 +204,8 @@ class PyomoSolver(Solver):
 
     def _nodes(self, results: Any) -> int:
         """How many nodes were searched, as its plugin or its own model counts; 0 if nobody does."""
-        told = results.solver.statistics.branch_and_bound.number_of_bounded_subproblems
-        return int(told) if isinstance(told, int | str) else 0
+        words_given = results.solver.statistics.branch_and_bound.number_of_bounded_subproblems
+        return int(words_given) if isinstance(words_given, int | str) else 0
 
 
 class Cbc(PyomoSolver):
@@ -324,7 +324,7 @@ class Scip(PyomoSolver):
 
 @cache
 def through_pyomo(plugin: str) -> type[PyomoSolver]:
-    """The solver of any plugin of Pyomo's factory, which is told no option but the time limit."""
+    """The solver of any plugin of Pyomo's factory, which gets no option but the time limit."""
     return type(
         f"Pyomo_{plugin}",
         (PyomoSolver,),

@@ -2,7 +2,7 @@
 
 HiGHS drops matrix entries of 1e-9 and below, after its presolve has brought each row's largest
 entry to about 1; and its tolerances, some 1e-7, are absolute. A program in small numbers is
-therefore told to it in other units: powers of two, so that nothing is rounded.
+therefore stated to it in other units: powers of two, so that nothing is rounded.
 """
 
 from __future__ import annotations

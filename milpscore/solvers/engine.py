@@ -85,7 +85,7 @@ class Outcome:
 
 
 class Progress:
-    """The deadline and the trace of one run, told to whoever listens."""
+    """The deadline and the trace of one run, for its listeners."""
 
     def __init__(self, time_limit: float = math.inf, listeners: Sequence[Listener] = ()) -> None:
         self.deadline, self.listeners = Clock.of(time_limit), listeners
@@ -121,7 +121,7 @@ class Task:
     start: Card | None = None  # a warm start that meets every constraint
     vector: FloatArray | None = None  # the same, by column of the session
     session: Session | None = None  # the program inside HiGHS, for solvers that ask for it
-    listeners: Sequence[Listener] = ()  # told each TracePoint
+    listeners: Sequence[Listener] = ()  # each gets every TracePoint
 
     @property
     def kind(self) -> Kind:
@@ -215,17 +215,17 @@ class Solver(ABC):
 
 
 _SHARE = 0.4
-"""Of the time limit, spent at most on making a model: what follows takes as long again."""
+"""Share of the time limit for making a model: what follows takes as long again."""
 
 _LIMITS = 0.6
-"""Of the time limit, for a first card within limits on errors, or the proof that there is none."""
+"""Share of the time limit for a first card within limits on errors, or the proof of none."""
 
 _FEW_ROWS = 100
 """With more rows ``auto`` takes the tree without a limit on terms as well, if there are few columns
 or terms have a price."""
 
 _TREE_TERMS, _TREE_COLUMNS = 12, 10
-"""Up to so many terms, or columns without a limit on terms, ``auto`` searches the 0-1 loss by
+"""Terms, or columns without a limit on terms, up to which ``auto`` searches the 0-1 loss by
 supports."""
 
 
@@ -375,7 +375,7 @@ def _run(
     progress: bool | None,
     callback: Listener | None,
 ) -> tuple[Result, Task]:
-    """One solver's answer on a Pyomo program, and what it was told."""
+    """Return one solver's answer on a Pyomo program, and its task."""
     from milpscore.solvers.finish import finished, with_start
     from milpscore.verify import evaluate
 
@@ -406,8 +406,8 @@ def _run(
                 note = f"rejected: {name} did not take it up"
         line.phase("re-check")
         task = replace(task, options=options)
-        told = {**task.account(outcome, name), "warm_start": note}
-        return finished(task, outcome, task.start or start, told), task
+        account = {**task.account(outcome, name), "warm_start": note}
+        return finished(task, outcome, task.start or start, account), task
 
 
 def _with_limits_kept(task: Task, line: Line) -> tuple[Task, Outcome | None]:
@@ -522,7 +522,7 @@ def _with_opinion(program: Program | Session, result: Result, options: Options) 
 
 
 _AGAIN, _ALWAYS = 1.0, 1.0
-"""A second run may take this share of the first one's seconds, and so many seconds more."""
+"""Time for a second run: this fraction of the first, plus this many seconds."""
 
 
 def _rests_on_one_word(result: Result, task: Task) -> bool:
@@ -602,7 +602,7 @@ def program_of(program: Program | Session) -> Program:
 
 
 class Line:
-    """What is told of a call while it runs: its phase, the share of its time, the best card."""
+    """Progress of a call: its phase, the share of its time, the best card."""
 
     def __init__(self, title: str, clock: Clock, write: Callable[[str], None]) -> None:
         self.title, self.clock, self.write = title, clock, write

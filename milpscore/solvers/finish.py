@@ -100,11 +100,11 @@ def finished(task: Task, outcome: Outcome, start: Card | None, common: dict[str,
     """Round, re-check, compare with the empty card and the start, refused or not, and claim."""
     if task.kind == "relaxed":
         return _relaxed(task, outcome, common)
-    own, told = outcome.card, math.nan
+    own, stated = outcome.card, math.nan
     if outcome.values is not None and np.isfinite(outcome.values).all():
         task.loaded.load_values(outcome.values)
-        own, told = task.program.card(), task.loaded.objective_of(outcome.values)
-    return _of_card(task, outcome, own, told, start, common)
+        own, stated = task.program.card(), task.loaded.objective_of(outcome.values)
+    return _of_card(task, outcome, own, stated, start, common)
 
 
 def _relaxed(task: Task, outcome: Outcome, common: dict[str, Any]) -> Result:
@@ -135,14 +135,14 @@ def _of_card(
     task: Task,
     outcome: Outcome,
     own: Card | None,
-    told: float,
+    stated: float,
     start: Card | None,
     common: dict[str, Any],
 ) -> Result:
     """The best verified card; ``own`` is the solver's, ``told`` what it says this costs."""
     program = task.program
     doubt = getattr(task.session, "doubt", "")
-    wrong = "" if doubt else _misjudged(task, outcome, own, told)
+    wrong = "" if doubt else _misjudged(task, outcome, own, stated)
     best, refused = _best_verified(program, own, start, _searched(task, outcome, start))
     own_refused = [text for text in refused if text.startswith("the solver was refused")]
     if best is None:
@@ -185,24 +185,26 @@ def _searched(task: Task, outcome: Outcome, start: Card | None) -> Card | None:
     return None if card is None or not card.nonzeros else card
 
 
-def _misjudged(task: Task, outcome: Outcome, own: Card | None, told: float) -> str:
+def _misjudged(task: Task, outcome: Outcome, own: Card | None, stated: float) -> str:
     """Why a solver that counts its own card wrongly is not believed about the others."""
     program, statement = task.program, task.program.statement
-    if outcome.values is not None and not math.isfinite(told):
+    if outcome.values is not None and not math.isfinite(stated):
         return "the solver's point holds what is not a number: its bound is not used"
-    if own is None or not math.isfinite(told) or program.takes_tangents:
+    if own is None or not math.isfinite(stated) or program.takes_tangents:
         return ""  # tangents bound the loss from below: there the solver counts too little
     if statement.caveat:  # the model may charge more than the card as printed, never less
         true = evaluate(statement, statement.with_best_intercept(own.coefficients)).objective
-        wrong = true - told
+        wrong = true - stated
     else:
         program.fill(own)
         true = float(program.model.loss() + program.model.penalty())
-        wrong = abs(true - told) if outcome.termination is Termination.COMPLETED else true - told
+        wrong = (
+            abs(true - stated) if outcome.termination is Termination.COMPLETED else true - stated
+        )
     if not wrong > CLAIM_TOLERANCE * max(1.0, abs(true)):
         return ""
     return (
-        f"the solver counts {told:.9g} for its own card, the data give {true:.9g}: its bound is "
+        f"the solver counts {stated:.9g} for its own card, the data give {true:.9g}: its bound is "
         "not used"
     )
 
@@ -280,7 +282,7 @@ def _only_the_model_refuses(
 
 
 def why_infeasible(program: Program, time_limit: float) -> str:
-    """Which constraints conflict, where that can be told, and what to do next."""
+    """Return which constraints conflict, if that can be found, and what to do next."""
     from milpscore.solvers.conflicts import conflict
 
     found = None

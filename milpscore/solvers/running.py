@@ -16,7 +16,7 @@ from milpscore.core.result import TracePoint
 from milpscore.solvers.engine import Listener, Progress
 
 Judge: TypeAlias = Callable[[FloatArray], float]
-"""What a point in HiGHS is worth, infinite where it is no card."""
+"""Return the objective of a point in HiGHS, infinite if it is not a card."""
 
 _GRACE = 0.5
 """Seconds past the time limit after which our own watchdog stops HiGHS."""
@@ -86,7 +86,7 @@ Receivers = Sequence[tuple[Any, Callable[[Any], None]]]
 def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
     """Run HiGHS in a thread so that Ctrl-C and the watchdog act at once; True after Ctrl-C."""
     # Up to Python 3.12 a Ctrl-C inside Thread.join marks a running thread as ended: HiGHS would be
-    # read, and the process ended, under its feet. An event tells the truth.
+    # read, and the process ended, under its feet. An event is reliable.
     done = threading.Event()
 
     def work() -> None:
@@ -129,7 +129,7 @@ def release_threads() -> None:
 
 
 def run_here(highs: Any) -> None:
-    """Run HiGHS in this thread, on as many threads as it was told; a SolverError if it did not."""
+    """Run HiGHS in this thread, on the threads asked for; raise SolverError if it did not."""
     presolve = highs.getOptionValue("presolve")[1]
     try:
         for way in (presolve, "on"):

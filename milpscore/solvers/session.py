@@ -58,7 +58,7 @@ terms of 1e8, the first may be too strict: whoever asks again asks at the other 
 linear programs are recomputed, so that they may be as coarse as HiGHS likes."""
 
 _SPARE = 1e-9
-"""Columns that are paid for may reach beyond their range by so much, relatively."""
+"""Relative reach beyond their range of columns that are paid for."""
 
 LEAST_COST = 2.0**-9
 """HiGHS's dual tolerance is 1e-7, whatever the costs: much smaller ones than this are scaled up."""
@@ -211,7 +211,7 @@ class Session:
         harmless = 0.01 if isinstance(statement.loss, ZeroOne) else 1e-6
         units = units_of(self.matrix, ends, reach, real, harmless)
         self.unit, self.stretch = units.column, units.row
-        # what HiGHS would drop is not told it: rows give way by as much
+        # what HiGHS would drop is left out: rows give way by as much
         heard = sparse.csc_array(self.matrix, copy=True)
         heard.data[units.idle] = 0.0
         heard.eliminate_zeros()
@@ -222,7 +222,7 @@ class Session:
             each / self.unit for each in (self.col_lower, self.col_upper)
         )
         self.cost = self.cost * self.unit
-        # a row may need all of a slack's range: divided by a small entry, its rounding is no less
+        # a row may need all of a slack's range: divided by a small entry, its rounding is not less
         # than HiGHS's tolerance, and a whole column loses its last value
         paid = ~self.integral & (self.cost > 0.0) & (self.col_upper > 0.0)
         self.col_upper = np.where(paid, self.col_upper * (1.0 + _SPARE), self.col_upper)
@@ -423,7 +423,7 @@ class Session:
     ) -> Outcome:
         """Run HiGHS, from a complete feasible point ``start``, to an absolute gap.
 
-        Listeners are told each :class:`TracePoint`, from the solver's thread; with a ``judge`` its
+        Listeners get each :class:`TracePoint`, from the solver's thread; with a ``judge`` its
         objective is that of the best point so far by its word.
         """
         highs = self.highs
@@ -581,7 +581,7 @@ def highs_of(
 
 @cache
 def _silence_the_banner() -> None:
-    """Make the process's first Highs, which prints two lines in 1.16.0, whatever it is told."""
+    """Make the process's first Highs, which prints two lines in 1.16.0."""
     # what a command writes to stdout is for the next program to read. The lines stand in C's own
     # buffer, so that it is emptied on both sides
     buffers = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)

@@ -188,7 +188,7 @@ TOLERANCE = 1e-6
 """What HiGHS's tolerances can hide of a bound, in the scaled objective."""
 
 SCALED_OBJECTIVE, _FIT = 512.0, 64.0
-"""HiGHS's tolerances are absolute: the master's objective is scaled to this size, or so many times
+"""HiGHS's tolerances are absolute: the master's objective is scaled to this size, or a multiple
 as much or as little."""
 
 KEPT = ("point", "support")
@@ -409,7 +409,7 @@ class Master:
     def cutting_planes(
         self, tolerance: float, most: int, progress: Progress
     ) -> tuple[FloatArray | None, float, float]:
-        """At most so many cutting planes: the best point, its true objective, the LP's value."""
+        """Take ``most`` cutting planes: the best point, its true objective, the LP's value."""
         # tangents are taken halfway between the LP's point and the best point so far, which is
         # feasible too: that is steadier than at the LP's point itself
         center: FloatArray | None = None
@@ -479,7 +479,7 @@ class Master:
     def solve(
         self, seconds: float, nodes: int | None, improvements: int
     ) -> tuple[Outcome, list[FloatArray]]:
-        """One mixed-integer run of at most so many improving solutions, and every point found.
+        """Run HiGHS to at most ``improvements`` improving solutions; return every point found.
 
         No point under the cutoff costs less than the outcome's ``dual_bound``.
         """

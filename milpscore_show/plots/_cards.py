@@ -150,7 +150,7 @@ def points_over_pool(
     by : {"column", "feature"}
         A bar for each design column, or one for all columns of a raw feature (without the dot).
     max_columns : int
-        Only so many are drawn, those that most cards use; the axis counts the others.
+        Only ``most`` are drawn, those that most cards use; the axis counts the others.
 
     Raises
     ------

@@ -201,7 +201,7 @@ def coefficients(
     names : tuple of str, optional
         Names of the design columns; a comparison brings its own.
     max_columns : int
-        Only so many columns are drawn, those with the largest coefficients, in the design's
+        Only ``most`` columns are drawn, those with the largest coefficients, in the design's
         order; the axis counts the others.
 
     Raises

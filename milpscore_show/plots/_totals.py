@@ -181,7 +181,7 @@ def totals_by_class(
     ax = axes(ax)
     names = labels or (None, None)
     ax.bar(middle, above, 0.84 * width, color=PALETTE[1], label=names[1])
-    # hollow bars are told from full ones in black and white
+    # hollow bars differ from full ones in black and white
     hollow: dict[str, Any] = {"facecolor": "white", "edgecolor": PALETTE[0], "linewidth": 1.2}
     ax.bar(middle, -below, 0.84 * width, **hollow, label=names[0])
     ax.axhline(0, color="0.1", linewidth=0.8)

@@ -193,7 +193,7 @@ def draw_map(
 ) -> Any:
     """Cells of masked values (y, x) over two logarithmic axes, the masked ones (null models) grey.
 
-    Returns the colour bar, whose arrow tells of values below the first of the ends.
+    Returns the colour bar, whose arrow marks values below the first of the ends.
     """
     ax.set_facecolor(_NULL)
     mesh = ax.pcolormesh(

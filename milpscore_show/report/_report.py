@@ -126,9 +126,9 @@ def report(
         The risks at which a group begins, such as (0.05, 0.2). Default: those whose odds are half
         and twice the odds of the share of positives.
     certificate : Certificate, optional
-        Of the card; it tells which cards the bound speaks of, and how to make the card again.
+        The card's; it says which cards the bound covers, and how to make the card again.
     program : Program, optional
-        That the card was found with, which tells the same.
+        The program of the card, which says the same.
     result : Result, optional
         Of the solve, for its bound over time.
     comparison : Comparison, optional
@@ -165,7 +165,7 @@ def report(
     NotApplicableError
         ``card``, ``comparison`` or ``pool`` is something else.
     OptionError
-        ``bootstraps`` is no whole number, ``risk_groups`` are no ascending risks.
+        ``bootstraps`` is not a whole number, or ``risk_groups`` are not ascending risks.
 
     Examples
     --------
@@ -183,9 +183,9 @@ def report(
     refits = None if refused else refits_of(subject, bootstraps, random_state, progress)
     results = {} if comparison is None else comparison.results
     proof = proof_of(subject, verification)
-    told = {"population": population, "outcome": subject.card.outcome, "program": subject.program,
+    known = {"population": population, "outcome": subject.card.outcome, "program": subject.program,
             "refits": refits and refits.made, "validation": validation}  # fmt: skip
-    there = {"card", "data", "performance", "groups", *(name for name, v in told.items() if v)}
+    there = {"card", "data", "performance", "groups", *(name for name, v in known.items() if v)}
     there |= {"certificate"} if subject.record.get("claim") is not None else set()
     page: str = templates("milpscore_show.report")("page.html").render(
         version=__version__,
@@ -237,7 +237,7 @@ def _validated(subject: Subject, validation: Sequence[Any], class_weight: Any) -
 
 
 def _hashes(subjects: Mapping[str, Subject], certificate: Certificate | None) -> dict[str, str]:
-    """What tells the card, its data and its certificate from all others."""
+    """Return what identifies the card, its data and its certificate."""
     subject = next(iter(subjects.values()))
     card = subject.card
     found = {
@@ -271,7 +271,7 @@ def _card_part(subject: Subject, proof: Proof) -> dict[str, Any]:
 
 
 def _boxes(card: Scorecard) -> dict[str, Any]:
-    """Of every printed line its points, whether it counts by the unit, and what it excludes.
+    """Return per printed line its points, whether it counts by the unit, and what it excludes.
 
     Of the lines of one group one applies at most; a missing value applies alone.
     """
@@ -383,8 +383,8 @@ def _comparison_part(comparison: Comparison | None, results: Results) -> dict[st
     compared = None
     if comparison is not None:
         table = comparison_table(comparison.table)
-        told = comparison.table.query("claim == 'none' and message != ''").to_dict("records")
-        notes = [f"{row['formulation']}: {row['message']}" for row in told]
+        failures = comparison.table.query("claim == 'none' and message != ''").to_dict("records")
+        notes = [f"{row['formulation']}: {row['message']}" for row in failures]
         compared = {"table": table, "notes": notes}
     solved = []
     for k, name in enumerate(dict.fromkeys(name for name, _ in results)):

@@ -347,7 +347,7 @@ def _share(part: float, whole: float, rows: float) -> Estimate:
 
 
 def _ratio(top: float, bottom: float, n_top: float, n_bottom: float) -> Estimate:
-    """A ratio of two shares of so many rows, with the interval of its logarithm."""
+    """Return a ratio of two shares, with the interval of its logarithm."""
     if math.isnan(top) or math.isnan(bottom):
         return Estimate(math.nan)
     if not (top > 0 and bottom > 0):

@@ -16,7 +16,7 @@ from milpscore_show.report.subject import Subject
 
 MOST_LEVELS, MOST_GROUPS = 8, 12
 _FEW = 6
-"""A number with more values is told by quartiles, and parted in thirds for subgroups."""
+"""A number with more values is described by quartiles, and parted in thirds for subgroups."""
 
 Cells: TypeAlias = list[str]
 Sides: TypeAlias = list[tuple[Subject, BoolArray]]
@@ -119,7 +119,7 @@ def _part(count: int, whole: int) -> str:
 
 
 def missing_lines(subjects: Sequence[Subject]) -> list[Cells]:
-    """Of each feature with points: what is missing on each side, and how the card counts it.
+    """Return per feature with points what is missing on each side, and how the card counts it.
 
     Only features that lack a value somewhere, or whose missing values the card foresees.
     """
@@ -158,7 +158,7 @@ def values_of(subject: Subject, by: Any) -> tuple[str, pd.Series[Any]]:
         if subject.raw is None:
             raise DataError(
                 f"by={by!r} names a column of a table, and these rows are no table: give the "
-                "values, one a row"
+                "values, one per row"
             )
         if (column := _column(subject, by)) is None:
             known = [str(name) for name in subject.raw.columns]
@@ -167,7 +167,7 @@ def values_of(subject: Subject, by: Any) -> tuple[str, pd.Series[Any]]:
     values = pd.Series(by).reset_index(drop=True)
     if len(values) != rows or subject.design.counts is not None:
         raise DataError(
-            f"by has {len(values)} values for {rows} rows: give one a row, of rows that were not "
+            f"by has {len(values)} values for {rows} rows: give one per row, of rows that were not "
             "merged while they were read"
         )
     return str(getattr(by, "name", None) or "subgroup"), values

@@ -19,7 +19,7 @@ from milpscore_show.report.subject import Subject
 Standing = Literal["optimal", "gap", "feasible", "none", "other data", "contradicted"]
 
 _AGREE = 1e-9
-"""Recorded and recomputed figures may differ by so much, relatively."""
+"""Relative tolerance between recorded and recomputed figures."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def proof_of(subject: Subject, verification: Verification | None = None) -> Proo
     if claim == "optimal":
         headline, *more = (f"{each}: proved." for each in proved)
         return Proof("optimal", headline, own, (*more, *rest))
-    headline = f"{proved[0]}: so much is proved, and no more."
+    headline = f"{proved[0]}: that is proved, and no more."
     more = [f"{each}: proved too." for each in proved[1:]]
     distance = (
         "Whether a better card exists is not known: with its penalty this card has a loss of "
@@ -76,7 +76,7 @@ def proof_of(subject: Subject, verification: Verification | None = None) -> Proo
 
 
 def _other_data(subject: Subject) -> Proof:
-    """The data are not the card's, or cannot be told to be."""
+    """Return the proof's text if the data are not the card's, or not known to be."""
     head = "These are not the data the card was certified on"
     if subject.same_data is None:
         head = "These are not known to be the data the card was certified on"

@@ -249,7 +249,7 @@ def groups_tables(
         place, every = group_of(given), int(given.rows.sum())
         for k, label in enumerate(labels):
             inside = place == k
-            told = in_group(given, inside)
+            figures = in_group(given, inside)
             totals = given.totals[inside]
             span = DASH
             if len(totals):
@@ -257,20 +257,20 @@ def groups_tables(
                 span = low if low == high else f"{low} to {high}"
             rows.append([
                 f"{name}: {label}" if several else label, span,
-                f"{told['rows']} ({told['rows'] / every:.1%})", str(told["events"]),
-                in_print(told["observed"], ".1%"), in_print(told["lr"], ".2f"),
+                f"{figures['rows']} ({figures['rows'] / every:.1%})", str(figures["events"]),
+                in_print(figures["observed"], ".1%"), in_print(figures["lr"], ".2f"),
             ])  # fmt: skip
         at = exact_number(least_positive(card))
         lines = [(f"total ≥ {at} (the card)", given.answer)]
         if given.risk is not None:
             lines += [(f"risk ≥ {end}", place > k) for k, end in enumerate(ends)]
         for label, answer in lines:
-            told = at_cut(given, answer)
+            figures = at_cut(given, answer)
             shares = ("sensitivity", "specificity", "ppv", "npv")
             cuts.append([
                 f"{name}: {label}" if several else label,
-                *(in_print(told[key], ".1%") for key in shares),
-                *(in_print(told[key], ".2f") for key in ("lr_positive", "lr_negative")),
+                *(in_print(figures[key], ".1%") for key in shares),
+                *(in_print(figures[key], ".2f") for key in ("lr_positive", "lr_negative")),
             ])  # fmt: skip
     positive = first.names[1]
     groups = Table(
@@ -337,8 +337,8 @@ def power_table(card: Scorecard) -> tuple[str, Table | None]:
     rows = [[str(name), f"{shapley:.0%}", f"{banzhaf:.0%}"]
             for name, shapley, banzhaf in game.power.itertuples()]  # fmt: skip
     heads = ("Feature", "Shapley value", "Banzhaf value")
-    told = "Power over the answer, every combination of lines counted once"
-    return game.sentence, Table(told, heads, rows) if game.constant is None else None
+    figures = "Power over the answer, every combination of lines counted once"
+    return game.sentence, Table(figures, heads, rows) if game.constant is None else None
 
 
 # ---------------------------------------------------------------- the proof and the data
@@ -443,7 +443,7 @@ def checks_table(subject: Subject) -> tuple[Table, list[str]]:
     else:
         least = f"{round(lost * rows / whole)} ({least})"
     constant = np.flatnonzero(np.ptp(design.X[counted], axis=0) == 0).tolist()
-    missing = "cannot be told from a design"
+    missing = "is not known of a design"
     if subject.missing is not None:
         missing = _names([f"{name} ({count})" for name, count in subject.missing.items()])
     weightless = every - rows

@@ -76,7 +76,7 @@ class Desk:
 
     Edits say at once what the rows make of them. Wishes (points that are locked, features that are
     forbidden or demanded, rules) hold for every card that is searched; :meth:`ask` finds the best
-    one, and :meth:`price` tells what a wish costs, with a proof, from what is known by then.
+    one, and :meth:`price` says what a wish costs, with a proof, from what is known by then.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Desk:
     source : mapping, optional
         How the table was read, for certificates.
     command : str
-        The command that fits such a card, to be told with what is exported.
+        The command that fits such a card, to be exported with it.
     constraints : sequence of Constraint
         Rules to begin with; they can be dropped like any other.
     max_terms : int, optional
@@ -297,7 +297,7 @@ class Desk:
         self._put(replace(self.sheet, threshold=chosen))
 
     def set_terms(self, most: int | None) -> None:
-        """At most so many columns with points, in every card that is searched; None: no limit."""
+        """Limit the columns with points in every card that is searched; None: no limit."""
         if most is not None and most < 0:
             raise OptionError(f"the number of terms is 0 or more, not {most}")
         self._put(replace(self.sheet, max_terms=most))
@@ -404,7 +404,7 @@ class Desk:
     ) -> Result:
         """Search for the best card of a question, by default that of all wishes, and keep it.
 
-        ``limits`` are ``time_limit`` and ``node_limit``; ``listen`` is told how far the search is.
+        ``limits`` are ``time_limit`` and ``node_limit``; ``listen`` gets how far the search is.
         """
         task = self.best_of(question or self.question, **limits)
         result = task.run(self.bench, listen)
@@ -467,11 +467,11 @@ class Desk:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a builder is told to make the sheet's card, beside rules and what the command says.
+        """Return a builder's arguments for the sheet's card, beside rules and the command's.
 
         ``constraints`` are :meth:`pinned`.
         """
-        told = {} if self.command else {
+        arguments = {} if self.command else {
             k: v for k, v in self._given.items() if isinstance(v, str | int | float | list | tuple)
         }  # fmt: skip
         held, own = self.bench.scale, self.card.scale
@@ -484,10 +484,10 @@ class Desk:
                 self.bench.arguments.get("scale") != self._given.get("scale", "auto") or own < least
             )
         ):  # where a fit would state gentler scales
-            told["scale"] = [held.lower, held.upper]
+            arguments["scale"] = [held.lower, held.upper]
         if self.sheet.threshold is not None and not self._has_risks:
-            told["intercept_bounds"] = [-float(self.sheet.threshold)] * 2
-        return {**told, "max_terms": self.sheet.max_terms}
+            arguments["intercept_bounds"] = [-float(self.sheet.threshold)] * 2
+        return {**arguments, "max_terms": self.sheet.max_terms}
 
     def pinned(self) -> tuple[Constraint, ...]:
         """The wishes, with every point of the sheet's card: they leave this card alone."""

@@ -36,7 +36,7 @@ class Job:
 
 
 class Hub:
-    """Takes edits and searches from several pages at once, and tells all of them what changed.
+    """Takes edits and searches from several pages at once, and sends all of them what changed.
 
     Every method may be called from any thread.
 
@@ -239,7 +239,7 @@ class Hub:
 
     def _trace(self, job: Job, point: TracePoint) -> None:
         """Tell how far a search is."""
-        told = {"seconds": point.seconds, "objective": point.objective,
+        event = {"seconds": point.seconds, "objective": point.objective,
                 "bound": point.dual_bound, "nodes": point.nodes}  # fmt: skip
-        finite = {k: v for k, v in told.items() if abs(v) < float("inf")}
+        finite = {k: v for k, v in event.items() if abs(v) < float("inf")}
         self._tell({"kind": "trace", "says": job.says, **finite})

@@ -37,7 +37,7 @@ _START = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The best card of those that keep to some rules and have at most so many terms."""
+    """The best card of those that keep to some rules and a limit on terms."""
 
     rules: tuple[Constraint, ...] = ()
     max_terms: int | None = None
@@ -138,7 +138,7 @@ class Best:
     node_limit: int | None = None
 
     def run(self, bench: Bench, listen: Listen | None = None) -> Result:
-        """The verified answer of an engine, its bound told on the way."""
+        """Return the verified answer of an engine, its bound reported on the way."""
         clock, program = Clock.of(self.time_limit), bench.program(self.question)
         statement = program.statement
         within = clock.part(_START)
@@ -257,7 +257,7 @@ class Ledger:
             ):
                 raise SolverError(
                     f"the answer of {result.solver} is not what the rows say: {found}, "
-                    f"{result.objective!r} was told"
+                    f"{result.objective!r} was reported"
                 )
             self.add([result.card], statement)
         before = self.results.get(question.key)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 
 MOST_BYTES = 64_000
-"""Of a request."""
+"""Limit on the bytes of a request."""
 
 _BEAT = 15.0
 """Seconds after which a page that listens hears that the server is there."""
@@ -167,8 +167,8 @@ def application(hub: Hub, token: str) -> Starlette:
         name = request.path_params["name"]
         if name not in hub.files:
             return refused(404, "this export is gone: make it again")
-        told = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(hub.files[name], 200, {**_HEADERS, **told}, "application/zip")
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(hub.files[name], 200, {**_HEADERS, **headers}, "application/zip")
 
     return Starlette(
         routes=[

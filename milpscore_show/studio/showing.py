@@ -25,7 +25,7 @@ from milpscore_show.studio._desk import Desk, Figures
 from milpscore_show.studio.questions import Bench, Listen, Price, Question
 
 MOST_POINTS = 300
-"""Of a curve, and thresholds to choose from; of more, some are left out."""
+"""Maximal number of points of a curve, and of thresholds to choose from."""
 
 MOST_TEXT = 20_000
 """Characters of a rule that is typed."""
@@ -46,7 +46,7 @@ _DOES: dict[str, tuple[str, dict[str, Any]]] = {
     "undo": ("undo", {}),
     "redo": ("redo", {}),
 }
-"""Of each edit the method of the desk, and the names and types of what it takes."""
+"""Per edit, the method of the desk, and the names and types of its arguments."""
 
 _ACTS: Any = Union[  # noqa: UP007 - of a tuple
     tuple(
@@ -181,7 +181,7 @@ def _plain(value: float) -> float | None:
 
 
 def _thinned(values: Any) -> list[float]:
-    """At most so many of ascending values, the ends among them."""
+    """Return at most ``most`` of ascending values, the ends among them."""
     if len(values) > MOST_POINTS:
         values = values[np.linspace(0, len(values) - 1, MOST_POINTS).round().astype(int)]
     return np.asarray(values, dtype=np.float64).tolist()  # type: ignore[no-any-return]
@@ -234,13 +234,15 @@ class Export:
         record = certified_card(
             desk.design, result, desk.title, statement=desk.bench.statement(question)
         ).certificate
-        told: dict[str, Any] = {**record, "errors": desk.figures.errors}
+        record_of: dict[str, Any] = {**record, "errors": desk.figures.errors}
         if desk.scorecard.fitted_threshold is not None:
-            told["decision"] = {
+            record_of["decision"] = {
                 "by": "hand", "sensitivity": desk.figures.sensitivity,
                 "specificity": desk.figures.specificity,
             }  # fmt: skip
-        return cls(question, result, replace(desk.scorecard, certificate=told), texts, desk.source)
+        return cls(
+            question, result, replace(desk.scorecard, certificate=record_of), texts, desk.source
+        )
 
     def run(self, bench: Bench, listen: Listen | None = None) -> bytes:
         """The archive; evidence for the bound is looked for."""

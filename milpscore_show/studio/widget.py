@@ -95,14 +95,14 @@ def studio(
 def answered(hub: Hub, message: dict[str, Any], send: Callable[..., None]) -> None:
     """Do what the widget's page asks for, and answer it."""
     what, content = message.get("what"), str(message.get("content", ""))
-    told: dict[str, Any] = {}
+    reply: dict[str, Any] = {}
     buffers: list[bytes] = []
     try:
         match what:
             case "state":
-                told["content"] = hub.state()
+                reply["content"] = hub.state()
             case "act":
-                told["content"] = hub.act(content)
+                reply["content"] = hub.act(content)
             case "ask":
                 hub.ask(content.strip('"'))
             case "stop":
@@ -110,7 +110,7 @@ def answered(hub: Hub, message: dict[str, Any], send: Callable[..., None]) -> No
             case "file":
                 buffers = [hub.files[content.strip('"')]]
             case _:
-                told["error"] = f"the studio does not know {what!r}"
+                reply["error"] = f"the studio does not know {what!r}"
     except (MilpscoreError, KeyError) as error:
-        told["error"] = str(error)
-    send({"id": message.get("id"), **told}, buffers)
+        reply["error"] = str(error)
+    send({"id": message.get("id"), **reply}, buffers)

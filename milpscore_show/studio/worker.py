@@ -38,7 +38,7 @@ class Worker:
         self._runs = 0
 
     def run(self, task: Task, listen: Listen | None = None) -> Any:
-        """The answer to a task, whose progress is told to ``listen``.
+        """The answer to a task, whose progress goes to ``listen``.
 
         A search that is stopped answers with what it found until then, anything else with None.
         MilpscoreError where the task is refused, SolverError where the process ended.
@@ -124,7 +124,7 @@ def _send(pipe: Any, content: Any) -> None:
 def main() -> None:
     """Answer tasks until the parent goes away."""
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a solver prints is no answer
+    os.dup2(2, 1)  # what a solver prints is not an answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
 

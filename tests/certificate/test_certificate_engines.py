@@ -150,7 +150,7 @@ def test_weights_of_many_digits_are_not_counted() -> None:
     made = certify(program, solve(program, progress=False))
     assert made.claim == "optimal"
     assert made.evidence["kind"] == "none"
-    assert "weights of so many digits" in made.evidence["reason"]
+    assert "weights of too many digits" in made.evidence["reason"]
 
 
 def test_rules_are_proved_and_checked(tmp_path: Any) -> None:

@@ -602,7 +602,7 @@ def test_a_card_for_all_rows_and_a_bound_from_some(formulation: str, tmp_path: P
     assert found.bound.bound > 0.8 * best.objective - 0.05
     assert found.result.objective == pytest.approx(best.objective, rel=0.01)
     assert found.result.caveat.startswith("among cards of 'x1', 'x4' alone, chosen on")
-    assert "95 % confidence, which is no proof" in str(found.bound)
+    assert "95 % confidence, which is not a proof" in str(found.bound)
     again = fit_sample(path, "y", formulation, rows=1500, reading=reading, heuristic=True, **given)
     assert again.bound is None
     assert str(again.sample_result.claim) == "feasible"
@@ -630,7 +630,7 @@ def test_the_command_line_draws_a_sample(tmp_path: Path) -> None:
     run = CliRunner()
     fit = ["fit", str(path), "--target", "y", "--bins", "2", "--set", "max_terms=1", "-q"]
     found = run.invoke(app, [*fit, "--sample", "400", "--formulation", "slim"])
-    assert "With 95 % confidence, which is no proof, no card" in found.output
+    assert "With 95 % confidence, which is not a proof, no card" in found.output
     assert "The bound holds among cards of 'x1' alone" in " ".join(found.output.split())
     answer = run.invoke(app, [*fit, "--sample", "400", "--confidence", ".8", "--json"])
     told = json.loads(answer.stdout)["sample"]

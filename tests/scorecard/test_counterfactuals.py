@@ -164,7 +164,7 @@ def test_an_ordinal_card_is_asked_for_a_group() -> None:
         ({"costs": {"aeg": 1}}, DataError, "no feature 'aeg'.*'age'"),
         ({"costs": {"age": 0}}, FormulationError, "cost of 'age'"),
         ({"directions": {"age": "up"}}, OptionError, "'\\+' or '-'"),
-        ({"directions": {"job": "+"}}, OptionError, "'job' is no number"),
+        ({"directions": {"job": "+"}}, OptionError, "'job' is not a number"),
         ({"per": "mile"}, OptionError, "'unit' or 'bin'"),
         ({"k": 0}, OptionError, "k=0"),
         ({"to": "fine"}, DataError, "no answer 'fine'"),

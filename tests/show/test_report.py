@@ -115,7 +115,7 @@ class TestBound:
         proof = proof_of(subject_of(weaker, design, None, program=program))
         assert proof.standing == "gap"
         assert figure_in(proof.headline) == wrong - 4
-        assert "so much is proved, and no more" in proof.headline
+        assert "that is proved, and no more" in proof.headline
         assert proof.own == f"This card makes {wrong} errors in 40 rows."
         assert any("not known" in sentence for sentence in proof.sentences)
         # the claim the file states does not matter: the bound does

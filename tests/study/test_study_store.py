@@ -203,8 +203,8 @@ def test_other_files_are_refused_and_left_alone(tmp_path: Path) -> None:
     text.write_text("not a database")
     for path, words in (
         (file, r"SQLite database of another program \(application_id 0\)"),
-        (lines, "is no SQLite file"),
-        (text, "is no SQLite file"),
+        (lines, "is not an SQLite file"),
+        (text, "is not an SQLite file"),
     ):
         before = path.read_bytes()
         for read in (

@@ -28,7 +28,7 @@ _DESCENT = 1e6
 """Row totals a descent from a mended card may compute."""
 
 _MULTIPLIERS = np.linspace(0.2, 1.1, 19)
-"""Of real coefficients whose scale is free, times the largest that keeps to the ranges."""
+"""Multiples of the largest scale within the ranges, for real coefficients of a free scale."""
 
 _EVALUATION = 150.0
 """Nanoseconds of the best line a row and card."""

@@ -21,7 +21,7 @@ from milpscore.solvers.trees.shared.cell_counts import solve
 _EPS = float(np.finfo(np.float64).eps)
 
 _NEAR = 1e-6
-"""Of a slope: farther than the rounding of a card's puts it from the best one."""
+"""Relative slack of a slope: more than the rounding of a card's puts it from the best one."""
 
 _BESIDE = 2.0**-29
 """How far from an end the next intercept lies, where a total must lie below the threshold."""
@@ -313,7 +313,7 @@ FACE = 8
 """So many sweeps, then a step of all coefficients at once."""
 
 TRIALS = 40
-"""Of the multiplier that keeps to the limit on terms."""
+"""Relative tolerance of the multiplier that keeps to the limit on terms."""
 
 WORK = 5e8
 """Multiplications after which a model's minimum is left where it is: no clock is heard inside."""

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 _HALVINGS = 24
 _BAND = 0.01
-"""Of a score: so far from 0 a kink is rounded off while a minimum is sought."""
+"""Distance of a score from 0 within which a kink is rounded off in the search for a minimum."""
 
 _BEND = 0.02
-"""Of a row's weight, the least second derivative in a step: lines have none."""
+"""Least second derivative in a step, as a share of a row's weight: lines have none."""
 
 
 class Limits:
@@ -85,7 +85,7 @@ class Patterns:
         )
 
     def _sums(self, values: FloatArray, some: BoolArray) -> FloatArray:
-        """Of each pattern, over some of its rows; shape (m,)."""
+        """Return the sum per pattern, over some of its rows; shape (m,)."""
         return np.asarray(np.bincount(self.labels[some], values[some], self.m), dtype=np.float64)
 
     def lost(self, z: FloatArray, part: str) -> FloatArray:
@@ -133,7 +133,7 @@ class Patterns:
         self.jump = np.abs(self.chord - self.flat)
 
     def _where(self, z: FloatArray) -> tuple[FloatArray, BoolArray, BoolArray]:
-        """Of each score: how far on the paying side, whether on the line, and beyond it."""
+        """Return per score how far on the paying side, whether on the line, and beyond it."""
         far = self.side * z
         on = self.kinked & (far > 0.0) & (far < self.reach)
         return far, on, self.kinked & (far >= self.reach)
@@ -167,7 +167,7 @@ class Patterns:
         return value, self.slopes(z)[0], np.where(on, 0.0, z)
 
     def excess(self, z: FloatArray) -> FloatArray:
-        """Of each limit: what its wrong rows cost at scores z beyond what is allowed."""
+        """Return per limit what its wrong rows cost at scores z beyond what is allowed."""
         far, on, beyond = self._where(z)
         part = np.where(beyond, 1.0, 0.0)
         part[on] = np.minimum(far[on] / np.abs(self.touch[on]), 1.0)

@@ -24,7 +24,7 @@ FAR = 300.0
 _ROUNDS = 12
 _NEWTON = 12
 _TOLERANCE = 0.02
-"""Of the room below the cutoff: steps that gain less end a descent."""
+"""Share of the room below the cutoff: steps that gain less end a descent."""
 
 _BACKTRACK = 12
 _ADDED = 30
@@ -279,8 +279,8 @@ class Relaxation:
             if node.bound >= cutoff:
                 return False
             narrower = len(ends) > 1 and _narrow(node, prices[0].bound, prices[1].bound, cutoff)
-            told = [self._told(price, undecided, zero, cutoff) for price in prices]
-            out, enters, kept = told[0] if len(told) == 1 else _either(*told)
+            answers = [self._told(price, undecided, zero, cutoff) for price in prices]
+            out, enters, kept = answers[0] if len(answers) == 1 else _either(*answers)
             node.status[out], node.status[enters] = OUT, IN
             lo, hi = kept.argmax(axis=0), len(a.places) - 1 - kept[::-1].argmax(axis=0)
             fixed = node.status == OUT

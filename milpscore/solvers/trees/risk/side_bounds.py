@@ -289,7 +289,7 @@ def step_of(box: Any, u: Any, g: Any, bend: Any, step: Any) -> float:
 @inner
 def move(kind: int, cells: Any, box: Any, sides: Any, held: Any, stiff: float, u: Any, goal: Any,
          scratch: Any) -> bool:  # fmt: skip
-    """Take the step, or so much of it as brings the value below ``goal[0]`` - t ``goal[1]``."""
+    """Take the step, or the part of it that brings the value below ``goal[0]`` - t ``goal[1]``."""
     step, new, g, bend = scratch
     t = 1.0
     for _ in range(_HALVINGS):
@@ -516,7 +516,7 @@ def bound_sided(
         for a in range(q):
             low[a], high[a] = ends[0, support[a]], ends[1, support[a]]
         low[q], high[q], low[q + 1], high[q + 1] = 1.0, 1.0, -reach, reach
-        # far from 0 losses hardly bend: a point of another support is no place to begin
+        # far from 0 losses hardly bend: a point of another support is not a place to begin
         u[:] = 0.0
         u[q] = 1.0
         box = Box(low[:q], high[:q], low, high, reach, gamma)

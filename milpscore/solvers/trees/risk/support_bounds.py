@@ -36,21 +36,21 @@ _MOST_CLASSES = 2000
 """Tables of pairs of columns grow with its square."""
 
 _MOST_PAIRS = 1 << 26
-"""Of rows counted by two columns and a cell: where a prefix has more, supports are given up."""
+"""Limit of rows counted by two columns and a cell: if a prefix has more, supports are given up."""
 
 _MOST_FOUND = 50_000
 _PLACE = 128
 """Supports kept, and the bytes that one takes beside its columns."""
 
 _MOST_COPIES = 8
-"""Rows are counted in units of weight; so many a row, in the mean, are the most."""
+"""Maximal mean number of units of weight per row in which rows are counted."""
 
 _LISTED = 20_000
 """Supports of other columns, where limits on errors bound each at once."""
 
 _WHOLE = 1e-12
 _MARGIN = 1e-10
-"""Of a cutoff: what the cells' sums and rounded weights may be wrong by."""
+"""Relative error of a cutoff by the cells' sums and rounded weights."""
 
 _SAMPLE, _SHARES = 60, np.linspace(0.02, 0.98, 33)
 """Supports that prices of limits are tried on, and the shares of their cells that change sides."""
@@ -269,7 +269,7 @@ class Enumeration(Choices):
         return self.arrays.may_be_allowed(status)
 
     def advance(self, cutoff: float, work: float) -> bool:
-        """Go on until so much work is spent; whether all supports have been visited."""
+        """Go on until ``work`` is spent; return whether all supports have been visited."""
         self.cutoff = cutoff
         while self.work < work and not self.done:
             self.done = next(self._walk, True) is True

@@ -55,7 +55,7 @@ _HAIR = 0.999
 """Nodes are closed a little before the gap, so that rounding never leaves it just unproved."""
 
 _MARGIN = 1e-9
-"""Of a search for all cards: nodes are closed only so far above the cutoff, relatively."""
+"""Relative distance above the cutoff at which a search for all cards closes nodes."""
 
 _WHOLE = 1e-7
 
@@ -63,32 +63,32 @@ _NARROW = 1.2
 """A range of slopes whose ends differ by no more than this factor is not halved."""
 
 _MISSED = 0.25
-"""Of a node's room below the cutoff: where its bound misses its value by more, slopes part."""
+"""Share of a node's room below the cutoff: if its bound misses its value by more, slopes part."""
 
 _FIRST, _TURN = 2e8, 4
 """Nanoseconds of nodes before supports are looked at, and nodes in a turn from then on."""
 
 _NODE, _ENTRY, _ACTIVE = 1e7, 3.0, 30
-"""Nanoseconds a node takes, and for each entry of X times so many active columns at most."""
+"""Nanoseconds per node and per entry of X, and the maximal number of active columns."""
 
 _HOPELESS = 10.0
-"""Supports are given up where all would take so many times the time there is."""
+"""Supports are given up if all of them would take this multiple of the time there is."""
 
 _GLANCE, _LOOK = 2e8, 1e9
 """Nanoseconds of supports after which their end is guessed, and after which they may be given up:
 first guesses are rough."""
 
 _FAVOUR = 4.0
-"""Supports whose end is in sight take so much more work than boxes that say little."""
+"""Factor on the work of supports whose end is in sight, against boxes that say little."""
 
 _MULTIPLES = np.linspace(0.2, 1.0, 17)
-"""Of weights whose largest is as large as points may be: these are rounded."""
+"""Multiples of weights whose largest is as large as points may be: these are rounded."""
 
 _LIMITED = 50.0
-"""And so much more where limits on errors are known to them alone."""
+"""A further factor if limits on errors are known to supports alone."""
 
 _LITTLE = 0.85
-"""Of the best card, as a bound."""
+"""Share of the best card's objective, as a bound."""
 
 _ALONE = 1e9
 """Nanoseconds of nodes before a search is shared: processes take as long to begin."""
@@ -108,7 +108,7 @@ def search(
 ) -> Answer:
     """Minimise a smooth convex loss over integer cards, with a bound that holds at every moment.
 
-    Listeners are told a TracePoint after every node that moves objective or bound; a
+    Listeners get a TracePoint after every node that moves objective or bound; a
     KeyboardInterrupt from one ends the search, as Ctrl-C does. ``jobs`` processes, or the workers
     of a Dask ``client``, search parts of the tree: the answer does not depend on their speed, only
     (in its last digits of effort) on their number. OptionError for jobs < 1, a start that is not
@@ -368,7 +368,7 @@ class Tree:
         return False
 
     def full(self) -> bool:
-        """Whether so many cards were found as were asked for: of one there is always a better."""
+        """Return whether the requested number of cards has been found (never if one is sought)."""
         return False
 
     def _step(self) -> None:
@@ -424,8 +424,8 @@ class Tree:
             node.bound = math.inf
             return False
         self.nodes += self.sides.applies_to(node)
-        if (told := self.sides.bound(node, self.cutoff)) is not None:
-            return told
+        if (sided := self.sides.bound(node, self.cutoff)) is not None:
+            return sided
         before = self.relaxation.solved
         stays = self.relaxation.solve(node, self.cutoff)
         self.nodes += self.relaxation.solved - before
@@ -609,7 +609,7 @@ class AllCards(Tree):
         self.active = []
 
     def full(self) -> bool:
-        """Whether so many different w were found as were asked for."""
+        """Return whether the requested number of different w has been found."""
         if len(self.different) < self.most_cards:
             return False
         self.clock.termination = Termination.CARD_LIMIT

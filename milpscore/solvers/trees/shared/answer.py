@@ -1,4 +1,4 @@
-"""What every tree search is told and answers, and the solver that runs the one a loss asks for."""
+"""Input and answer of every tree search, and the solver that runs the one a loss asks for."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _PLACE = 128
 
 def half_of_free() -> float:
     """Half the bytes that are free, for this machine and for this container; 2^31 if untold."""
-    told = Path("/proc/meminfo")
+    meminfo = Path("/proc/meminfo")
     free = 2.0**32
-    if told.exists():
-        free = 1024.0 * int(told.read_text().partition("MemAvailable:")[2].split()[0])
+    if meminfo.exists():
+        free = 1024.0 * int(meminfo.read_text().partition("MemAvailable:")[2].split()[0])
     most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
     if most.exists() and (limit := most.read_text().strip()) != "max":
         free = min(free, float(limit) - float(used.read_text()))

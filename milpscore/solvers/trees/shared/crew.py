@@ -1,7 +1,8 @@
 """Who searches parts of a tree: processes of this machine, or the workers of a Dask cluster.
 
 Parts are sent out ahead and their answers taken in the order sent. What is sent next depends on the
-answers so far and never on who was faster: with so many workers a search always goes the same way.
+answers so far and never on who was faster: with the same number of workers a search always goes
+the same way.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Choices(ABC):
 
     @abstractmethod
     def take(self, choices: IntArray, lost: FloatArray) -> Iterator[None]:
-        """Keep choices, of which the cells lose so much, charges included."""
+        """Keep choices with what their cells lose, charges included."""
 
     def visit(
         self, base: tuple[int, ...], columns: IntArray, more: int, begin: float, end: float
@@ -173,7 +173,7 @@ class Choices(ABC):
 
 
 def asked_for(statement: Statement, columns: IntArray) -> NDArray[np.bool_]:
-    """Of which of these columns a rule asks for some: without them no bound knows of the rule."""
+    """Return the columns of which a rule asks for some: without them no bound knows of the rule."""
     rules = statement.constraints
     groups = [
         {j for group in part.groups for j in group}

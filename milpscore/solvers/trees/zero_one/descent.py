@@ -20,14 +20,14 @@ _RESTART_WORK = 100_000_000
 """Entries after which no shaken start is tried any more."""
 
 _MOST_CHOICES = 100
-"""Of a coefficient's range so many values are tried: the rest is left to the search."""
+"""Values tried of a coefficient's range: the rest is left to the search."""
 
 _OVERHEAD = 2_000
 """What looking at a column costs beside them."""
 
 
 class Descent:
-    """Integer coordinate descent with swaps under the 0-1 loss; ``offer`` is told of every card."""
+    """Integer coordinate descent with swaps under the 0-1 loss; ``offer`` gets every card."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ _ROOT_ROUNDS, _ROUNDS = 25, 2
 """Searches for violated pairs, at the root and at other nodes."""
 
 _ITERATIONS = 3000
-"""Of the simplex at one program; the duals it stops at bound as well as others."""
+"""Iterations of the simplex at one program; the duals it stops at bound as well as others."""
 
 _VIOLATED = 1e-3
 _GAINED = 2e-3
@@ -239,7 +239,7 @@ class SignedSupports:
         return value, state
 
     def _value(self, lost: Any, paid: Any) -> Any:
-        """Objectives of cards that err on so many parts of a unit at least."""
+        """Return the objectives of cards that err on at least this number of parts of a unit."""
         units = -(np.minimum(-lost, 0) // self.pairs.parts)
         return units * self.patterns.unit + paid
 

@@ -130,7 +130,7 @@ class Patterns:
         return float(self.l0 * np.count_nonzero(w) + self.price @ np.abs(w))
 
     def objective(self, units: int, w: IntArray) -> float:
-        """The objective of a card that errs on so many units."""
+        """Return the objective of a card that errs on ``units`` units."""
         return units * self.unit + self.charge(w)
 
     def exact_objective(self, w: IntArray, threshold: int) -> float:

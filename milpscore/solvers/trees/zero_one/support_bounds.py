@@ -43,7 +43,7 @@ _TABLE = 1 << 20
 
 _MOST_PAIRS, _COPIES, _FEW_COPIES = 1 << 26, 8, 100_000
 """Supports are counted by bits where tables of pairs of columns by cells are no larger, and rows
-are so many copies of one weight at most: so many each, and some more."""
+are at most this number of copies of one weight: this number each, and some more."""
 
 _MORE = 5
 """Columns that are chosen in one task, where supports are counted."""
@@ -55,7 +55,7 @@ _MOST_ASKED = 12
 """Columns that rules ask for some of: of more, every choice is not counted."""
 
 _MARGIN = 1e-9
-"""Of a limit: what sums of penalties may be wrong by."""
+"""Relative error of sums of penalties beside a limit."""
 
 Bounded = list[tuple[float, tuple[int, ...], tuple[int, ...]]]
 """Supports: (bound, columns, signs of their weights, where these are decided)."""
@@ -150,7 +150,7 @@ class Supports:
         return Prefix(chosen, labels, groups, charge)
 
     def _floor(self) -> float:
-        """Of the supports of this size and above: rows of both classes, and the penalty."""
+        """Return for supports of at least this size: rows of both classes, and the penalty."""
         return self.fixed + (float(self.cheapest[self.size - 1]) if self.size else 0.0)
 
     def more(self, limit: float) -> Bounded:
@@ -182,7 +182,7 @@ class Supports:
         return found
 
     def part(self, visits: float) -> Part | None:
-        """Tasks of so many visits, for :meth:`bounded` elsewhere; None once all are out."""
+        """Return tasks of these visits for :meth:`bounded` elsewhere; None once all are out."""
         tasks: list[tuple[tuple[int, ...], int, int]] = []
         while visits > 0 and (task := next(self._tasks, None)) is not None:
             prefix, first, end = task
@@ -349,7 +349,7 @@ class Counted(Choices):
         return min(2 * self.groups << (size - 3), len(self.rows))
 
     def applies(self, size: int) -> bool:
-        """Whether supports of so many candidates are counted here."""
+        """Return whether supports of this number of candidates are counted here."""
         if not self._fitting or size < 3:
             return False
         return len(self.columns) ** 2 * self._cells(size) <= _MOST_PAIRS

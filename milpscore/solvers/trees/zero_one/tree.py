@@ -50,14 +50,14 @@ _WALK = 30_000_000
 """Curve entries between two looks at the clock."""
 
 _FEW_VISITS, _MOST_VISITS, _HOPELESS = 8e9, 1e11, 1e3
-"""All supports of so little work are looked at; of so much, where pairs of rows say little; of so
-many times the few at worst, none."""
+"""Work limits: always enumerate below the first; below the second if pair bounds are weak; never
+beyond the third times the first."""
 
 _MANY_OPEN = 3000
 """Supports that their cells leave: more are searched with their signs."""
 
 _TRIAL = 0.3
-"""Of the work that looking at all supports would take, what pairs get before they are judged."""
+"""Share of the work of all supports that pairs get before they are judged."""
 
 _DESCENTS = frozenset((2, 8, 32, 128, 512))
 """Programs over pairs after which a descent begins at the last one's solution."""
@@ -66,16 +66,16 @@ _ALONE = 5e8
 """Entries and visits before a search is shared: processes take as long to begin."""
 
 _ENTRIES_EACH, _VISITS_EACH, _PIECES, _LAYOUT = 300_000_000, 120_000_000, 64, 50
-"""Of a part of a shared search: curve entries, visits, supports; entries that a row and column of a
-support count when its walk begins."""
+"""Sizes of a part of a shared search: curve entries, visits, supports; entries that a row and
+column of a support count when its walk begins."""
 
 _WALKED, _TURN, _LITTLE = 1.5e9, 1e9, 0.5
-"""Curve entries after which supports with signs are searched in turns of so much, where what is
+"""Curve entries after which supports with signs are searched in turns of this size, if what is
 proved is so small a share of the best card."""
 
 _ALL = 1 << 62
 _SHAVED = 1e-12
-"""Of a bound, against sums that round differently by the order of their terms."""
+"""Relative slack of a bound, against sums that round differently by the order of their terms."""
 
 _HAIR = 0.999
 """The search ends a little within the gap, so that rounding never leaves it just beyond."""
@@ -91,10 +91,10 @@ _PRICES, _ROUNDS, _DEAREST = 16, 12, 1e3
 dearest any limit may be, as a share of all weight for all cost."""
 
 _MARGIN = 1e-8
-"""Of a search for all cards: supports are closed so far above the cutoff, as a share of 1."""
+"""Distance above the cutoff, as a share of 1, at which a search for all cards closes supports."""
 
 _FAST = 0.1
-"""Of the time left, for a first card by a smooth loss."""
+"""Share of the time left for a first card by a smooth loss."""
 
 
 def search(
@@ -110,7 +110,7 @@ def search(
     """Minimise the 0-1 loss over integer cards, with a bound that holds at every moment.
 
     Supports are bounded by the errors no classifier of their cells avoids, and taken in the order
-    of that bound; within one, weights are decided column by column. Listeners are told a TracePoint
+    of that bound; within one, weights are decided column by column. Listeners get a TracePoint
     as objective or bound move, and every second; a KeyboardInterrupt from one ends the search, as
     Ctrl-C does. ``random_state`` is of the local search's shaken starts; ``jobs`` processes, or the
     workers of a Dask ``client``, bound supports and walk through them. OptionError for a start that
@@ -198,7 +198,7 @@ class Cards:
         self.best = Best(w.copy(), threshold, lowest, p.exact_objective(w, threshold))
 
     def outcomes(self, w: IntArray) -> FloatArray:
-        """Of every way to cut w's totals: the objective, and what it costs beyond each limit."""
+        """Return per way to cut w's totals the objective, and the cost beyond each limit."""
         p = self.patterns
         totals = p.totals(w, True)
         order = np.argsort(totals, kind="stable")
@@ -231,7 +231,7 @@ class Cards:
         distinct = ordered[ends]
 
         def wrong(signed: Any) -> Any:
-            """Of each cut: up to the first total every row is positive, beyond the last none."""
+            """Return per cut its positive rows: all up to the first total, none beyond the last."""
             return np.r_[0, np.cumsum(signed[order])[ends]] - signed[signed < 0].sum()
 
         errors = wrong(net.astype(np.int64)) - base
@@ -468,7 +468,7 @@ class _Search:
         """Take supports with signs in place of all supports where these are too many, or say less.
 
         Pairs of rows say much where few columns part them: not for many columns alike in kind.
-        What they have closed of late tells what the rest would take.
+        What they have closed of late predicts what the rest would take.
         """
         supports = self.supports
         if self.settled:

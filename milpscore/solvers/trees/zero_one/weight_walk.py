@@ -316,7 +316,7 @@ class Walk:
         return w
 
     def run(self, cutoff: float, budget: int, most_nodes: int) -> int:
-        """Go on until a card below ``cutoff``, the end, or so many curve entries or nodes.
+        """Go on until a card below ``cutoff``, the end, or the limit of curve entries or nodes.
 
         ``budget`` counts the curve entries of this call, ``most_nodes`` the nodes of all calls.
         Answers FINISHED, FOUND (:attr:`w` is below ``cutoff`` with its best threshold) or PAUSED.
