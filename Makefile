@@ -38,10 +38,11 @@ test-all: $(VENV)/.installed-tests  ## run every test once
 fuzz: $(VENV)/.installed-tests  ## look for wrong claims: make fuzz SECONDS=600 ARGS='--seed 1 --kind slim'
 	@$(VENV)/bin/python -m fuzz --seconds $(SECONDS) $(ARGS)
 
-lint: $(VENV)/.installed-dev  ## style (ruff) and layers (import-linter)
+lint: $(VENV)/.installed-dev  ## style (ruff), layers (import-linter) and the house (tools/house.py)
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/lint-imports --no-cache
+	@$(VENV)/bin/python tools/house.py
 
 format: $(VENV)/.installed-dev  ## rewrite the files in the project's style
 	@$(VENV)/bin/ruff check --fix .

@@ -42,7 +42,7 @@ print(
 # $$\min_{w \in [-1, 1]^p,\ b}\ \frac{1}{n\gamma} \sum_i \max(0,\ \gamma - y_i (w \cdot x_i + b))$$
 #
 # Weights are bounded, so the margin $\gamma$ cannot be scaled away. A small one is easily reached:
-# many fractional $w$ have no loss at all, the program is satisfied, and tells little. A large one
+# many fractional $w$ have no loss at all, the program is satisfied, and says little. A large one
 # pulls every weight to its bound, for nothing else brings the totals so far.
 
 # %%

@@ -125,7 +125,7 @@ plt.show()
 # ## One feature at a time
 #
 # The source learns the points of each feature alone, adds them up, and cuts the sum where the
-# errors are fewest. That is quick and needs no joint program, but nobody told the features of one
+# errors are fewest. That is quick and needs no joint program, but no feature knows of
 # another: correlated ones say the same thing twice.
 
 # %%

@@ -87,8 +87,8 @@ card
 #
 # ## What is proved
 #
-# The logistic loss is no line, so this is no MILP; the default solver is a branch and bound with
-# convex bounds. The usual road, logistic regression and then rounding, has no bound at all. It can
+# The logistic loss is not a line, so this is not a MILP; the default solver is a branch and bound
+# with convex bounds. The usual road, logistic regression and then rounding, has no bound at all. It can
 # be judged by ours.
 
 # %%

@@ -186,7 +186,7 @@ ax.set_title("The columns of a feature enter together")
 # A formulation is a function that takes data and returns a `Program`: a *statement* (what a card is
 # worth, free of any solver), a Pyomo model, and a *layout* (how cards are read from the model's
 # variables and written into them). Here is a whole one. Not all questions cost the same: a blood
-# test is no birthday. So each column has its own price,
+# test is not a birthday. So each column has its own price,
 #
 # $$\min_{w \in \mathbb Z^p,\ b \in \mathbb Z}\ \frac1n \sum_i \max(0,\ 1 - y_i (w \cdot x_i + b)) +
 # \lambda \sum_j c_j\,[w_j \ne 0],$$

@@ -154,8 +154,8 @@ plots.bound_curves(limited.curves(), plt.figure(figsize=(6.5, 4.0)))
 plt.show()
 
 # %% [markdown]
-# CBC tells nothing on its way, so its lines begin where it ended. The file keeps every solve, with
-# its card:
+# CBC reports nothing on its way, so its lines begin where it ended. The file keeps every solve,
+# with its card:
 
 # %%
 report = read_study(results)

@@ -149,7 +149,7 @@ def risk_score(
     totals = ranges.totals(design.merged.X)
     risk = RiskLoss(smooth_loss(loss), _scale(scale, design, ranges, totals))
     if risk.base.task == "multinomial":
-        raise FormulationError("a risk score tells two classes apart: choose another loss")
+        raise FormulationError("a risk score separates two classes: choose another loss")
     fixed = not isinstance(risk.scale, ScaleRange)
     if intercept is None:
         intercept = "integer" if fixed else "real"

@@ -446,14 +446,14 @@ def told_once(card: Scorecard) -> Scorecard:
         place = {j: k if k < at else k + len(columns) for k, j in enumerate(kept)}
         blocks = [tuple(place[j] for j in block if j in place) for block in card.blocks]
         old, worth = [card.columns[j] for j in kept], [card.points[j] for j in kept]
-        told = replace(
+        merged = replace(
             card, columns=(*old[:at], *columns, *old[at:]), certificate={}, risk=None,
             points=(*worth[:at], *points, *worth[at:]), fitted_threshold=None,
             blocks=(*filter(None, blocks), tuple(range(at, at + len(columns)))),
             flags=tuple(place[j] for j in card.flags if j in place),
             base_points={k: v for k, v in card.base_points.items() if k != feature.name},
         )  # fmt: skip
-        return told_once(told)  # the columns of the other features stand elsewhere now
+        return told_once(merged)  # the columns of the other features stand elsewhere now
     return card
 
 

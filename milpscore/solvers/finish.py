@@ -139,7 +139,7 @@ def _of_card(
     start: Card | None,
     common: dict[str, Any],
 ) -> Result:
-    """The best verified card; ``own`` is the solver's, ``told`` what it says this costs."""
+    """Return the best verified card; ``own`` is the solver's, ``stated`` the cost it states."""
     program = task.program
     doubt = getattr(task.session, "doubt", "")
     wrong = "" if doubt else _misjudged(task, outcome, own, stated)

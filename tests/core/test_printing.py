@@ -63,7 +63,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("card", "card.json", "--power"),
         ("counterfactual", "card.json", "data.csv", "--row", 1),
-        ("verify", "proof.json", "data.csv", "--new-rows"),
+        ("verify", "proof.json", "data.csv"),
         ("pool", "data.csv", "--target", f"target {NAME}", "--formulation", "slim", "-q"),
         ("pool", "data.csv", "--target", f"target {NAME}", "--formulation", "slim", "-q",
          "--pareto", "--max-terms", 1),

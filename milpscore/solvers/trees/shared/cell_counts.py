@@ -580,7 +580,7 @@ def step_of(v: Any, low: Any, high: Any, gradient: Any, bend: Any, step: Any) ->
 def move(
     kind: int, v: Any, step: Any, low: Any, high: Any, goal: Any, p_cell: Any, n_cell: Any, new: Any
 ) -> bool:
-    """Take the step, or so much of it as brings the loss below ``goal[0]`` - t ``goal[1]``."""
+    """Take the step, or the part of it that brings the loss below ``goal[0]`` - t ``goal[1]``."""
     q, t = len(v) - 1, 1.0
     for _ in range(_HALVINGS):
         new[q] = v[q] + t * step[q]
