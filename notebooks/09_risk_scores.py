@@ -88,8 +88,8 @@ card
 # ## What is proved
 #
 # The logistic loss is not a line, so this is not a MILP; the default solver is a branch and bound
-# with convex bounds. The usual road, logistic regression and then rounding, has no bound at all. It can
-# be judged by ours.
+# with convex bounds. The usual road, logistic regression and then rounding, has no bound at all. It
+# can be judged by ours.
 
 # %%
 free = LogisticRegression(C=1e6, max_iter=1000).fit(design.X, design.y)
