@@ -23,6 +23,19 @@ def wheel(session: nox.Session) -> None:
     session.run("milpscore", "fit", "data.csv", "--target", "target", "--certificate", "proof.json")
     session.run("milpscore", "verify", "proof.json", "data.csv")
     session.run("milpscore-check", "data.csv", "proof.json")
-    share = [str(TESTS / f"test_{name}.py") for name in SHARE]
+    run_tests(session, *SHARE)
+
+
+@nox.session(python=["3.11"])
+@nox.parametrize("numba", ["0.61.*", "0.68.*"])
+def kernels(session: nox.Session, numba: str) -> None:
+    """Compile and run kernels with numba at both ends of its range."""
+    session.install(".", f"numba=={numba}", "hypothesis", "pytest", "pytest-timeout")
+    run_tests(session, "jit", "planted", "tree_risk", "tree_zero_one", "proximal_path")
+
+
+def run_tests(session: nox.Session, *names: str) -> None:
+    """Run files of tests on the installed package."""
+    files = [str(next(TESTS.rglob(f"test_{name}.py"))) for name in names]
     options = ("-q", "-m", "not slow", "-p", "no:cacheprovider", "-o", "pythonpath=")
-    session.run("python", "-m", "pytest", *options, *share)
+    session.run("python", "-m", "pytest", *options, *files)
