@@ -9,8 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from long_tail import slow_cases
 
 ROOT = Path(__file__).parents[1]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the long tail of parametrised tests as slow; one that is asked for by name runs."""
+    quick = [item for item in items if item.get_closest_marker("slow") is None]
+    names = [f"{item.path.name}::{item.name.partition('[')[0]}" for item in quick]
+    for place in slow_cases(names):
+        quick[place].add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from long_tail import QUICK, slow_cases
 
 ROOT = Path(__file__).parents[1]
 BRANCHES = "\n".join(f"    if x == {k}:\n        return {k}" for k in range(25))
@@ -85,3 +86,16 @@ def test_an_allowance_that_nothing_needs_is_found(house: Path) -> None:
     budget = house / "budget.toml"
     budget.write_text(BUDGET.replace("branches = []", 'branches = ["milpscore/a.py:f"]'))
     assert "remove it from budget.toml" in checked(house).stdout
+
+
+def test_the_long_tail_names_tests_that_are_there() -> None:
+    for name in QUICK:
+        file, _, test = name.partition("::")
+        (path,) = (ROOT / "tests").rglob(file)
+        assert f"def {test}(" in path.read_text(encoding="utf-8"), name
+
+
+def test_quick_cases_are_spread_over_all() -> None:
+    name = "test_cli.py::test_export_writes_every_formulation"
+    slow = slow_cases([*["other"] * 3, *[name] * 16])
+    assert [k for k in range(19) if k not in slow] == [0, 1, 2, 3, 7, 11, 15]
