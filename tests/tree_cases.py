@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from designs import design
 
 from milpscore.core.card import Card
@@ -305,3 +306,8 @@ def brute(problem: Problem) -> float:
         fine = [problem.rule.accept(row, float(at)) for row, at in zip(w, b, strict=True)]
         values = np.where(fine, values, np.inf)
     return float(values.min())
+
+
+def set_policy(patch: pytest.MonkeyPatch, module: Any, **fields: Any) -> None:
+    """Tune a search otherwise, until the test ends."""
+    patch.setattr(module, "POLICY", replace(module.POLICY, **fields))

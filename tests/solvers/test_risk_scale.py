@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from tree_cases import set_policy
 
 import milpscore
 from milpscore.certificate import certify, verify_certificate
@@ -139,7 +140,7 @@ def test_slopes_halved_at_every_node_lose_nothing(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where every wide range of slopes is parted first, the enumerated optimum is found."""
-    monkeypatch.setattr(risk, "_MISSED", -math.inf)
+    set_policy(monkeypatch, risk, missed_share=-math.inf)
     program = risk_score(**case(seed))
     result = solve(program, "tree", **EXACT)
     wanted = least(program.statement)

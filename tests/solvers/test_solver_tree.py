@@ -11,6 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from designs import design
+from tree_cases import set_policy
 
 from milpscore.constraints import AtMost, Exclude, Include, MaxFPR, Sign
 from milpscore.core.card import Card
@@ -144,7 +145,7 @@ def test_weights_changed_in_place_are_those_of_the_search() -> None:
 
 @pytest.mark.parametrize("rules", [[], [AtMost(1, ["x1", "x2"])]], ids=["free", "constrained"])
 def test_processes_find_the_same_card(rules: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(risk, "_ALONE", 0.0)
+    set_policy(monkeypatch, risk, alone=0.0)
     made = program(3, max_terms=3, penalty="l2", lam=0.01, constraints=rules)
     alone = solve(made, "tree")
     shared, again = (solve(made, "tree", threads=2) for _ in range(2))
@@ -159,7 +160,7 @@ def test_processes_find_the_same_card(rules: list[Any], monkeypatch: pytest.Monk
 
 
 def test_processes_count_the_same_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zero_one, "_ALONE", 0.0)
+    set_policy(monkeypatch, zero_one, alone=0.0)
     made = slim(*table(), max_terms=2)
     alone, shared = (solve(made, "tree", threads=k) for k in (1, 2))
     assert alone.claim is shared.claim is Claim.OPTIMAL

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from killing import killed_once
 from study_cases import dask_cluster, needs_dask
+from tree_cases import set_policy
 from typer.testing import CliRunner
 
 from fuzz.running import Here
@@ -54,10 +55,8 @@ def counted(*rules: Constraint, columns: int = 12) -> Program:
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches are shared from their first node on, in small parts."""
-    monkeypatch.setattr(zero_one, "_ALONE", 0.0)
-    monkeypatch.setattr(zero_one, "_ENTRIES_EACH", 20_000)
-    monkeypatch.setattr(zero_one, "_VISITS_EACH", 20_000)
-    monkeypatch.setattr(risk, "_ALONE", 0.0)
+    set_policy(monkeypatch, zero_one, alone=0.0, part_entries=20_000, part_visits=20_000)
+    set_policy(monkeypatch, risk, alone=0.0)
     monkeypatch.setattr(risk, "PART", 1e8)
 
 
@@ -113,8 +112,7 @@ def test_a_solver_that_cannot_use_a_cluster_says_so() -> None:
 
 
 def test_supports_with_signs_are_shared_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zero_one, "_FEW_VISITS", 0.0)
-    monkeypatch.setattr(zero_one, "_MOST_VISITS", -1.0)
+    set_policy(monkeypatch, zero_one, enumerate_always=0.0, enumerate_if_pairs_weak=-1.0)
     program, here = counted(columns=6), Here(3)
     alone = solve(program, "tree", time_limit=600)
     same(solve(program, "tree", client=here, time_limit=600), alone)

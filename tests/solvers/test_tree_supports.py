@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tree_cases import set_policy
 
 from milpscore.constraints import (
     AtLeast,
@@ -210,9 +211,7 @@ def test_supports_prove_what_boxes_prove(seed: int, monkeypatch: pytest.MonkeyPa
     """The search that takes turns from its first node on ends with the enumerated optimum."""
     program = case(seed)
     least = min(objective for objective, _ in cards(program.statement))
-    monkeypatch.setattr(risk, "_FIRST", 0.0)
-    monkeypatch.setattr(risk, "_TURN", 1)
-    monkeypatch.setattr(risk, "_NODE", 1e9)
+    set_policy(monkeypatch, risk, first_turn=0.0, turn_nodes=1, node_cost=1e9)
     result = solve(program, "tree", mip_gap=0.0, time_limit=60.0, node_limit=20_000)
     assert result.objective == pytest.approx(least, rel=1e-6, abs=1e-9)
     assert result.dual_bound <= least + 1e-12
@@ -289,8 +288,7 @@ def test_rules_only_take_cards_away() -> None:
         if not program.statement.violations(program.statement.with_best_intercept(w))
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(risk, "_FIRST", 0.0)
-        patch.setattr(risk, "_NODE", 1e9)
+        set_policy(patch, risk, first_turn=0.0, node_cost=1e9)
         result = solve(program, "tree", time_limit=60.0)
     assert result.objective == pytest.approx(min(allowed), rel=1e-6)
     assert str(result.claim) == "optimal"
@@ -315,8 +313,7 @@ def test_too_many_pairs_to_count_prove_nothing(monkeypatch: pytest.MonkeyPatch) 
     assert enumeration.size >= 3
     assert enumeration.advance(least_of + 0.3, math.inf)  # supports need not part all rows
     assert enumeration.bound == -math.inf
-    monkeypatch.setattr(risk, "_FIRST", 0.0)
-    monkeypatch.setattr(risk, "_NODE", 1e9)
+    set_policy(monkeypatch, risk, first_turn=0.0, node_cost=1e9)
     result = solve(program, "tree", mip_gap=0.0, time_limit=60.0)
     assert str(result.claim) == "optimal"
     assert result.objective == pytest.approx(least_of, rel=1e-6)
@@ -331,7 +328,7 @@ def test_an_interrupt_among_supports_keeps_card_and_bound(monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Enumeration, "advance", interrupted)
-    monkeypatch.setattr(risk, "_FIRST", 0.0)
+    set_policy(monkeypatch, risk, first_turn=0.0)
     result = solve(program, "tree", time_limit=60.0)
     assert str(result.termination) == "interrupted"
     assert result.card is not None
@@ -340,8 +337,7 @@ def test_an_interrupt_among_supports_keeps_card_and_bound(monkeypatch: pytest.Mo
 
 def test_several_processes_share_what_supports_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is that of one process."""
-    monkeypatch.setattr(risk, "_FIRST", 0.0)
-    monkeypatch.setattr(risk, "_ALONE", 0.0)
+    set_policy(monkeypatch, risk, first_turn=0.0, alone=0.0)
     alone, shared = (solve(steep(), "tree", threads=k, time_limit=60.0) for k in (1, 2))
     assert shared.objective == alone.objective
     assert str(shared.claim) == str(alone.claim) == "optimal"

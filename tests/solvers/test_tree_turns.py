@@ -13,6 +13,7 @@ from test_tree_zero_one import (
     search_zero_one,
     without_local_search,
 )
+from tree_cases import set_policy
 
 from milpscore.solvers.trees.zero_one import tree as zero_one
 from milpscore.solvers.trees.zero_one.pair_bounds import SignedSupports
@@ -40,10 +41,10 @@ def test_two_searches_in_turns_find_the_optimum(
         if math.isfinite(best) and seed % 5 == 0:
             found = []
             for walked in (-1.0, math.inf):
-                monkeypatch.setattr(zero_one, "_WALKED", walked)
+                set_policy(monkeypatch, zero_one, turns_after=walked)
                 cards = zero_one.search_all(problem.statement, cutoff=best + 0.06).cards
                 found.append({(*c.coefficients.tolist(), float(c.threshold)) for c in cards})
-            monkeypatch.setattr(zero_one, "_WALKED", -1.0)
+            set_policy(monkeypatch, zero_one, turns_after=-1.0)
             assert found[0] == found[1]
             pools += len(found[0])
     assert {Supports, SignedSupports} == set(turns)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from designs import design
-from tree_cases import Rule, with_sets
+from tree_cases import Rule, set_policy, with_sets
 
 from milpscore.constraints import (
     AtLeast,
@@ -265,7 +265,7 @@ def test_optimum_without_a_local_search(group: int, monkeypatch: pytest.MonkeyPa
 def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the start, from or up to a change of supports; with weights on a grid or none."""
     without_local_search(monkeypatch)
-    monkeypatch.setattr(zero_one, "_TRIAL", 0.0)
+    set_policy(monkeypatch, zero_one, pairs_share=0.0)
     seen, begun = 0, []
     again = zero_one._Search._begin_again
     monkeypatch.setattr(
@@ -276,9 +276,13 @@ def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.Monkey
         rule = Rule(lambda w, b: (int(w.sum()) - int(b)) % 2 == 0)
         limited = {"t_lower": -12, "t_upper": 12, "rule": rule} if rng.random() < 0.2 else {}
         problem = random_problem(seed, **limited)
-        monkeypatch.setattr(zero_one, "_FEW_VISITS", 1e9 if seed % 4 == 0 else -1.0)
-        monkeypatch.setattr(zero_one, "_MANY_OPEN", 0)
-        monkeypatch.setattr(zero_one, "_MOST_VISITS", math.inf if seed % 4 == 1 else -1.0)
+        set_policy(
+            monkeypatch,
+            zero_one,
+            enumerate_always=1e9 if seed % 4 == 0 else -1.0,
+            many_open=0,
+            enumerate_if_pairs_weak=math.inf if seed % 4 == 1 else -1.0,
+        )
         answer = search_zero_one(problem, most_open=1 + seed % 30)
         check(problem, answer, optimum(problem))
         seen += answer.supports
@@ -428,8 +432,7 @@ def test_signed_supports_lose_no_card_of_a_pool(
             continue
         found = []
         for few in (4e9, -1.0):
-            monkeypatch.setattr(zero_one, "_FEW_VISITS", few)
-            monkeypatch.setattr(zero_one, "_MOST_VISITS", -1.0)
+            set_policy(monkeypatch, zero_one, enumerate_always=few, enumerate_if_pairs_weak=-1.0)
             answer = zero_one.search_all(problem.statement, cutoff=best + 0.06)
             cards = {(*card.coefficients.tolist(), float(card.threshold)) for card in answer.cards}
             assert len(cards) == len(answer.cards)
@@ -515,8 +518,7 @@ def test_supports_with_signs_keep_to_rules(rule: Any, monkeypatch: pytest.Monkey
         if np.count_nonzero(w) <= 3 and statement.allows(w[None, :])[0]
     ]
     best = min(evaluate(statement, card).objective for card in cards)
-    monkeypatch.setattr(zero_one, "_FEW_VISITS", -1.0)
-    monkeypatch.setattr(zero_one, "_MOST_VISITS", -1.0)
+    set_policy(monkeypatch, zero_one, enumerate_always=-1.0, enumerate_if_pairs_weak=-1.0)
     result = solve(program, "tree", progress=False)
     assert str(result.claim) == "optimal"
     assert result.objective == pytest.approx(best, abs=1e-12)

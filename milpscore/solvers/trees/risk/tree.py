@@ -6,7 +6,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,66 +35,99 @@ from milpscore.solvers.trees.risk.support_bounds import Enumeration
 from milpscore.solvers.trees.shared.answer import Answer, Clock, Limits, check_cutoff
 from milpscore.solvers.trees.shared.crew import AHEAD, PART, Crew, crew
 
-_ROUND_ALL = 200
-_ROUND_EVERY = 10
-"""The first nodes are all rounded to cards, later ones now and then."""
 
-_ROUNDING = 0.25
-"""Work on cards, beside that on nodes, once the first card is there."""
+@dataclass(frozen=True)
+class RiskPolicy:
+    """Limits and shares of the search under smooth losses, measured by benchmarks/bench_risk.py.
 
-_START = 0.3
-"""Share of the time limit for a first card: the rest goes to the proof."""
+    Attributes
+    ----------
+    round_all : int
+        Nodes that are all rounded to cards at first.
+    round_every : int
+        Later nodes per node that is rounded.
+    rounding_share : float
+        Work on cards, as a share of that on nodes, once the first card is there.
+    start_share : float
+        Share of the time limit for a first card: the rest goes to the proof.
+    price_share : float
+        Share of the time limit for prices of limits on errors, at the root.
+    few_cards : int
+        Cards of a node that are bounded one by one if errors are limited.
+    gap_share : float
+        Share of the gap at which nodes are closed, so that rounding never leaves it just
+        unproved.
+    cutoff_margin : float
+        Relative distance above the cutoff at which a search for all cards closes nodes.
+    whole_tolerance : float
+        Distance from a whole number within which a coefficient counts as whole.
+    narrow_slopes : float
+        Factor between the ends of a range of slopes up to which it is not halved.
+    missed_share : float
+        Share of a node's room below the cutoff: if its bound misses its value by more, slopes
+        part.
+    first_turn : float
+        Nanoseconds of nodes before supports are looked at.
+    turn_nodes : int
+        Nodes in a turn from then on.
+    node_cost : float
+        Nanoseconds per node.
+    entry_cost : float
+        Nanoseconds per entry of X and active column.
+    active_columns : int
+        Columns that are active at once, at most, in the estimate of a node's cost.
+    give_up_factor : float
+        Supports are given up if all of them would take this multiple of the time there is.
+    glance : float
+        Nanoseconds of supports after which their end is guessed.
+    judged_after : float
+        Nanoseconds of supports after which they may be given up: first guesses are rough.
+    favour : float
+        Factor on the work of supports whose end is in sight, against boxes that say little.
+    multiples : tuple[float, ...]
+        Multiples of weights whose largest is as large as points may be: these are rounded.
+    limited_favour : float
+        The same factor if limits on errors are known to supports alone.
+    little_bound : float
+        Share of the best card's objective up to which a bound of the boxes says little.
+    alone : float
+        Nanoseconds of nodes before a search is shared: processes take as long to begin.
+    part_nodes : int
+        Open nodes in a part of a shared search.
+    short_parts : int
+        Factor by which parts are shorter while few nodes are open.
+    """
 
-_PRICES = 0.2
-"""Share of the time limit for prices of limits on errors, at the root."""
+    round_all: int = 200
+    round_every: int = 10
+    rounding_share: float = 0.25
+    start_share: float = 0.3
+    price_share: float = 0.2
+    few_cards: int = 500
+    gap_share: float = 0.999
+    cutoff_margin: float = 1e-9
+    whole_tolerance: float = 1e-7
+    narrow_slopes: float = 1.2
+    missed_share: float = 0.25
+    first_turn: float = 2e8
+    turn_nodes: int = 4
+    node_cost: float = 1e7
+    entry_cost: float = 3.0
+    active_columns: int = 30
+    give_up_factor: float = 10.0
+    glance: float = 2e8
+    judged_after: float = 1e9
+    favour: float = 4.0
+    multiples: tuple[float, ...] = tuple(np.linspace(0.2, 1.0, 17).tolist())
+    limited_favour: float = 50.0
+    little_bound: float = 0.85
+    alone: float = 1e9
+    part_nodes: int = 8
+    short_parts: int = 8
 
-_FEW = 500
-"""Cards of a node that are bounded one by one where errors are limited."""
 
-_HAIR = 0.999
-"""Nodes are closed a little before the gap, so that rounding never leaves it just unproved."""
-
-_MARGIN = 1e-9
-"""Relative distance above the cutoff at which a search for all cards closes nodes."""
-
-_WHOLE = 1e-7
-
-_NARROW = 1.2
-"""A range of slopes whose ends differ by no more than this factor is not halved."""
-
-_MISSED = 0.25
-"""Share of a node's room below the cutoff: if its bound misses its value by more, slopes part."""
-
-_FIRST, _TURN = 2e8, 4
-"""Nanoseconds of nodes before supports are looked at, and nodes in a turn from then on."""
-
-_NODE, _ENTRY, _ACTIVE = 1e7, 3.0, 30
-"""Nanoseconds per node and per entry of X, and the maximal number of active columns."""
-
-_HOPELESS = 10.0
-"""Supports are given up if all of them would take this multiple of the time there is."""
-
-_GLANCE, _LOOK = 2e8, 1e9
-"""Nanoseconds of supports after which their end is guessed, and after which they may be given up:
-first guesses are rough."""
-
-_FAVOUR = 4.0
-"""Factor on the work of supports whose end is in sight, against boxes that say little."""
-
-_MULTIPLES = np.linspace(0.2, 1.0, 17)
-"""Multiples of weights whose largest is as large as points may be: these are rounded."""
-
-_LIMITED = 50.0
-"""A further factor if limits on errors are known to supports alone."""
-
-_LITTLE = 0.85
-"""Share of the best card's objective, as a bound."""
-
-_ALONE = 1e9
-"""Nanoseconds of nodes before a search is shared: processes take as long to begin."""
-
-_SHARED_EACH, _SHORT = 8, 8
-"""Open nodes in a part of a shared search, and by how much parts are shorter while few are open."""
+POLICY = RiskPolicy()
+"""What the search is tuned with; tests set another."""
 
 
 def search(
@@ -180,7 +213,9 @@ class Tree:
         self.limited = any(each.limits_answers for each in arrays.statement.constraints)
         self.crew: Crew | None = None
         # nanoseconds a node may take
-        self.each = _NODE + _ENTRY * arrays.X.size * min(arrays.p, _ACTIVE)
+        self.each = POLICY.node_cost + POLICY.entry_cost * arrays.X.size * min(
+            arrays.p, POLICY.active_columns
+        )
 
     @property
     def cutoff(self) -> float:
@@ -188,7 +223,7 @@ class Tree:
         best = self.cards.best.objective
         if not math.isfinite(best):
             return math.inf
-        return best - _HAIR * max(self.limits.gap_abs, self.limits.gap_rel * abs(best))
+        return best - POLICY.gap_share * max(self.limits.gap_abs, self.limits.gap_rel * abs(best))
 
     @property
     def bound(self) -> float:
@@ -201,7 +236,10 @@ class Tree:
 
     def run(self) -> Answer:
         """Search until proved, or stopped."""
-        self.cards.deadline, self.cards.end = self.clock.deadline.part(_START), self.clock.deadline
+        self.cards.deadline, self.cards.end = (
+            self.clock.deadline.part(POLICY.start_share),
+            self.clock.deadline,
+        )
         # an infinite loss is a fair answer: such a card is never the best
         with (
             heeding_interrupts(self.clock.interrupted),
@@ -247,7 +285,7 @@ class Tree:
         if self.prices is not None or not self.sides.known:
             return
         before = self.relaxation.solved
-        root, clock = self.root.child(), self.clock.deadline.part(_PRICES)
+        root, clock = self.root.child(), self.clock.deadline.part(POLICY.price_share)
         found = self.relaxation.priced(root, self.cutoff, clock)
         self.nodes += self.relaxation.solved - before
         self.prices = np.zeros(len(self.relaxation.limits))
@@ -267,11 +305,11 @@ class Tree:
         the open boxes: they hold every card that may be better than the best.
         """
         each = self.each / (1 if self.crew is None else self.crew.jobs)
-        before, due, turn = self.nodes, 0.0, max(_TURN, _FIRST / each)
+        before, due, turn = self.nodes, 0.0, max(POLICY.turn_nodes, POLICY.first_turn / each)
         if self.sides.known:
             turn = 0.0
         while self.drain(turn):
-            turn = _TURN
+            turn = POLICY.turn_nodes
             if not math.isfinite(self.cutoff):
                 self._price_boxes()
                 continue
@@ -304,7 +342,7 @@ class Tree:
     def _round_sided(self, node: Node) -> None:
         """Look for a card within the limits on errors: multiples of a node's weights, rounded."""
         a, columns = self.arrays, np.flatnonzero(node.status == OPEN)
-        multiples = node.w * (_MULTIPLES[:, None] if a.scaled else 1.0)
+        multiples = node.w * (np.array(POLICY.multiples)[:, None] if a.scaled else 1.0)
         ends = a.points[np.arange(a.p), node.lo], a.points[np.arange(a.p), node.hi]
         points = np.unique(np.clip(np.rint(multiples), *ends).astype(np.int64), axis=0)
         points = points[a.statement.allows(points)]
@@ -328,14 +366,14 @@ class Tree:
     def _favour(self, supports: Enumeration) -> float:
         """How much work supports take beside the boxes: none where there is no time for all."""
         limit = self.limits.time_limit * 1e9
-        if supports.work < _GLANCE:
-            return _LIMITED if self.sides.known else 1.0
-        if supports.work > max(supports.share * limit * _HOPELESS, _LOOK):
+        if supports.work < POLICY.glance:
+            return POLICY.limited_favour if self.sides.known else 1.0
+        if supports.work > max(supports.share * limit * POLICY.give_up_factor, POLICY.judged_after):
             return 0.0
         in_sight = supports.work < supports.share * limit
-        if self.sides.known and (in_sight or supports.work < _LOOK):
-            return _LIMITED
-        return _FAVOUR if in_sight and self.bound < _LITTLE * self.cutoff else 1.0
+        if self.sides.known and (in_sight or supports.work < POLICY.judged_after):
+            return POLICY.limited_favour
+        return POLICY.favour if in_sight and self.bound < POLICY.little_bound * self.cutoff else 1.0
 
     def _admit(self) -> None:
         """Open the next support where it is the most promising of what is left."""
@@ -360,7 +398,7 @@ class Tree:
                 return False
             if self.nodes >= until:
                 return True
-            if self.crew is not None and self.nodes * self.each >= _ALONE:
+            if self.crew is not None and self.nodes * self.each >= POLICY.alone:
                 self._share(self.crew)
             else:
                 self._step()
@@ -393,8 +431,10 @@ class Tree:
         """Round a node, and bound its parts, or close it where one card is left."""
         if self.arrays.scaled and len(self.relaxation.limits) and self._finish_few(node):
             return
-        spare = _FIRST + _ROUNDING * self.nodes * self.each - self.cards.work
-        if spare > 0.0 and (self.expanded < _ROUND_ALL or self.expanded % _ROUND_EVERY == 0):
+        spare = POLICY.first_turn + POLICY.rounding_share * self.nodes * self.each - self.cards.work
+        if spare > 0.0 and (
+            self.expanded < POLICY.round_all or self.expanded % POLICY.round_every == 0
+        ):
             self.round(node)
         self.expanded += 1
         parts = _halve_slope(node, self.cutoff) or split(self.arrays, node)
@@ -471,7 +511,7 @@ class Tree:
     def _finish_few(self, node: Node) -> bool:
         """Whether bounds on each card of a node of few, within the limits on errors, close it."""
         a = self.arrays
-        if math.prod((node.hi - node.lo + 1).tolist()) > _FEW:
+        if math.prod((node.hi - node.lo + 1).tolist()) > POLICY.few_cards:
             return False
         ranges = [a.points[j, node.lo[j] : node.hi[j] + 1] for j in range(a.p)]
         wide = [j for j, values in enumerate(ranges) if len(values) > 1]
@@ -518,9 +558,9 @@ class Tree:
         room = limits.nodes - self.nodes - sum(most for *_, (_, most) in crew.out)
         full = 0 if self.stack else limits.most_open
         within = replace(limits, time_limit=self.clock.remaining, node_limit=None, most_open=full)
-        while crew.wants and room >= 1 and (nodes := self._part(min(fair, _SHARED_EACH))):
+        while crew.wants and room >= 1 and (nodes := self._part(min(fair, POLICY.part_nodes))):
             # few open nodes come back soon, as more
-            most = min(room, max(1.0, PART / self.each / (1 if fair else _SHORT)))
+            most = min(room, max(1.0, PART / self.each / (1 if fair else POLICY.short_parts)))
             room -= most
             given = within, nodes, self.cards.best, most, self.expanded
             crew.send((len(nodes), most), search_part, *given)
@@ -588,7 +628,7 @@ class AllCards(Tree):
     @property
     def cutoff(self) -> float:
         """A hair above the objective asked for: rounding must not lose a card."""
-        return self.most + _MARGIN * max(1.0, abs(self.most))
+        return self.most + POLICY.cutoff_margin * max(1.0, abs(self.most))
 
     def run(self) -> Answer:
         """Search until nothing is left at or below the cutoff, or stopped."""
@@ -654,7 +694,7 @@ def split(arrays: Arrays, node: Node) -> list[Node]:
     off_b = 0.0  # how far the intercept lies from its step, as a share of it
     if arrays.b_step is not None and node.b_lo < node.b_hi:
         off_b = abs(node.b / arrays.b_step - round(node.b / arrays.b_step))
-    if max(float(distance.max(initial=0.0)), off_b) > _WHOLE:
+    if max(float(distance.max(initial=0.0)), off_b) > POLICY.whole_tolerance:
         if distance.max(initial=0.0) >= off_b:
             return _halve(arrays, node, int(np.argmax(distance)))
         return _halve_intercept(arrays, node)
@@ -704,7 +744,7 @@ def _distances(arrays: Arrays, node: Node) -> FloatArray:
 def _halve(arrays: Arrays, node: Node, j: int) -> list[Node]:
     """The choices below and above the coefficient."""
     values = arrays.points[j, : node.hi[j] + 1]
-    k = int(np.searchsorted(values, node.w[j] + _WHOLE, side="right")) - 1
+    k = int(np.searchsorted(values, node.w[j] + POLICY.whole_tolerance, side="right")) - 1
     k = min(max(k, int(node.lo[j])), int(node.hi[j]) - 1)
     low, high = node.child(), node.child()
     low.hi[j], high.lo[j] = k, k + 1
@@ -723,7 +763,9 @@ def _halve_slope(node: Node, cutoff: float) -> list[Node]:
     bring the two together.
     """
     missed = node.primal - node.bound
-    if node.s_hi <= _NARROW * node.s_lo or not missed > _MISSED * (cutoff - node.bound):
+    if node.s_hi <= POLICY.narrow_slopes * node.s_lo or not missed > POLICY.missed_share * (
+        cutoff - node.bound
+    ):
         return []
     low, high = node.child(), node.child()
     low.s_hi = high.s_lo = math.sqrt(node.s_lo * node.s_hi)
@@ -736,7 +778,7 @@ def _halve_intercept(arrays: Arrays, node: Node) -> list[Node]:
     if step is None or node.b_lo == node.b_hi:
         return []
     first, last = round(node.b_lo / step), round(node.b_hi / step)
-    k = min(max(math.floor(node.b / step + _WHOLE), first), last - 1)
+    k = min(max(math.floor(node.b / step + POLICY.whole_tolerance), first), last - 1)
     low, high = node.child(), node.child()
     low.b_hi, high.b_lo = k * step, (k + 1) * step
     return [low, high]

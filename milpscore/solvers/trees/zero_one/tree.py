@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,55 +47,96 @@ Item = tuple[float, tuple[int, ...], tuple[int, ...]]
 Piece = tuple[Item, Place]
 """A support with its bound and signs, and what of its weights is left: no place is all of them."""
 
-_WALK = 30_000_000
-"""Curve entries between two looks at the clock."""
 
-_FEW_VISITS, _MOST_VISITS, _HOPELESS = 8e9, 1e11, 1e3
-"""Work limits: always enumerate below the first; below the second if pair bounds are weak; never
-beyond the third times the first."""
+@dataclass(frozen=True)
+class ZeroOnePolicy:
+    """Limits and shares of the 0-1 search, measured by bench_slim.py and bench_frontier.py.
 
-_MANY_OPEN = 3000
-"""Supports that their cells leave: more are searched with their signs."""
+    Attributes
+    ----------
+    clock_interval : int
+        Curve entries between two checks of the clock.
+    enumerate_always : float
+        Visits up to which every support is enumerated.
+    enumerate_if_pairs_weak : float
+        Visits up to which every support is enumerated if pair bounds are weak.
+    give_up_factor : float
+        Work, as a multiple of ``enumerate_always``, beyond which the enumeration of unfinished
+        supports is given up.
+    many_open : int
+        Supports left by their cells beyond which they are searched with their signs.
+    pairs_share : float
+        Share of the work of all supports that pair bounds get before they are judged.
+    descent_programs : frozenset[int]
+        Programs over pairs after which a descent begins at the last one's solution.
+    alone : float
+        Entries and visits before a search is shared: processes take as long to begin.
+    part_entries : int
+        Curve entries in a part of a shared search.
+    part_visits : int
+        Visits in a part of a shared search.
+    part_supports : int
+        Supports in a part of a shared search.
+    layout_entries : int
+        Curve entries that a row and column of a support count as when its walk begins.
+    turns_after : float
+        Curve entries after which supports with signs are searched in turns.
+    turn_entries : float
+        Curve entries in a turn.
+    turns_below : float
+        Share of the best card's objective that is proved below which turns are taken.
+    rounding_slack : float
+        Relative slack of a bound, against sums that round differently by the order of their
+        terms.
+    gap_share : float
+        Share of the gap at which the search ends, so that rounding never leaves it just beyond.
+    trace_rise : float
+        Relative rise of the bound that is worth a line of the trace.
+    trace_seconds : float
+        Seconds between two lines of the trace if nothing rises.
+    price_steps : int
+        Prices of limits are whole multiples of this part of the weights' step.
+    price_rounds : int
+        Descents at new prices.
+    highest_price : float
+        Highest price of a limit, as a share of all weight for all cost.
+    cutoff_margin : float
+        Distance above the cutoff, as a share of 1, at which a search for all cards closes
+        supports.
+    fast_share : float
+        Share of the time left for a first card by a smooth loss.
+    """
 
-_TRIAL = 0.3
-"""Share of the work of all supports that pairs get before they are judged."""
+    clock_interval: int = 30_000_000
+    enumerate_always: float = 8e9
+    enumerate_if_pairs_weak: float = 1e11
+    give_up_factor: float = 1e3
+    many_open: int = 3000
+    pairs_share: float = 0.3
+    descent_programs: frozenset[int] = frozenset((2, 8, 32, 128, 512))
+    alone: float = 5e8
+    part_entries: int = 300_000_000
+    part_visits: int = 120_000_000
+    part_supports: int = 64
+    layout_entries: int = 50
+    turns_after: float = 1.5e9
+    turn_entries: float = 1e9
+    turns_below: float = 0.5
+    rounding_slack: float = 1e-12
+    gap_share: float = 0.999
+    trace_rise: float = 1e-3
+    trace_seconds: float = 1.0
+    price_steps: int = 16
+    price_rounds: int = 12
+    highest_price: float = 1e3
+    cutoff_margin: float = 1e-8
+    fast_share: float = 0.1
 
-_DESCENTS = frozenset((2, 8, 32, 128, 512))
-"""Programs over pairs after which a descent begins at the last one's solution."""
 
-_ALONE = 5e8
-"""Entries and visits before a search is shared: processes take as long to begin."""
+POLICY = ZeroOnePolicy()
+"""What the search is tuned with; tests set another."""
 
-_ENTRIES_EACH, _VISITS_EACH, _PIECES, _LAYOUT = 300_000_000, 120_000_000, 64, 50
-"""Sizes of a part of a shared search: curve entries, visits, supports; entries that a row and
-column of a support count when its walk begins."""
-
-_WALKED, _TURN, _LITTLE = 1.5e9, 1e9, 0.5
-"""Curve entries after which supports with signs are searched in turns of this size, if what is
-proved is so small a share of the best card."""
-
-_ALL = 1 << 62
-_SHAVED = 1e-12
-"""Relative slack of a bound, against sums that round differently by the order of their terms."""
-
-_HAIR = 0.999
-"""The search ends a little within the gap, so that rounding never leaves it just beyond."""
-
-_TRIFLE = 1e-3
-"""Bounds risen by less, relatively, are not worth a line of the trace."""
-
-_SIGN_OF_LIFE = 1.0
-"""Seconds."""
-
-_PRICES, _ROUNDS, _DEAREST = 16, 12, 1e3
-"""Prices are whole multiples of so small a part of the weights' step; descents at new prices; the
-dearest any limit may be, as a share of all weight for all cost."""
-
-_MARGIN = 1e-8
-"""Distance above the cutoff, as a share of 1, at which a search for all cards closes supports."""
-
-_FAST = 0.1
-"""Share of the time left for a first card by a smooth loss."""
+_NO_LIMIT = 1 << 62
 
 
 def search(
@@ -312,7 +354,7 @@ class _Search:
         """No allowed card is below it; never falls."""
         most = min(self._limit, self.cards.best.objective)
         if self._unfinished:
-            most = min(most, self._pending - _SHAVED * abs(self._pending))
+            most = min(most, self._pending - POLICY.rounding_slack * abs(self._pending))
         self.proved = max(self.proved, most)
         return self.proved
 
@@ -323,12 +365,12 @@ class _Search:
             self._report()
             if self.patterns.limits:
                 self._price_limits(random_state)
-            if self.effort > _HOPELESS * _FEW_VISITS and self._unfinished:
+            if self.effort > POLICY.give_up_factor * POLICY.enumerate_always and self._unfinished:
                 self._take_signed()
             problem = self.patterns.statement, self.prices
             with crew(_problem, problem, self.jobs, self.client) as self.crew:
                 while self._unfinished and not self._stopped():
-                    if self.crew is None or self.supports.visits + self.entries < _ALONE:
+                    if self.crew is None or self.supports.visits + self.entries < POLICY.alone:
                         self._step()
                     else:
                         self._share(self.crew)
@@ -357,7 +399,9 @@ class _Search:
             starts = [self.cards.best.w]
         elif self.patterns.terms > len(self.patterns.forced):
             # where changes of single columns say little a smooth loss sees further
-            fast, _ = fast_cards(self.patterns.statement, self.clock.deadline.part(_FAST))
+            fast, _ = fast_cards(
+                self.patterns.statement, self.clock.deadline.part(POLICY.fast_share)
+            )
             starts = [] if fast is None else [fast.coefficients]
         for w in (*starts, first):
             self.cards.offer(w)
@@ -378,12 +422,12 @@ class _Search:
         here of those a descent finds at the last prices, round by round.
         """
         p = self.patterns
-        step = float(common_step(p.weight) or 0.0) / _PRICES
+        step = float(common_step(p.weight) or 0.0) / POLICY.price_steps
         prices = np.zeros(len(p.limits))
         best = self.cards.best.w
         w = p.smallest_card() if best is None else best
         seen = [self.cards.outcomes(w), self.cards.outcomes(p.smallest_card())]
-        for _ in range(_ROUNDS):
+        for _ in range(POLICY.price_rounds):
             if self.clock.remaining <= 0 or not self._unfinished:
                 return
             found = _best_prices(np.concatenate(seen), p)
@@ -416,13 +460,15 @@ class _Search:
         walk = self.active[1]
         walked = self.entries + (0 if walk is None else walk.spent)
         if self.resting is None:
-            little = self.proved < _LITTLE * self._limit and len(self.patterns.candidates) > 0
-            if isinstance(self.supports, Supports) and little and walked > _WALKED:
+            little = (
+                self.proved < POLICY.turns_below * self._limit and len(self.patterns.candidates) > 0
+            )
+            if isinstance(self.supports, Supports) and little and walked > POLICY.turns_after:
                 state = self._state()
                 self._take_signed()
                 self.settled, self.resting, self.since = True, state, float(self.entries)
             return
-        if walked + self.supports.visits / VISITS_NS > self.since + _TURN:
+        if walked + self.supports.visits / VISITS_NS > self.since + POLICY.turn_entries:
             state = self.resting
             # each counts its own supports' work, and both the entries of all walks
             since = self.entries + state.supports.visits / VISITS_NS
@@ -475,13 +521,16 @@ class _Search:
             return
         if isinstance(supports, Supports):
             self.effort = supports.effort
-            self.settled = len(self.open) > _MANY_OPEN
-            if self.settled or self.effort > _FEW_VISITS:
+            self.settled = len(self.open) > POLICY.many_open
+            if self.settled or self.effort > POLICY.enumerate_always:
                 self._take_signed()
             return
         work, floor = supports.visits, supports.floor
         self.steps.append((work, floor))
-        if not _TRIAL * self.effort < work or self.effort > _MOST_VISITS:
+        if (
+            not POLICY.pairs_share * self.effort < work
+            or self.effort > POLICY.enumerate_if_pairs_weak
+        ):
             return
         before = max((s for s in self.steps if s[0] <= work / 2), default=(0.0, supports.fixed))
         if self._limit - floor > self.effort * (floor - before[1]) / (work - before[0]):
@@ -494,7 +543,7 @@ class _Search:
     def _descend_from_pairs(self) -> None:
         """Now and then, a descent from the literals that settle most pairs."""
         supports = self.supports
-        if isinstance(supports, Supports) or supports.nodes not in _DESCENTS:
+        if isinstance(supports, Supports) or supports.nodes not in POLICY.descent_programs:
             return
         enough = lambda: self.clock.remaining <= 0 or not self._unfinished  # noqa: E731
         Descent(self.patterns, self.cards.offer, enough, 0).descend(supports.rounded())
@@ -526,8 +575,8 @@ class _Search:
     def _walk_on(self, walk: Walk) -> None:
         """A slice of the walk through the active support."""
         limit = self.limits.node_limit
-        most = _ALL if limit is None else limit - self.nodes + walk.nodes
-        status = walk.run(self._limit, _WALK, most)
+        most = _NO_LIMIT if limit is None else limit - self.nodes + walk.nodes
+        status = walk.run(self._limit, POLICY.clock_interval, most)
         if status == FOUND:
             self.cards.offer(walk.w)
         elif status == FINISHED:
@@ -585,7 +634,7 @@ class _Search:
         room = self.limits.nodes - self.nodes - sum(most for *_, (_, most, _) in crew.out)
         while crew.wants and room >= 1:
             if self._sees_more():
-                if cells is None or (part := cells.part(_VISITS_EACH)) is None:
+                if cells is None or (part := cells.part(POLICY.part_visits)) is None:
                     break
                 crew.send((cells.floor, 0.0, part), bound_part, part, self._limit)
                 continue
@@ -600,7 +649,7 @@ class _Search:
     def _pieces(self, most: int) -> list[Piece]:
         """Supports to walk through, or pieces of them, the most promising first."""
         pieces: list[Piece] = []
-        while len(pieces) < min(max(1, most), _PIECES) and (self.open or self.paused):
+        while len(pieces) < min(max(1, most), POLICY.part_supports) and (self.open or self.paused):
             paused = bool(self.paused) and (not self.open or self.paused[0][0] <= self.open[0])
             piece = self.paused[0] if paused else (self.open[0], Place((), ()))
             if piece[0][0] < self._limit:
@@ -615,8 +664,8 @@ class _Search:
         news = not trace or point.objective != trace[-1].objective
         if not news:
             risen = point.dual_bound - trace[-1].dual_bound
-            news = risen >= _TRIFLE * abs(point.dual_bound)
-        if news or point.seconds >= self.shown + _SIGN_OF_LIFE:
+            news = risen >= POLICY.trace_rise * abs(point.dual_bound)
+        if news or point.seconds >= self.shown + POLICY.trace_seconds:
             self.shown = point.seconds
             self.clock.tell(point, news)
 
@@ -629,7 +678,7 @@ def _given_up(best: Best, limits: Limits) -> float:
     lowest = best.lowest
     if not math.isfinite(lowest):
         return lowest
-    return lowest - _HAIR * max(limits.gap_abs, limits.gap_rel * abs(lowest))
+    return lowest - POLICY.gap_share * max(limits.gap_abs, limits.gap_rel * abs(lowest))
 
 
 class Problem(NamedTuple):
@@ -665,7 +714,7 @@ def walk_part(
     nodes = opened = work = 0
     left: list[Piece] = []
     for item, place in pieces:
-        if work > _ENTRIES_EACH or nodes >= most:
+        if work > POLICY.part_entries or nodes >= most:
             left.append((item, place))
         elif item[0] < _given_up(cards.best, limits) and patterns.may_use(item[1]):
             walk = Walk(bounds, np.array(item[1], dtype=np.int64), item[2] or None, truth)
@@ -675,13 +724,13 @@ def walk_part(
                 walk.resume(place, limit)
             ended = FOUND
             while ended == FOUND:
-                budget = max(0, _ENTRIES_EACH - work - walk.spent)
-                ended = walk.run(limit, budget, int(min(most - nodes, _ALL)))
+                budget = max(0, POLICY.part_entries - work - walk.spent)
+                ended = walk.run(limit, budget, int(min(most - nodes, _NO_LIMIT)))
                 if ended == FOUND:
                     cards.offer(walk.w)
                     limit = _given_up(cards.best, limits)
             nodes += walk.nodes
-            work += walk.spent + _LAYOUT * len(bounds.net) * len(item[1])
+            work += walk.spent + POLICY.layout_entries * len(bounds.net) * len(item[1])
             left += [(item, each) for each in walk.places()] if ended == PAUSED else []
     return cards.best, nodes, opened, left
 
@@ -695,7 +744,7 @@ def _best_prices(seen: FloatArray, patterns: Patterns) -> FloatArray:
     scale = np.where(scale > 0, scale, 1.0)
     # max t: t - sum_k price_k beyond_k <= objective
     rows = np.column_stack([np.ones(len(seen)), -seen[:, 1:] / scale])
-    ends = [(None, None), *([(0.0, _DEAREST)] * limits)]
+    ends = [(None, None), *([(0.0, POLICY.highest_price)] * limits)]
     found = linprog(np.r_[-1.0, np.zeros(limits)], rows, seen[:, 0], bounds=ends)
     prices = np.zeros(limits) if found.x is None else found.x[1:]
     return np.asarray(prices / scale * total)
@@ -716,7 +765,7 @@ class _Held(Cards):
     def __init__(self, patterns: Patterns, most: float) -> None:
         super().__init__(patterns)
         self.most = most
-        above = most + _MARGIN * max(1.0, abs(most))
+        above = most + POLICY.cutoff_margin * max(1.0, abs(most))
         self.best = Best(lowest=above, objective=above)
         self.found: dict[bytes, list[Card]] = {}
 
