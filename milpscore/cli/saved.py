@@ -25,7 +25,6 @@ from milpscore.cli.common import (
     say,
 )
 from milpscore.cli.groups import (
-    CARD,
     DATA,
     DATA_FILE,
     JSON,
@@ -61,12 +60,6 @@ def card_command(
         "Write it here; the name says as what: .txt .md .tex .html .sql .json .png .svg .pdf."
     ),
     dark: bool = option(OUTPUT, "A picture for a dark page.", default=False),
-    smallest: bool = option(
-        CARD,
-        "The card of the least sum of points with the same answer to every combination of lines, "
-        "without risks and proof.",
-        default=False,
-    ),
     power: bool = option(
         OUTPUT,
         "Show who decides: the smallest ways to a positive answer, and Shapley's and Banzhaf's "
@@ -82,7 +75,7 @@ def card_command(
     """
     require_file(card)
     require_folder(out)
-    from milpscore.scorecard import OrdinalCard, VotingGame, smallest_card
+    from milpscore.scorecard import OrdinalCard, VotingGame
 
     if isinstance(loaded := loaded_card(card), OrdinalCard):
         loaded = replace(loaded, card=words.on(loaded.card))
@@ -93,8 +86,6 @@ def card_command(
         say(f"The card was written to {out}.")
         return
     made = words.on(loaded)
-    if smallest:
-        made = smallest_card(made)
     if out is None:
         print_text(made.to_text())
     else:

@@ -1,7 +1,7 @@
 from ._card import Scorecard as Scorecard
 from ._embedding import embed as embed
 from ._export import read_words as read_words
-from ._powers import Voter as Voter, VotingGame as VotingGame, smallest_card as smallest_card
+from ._powers import Voter as Voter, VotingGame as VotingGame
 from .certified import certified_card as certified_card
 from .counterfactuals import (
     Counterfactual as Counterfactual,

@@ -1,4 +1,4 @@
-"""A card as a vote of its features: who decides, the card in one sentence, its smallest equal."""
+"""A card as a vote of its features: who decides, and the card in one sentence."""
 
 from __future__ import annotations
 
@@ -36,9 +36,6 @@ MOST_TOTALS = 200_000
 MOST_WAYS = 8
 """So many ways to a positive answer are listed one by one."""
 
-_AT_ONCE = 20
-"""Rows a round adds to the program of the smallest card."""
-
 
 @dataclass(frozen=True)
 class Voter:
@@ -67,8 +64,8 @@ class VotingGame:
     >>> game = VotingGame.from_weights((0.49, 0.49, 0.02), intercept=-0.5)
     >>> game.sentence
     'Positive where at least two of three hold: x1; x2; x3.'
-    >>> [voter.levels[-1] for voter in game.smallest().voters], game.smallest().quota
-    ([Fraction(1, 1), Fraction(1, 1), Fraction(1, 1)], Fraction(2, 1))
+    >>> game.differences(VotingGame.from_weights((1, 1, 1), intercept=-2))
+    []
     """
 
     voters: tuple[Voter, ...]
@@ -221,7 +218,7 @@ class VotingGame:
         left = [i for i, power in enumerate(self.indices[1]) if power]
         if all(len(levels[i]) == 2 for i in left):
             return self._simple(left, quota)
-        minimal = list(itertools.islice(self.minimal_ways(), MOST_WAYS + 1))
+        minimal = list(itertools.islice(self._minimal_ways(), MOST_WAYS + 1))
         if len(minimal) > MOST_WAYS:
             least = exact_number(self.quota)
             return f"the total reaches {least}, in more than {MOST_WAYS} smallest ways"
@@ -266,7 +263,7 @@ class VotingGame:
         """A way to a positive answer: what must at least hold."""
         return [self._said(i, place) for i, place in enumerate(way) if place]
 
-    def minimal_ways(self) -> Iterator[Profile]:
+    def _minimal_ways(self) -> Iterator[Profile]:
         """The smallest ways to a positive answer: no voter can do with a lower level.
 
         Of voters with two levels these are the minimal winning coalitions. There can be very many.
@@ -322,108 +319,6 @@ class VotingGame:
                 if wins != (total >= quota) and (total >= quota) == (sign == 1):
                     found.append(_profile(chain))
         return found
-
-    def smallest(self, *, time_limit: float = 30.0) -> VotingGame:
-        """A vote with the least sum of whole points and the same answer to every combination.
-
-        A voter's level 0 stays 0, else its lowest becomes 0; a level counts once for each of its
-        lines. By a mixed-integer program (Pyomo, HiGHS) over the points and the quota, with a row
-        for each smallest way to a positive answer and each largest way to a negative one that was
-        needed so far: every candidate is compared exactly, see :meth:`differences`, and the
-        program is solved again with the combinations that came out otherwise. Several votes may
-        be equally small.
-
-        Parameters
-        ----------
-        time_limit : float
-            Seconds.
-
-        Returns
-        -------
-        VotingGame
-
-        Raises
-        ------
-        NotApplicableError
-            There are too many different totals.
-        SolverError
-            The smallest one was not proved in time.
-        """
-        from milpscore.scorecard._smallest import smallest_vote
-
-        return smallest_vote(self, time_limit, _AT_ONCE)
-
-    def lowered(self, profile: Sequence[int]) -> Profile:
-        """A smallest way to a positive answer below a combination that has one."""
-        return self._moved(profile, -1, lambda total, quota: total >= quota)
-
-    def raised(self, profile: Sequence[int]) -> Profile:
-        """A largest way to a negative answer above a combination that has one."""
-        return self._moved(profile, 1, lambda total, quota: total < quota)
-
-    def _moved(self, profile: Sequence[int], by: int, keeps: Any) -> Profile:
-        """Levels moved one after another, least points first, as long as the answer stays."""
-        levels, quota = self.whole
-        places = list(profile)
-        total = sum(own[k] for own, k in zip(levels, places, strict=True))
-        for i in sorted(range(len(levels)), key=lambda i: levels[i][-1]):
-            own = levels[i]
-            while 0 <= places[i] + by < len(own):
-                moved = total - own[places[i]] + own[places[i] + by]
-                if not keeps(moved, quota):
-                    break
-                places[i], total = places[i] + by, moved
-        return tuple(places)
-
-
-def smallest_card(card: Scorecard, *, time_limit: float = 30.0) -> Scorecard:
-    """A card with the least sum of points that answers every combination of lines as this one.
-
-    Parameters
-    ----------
-    card : Scorecard
-        Of yes/no lines, categories and bins.
-    time_limit : float
-        Seconds.
-
-    Returns
-    -------
-    Scorecard
-        Without certificate and risks, which speak of the card as it was: see
-        :meth:`VotingGame.smallest`. Intervals of a feature that overlap are one row of bins in it.
-
-    Raises
-    ------
-    NotApplicableError
-        A feature counts by the unit, or has lines other than intervals that add up.
-    """
-    card = told_once(card)
-    game = VotingGame.of_card(card)
-    least = game.smallest(time_limit=time_limit)
-    new: dict[str, dict[Fraction, int]] = {
-        own.name: dict(zip(own.levels, map(int, found.levels), strict=True))
-        for own, found in zip(game.voters, least.voters, strict=True)
-    }
-    points, base = [0] * len(card.points), {}
-    for feature, lines in zip(card.used_features, card.lines, strict=True):
-        if len(lines.groups) > 1:
-            raise NotApplicableError(
-                f"several lines of {feature.name!r} count at once and are no intervals: which of "
-                "them hold together only the data know; state them as one row of categories or bins"
-            )
-        worth: Mapping[Any, int] = new.get(feature.name, {})
-        old = lines.base
-        base[feature.name] = below = worth.get(old, 0)
-        steps = [j for j in feature.positions if card.columns[j].kind == "step"]
-        for j in sorted(steps, key=lambda j: card.columns[j].lower):
-            old += card.points[j]
-            points[j], below = worth.get(old, 0) - below, worth.get(old, 0)
-        for j in set(feature.positions) - set(steps):
-            points[j] = worth.get(lines.base + card.points[j], 0) - base[feature.name]
-    return replace(
-        card, points=tuple(points), base_points=base, threshold=least.quota, certificate={},
-        risk=None, divisor=1, fitted_threshold=None,
-    )  # fmt: skip
 
 
 def told_once(card: Scorecard) -> Scorecard:

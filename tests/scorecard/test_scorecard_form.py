@@ -399,7 +399,7 @@ def test_the_command_line_writes_cards_in_the_readers_words(tmp_path: Path) -> N
     assert "no line for the labels 'smoker: = 7'" in answer.stderr
     assert command("card", saved).stdout.startswith("Risk\n")
     assert "Decision: sick if" in command("card", saved, "--outcome", "sick").stdout
-    voted = command("card", saved, "--smallest", "--power").stdout
+    voted = command("card", saved, "--power").stdout
     assert "Positive where any of two holds: " in voted
     assert ["old", "0.5", "0.5"] in [line.split() for line in voted.splitlines()]
     for kind in ("svg", "html", "json"):
