@@ -38,7 +38,7 @@ from milpscore.pools import pareto, pool
 from milpscore.solvers import solve
 from milpscore.solvers.trees.risk import tree as risk
 from milpscore.solvers.trees.risk.hulls import Arrays
-from milpscore.solvers.trees.risk.limit_prices import Limits, card_bounds
+from milpscore.solvers.trees.risk.limit_prices import ErrorLimits, card_bounds
 from milpscore.solvers.trees.risk.relaxation import IN, OUT, Node
 from milpscore.solvers.trees.risk.side_bounds import Sides
 from milpscore.solvers.trees.risk.support_bounds import Enumeration
@@ -229,7 +229,7 @@ def _hold_supports(statement: Any, truth: Truth, counts: Counts) -> None:
     best = Card(np.array(truth.points[int(np.argmin(truth.objectives))]), Fraction(0))
     for share in (0.0, 0.03, 0.1, 0.4):
         # limits on errors are priced at what bounds the best card
-        supports = Enumeration(arrays, Node.root(arrays), limits=Limits(arrays), known=best)
+        supports = Enumeration(arrays, Node.root(arrays), limits=ErrorLimits(arrays), known=best)
         if not supports.applies:
             return
         counts.answers["enumerated"] += 1
@@ -308,7 +308,7 @@ def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
         _hold_errors(case, program.statement, truth, counts)
     with (
         mock.patch.multiple(risk, _FIRST=0.0, _TURN=1, _NODE=1e9),
-        mock.patch.object(descents.Descent, "run"),
+        mock.patch.object(descents.CoordinateDescent, "run"),
     ):
         _solve(case, program, truth, counts)
 
@@ -316,7 +316,7 @@ def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
 def _hold_sides(case: Case, statement: Any, truth: Truth, counts: Counts) -> None:
     """No card of a node is below what the sides of its cells say, limits on errors kept."""
     arrays = Arrays(statement)
-    sides, root = Sides(arrays, Limits(arrays)), Node.root(arrays)
+    sides, root = Sides(arrays, ErrorLimits(arrays)), Node.root(arrays)
     if not (sides.known and len(truth.points)):
         return
     for k in range(0, len(truth.points), 1 + len(truth.points) // 6):
@@ -344,7 +344,7 @@ def _limits(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     if case.free_scale and len(truth.points):
         arrays = Arrays(program.statement)
         root = Node.root(arrays)
-        found = card_bounds(arrays, Limits(arrays), truth.points, (root.s_lo, root.s_hi))
+        found = card_bounds(arrays, ErrorLimits(arrays), truth.points, (root.s_lo, root.s_hi))
         counts.answers["cards bounded"] += len(found)
         for w, low, value in zip(truth.points, found.tolist(), truth.objectives, strict=True):
             if low > value - penalty(case, w.tolist()) + EXACT * max(1.0, value):
@@ -390,7 +390,7 @@ def _shared(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     with (
         mock.patch.multiple(zero_one, _ALONE=0.0, _ENTRIES_EACH=300, _VISITS_EACH=100, **every),
         mock.patch.multiple(risk, _ALONE=0.0, PART=1e7),
-        mock.patch.object(descents.Descent, "run"),
+        mock.patch.object(descents.CoordinateDescent, "run"),
     ):
         _solve(replace(case, options={**case.options, "client": here}), program, truth, counts)
         counts.answers["parts"] += here.parts

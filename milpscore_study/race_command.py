@@ -9,7 +9,7 @@ import typer
 
 from milpscore.cli.common import (
     NO_CARD,
-    Column,
+    PrintedColumn,
     output as standard_output,
     print_json,
     require_columns,
@@ -50,26 +50,26 @@ _STANDS_ASIDE = ("NotApplicableError", "MissingDependencyError")
 """A solver that is absent, or has no answer to such programs, is not a failure of the race."""
 
 _COLUMNS = {
-    "solver": Column("solver", words=True),
-    "status": Column("status", words=True),
-    "objective": Column("objective", "{:.4g}"),
-    "bound": Column("bound", "{:.4g}"),
-    "gap": Column("gap", "{:.1%}"),
-    "nodes": Column("nodes", "{:.0f}"),
-    "root_bound": Column("root", "{:.4g}"),
-    "lp_bound": Column("LP", "{:.4g}"),
-    "seconds": Column("s", "{:.2f}"),
-    "verified": Column("verified"),
-    "wrong": Column("wrong"),
+    "solver": PrintedColumn("solver", words=True),
+    "status": PrintedColumn("status", words=True),
+    "objective": PrintedColumn("objective", "{:.4g}"),
+    "bound": PrintedColumn("bound", "{:.4g}"),
+    "gap": PrintedColumn("gap", "{:.1%}"),
+    "nodes": PrintedColumn("nodes", "{:.0f}"),
+    "root_bound": PrintedColumn("root", "{:.4g}"),
+    "lp_bound": PrintedColumn("LP", "{:.4g}"),
+    "seconds": PrintedColumn("s", "{:.2f}"),
+    "verified": PrintedColumn("verified"),
+    "wrong": PrintedColumn("wrong"),
 }
 _SUMMARY = {
-    "solver": Column("solver", words=True),
-    "solves": Column("solves"),
-    "proved": Column("proved"),
-    "wrong": Column("wrong"),
-    "failed": Column("failed"),
-    "seconds": Column("s", "{:.3g}"),
-    "nodes": Column("nodes", "{:.4g}"),
+    "solver": PrintedColumn("solver", words=True),
+    "solves": PrintedColumn("solves"),
+    "proved": PrintedColumn("proved"),
+    "wrong": PrintedColumn("wrong"),
+    "failed": PrintedColumn("failed"),
+    "seconds": PrintedColumn("s", "{:.3g}"),
+    "nodes": PrintedColumn("nodes", "{:.4g}"),
 }
 
 

@@ -10,7 +10,7 @@ import typer
 from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
-    Column,
+    PrintedColumn,
     counting,
     noting_interrupts,
     output,
@@ -35,16 +35,16 @@ _SHOWN = 5
 """Errors that status prints."""
 
 _COLUMNS = {
-    "data": Column("data", words=True),
-    "model": Column("model", words=True),
-    "done": Column("done"),
-    "failed": Column("failed"),
-    "proved": Column("proved"),
-    "terms": Column("terms", "{:.3g}"),
-    "gap": Column("gap", "{:.1%}"),
-    "train_accuracy": Column("accuracy", "{:.1%}"),
-    "test_accuracy": Column("held out", "{:.1%}"),
-    "solve_seconds": Column("s", "{:.2g}"),
+    "data": PrintedColumn("data", words=True),
+    "model": PrintedColumn("model", words=True),
+    "done": PrintedColumn("done"),
+    "failed": PrintedColumn("failed"),
+    "proved": PrintedColumn("proved"),
+    "terms": PrintedColumn("terms", "{:.3g}"),
+    "gap": PrintedColumn("gap", "{:.1%}"),
+    "train_accuracy": PrintedColumn("accuracy", "{:.1%}"),
+    "test_accuracy": PrintedColumn("held out", "{:.1%}"),
+    "solve_seconds": PrintedColumn("s", "{:.2g}"),
 }
 
 

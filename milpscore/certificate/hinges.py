@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from milpscore.certificate.cards import plain_cards
-from milpscore.certificate.leaves import Box, Drawn, Space
-from milpscore.certificate.tangents import Tangent
+from milpscore.certificate.leaves import CardBox, Drawn, Space
+from milpscore.certificate.tangents import ScoreTangent
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
 from milpscore.core.statement import Statement
@@ -96,7 +96,7 @@ class HingeLines:
         return [({cost_of: 1.0, w: -slope}, end) for slope, end in found.items()]
 
     def draw(
-        self, parent: Any, box: Box, goal: float
+        self, parent: Any, box: CardBox, goal: float
     ) -> tuple[FloatArray, float, float, Drawn, Any]:
         """A box's optimum, the line of its duals there, and the basis."""
         space, p = self.space, self.space.p
@@ -144,7 +144,7 @@ class HingeLines:
         entry.append([self.name[single].tolist(), a[single].tolist()])
         if k:
             entry.append([list(range(k)), mu])
-        line = Tangent(float(a @ self.share), pull @ self.X, float(pull.sum()), fixed)
+        line = ScoreTangent(float(a @ self.share), pull @ self.X, float(pull.sum()), fixed)
         return Drawn(line, entry)
 
 

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from milpscore.certificate.tangents import Rows, Tangent
+from milpscore.certificate.tangents import ScoreTangent, TangentRows
 from milpscore.constraints.parts import AppliedConstraint, Ordered
 from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, FloatArray, IntArray
@@ -43,7 +43,7 @@ _MOST_MISSED = 300
 
 
 @dataclass
-class Box:
+class CardBox:
     """Cards with w_j between two of its allowed values, b and 1 / scale in intervals."""
 
     low: IntArray  # positions among the allowed values
@@ -123,13 +123,15 @@ class Space:
             cost += table[np.abs(self.values).astype(np.int64)]
         return cost
 
-    def all_cards(self) -> Box:
+    def all_cards(self) -> CardBox:
         """The box of every card."""
         p = self.p
         last = (self.count - 1).astype(np.int64)
-        return Box(np.zeros(p, dtype=np.int64), last, np.zeros(p, dtype=bool), self.b, self.slope)
+        return CardBox(
+            np.zeros(p, dtype=np.int64), last, np.zeros(p, dtype=bool), self.b, self.slope
+        )
 
-    def halves(self, box: Box, split: Split) -> tuple[Box, Box]:
+    def halves(self, box: CardBox, split: Split) -> tuple[CardBox, CardBox]:
         """The cards on both sides of a split: all of them."""
         j, value = split
         if j >= self.p:
@@ -156,12 +158,12 @@ class Space:
         below.high[j], above.low[j] = min(box.high[j], last), max(box.low[j], last + 1)
         return below, above
 
-    def inside(self, box: Box) -> BoolArray:
+    def inside(self, box: CardBox) -> BoolArray:
         """Which values a box holds, shape (p, K)."""
         within = (self.at >= box.low[:, None]) & (self.at <= box.high[:, None])
         return np.asarray(within & ~(box.used[:, None] & self.is_zero))
 
-    def empty(self, box: Box) -> bool:
+    def empty(self, box: CardBox) -> bool:
         """Whether ranges, limit on terms and constraints on supports leave no card."""
         inside = self.inside(box)
         if box.b[0] > box.b[1] or box.slope[0] > box.slope[1] or not inside.any(axis=1).all():
@@ -171,7 +173,7 @@ class Space:
             return True
         return bool(self.statement.constraints) and self._forbidden(box, inside, must)
 
-    def _forbidden(self, box: Box, inside: BoolArray, must: BoolArray) -> bool:
+    def _forbidden(self, box: CardBox, inside: BoolArray, must: BoolArray) -> bool:
         """Whether the constraints rule a whole box out."""
         left, right = self.ordered.T
         if (self.values[left, box.low[left]] > self.values[right, box.high[right]]).any():
@@ -185,7 +187,9 @@ class Space:
         w = self.values[inside].astype(np.int64)
         return not self.statement.allows(w[None, :])[0]
 
-    def cuts(self, line: Tangent, box: Box, goal: float) -> tuple[bool, list[tuple[Split, int]]]:
+    def cuts(
+        self, line: ScoreTangent, box: CardBox, goal: float
+    ) -> tuple[bool, list[tuple[Split, int]]]:
         """Whether a line closes a box; else splits one side of which (0 or 1) it closes."""
         ends = box.slope[:1] if box.slope[0] == box.slope[1] else box.slope
         if not math.isfinite(line.constant):
@@ -231,7 +235,9 @@ class Space:
                 found.append(((j, None), 0))
         return found
 
-    def _cuts_of_intercept(self, slope: float, box: Box, room: float) -> list[tuple[Split, int]]:
+    def _cuts_of_intercept(
+        self, slope: float, box: CardBox, room: float
+    ) -> list[tuple[Split, int]]:
         """The split that moves the intercept's dearer end in to where a line leaves room."""
         if slope == 0.0:
             return []
@@ -272,7 +278,7 @@ class Space:
 class Drawn:
     """A line, the point it is drawn at, and its number where a leaf names it."""
 
-    line: Tangent
+    line: ScoreTangent
     entry: list[Any]
     number: int = -1
 
@@ -351,7 +357,7 @@ def grow_tree(
     engine = _source(statement, space)
     goal = bound * (1.0 + MARGIN)
     grown = Grown(Clock.of(time_limit), most_bytes, report)
-    pending: list[tuple[int, Box, Drawn | None, Any]] = [
+    pending: list[tuple[int, CardBox, Drawn | None, Any]] = [
         (number, box, None, None) for number, box in _beside_cells(space, grown, bound)
     ]
     while pending:
@@ -376,8 +382,8 @@ def grow_tree(
 
 
 def _cut(
-    space: Space, grown: Grown, number: int, box: Box, drawn: Drawn | None, goal: float
-) -> tuple[int, Box] | None:
+    space: Space, grown: Grown, number: int, box: CardBox, drawn: Drawn | None, goal: float
+) -> tuple[int, CardBox] | None:
     """Cut off what a line closes, until nothing changes; the node and box left, if any."""
     while True:
         if space.empty(box):
@@ -398,7 +404,7 @@ def _cut(
             number, box = parts[1 - side], halves[1 - side]
 
 
-def _beside_cells(space: Space, grown: Grown, bound: float) -> list[tuple[int, Box]]:
+def _beside_cells(space: Space, grown: Grown, bound: float) -> list[tuple[int, CardBox]]:
     """Close by cells of two-valued columns what they close; the parts of the tree that are left."""
     from milpscore_check.proof import CELLS
 
@@ -498,13 +504,13 @@ class _RiskLines:
         from milpscore.solvers.trees.risk.hulls import Arrays
         from milpscore.solvers.trees.risk.relaxation import Relaxation
 
-        self.statement, self.space, self.rows = statement, space, Rows(statement)
+        self.statement, self.space, self.rows = statement, space, TangentRows(statement)
         self.arrays = Arrays(statement)
         self.relaxation = Relaxation(self.arrays)
         self.spread = self.rows.X.std(axis=0) if self.rows.X.size else np.zeros(self.arrays.p)
 
     def draw(
-        self, parent: Any, box: Box, goal: float
+        self, parent: Any, box: CardBox, goal: float
     ) -> tuple[FloatArray, float, float, Drawn, Any]:
         """The minimiser (w, b, 1 / scale) of a box's relaxation, the line there, and the node."""
         w, b, slope, node = self._point(parent, box, goal)
@@ -512,7 +518,9 @@ class _RiskLines:
         entry = [where.tolist(), w[where].tolist(), b, slope]
         return w, b, slope, Drawn(self.rows.tangent(w, b, slope), entry), node
 
-    def _point(self, parent: Any, box: Box, goal: float) -> tuple[FloatArray, float, float, Any]:
+    def _point(
+        self, parent: Any, box: CardBox, goal: float
+    ) -> tuple[FloatArray, float, float, Any]:
         """The minimiser, and the node of the tree search it was found at."""
         from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node
 
@@ -542,7 +550,7 @@ class _RiskLines:
         slope = min(max(float(f"{node.s:.9g}"), box.slope[0]), box.slope[1])
         return w, *self._best(w, replace(box, slope=(slope, slope)), fixed=True), node
 
-    def _best(self, w: FloatArray, box: Box, fixed: bool) -> tuple[float, float]:
+    def _best(self, w: FloatArray, box: CardBox, fixed: bool) -> tuple[float, float]:
         """The intercept and slope of a box where points w cost least."""
         rows, loss = self.statement.design.merged, self.statement.loss
         totals = (rows.X @ w)[:, None]
@@ -560,7 +568,13 @@ class _RiskLines:
 
 
 def _choose(
-    space: Space, box: Box, w: FloatArray, b: float, slope: float, line: Tangent, spread: FloatArray
+    space: Space,
+    box: CardBox,
+    w: FloatArray,
+    b: float,
+    slope: float,
+    line: ScoreTangent,
+    spread: FloatArray,
 ) -> Split:
     """Where to split a box: an undecided feature at 0, else the most fractional coordinate."""
     width = box.high - box.low
@@ -592,14 +606,14 @@ def _choose(
     return space.p, float(min(max(value, box.b[0]), box.b[1] - space.step))
 
 
-def _beside_zero(space: Space, box: Box, j: int, positive: bool) -> float:
+def _beside_zero(space: Space, box: CardBox, j: int, positive: bool) -> float:
     """The value after which to split so that the points of one sign are parted from 0."""
     zero = int(space.is_zero[j].argmax())
     positive = (positive and zero < box.high[j]) or zero == box.low[j]
     return float(space.values[j, zero if positive else zero - 1])
 
 
-def _off(space: Space, box: Box, j: int, value: float) -> float:
+def _off(space: Space, box: CardBox, j: int, value: float) -> float:
     """How far a coefficient lies from its allowed values, as a share of their gap."""
     values = space.values[j, box.low[j] : box.high[j] + 1]
     if len(values) < 2:
@@ -609,7 +623,7 @@ def _off(space: Space, box: Box, j: int, value: float) -> float:
     return max(0.0, min(part, 1.0 - part))
 
 
-def _below(space: Space, box: Box, j: int, w: FloatArray) -> Split:
+def _below(space: Space, box: CardBox, j: int, w: FloatArray) -> Split:
     """The split of a coefficient at its own value."""
     values = space.values[j, : box.high[j]]
     k = int(np.searchsorted(values, w[j] + _WHOLE, side="right")) - 1

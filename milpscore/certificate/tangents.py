@@ -12,7 +12,7 @@ from milpscore.core.statement import Statement
 
 
 @dataclass(frozen=True)
-class Tangent:
+class ScoreTangent:
     """loss + jumps >= constant + (s slope + fixed) . w + s slope_b b.
 
     At every card (w, b) of scale 1 / s.
@@ -24,7 +24,7 @@ class Tangent:
     fixed: FloatArray
 
 
-class Rows:
+class TangentRows:
     """The distinct rows of a logistic risk score's data."""
 
     def __init__(self, statement: Statement) -> None:
@@ -32,7 +32,7 @@ class Rows:
         self.y, self.X = rows.y.astype(np.float64), rows.X
         self.share = rows.weight / rows.weight.sum()
 
-    def tangent(self, w: FloatArray, b: float, slope: float) -> Tangent:
+    def tangent(self, w: FloatArray, b: float, slope: float) -> ScoreTangent:
         """The line that touches the loss at a point."""
         t = self.y * slope * (self.X @ w + b)
         small = np.exp(-np.abs(t))
@@ -42,5 +42,5 @@ class Rows:
             constant = float(((value - pull * self.y * t) * self.share).sum())
             gradient = (pull * self.share) @ self.X
         if not (math.isfinite(constant) and np.isfinite(gradient).all()):
-            return Tangent(-math.inf, np.zeros_like(w), 0.0, np.zeros_like(w))
-        return Tangent(constant, gradient, float(pull @ self.share), np.zeros_like(w))
+            return ScoreTangent(-math.inf, np.zeros_like(w), 0.0, np.zeros_like(w))
+        return ScoreTangent(constant, gradient, float(pull @ self.share), np.zeros_like(w))

@@ -12,7 +12,7 @@ import typer
 from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
-    Column,
+    PrintedColumn,
     noting_interrupts,
     output as standard_output,
     print_json,
@@ -234,11 +234,11 @@ def _print_pool(pool: Pool) -> None:
     for row, card in zip(rows, pool.cards, strict=False):
         row["card"] = _points(card, pool.statement.design.names)
     columns = {
-        "objective": Column("objective", "{:.6f}"),
-        "loss": Column("loss", "{:.6f}"),
-        "terms": Column("terms"),
-        "intercept": Column("intercept", "{:g}"),
-        "card": Column("card", words=True),
+        "objective": PrintedColumn("objective", "{:.6f}"),
+        "loss": PrintedColumn("loss", "{:.6f}"),
+        "terms": PrintedColumn("terms"),
+        "intercept": PrintedColumn("intercept", "{:g}"),
+        "card": PrintedColumn("card", words=True),
     }
     console.print(table(rows, columns))
     if total > _SHOWN:
@@ -251,10 +251,10 @@ def _print_pool(pool: Pool) -> None:
         row["points"] = f"{row['min_points']:.0f} to {row['max_points']:.0f}"
         row["rise"] = f"{row['min_reliance']:.4f} to {row['max_reliance']:.4f}"
     columns = {
-        "column": Column("column", words=True),
-        "share": Column("cards", "{:.1%}"),
-        "points": Column("points"),
-        "rise": Column("rise of the loss without it"),
+        "column": PrintedColumn("column", words=True),
+        "share": PrintedColumn("cards", "{:.1%}"),
+        "points": PrintedColumn("points"),
+        "rise": PrintedColumn("rise of the loss without it"),
     }
     console.print(table(rows, columns))
     console.print(f"{pool.seconds:.1f} s, {pool.nodes} nodes.")
@@ -268,12 +268,12 @@ def _print_front(front: Front) -> None:
         said = "dominated" if front.dominated[k] else card
         rows.append({**result.summary(), "size": k, "card": said})
     columns = {
-        "size": Column("terms"),
-        "objective": Column("objective", "{:.6f}"),
-        "bound": Column("bound", "{:.6f}"),
-        "gap": Column("gap", "{:.2%}"),
-        "claim": Column("claim"),
-        "card": Column("card", words=True),
+        "size": PrintedColumn("terms"),
+        "objective": PrintedColumn("objective", "{:.6f}"),
+        "bound": PrintedColumn("bound", "{:.6f}"),
+        "gap": PrintedColumn("gap", "{:.2%}"),
+        "claim": PrintedColumn("claim"),
+        "card": PrintedColumn("card", words=True),
     }
     console = standard_output()
     console.print(table(rows, columns))

@@ -302,7 +302,7 @@ WIDTH = 96
 
 
 @dataclass(frozen=True)
-class Column:
+class PrintedColumn:
     """A printed column: its head, and how a row's value becomes text."""
 
     head: str
@@ -339,7 +339,7 @@ def output() -> Console:
 
 def table(
     rows: Iterable[Mapping[Any, Any]],
-    columns: Mapping[str, Column],
+    columns: Mapping[str, PrintedColumn],
     *,
     title: str | None = None,
     green: Callable[[Mapping[Any, Any]], bool] = lambda row: False,
@@ -376,5 +376,5 @@ def plain_table(frame: DataFrame) -> Table:
     for name in frame.columns:
         kind = frame[name].dtype.kind
         form = "{:.4g}" if kind == "f" else "{}"
-        columns[name] = Column(str(name).replace("_", " "), form, words=kind not in "fiu")
+        columns[name] = PrintedColumn(str(name).replace("_", " "), form, words=kind not in "fiu")
     return table(frame.to_dict("records"), columns)

@@ -14,7 +14,7 @@ from milpscore.cli.common import (
     INTERRUPTED,
     NO_CARD,
     WIDTH,
-    Column,
+    PrintedColumn,
     noting_interrupts,
     output as standard_output,
     print_json,
@@ -225,22 +225,22 @@ def comparison(frame: DataFrame, width: int) -> Table:
     """The rows of a comparison with the columns a person reads first; narrow where it must be."""
     held_out = frame["cv_accuracy"].notna().any()
     columns = {
-        "program": Column("program"),
-        "said": Column("claim"),
-        "objective": Column("objective", "{:.5f}"),
-        "bound": Column("bound", "{:.5f}"),
-        "distance": Column("gap"),
-        "integrity": Column("whole", "{:.0%}"),
-        "terms": Column("terms", "{:.0f}"),
-        "train_accuracy": Column("right", "{:.1%}"),
+        "program": PrintedColumn("program"),
+        "said": PrintedColumn("claim"),
+        "objective": PrintedColumn("objective", "{:.5f}"),
+        "bound": PrintedColumn("bound", "{:.5f}"),
+        "distance": PrintedColumn("gap"),
+        "integrity": PrintedColumn("whole", "{:.0%}"),
+        "terms": PrintedColumn("terms", "{:.0f}"),
+        "train_accuracy": PrintedColumn("right", "{:.1%}"),
         **(
-            {"cv_accuracy": Column("held out", "{:.1%}")}
+            {"cv_accuracy": PrintedColumn("held out", "{:.1%}")}
             if held_out
-            else {"solve_seconds": Column("time", "{:.2f} s")}
+            else {"solve_seconds": PrintedColumn("time", "{:.2f} s")}
         ),
     }
     rows = frame.to_dict("records")
-    gap = Column("", "{:.1%}")
+    gap = PrintedColumn("", "{:.1%}")
     for row in rows:
         card = row["kind"] != "relaxed"  # the one kind of row that is not a card
         row["program"] = f"  {spelt(row['kind']) if card else 'LP relaxation'}"
@@ -262,7 +262,7 @@ def comparison(frame: DataFrame, width: int) -> Table:
 MOST_POINTS, MAX_TERMS = 5, 5
 
 
-class Part(NamedTuple):
+class DemoProgram(NamedTuple):
     """One formulation of the demo: its arguments, and what it does."""
 
     formulation: str
@@ -274,18 +274,18 @@ class Part(NamedTuple):
 _BOX = {"coef_min": 0, "coef_max": MOST_POINTS, "max_terms": MAX_TERMS}
 
 PARTS = (
-    Part(
+    DemoProgram(
         "slim",
         {**_BOX, "l0_penalty": 0.001},
         f"fewest errors; points 0 to {MOST_POINTS}, at most {MAX_TERMS} columns, 0.001 for each",
     ),
-    Part("hinge", {**_BOX, "margin": 4}, "hinge loss with margin 4; the same points"),
-    Part(
+    DemoProgram("hinge", {**_BOX, "margin": 4}, "hinge loss with margin 4; the same points"),
+    DemoProgram(
         "sparse_rounding",
         {"max_terms": MAX_TERMS},
         f"hinge loss; points -1, 0 or 1, at most {MAX_TERMS} columns",
     ),
-    Part(
+    DemoProgram(
         "fused_lasso",
         {"lam": 0.01},
         "hinge loss on the deciles; neighbouring bins of equal points merge",

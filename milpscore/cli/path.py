@@ -17,7 +17,7 @@ import typer
 
 from milpscore.cli.common import (
     INTERRUPTED,
-    Column,
+    PrintedColumn,
     Tell,
     counting,
     output as standard_output,
@@ -448,17 +448,17 @@ def _chosen(found: Found, design: Design) -> dict[str, Any] | None:
 
 
 _COLUMNS = {
-    "lam": Column("lam", "{:.4g}"),
-    "alpha": Column("alpha", "{:.4g}"),
-    "gamma": Column("gamma", "{:.4g}"),
-    "terms": Column("terms", "{:d}"),
-    "integrity": Column("whole", "{:.0%}"),
-    "loss": Column("loss", "{:.5f}"),
-    "objective": Column("objective", "{:.5f}"),
-    "gap": Column("gap", "{:.1e}"),
-    "cv_accuracy": Column("held out", "{:.1%}"),
-    "cv_auc": Column("AUC", "{:.3f}"),
-    "seconds": Column("seconds", "{:.3f}"),
+    "lam": PrintedColumn("lam", "{:.4g}"),
+    "alpha": PrintedColumn("alpha", "{:.4g}"),
+    "gamma": PrintedColumn("gamma", "{:.4g}"),
+    "terms": PrintedColumn("terms", "{:d}"),
+    "integrity": PrintedColumn("whole", "{:.0%}"),
+    "loss": PrintedColumn("loss", "{:.5f}"),
+    "objective": PrintedColumn("objective", "{:.5f}"),
+    "gap": PrintedColumn("gap", "{:.1e}"),
+    "cv_accuracy": PrintedColumn("held out", "{:.1%}"),
+    "cv_auc": PrintedColumn("AUC", "{:.3f}"),
+    "seconds": PrintedColumn("seconds", "{:.3f}"),
 }
 _BEST = 10
 

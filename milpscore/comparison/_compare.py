@@ -155,7 +155,7 @@ def compare(
     )
     dealt, splits = stratified_splits(design, cv, random_state)
     more = _roundings(roundings)
-    run = Run(n_draws, random_state, solver, progress, dict(options or {}), proximal, more)
+    run = SharedRun(n_draws, random_state, solver, progress, dict(options or {}), proximal, more)
     rows: list[dict[str, Any]] = []
     results: dict[tuple[str, str], Result] = {}
     refusals: list[FormulationError] = []
@@ -265,7 +265,7 @@ def _cross_validate(
     name: str,
     arguments: Mapping[str, Any],
     folds: Iterable[Fold],
-    run: Run,
+    run: SharedRun,
     clock: Clock,
     n_folds: int,
 ) -> tuple[dict[str, dict[str, float]], str]:
@@ -303,7 +303,7 @@ _RELAXED_SHARE = 0.4
 
 
 @dataclass
-class Run:
+class SharedRun:
     """What every solve of the table shares, and whether one of them was interrupted."""
 
     n_draws: int
@@ -336,7 +336,7 @@ def exact_program(name: str, design: Design, arguments: Mapping[str, Any]) -> Pr
     return program if program.kind == "exact" else program.exact()
 
 
-def solve_family(program: Program, run: Run, clock: Clock) -> Family:
+def solve_family(program: Program, run: SharedRun, clock: Clock) -> Family:
     """The LP, its roundings, and the exact solve that starts from the best card so far."""
 
     def answer(within: Clock, warm_start: Card | None = None) -> Result:

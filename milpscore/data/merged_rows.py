@@ -32,7 +32,7 @@ from milpscore.data.checking import class_factors, encode_labels, lie_apart, ref
 from milpscore.data.cut_points import ENOUGH, Cutting, Learned, Made, bins_for
 from milpscore.data.designs import doubts, one_against_rest, uses
 from milpscore.data.row_store import StoredRows, store
-from milpscore.data.sources import Ask, Rows, Value, literal, opened, quoted
+from milpscore.data.sources import Ask, AskedRows, Value, literal, opened, quoted
 from milpscore.data.sql_codes import Reading, plain_values
 
 MAX_PATTERNS = 1_000_000
@@ -295,7 +295,7 @@ class _Labels:
 class _Scan:
     """The passes over the rows of a table."""
 
-    rows: Rows
+    rows: AskedRows
     features: list[str]
     target: str
     weights: str | None

@@ -27,7 +27,7 @@ _COUNTED = (Value("count(*)"),)
 
 
 @dataclass(frozen=True, eq=False)
-class Feature:
+class StoredFeature:
     """How a feature is stored: a code, the columns' values for each, or the number itself."""
 
     name: str
@@ -87,17 +87,17 @@ class StoredRows:
     blocks: tuple[tuple[int, ...], ...]
     classes: tuple[Any, Any]
     warnings: tuple[str, ...]
-    features: tuple[Feature, ...]
+    features: tuple[StoredFeature, ...]
     sizes: Sequence[int]  # rows of each stretch of the file
     weights: tuple[float, float]  # what a row of each class weighs
 
     @cached_property
-    def coded(self) -> list[Feature]:
+    def coded(self) -> list[StoredFeature]:
         """Features stored as codes."""
         return [each for each in self.features if each.values is not None]
 
     @cached_property
-    def uncoded(self) -> list[Feature]:
+    def uncoded(self) -> list[StoredFeature]:
         """Features stored as numbers."""
         return [each for each in self.features if each.values is None]
 
@@ -194,7 +194,7 @@ def store(scan: Any, made: Made, path: Path, class_weight: Any) -> StoredRows:
                     f" to {MAX_CODES}: put them into groups, or drop it"
                 )
         if values is None or len(values) > MAX_CODES:
-            features.append(Feature(name, tuple(part.columns), None))
+            features.append(StoredFeature(name, tuple(part.columns), None))
             texts.append(f"{scan.number_of(name)}::DOUBLE")
             continue
         own = [made.columns[j] for j in part.columns]
@@ -202,7 +202,7 @@ def store(scan: Any, made: Made, path: Path, class_weight: Any) -> StoredRows:
             gap = pd.Series([np.nan if values.dtype.kind == "f" else None])
             values = pd.concat([values.astype(gap.dtype), gap], ignore_index=True)
         table = column_values(own, pd.DataFrame({name: values}), "error")
-        features.append(Feature(name, tuple(part.columns), table))
+        features.append(StoredFeature(name, tuple(part.columns), table))
         texts.append(f"({text})::UTINYINT")
     coded = [k for k, feature in enumerate(features) if feature.values is not None]
     plain = [k for k in range(len(features)) if k not in set(coded)]

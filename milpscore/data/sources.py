@@ -97,7 +97,7 @@ class Ask:
         return f"{grouped if self.keys and self.grouped else ''}{limit}"
 
 
-class Rows(Protocol):
+class AskedRows(Protocol):
     """Rows that can be asked; ``types`` are DuckDB's, by clean name."""
 
     types: dict[str, str]
@@ -105,7 +105,7 @@ class Rows(Protocol):
     def ask(self, *asks: Ask) -> list[pd.DataFrame]:
         """The answers, each with columns k0, k1, ..., v0, v1, ..."""
 
-    def glance(self, rows: int, of: int) -> Rows:
+    def glance(self, rows: int, of: int) -> AskedRows:
         """Return about ``rows`` of the rows, from several places, to be asked alone."""
 
     def batches(self, ask: Ask, rows: int) -> Iterator[Any]:
@@ -247,7 +247,7 @@ def opened(
     decimal: str = ".",
     encoding: str = "utf-8",
     types: Mapping[str, str] | None = None,
-) -> Iterator[Rows]:
+) -> Iterator[AskedRows]:
     """The rows of a table, to be asked ``once`` or more often (text is then parsed once).
 
     ``types`` are those of columns of a CSV file, where they are known.

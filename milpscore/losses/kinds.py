@@ -664,20 +664,20 @@ class RiskLoss:
         self, totals: FloatArray, y: IntArray, weight: FloatArray, allowed: InterceptRule
     ) -> Lines:
         """Slopes, intercepts of the score and mean losses, for totals of shape (n, V)."""
-        from milpscore.losses.lines import Rows, best_lines
+        from milpscore.losses.lines import LossRows, best_lines
 
         assert isinstance(self.scale, ScaleRange)
         totals, y, weight = _distinct(totals, y, weight)
-        rows = Rows(self.base, (weight / weight.sum())[:, None], self.answers(y)[:, None])
+        rows = LossRows(self.base, (weight / weight.sum())[:, None], self.answers(y)[:, None])
         slopes = 1.0 / self.scale.upper, 1.0 / self.scale.lower
         return best_lines(rows, totals, slopes, (float(allowed.lower), float(allowed.upper)))
 
     def held_losses(self, scores: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
         """Mean losses of totals with their intercepts, (n, V), each at its best slope; (V,)."""
-        from milpscore.losses.lines import Rows, held_slopes
+        from milpscore.losses.lines import LossRows, held_slopes
 
         share, answers = (weight / weight.sum())[:, None], self.answers(y)[:, None]
-        rows = Rows(self.base, share, answers)
+        rows = LossRows(self.base, share, answers)
         if isinstance(self.scale, ScaleRange):
             ends = 1.0 / self.scale.upper, 1.0 / self.scale.lower
             return rows.mean(scores * held_slopes(rows, scores, ends))

@@ -30,7 +30,7 @@ class Lines(NamedTuple):
     losses: FloatArray
 
 
-class Rows(NamedTuple):
+class LossRows(NamedTuple):
     """Weights that sum to 1, of shape (n, 1), and answers as the loss reads them, (n, 1)."""
 
     loss: SmoothLoss
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 def best_lines(
-    rows: Rows,
+    rows: LossRows,
     totals: FloatArray,
     slopes: tuple[float, float],
     thresholds: tuple[float, float],
@@ -69,13 +69,13 @@ def best_lines(
     return lines
 
 
-def held_slopes(rows: Rows, scores: FloatArray, slopes: tuple[float, float]) -> FloatArray:
+def held_slopes(rows: LossRows, scores: FloatArray, slopes: tuple[float, float]) -> FloatArray:
     """The s within ``slopes`` of least mean loss of s * score, of each column; (V,)."""
     return _newton(rows, scores, slopes, np.zeros(scores.shape[1], np.bool_)).slopes
 
 
 def _newton(
-    rows: Rows,
+    rows: LossRows,
     totals: FloatArray,
     slopes: tuple[float, float],
     free: BoolArray,
@@ -131,7 +131,7 @@ def _newton(
 
 
 def _step(
-    rows: Rows,
+    rows: LossRows,
     t: FloatArray,
     state: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     free: BoolArray,

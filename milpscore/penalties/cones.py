@@ -19,7 +19,7 @@ Row = tuple[dict[int, float], float]
 
 
 @dataclass(eq=False)
-class ConeForm:
+class PenaltyCones:
     """penalty(w) = min over t of cost.t where rows of (w, t), offset included, lie in cones.
 
     ``zero`` rows are 0, ``signs`` rows not negative, and of each list in ``lengths`` the first row
@@ -55,16 +55,16 @@ class ConeForm:
             self.signs.append((free | {j: -sign * a for j, a in entries.items()}, 0.0))
 
 
-def cone_form(penalty: Any, p: int) -> ConeForm | None:
+def cone_form(penalty: Any, p: int) -> PenaltyCones | None:
     """The cones of a penalty of p coefficients; None for others, and where they are too many."""
-    made: Callable[[ConeForm, Any], bool] | None = next(
+    made: Callable[[PenaltyCones, Any], bool] | None = next(
         (make for kind, make in _MAKERS.items() if isinstance(penalty, kind)), None
     )
-    form = ConeForm(p)
+    form = PenaltyCones(p)
     return form if made is not None and made(form, penalty) else None
 
 
-def _hull(form: ConeForm, penalty: SparseHull) -> bool:
+def _hull(form: PenaltyCones, penalty: SparseHull) -> bool:
     size = list(range(form.p))
     if penalty.weights == "ternary":
         size = [form.one(0.0, [j]) for j in size]
@@ -78,7 +78,7 @@ def _hull(form: ConeForm, penalty: SparseHull) -> bool:
     return True
 
 
-def _chains(form: ConeForm, penalty: _Chains) -> bool:
+def _chains(form: PenaltyCones, penalty: _Chains) -> bool:
     if getattr(penalty, "shared", False):  # a form is of one class
         return False
     order, widths, blocks = penalty.chains(form.p)
@@ -90,7 +90,7 @@ def _chains(form: ConeForm, penalty: _Chains) -> bool:
     return True
 
 
-def _owl(form: ConeForm, penalty: OWL) -> bool:
+def _owl(form: PenaltyCones, penalty: OWL) -> bool:
     p, every = form.p, list(range(form.p))
     falls = penalty.lam * (penalty.weights - np.append(penalty.weights[1:], 0.0))
     if p * np.count_nonzero(falls) > _MOST_ROWS:
@@ -106,7 +106,7 @@ def _owl(form: ConeForm, penalty: OWL) -> bool:
     return True
 
 
-def _groups(form: ConeForm, penalty: GroupL1) -> bool:
+def _groups(form: PenaltyCones, penalty: GroupL1) -> bool:
     for block, weight in zip(penalty.blocks, penalty.block_weights, strict=True):
         cost = penalty.lam * float(weight)
         t = form.one(cost, list(block))
@@ -115,7 +115,7 @@ def _groups(form: ConeForm, penalty: GroupL1) -> bool:
     return True
 
 
-def _eye(form: ConeForm, penalty: EYE) -> bool:
+def _eye(form: PenaltyCones, penalty: EYE) -> bool:
     r, total = penalty.expert, {}
     for j in np.flatnonzero(r < 1).tolist():
         t = form.one(penalty.lam * float(1 - r[j]), [j])
@@ -128,7 +128,7 @@ def _eye(form: ConeForm, penalty: EYE) -> bool:
     return True
 
 
-_MAKERS: dict[type, Callable[[ConeForm, Any], bool]] = {
+_MAKERS: dict[type, Callable[[PenaltyCones, Any], bool]] = {
     SparseHull: _hull, _Chains: _chains, OWL: _owl, GroupL1: _groups, EYE: _eye,
 }  # fmt: skip
 
@@ -146,7 +146,7 @@ class Cones:
     unit: FloatArray  # (m,): the size of every variable
 
 
-def stacked(form: ConeForm, copies: int, size: FloatArray, room: float) -> Cones:
+def stacked(form: PenaltyCones, copies: int, size: FloatArray, room: float) -> Cones:
     """Copies of a form side by side.
 
     ``size`` (copies p,) is how large the loss lets a coefficient become, ``room`` how large the

@@ -20,8 +20,8 @@ from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.coordinate import ALL_COLUMNS, Memory
 from milpscore.proximal.engine import (
     Algorithm,
+    FitOptions,
     Maker,
-    Options,
     Progress,
     as_maker,
     part_of,
@@ -115,9 +115,9 @@ def path(
     ratio: float = 0.01,
     sample_weight: Any = None,
     intercept: bool = True,
-    tol: float = Options.tol,
-    max_iter: int | None = Options.max_iter,
-    algorithm: Algorithm = Options.algorithm,
+    tol: float = FitOptions.tol,
+    max_iter: int | None = FitOptions.max_iter,
+    algorithm: Algorithm = FitOptions.algorithm,
     cv: Any = None,
     random_state: Any = 0,
     time_limit: float = math.inf,
@@ -161,7 +161,7 @@ def path(
         A parameter lies outside its range, or the penalty has no finite lambda_max (say L2): give
         ``lams`` then.
     """
-    options = Options(tol, max_iter, algorithm, Clock.of(time_limit))
+    options = FitOptions(tol, max_iter, algorithm, Clock.of(time_limit))
     if cv is not None and math.isfinite(options.clock):
         raise OptionError("cv fits every model of the path in every fold: leave out time_limit.")
     maker = as_maker(penalty)
@@ -192,7 +192,7 @@ def descended(
     smooth: Smooth,
     maker: Maker,
     lams: FloatArray,
-    options: Options,
+    options: FitOptions,
     progress: Progress | None = None,
 ) -> list[ProximalResult]:
     """The fits of a path, as far as the clock lets it go; ``lams`` descend."""
@@ -299,9 +299,9 @@ def facets_grid(
     gammas: Sequence[float] | FloatArray | None = None,
     sample_weight: Any = None,
     intercept: bool = True,
-    tol: float = Options.tol,
-    max_iter: int | None = Options.max_iter,
-    algorithm: Algorithm = Options.algorithm,
+    tol: float = FitOptions.tol,
+    max_iter: int | None = FitOptions.max_iter,
+    algorithm: Algorithm = FitOptions.algorithm,
     cv: Any = None,
     random_state: Any = 0,
     n_jobs: int = 1,
@@ -346,7 +346,7 @@ def facets_grid(
     Belahcene, Sokolovska, Chevaleyre & Zucker, "Learning interpretable models using soft integrity
     constraints" (2020), sec. 5-6 and Fig. 3. The paper prints no ranges for its axes.
     """
-    options = Options(tol, max_iter, algorithm)
+    options = FitOptions(tol, max_iter, algorithm)
     smooth = prepare(X, y, loss, sample_weight=sample_weight, intercept=intercept)
     top = float(np.abs(smooth.null.gradient).max())
     # 24 points lie 3 / 18.5 apart in the exponent of ten
@@ -382,7 +382,7 @@ class _Work:
 
     penalty: Callable[[float, float], ProxPenalty]
     alphas: FloatArray
-    options: Options
+    options: FitOptions
 
 
 def _all_columns(

@@ -230,7 +230,7 @@ _MOST_PAIRS = 50_000_000
 
 
 @dataclass(frozen=True)
-class Options:
+class FitOptions:
     """How a fit is made: relative gap, steps at most, algorithm, clock; the one default of each."""
 
     tol: float = 1e-6
@@ -252,7 +252,7 @@ class Options:
 def solve(
     smooth: Smooth,
     penalty: ProxPenalty,
-    options: Options,
+    options: FitOptions,
     *,
     start: Primal | _Iterate,
     step: float = 0.0,
@@ -377,9 +377,9 @@ def fit_proximal(
     penalty: ProxPenalty,
     sample_weight: Any = None,
     intercept: bool | Literal["penalised"] = True,
-    tol: float = Options.tol,
-    max_iter: int | None = Options.max_iter,
-    algorithm: Algorithm = Options.algorithm,
+    tol: float = FitOptions.tol,
+    max_iter: int | None = FitOptions.max_iter,
+    algorithm: Algorithm = FitOptions.algorithm,
     start: Start = None,
     time_limit: float = math.inf,
 ) -> ProximalResult:
@@ -437,7 +437,7 @@ def fit_proximal(
     >>> fit_proximal(X, [0, 0, 1, 1], penalty=L1(0.1)).coefficients.round(3)
     array([1.386])
     """
-    options = Options(tol, max_iter, algorithm, Clock.of(time_limit))
+    options = FitOptions(tol, max_iter, algorithm, Clock.of(time_limit))
     if isinstance(intercept, str):
         if intercept != "penalised":
             raise OptionError(f'intercept={intercept!r}; use True, False or "penalised".')
@@ -473,7 +473,7 @@ def _parted(found: ProximalResult) -> ProximalResult:
 
 
 def _from_sample(
-    smooth: Smooth, penalty: ProxPenalty, options: Options
+    smooth: Smooth, penalty: ProxPenalty, options: FitOptions
 ) -> tuple[Primal | _Iterate, float]:
     """Where a fit to every 32nd of many rows ends, and its step length; else the null model."""
     rows = np.arange(0, smooth.X.shape[0], _STRIDE)
@@ -488,7 +488,7 @@ def _from_sample(
         or _choose(options.algorithm, penalty, part, smooth) != "fista"
     ):
         return smooth.null, 0.0
-    few = Options(max(options.tol, _SAMPLE_TOL), options.max_iter, "fista", options.clock)
+    few = FitOptions(max(options.tol, _SAMPLE_TOL), options.max_iter, "fista", options.clock)
     some = smooth.take(rows)
     found, at = solve(some, penalty, few, start=some.null)
     return _Iterate(at.w, at.b, smooth.X.matvec(at.w)), found.step

@@ -15,7 +15,7 @@ from milpscore.core.errors import NotApplicableError
 from milpscore.core.result import Termination
 from milpscore.core.statement import ProxPenalty
 from milpscore.penalties import Box
-from milpscore.penalties.cones import ConeForm, cone_form, stacked
+from milpscore.penalties.cones import PenaltyCones, cone_form, stacked
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.coordinate import Quadratic
 from milpscore.proximal.engine import faster
@@ -181,7 +181,7 @@ class _Models:
         return self.penalty.base if isinstance(self.penalty, PerClass) else self.penalty
 
     @cached_property
-    def form(self) -> ConeForm | None:
+    def form(self) -> PenaltyCones | None:
         """It as cones, where it has that form."""
         return cone_form(self.base, self.columns)
 
@@ -283,7 +283,7 @@ class _Models:
 
     def _by_cones(
         self,
-        form: ConeForm,
+        form: PenaltyCones,
         gram: FloatArray,
         gradient: FloatArray,
         w: FloatArray,

@@ -23,8 +23,8 @@ from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.proximal._path import ProximalPath, descended, lams_of, path_of
 from milpscore.proximal.coordinate import Quadratic
 from milpscore.proximal.engine import (
+    FitOptions,
     Maker,
-    Options,
     Progress,
     as_maker,
     part_of,
@@ -46,7 +46,7 @@ _SURE = 0.05
 _CURVIER = 4.0
 
 
-class Part(Protocol):
+class RowPart(Protocol):
     """Some rows."""
 
     @property
@@ -75,7 +75,7 @@ class Rows(Protocol):
     def summary(self) -> Any:
         """The design of the means of both classes."""
 
-    def chunks(self) -> Iterator[Part]:
+    def chunks(self) -> Iterator[RowPart]:
         """The rows, some at a time."""
 
     def sample(self, rows: int, random_state: int) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -83,7 +83,7 @@ class Rows(Protocol):
 
 
 @dataclass(eq=False)
-class _Model:
+class _StreamedModel:
     """One lam's model: where it is, what all rows say there, and the sample's curvature."""
 
     lam: float
@@ -114,7 +114,7 @@ def path_out_of_core(
     lams: Sequence[float] | FloatArray | None = None,
     n_lams: int = 30,
     ratio: float = 0.01,
-    tol: float = Options.tol,
+    tol: float = FitOptions.tol,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> ProximalPath:
@@ -141,7 +141,7 @@ def path_out_of_core(
     OptionError
         As for :func:`path`; the loss is not one of two classes.
     """
-    options, maker, began = Options(tol), as_maker(penalty), time.perf_counter()
+    options, maker, began = FitOptions(tol), as_maker(penalty), time.perf_counter()
     summary = rows.summary
     size = max(_LEAST_ROWS, int(_SAMPLE_WORK / max(len(summary.columns), 1) ** 2))
     X, y, weight = rows.sample(min(size, _SAMPLE_ROWS), random_state)
@@ -151,13 +151,13 @@ def path_out_of_core(
     # at w = 0 rows differ by their class alone: the means of both say what all rows say
     null = prepare(summary.X, summary.y, loss, sample_weight=summary.weight)
     found = lams_of(null, maker, lams, n_lams, ratio)
-    starts = descended(some, maker, found, Options(max(tol, _ROUGH)))
+    starts = descended(some, maker, found, FitOptions(max(tol, _ROUGH)))
     mass = float(summary.weight.sum())
     models = []
     for lam, start in zip(found.tolist(), starts, strict=True):
         w, b = np.asarray(start.coefficients), float(start.intercept)
         made = shaped(maker(lam), some)
-        models.append(_Model(lam, made, w, b, _curve(some, w, b)))
+        models.append(_StreamedModel(lam, made, w, b, _curve(some, w, b)))
     pending, total = list(models), len(models)
     for _ in range(_PASSES):
         _look(rows, some, pending, mass)
@@ -185,7 +185,7 @@ def _curve(some: Smooth, w: FloatArray, b: float, times: float = 1.0) -> Quadrat
     return Quadratic(X, times * np.maximum(rows, 1e-9 * some.weight), intercept=True, whole=True)
 
 
-def _look(rows: Rows, some: Smooth, models: Sequence[_Model], mass: float) -> None:
+def _look(rows: Rows, some: Smooth, models: Sequence[_StreamedModel], mass: float) -> None:
     """Objective and gradient of all rows at each model's point; the better of it and the best."""
     value, pull = np.zeros(len(models)), np.zeros(len(models))
     slopes = np.zeros((len(models), len(models[0].w)))
@@ -208,7 +208,7 @@ def _look(rows: Rows, some: Smooth, models: Sequence[_Model], mass: float) -> No
             model.curve = _curve(some, *model.bent, times)
 
 
-def _stepped(model: _Model, some: Smooth, tol: float) -> bool:
+def _stepped(model: _StreamedModel, some: Smooth, tol: float) -> bool:
     """Move to the minimiser around the best point; whether that saves next to nothing."""
     w, b = model.bent
     ramps, pull = part_of(model.penalty, some), np.array([model.pull])
@@ -227,7 +227,9 @@ def _stepped(model: _Model, some: Smooth, tol: float) -> bool:
     return saved <= _SURE * tol * abs(model.best)
 
 
-def _bound(rows: Rows, some: Smooth, models: Sequence[_Model], mass: float, began: float) -> None:
+def _bound(
+    rows: Rows, some: Smooth, models: Sequence[_StreamedModel], mass: float, began: float
+) -> None:
     """What duality proves of each model's best point, over all rows.
 
     The derivatives of one class are shrunk until those of both add up to zero, as they do where the
@@ -265,14 +267,14 @@ def _bound(rows: Rows, some: Smooth, models: Sequence[_Model], mass: float, bega
         model.trace.append(ProximalPoint(model.steps, seconds, model.best, model.gap))
 
 
-def _parts(rows: Rows, mass: float) -> Iterator[tuple[Part, tuple[Any, Any, FloatArray], Any]]:
+def _parts(rows: Rows, mass: float) -> Iterator[tuple[RowPart, tuple[Any, Any, FloatArray], Any]]:
     """The rows with which are negative, which positive, their classes as floats, and weights."""
     for part in rows.chunks():
         positive = part.y > 0
         yield part, (~positive, positive, part.y.astype(np.float64)), part.weight / mass
 
 
-def _result(model: _Model, tol: float, seconds: float) -> ProximalResult:
+def _result(model: _StreamedModel, tol: float, seconds: float) -> ProximalResult:
     """The model's best point, with its gap over all rows."""
     w, b = model.bent
     distance = model.penalty.subdiff_distance(w, model.gradient)

@@ -331,11 +331,11 @@ def derandomised(
         )
     if estimator == "auto":
         estimator = "pessimistic" if isinstance(statement.loss, Hinge) else "exact"
-    fixing: _Pessimistic | _Exact
+    fixing: _Pessimistic | _ExactExpectation
     if estimator == "pessimistic":
         fixing = _Pessimistic(statement, w, b)
     else:
-        fixing = _Exact(statement, w, b)
+        fixing = _ExactExpectation(statement, w, b)
     low, high, fraction = neighbours(statement, w)
     columns = _ordered(statement, order, fraction, high - low)
     trace = [fixing.value(), *fixing.run(columns, np.abs(high) < np.abs(low))]
@@ -407,7 +407,7 @@ class _Pessimistic:
         return self.real_loss + float(self.scaled_share @ np.sqrt(mean**2 + variance))
 
 
-class _Exact:
+class _ExactExpectation:
     """E L(c, b) given the columns fixed so far."""
 
     def __init__(self, statement: Statement, w: npt.ArrayLike, b: float) -> None:

@@ -20,7 +20,7 @@ from milpscore.core.writing import write_text
 from milpscore.scorecard import rendering
 from milpscore.scorecard.rendering import (
     Feature,
-    Lines,
+    FeatureLines,
     Row,
     card_features,
     card_row,
@@ -232,7 +232,7 @@ class Scorecard:
         return all(self.columns[j].is_indicator or j in self.flags for j in used)
 
     @cached_property
-    def lines(self) -> tuple[Lines, ...]:
+    def lines(self) -> tuple[FeatureLines, ...]:
         """What each used feature is worth: the one model of every output."""
         return tuple(feature_lines(self, feature) for feature in self.used_features)
 

@@ -28,7 +28,7 @@ from milpscore.core.errors import (
 from milpscore.core.reading import Head, parsed, settings_of, text_of, typed
 from milpscore.core.result import relative_gap
 from milpscore.core.writing import printable, replacing, write_text
-from milpscore.scorecard.rendering import Lines, Row
+from milpscore.scorecard.rendering import FeatureLines, Row
 
 if TYPE_CHECKING:
     from milpscore.scorecard._card import Scorecard
@@ -536,7 +536,7 @@ class _Writer:
         """Points, or their size."""
         return abs(points) if self.absolute else points
 
-    def _feature(self, lines: Lines) -> str:
+    def _feature(self, lines: FeatureLines) -> str:
         """The points of one feature, or what it counts where it has no value."""
         column = self.card.words.get(lines.name, {}).get("column", lines.name)
         cell = f"{_name(_SOURCE)}.{_name(column)}"

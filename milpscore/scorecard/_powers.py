@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from milpscore.scorecard._card import Scorecard
-    from milpscore.scorecard.rendering import Lines
+    from milpscore.scorecard.rendering import FeatureLines
 
 Profile: TypeAlias = tuple[int, ...]
 """Return per voter the place of one of its levels."""
@@ -352,7 +352,7 @@ def told_once(card: Scorecard) -> Scorecard:
     return card
 
 
-def _voter(lines: Lines) -> Voter:
+def _voter(lines: FeatureLines) -> Voter:
     """A feature of a card as a voter."""
     cases: dict[int, dict[str, None]] = {}
     parts = []

@@ -245,7 +245,7 @@ class OrdinalCard:
         DataError
             If the text is not such a card, or is damaged.
         """
-        found = parsed(text, _File, "the ordinal card's JSON")
+        found = parsed(text, _OrdinalFile, "the ordinal card's JSON")
         if found.kind != KIND:
             raise DataError("this JSON is not an ordinal card: give one of OrdinalCard.save")
         card = Scorecard.from_json(json.dumps(found.card))
@@ -262,7 +262,7 @@ class OrdinalCard:
         return cls.from_json(text_of(Path(path)))
 
 
-class _File(Struct, forbid_unknown_fields=True):
+class _OrdinalFile(Struct, forbid_unknown_fields=True):
     """An ordinal card's file."""
 
     kind: str

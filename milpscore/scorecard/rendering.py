@@ -148,7 +148,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Lines:
+class FeatureLines:
     """What a feature is worth: of each group the row that applies, or what a missing value counts.
 
     A value that no row of the first group foresees counts ``base``, of another group nothing.
@@ -221,7 +221,7 @@ def card_row(column: Column, points: int, *, feature: str | None = None, unit: s
     return Row(name, kind, points, column.lower, column.upper, categories, unit)
 
 
-def feature_lines(card: Scorecard, feature: Feature) -> Lines:
+def feature_lines(card: Scorecard, feature: Feature) -> FeatureLines:
     """The rows of one feature in the user's words, its base points added to the first group."""
     label, base = card.words.get(feature.name, {}), card.base_points.get(feature.name, 0)
     words = {
@@ -244,7 +244,7 @@ def feature_lines(card: Scorecard, feature: Feature) -> Lines:
         found = (text for line, text in texts.items() if row.means(line))
         return replace(row, text=printable(next(found, "")))
 
-    return Lines(
+    return FeatureLines(
         feature.name,
         tuple(tuple(map(in_words, rows)) for rows in groups),
         tuple(card.in_full or k < len(blocks) for k in range(len(groups))),

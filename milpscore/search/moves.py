@@ -403,7 +403,7 @@ def coordinate_descent(
         Never worse than ``card`` in the statement's objective; deterministic.
     """
     start = statement.empty_card() if card is None else card
-    search = _Search(statement, start, max_work, Clock.of(time_limit))
+    search = _CoordinateSearch(statement, start, max_work, Clock.of(time_limit))
     for _ in range(max_sweeps):
         improved = search.sweep()
         if not improved and not (swaps and search.swap()):
@@ -416,7 +416,7 @@ def coordinate_descent(
     return found if reached.feasible and reached.objective < before.objective else start
 
 
-class _Search:
+class _CoordinateSearch:
     """The current coefficients with their totals on the merged rows.
 
     Rows of one total and one value of the column that moves are one row, where that is fewer.

@@ -31,7 +31,7 @@ from milpscore.search.beam import (
 )
 from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import repaired_points
-from milpscore.search.swaps import BELOW, Entries, Rows, improve, rounded
+from milpscore.search.swaps import BELOW, Entries, SwapRows, improve, rounded
 from milpscore.search.work import PER_SECOND, Work
 from milpscore.verify import evaluate
 
@@ -476,7 +476,7 @@ class _Search:
         )  # fmt: skip
         self.finish = _Finish(statement, self.columns, self.score, least)
         coded = self.columns.coded
-        self.rows = Rows(
+        self.rows = SwapRows(
             Entries(
                 coded.weights, coded.starts, coded.rows, coded.deltas, coded.widths == 2
             ),

@@ -380,7 +380,7 @@ def _models_within(
     n_lams: int,
     max_work: float,
     clock: Clock,
-) -> _Models | None:
+) -> _PathModels | None:
     """The models of a path; None for too little work or time, one class, or points all given."""
     rows = statement.design.merged
     # half of the work for the path: on a part of the rows where that does not reach for all
@@ -392,13 +392,13 @@ def _models_within(
     if not enough or not two_classes or not (lower < upper).any():
         return None
     try:
-        return _Models(statement, loss, penalty, n_lams, most_rows, clock)
+        return _PathModels(statement, loss, penalty, n_lams, most_rows, clock)
     except _LateError:
         return None
 
 
 def _best_rounded(
-    statement: Statement, models: _Models, n_polished: int, work_left: float, clock: Clock
+    statement: Statement, models: _PathModels, n_polished: int, work_left: float, clock: Clock
 ) -> RoundedCard | None:
     """The best card of the models rounded, the best roundings polished."""
     rows = statement.design.merged
@@ -438,7 +438,7 @@ class _LateError(Exception):
     """The time was up before the path was done."""
 
 
-class _Models:
+class _PathModels:
     """The path on columns of unit deviation, its coefficients in the design's own units."""
 
     def __init__(

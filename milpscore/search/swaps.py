@@ -55,7 +55,7 @@ class Entries(NamedTuple):
     alike: Any
 
 
-class Rows(NamedTuple):
+class SwapRows(NamedTuple):
     """The rows and the points their columns may have.
 
     ``grid``: all distances off the modes are whole; ``modes`` and ``means`` (p,) of the columns as
@@ -109,7 +109,7 @@ def multipliers(values: Any, counts: Any, scale: float, order: Any, w: Any) -> A
 
 @compiled
 def rounded(
-    rows: Rows, patterns: Any, shares: Any, order: Any, w: Any, index: Any, state: Any
+    rows: SwapRows, patterns: Any, shares: Any, order: Any, w: Any, index: Any, state: Any
 ) -> None:
     """The best of many roundings of a support's real weights w (t + 1,) on its groups of rows.
 
@@ -254,7 +254,7 @@ def offered(
 
 @inner
 def list_pairs(
-    rows: Rows, index: Any, sums: Any, state: Any, totals: Any, own: Any, movable: Any,
+    rows: SwapRows, index: Any, sums: Any, state: Any, totals: Any, own: Any, movable: Any,
     tempered: bool, moves: Moves,
 ) -> None:  # fmt: skip
     """List the most promising moves of two columns, the first one of the card.
@@ -311,7 +311,7 @@ def list_pairs(
 
 @inner
 def best_move(
-    rows: Rows, index: Any, sums: Any, state: Any, totals: Any, moves: Moves, after: Any
+    rows: SwapRows, index: Any, sums: Any, state: Any, totals: Any, moves: Moves, after: Any
 ) -> int:
     """The listed move of the least objective; its state goes into ``after``; -1 if none is less."""
     entries, score, grid, modes = rows.entries, rows.score, rows.grid, rows.modes
@@ -366,7 +366,7 @@ def used_of(values: Any, index: Any, movable: Any) -> Any:
 
 @compiled
 def improve(
-    rows: Rows, index: Any, state: Any, movable: Any, limit: int, first: int, last: int
+    rows: SwapRows, index: Any, state: Any, movable: Any, limit: int, first: int, last: int
 ) -> None:
     """Move points of one column, or else of two, while the objective falls; all in place.
 

@@ -451,7 +451,7 @@ class Clarabel(ConeSolver):
         return _outcome(ended, answer.x, answer.z, status not in self.NO_POINT, seconds=seconds)
 
 
-class Words(NamedTuple):
+class ConeWords(NamedTuple):
     """What a solver of CVXPY's calls each of our options; () where it has none, or none known."""
 
     tol: tuple[str, ...] = ()
@@ -470,7 +470,7 @@ class CvxpySolver(ConeSolver):
     name: ClassVar[str]
     plugin: ClassVar[str]
     package: ClassVar[str]
-    words: ClassVar[Words] = Words()
+    words: ClassVar[ConeWords] = ConeWords()
     nest: ClassVar[str] = ""
 
     TERMINATIONS: ClassVar[dict[str, Termination]] = {
@@ -593,7 +593,7 @@ class Scs(CvxpySolver):
 
     clock = True
     name, plugin, package = "scs", "SCS", "scs"
-    words = Words(("eps_abs", "eps_rel"), ("max_iters",), ("time_limit_secs",))
+    words = ConeWords(("eps_abs", "eps_rel"), ("max_iters",), ("time_limit_secs",))
 
 
 class Mosek(CvxpySolver):
@@ -601,7 +601,7 @@ class Mosek(CvxpySolver):
 
     clock = True
     name, plugin, package, nest = "mosek", "MOSEK", "Mosek", "mosek_params"
-    words = Words(
+    words = ConeWords(
         tuple(f"MSK_DPAR_INTPNT_CO_TOL_{what}" for what in ("PFEAS", "DFEAS", "REL_GAP", "MU_RED")),
         ("MSK_IPAR_INTPNT_MAX_ITERATIONS",),
         ("MSK_DPAR_OPTIMIZER_MAX_TIME",),
@@ -613,21 +613,21 @@ class Copt(CvxpySolver):
 
     clock = True
     name, plugin, package = "copt", "COPT", "coptpy"
-    words = Words(("FeasTol", "DualTol", "RelGap"), ("BarIterLimit",), ("TimeLimit",))
+    words = ConeWords(("FeasTol", "DualTol", "RelGap"), ("BarIterLimit",), ("TimeLimit",))
 
 
 class Cvxopt(CvxpySolver):
     """CVXOPT, which has no exponential cones."""
 
     name, plugin, package = "cvxopt", "CVXOPT", "cvxopt"
-    words = Words(("abstol", "reltol", "feastol"), ("max_iters",))
+    words = ConeWords(("abstol", "reltol", "feastol"), ("max_iters",))
 
 
 class Qoco(CvxpySolver):
     """QOCO, which has no exponential cones."""
 
     name, plugin, package = "qoco", "QOCO", "qoco"
-    words = Words(("abstol", "reltol"), ("max_iters",))
+    words = ConeWords(("abstol", "reltol"), ("max_iters",))
 
 
 @cache

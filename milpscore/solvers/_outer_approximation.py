@@ -69,11 +69,11 @@ class OuterApproximation(SessionSolver):
 
     def solve(self, task: Task) -> Outcome:
         """Search the exact program, or solve its relaxation."""
-        search = _Search(task)
+        search = _TangentSearch(task)
         return search.relaxed() if task.kind == "relaxed" else search.exact(task.start)
 
 
-class _Search:
+class _TangentSearch:
     """The master, the incumbent and the bound."""
 
     def __init__(self, task: Task) -> None:

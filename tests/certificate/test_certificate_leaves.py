@@ -13,7 +13,7 @@ import pytest
 from milpscore.certificate import verify_certificate
 from milpscore.certificate.cards import exact_rows, plain_cards
 from milpscore.certificate.leaves import Space, Tangent, grow_tree
-from milpscore.certificate.tangents import Rows
+from milpscore.certificate.tangents import TangentRows
 from milpscore.constraints import MaxFPR
 from milpscore.core.card import Card
 from milpscore.core.errors import NotApplicableError
@@ -103,7 +103,7 @@ def test_lines_lie_below_every_card(seed: int) -> None:
     statement = program.statement
     rng = np.random.default_rng(seed)
     p = statement.design.shape[1]
-    rows, scale = Rows(statement), float(plain_cards(statement)["scale"][0])
+    rows, scale = TangentRows(statement), float(plain_cards(statement)["scale"][0])
     whole = rng.integers(-3, 4, (30, p))
     for _ in range(8):
         line = rows.tangent(rng.normal(0, 1.5, p), float(rng.normal(0, 2)), 1.0 / scale)

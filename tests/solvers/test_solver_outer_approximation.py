@@ -335,7 +335,7 @@ def test_tangents_that_overflow_rule_no_card_out(
         X, [1, 1, 0, 1, 0], loss="poisson", scale=1, coef_min=-2, coef_max=-2, intercept=intercept
     )
     if not with_cards:
-        home = "milpscore.solvers._outer_approximation._Search._consider"
+        home = "milpscore.solvers._outer_approximation._TangentSearch._consider"
         monkeypatch.setattr(home, lambda search, card: None)
     result = solve(program, NAME)
     assert result.termination is not Termination.INFEASIBLE

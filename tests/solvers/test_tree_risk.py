@@ -27,7 +27,7 @@ from milpscore.core.errors import OptionError
 from milpscore.losses import Logistic, Poisson
 from milpscore.penalties import L1
 from milpscore.solvers.trees.risk import tree as risk
-from milpscore.solvers.trees.risk.hulls import Arrays, Choices, new_hulls, solve_model
+from milpscore.solvers.trees.risk.hulls import Arrays, PointChoices, new_hulls, solve_model
 from milpscore.solvers.trees.shared.answer import Answer, Limits
 
 
@@ -216,7 +216,7 @@ def test_bad_problems_and_options_are_refused() -> None:
 def test_every_line_lies_below_the_objective() -> None:
     for seed in range(200, 260):
         problem = random_problem(seed)
-        tree = risk.Tree(Arrays(problem.statement), Limits())
+        tree = risk.RiskTree(Arrays(problem.statement), Limits())
         tree.cards.empty()
         node = tree.root
         if (node.status == 1).sum() > problem.terms:
@@ -278,7 +278,7 @@ def test_columns_that_nearly_depend_on_each_other_come_to_rest() -> None:
     y = X @ np.array([1.3, -2.2, 0.4, 3.1, 0.8]) + rng.normal(size=60)
     points = np.tile([-9.0, 0.0, 9.0], (5, 1))
     start, end = np.zeros(5, np.int64), np.full(5, 2, np.int64)
-    choices = Choices(points, np.zeros((5, 3)), start, end, start + 1, np.ones(5, np.bool_))
+    choices = PointChoices(points, np.zeros((5, 3)), start, end, start + 1, np.ones(5, np.bool_))
     gram, gradient, w = X.T @ X / 60, -X.T @ y / 60, np.zeros(5)
     solve_model(gram, gradient.copy(), w, choices, new_hulls(5, 3), 0.0, 5.0, 0.0)
     inside = np.abs(w) < 9.0
@@ -292,7 +292,7 @@ def test_a_support_is_rounded_where_its_real_weights_may_be_better() -> None:
     """Tried are the supports that can win, and only these."""
     problem = hard_problem()
     answer = search(problem, **TIGHT)
-    tree = risk.Tree(Arrays(problem.statement), Limits())
+    tree = risk.RiskTree(Arrays(problem.statement), Limits())
     assert answer.card is not None
     tree.cards.take(answer.card)
     best = tree.cards.best.objective

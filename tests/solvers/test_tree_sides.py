@@ -9,7 +9,7 @@ import pytest
 from test_tree_priced import cards, least, limited, part_of
 
 from milpscore.solvers.trees.risk.hulls import Arrays
-from milpscore.solvers.trees.risk.limit_prices import Limits
+from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
 from milpscore.solvers.trees.risk.relaxation import OUT, Node
 from milpscore.solvers.trees.risk.side_bounds import Sides
 
@@ -20,7 +20,7 @@ def test_sided_bounds_stay_below_every_card(block: int) -> None:
     for seed in range(40 * block, 40 * block + 40):
         statement, rng = limited(seed), np.random.default_rng(seed)
         arrays = Arrays(statement)
-        sides, root = Sides(arrays, Limits(arrays)), Node.root(arrays)
+        sides, root = Sides(arrays, ErrorLimits(arrays)), Node.root(arrays)
         for _ in range(3):
             node = part_of(root, arrays, rng)
             node.w = rng.normal(size=arrays.p)

@@ -30,7 +30,7 @@ from milpscore.formulations import risk_score
 from milpscore.solvers import solve
 from milpscore.solvers.trees.risk import support_bounds as supports, tree as risk
 from milpscore.solvers.trees.risk.hulls import Arrays
-from milpscore.solvers.trees.risk.limit_prices import Limits
+from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
 from milpscore.solvers.trees.risk.relaxation import OUT, Node
 from milpscore.solvers.trees.risk.support_bounds import Enumeration
 from milpscore.verify import evaluate
@@ -121,7 +121,7 @@ def enumerated(statement: Any, every: list[tuple[float, np.ndarray]], share: flo
     arrays = Arrays(statement)
     cutoff = every[int(share * (len(every) - 1))][0] * (1.0 + 1e-9) + 1e-12
     known = statement.with_best_intercept(every[0][1])
-    enumeration = Enumeration(arrays, Node.root(arrays), limits=Limits(arrays), known=known)
+    enumeration = Enumeration(arrays, Node.root(arrays), limits=ErrorLimits(arrays), known=known)
     if not enumeration.applies:
         return enumeration
     assert enumeration.advance(cutoff, math.inf)
@@ -185,7 +185,7 @@ def test_priced_cells_lose_no_more_than_any_function_of_them_within_a_limit(
     program = risk_score(X, (y > 0).astype(int), l0_penalty=0.0, constraints=[rule], **given)
     arrays = Arrays(program.statement)
     known = program.statement.with_best_intercept(np.array([1, 1, -1, 0, 0, 0]))
-    enumeration = Enumeration(arrays, Node.root(arrays), limits=Limits(arrays), known=known)
+    enumeration = Enumeration(arrays, Node.root(arrays), limits=ErrorLimits(arrays), known=known)
     assert enumeration.prices is not None
     assert enumeration.advance(math.inf, math.inf)
     assert len(enumeration.found) == math.comb(6, 3 + seed % 2)

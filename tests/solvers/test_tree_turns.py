@@ -29,9 +29,9 @@ def test_two_searches_in_turns_find_the_optimum(
     for name, value in {"_WALKED": -1.0, "_TURN": 0.0, "_LITTLE": math.inf, "_WALK": 20}.items():
         monkeypatch.setattr(zero_one, name, value)
     turns: list[Any] = []
-    state = zero_one._Search._state
+    state = zero_one._ZeroOneSearch._state
     monkeypatch.setattr(
-        zero_one._Search, "_state", lambda s: (turns.append(type(s.supports)), state(s))[1]
+        zero_one._ZeroOneSearch, "_state", lambda s: (turns.append(type(s.supports)), state(s))[1]
     )
     pools = 0
     for seed in range(9000 + 25 * group, 9025 + 25 * group):

@@ -267,9 +267,11 @@ def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.Monkey
     without_local_search(monkeypatch)
     set_policy(monkeypatch, zero_one, pairs_share=0.0)
     seen, begun = 0, []
-    again = zero_one._Search._begin_again
+    again = zero_one._ZeroOneSearch._begin_again
     monkeypatch.setattr(
-        zero_one._Search, "_begin_again", lambda s, new: (begun.append(type(new)), again(s, new))
+        zero_one._ZeroOneSearch,
+        "_begin_again",
+        lambda s, new: (begun.append(type(new)), again(s, new)),
     )
     for seed in range(5000 + 40 * group, 5040 + 40 * group):
         rng = np.random.default_rng(seed)
@@ -566,7 +568,7 @@ def test_a_walk_counts_the_errors_that_its_columns_cannot_part(seed: int) -> Non
     X, y = rng.integers(0, 2, (40, 5)), rng.choice([-1, 1], 40)
     patterns = Patterns(Problem(X, y, np.full(5, -3), np.full(5, 3)).statement)
     columns = np.array([0, 2])
-    cards = zero_one.Cards(patterns)
+    cards = zero_one.CardKeeper(patterns)
     for w in itertools.product([-3, -2, -1, 1, 2, 3], repeat=2):
         cards.offer(np.array([w[0], 0, w[1], 0, 0]))
     walk = Walk(patterns, columns)
@@ -640,7 +642,7 @@ def test_a_start_is_counted_as_the_card_answers() -> None:
     rng = np.random.default_rng(4)
     for _ in range(50):
         w, cut = rng.integers(-4, 5, 6) * (np.arange(6) < 4), int(rng.integers(-9, 10))
-        cards = zero_one.Cards(Patterns(planted(t_lower=cut, t_upper=cut).statement))
+        cards = zero_one.CardKeeper(Patterns(planted(t_lower=cut, t_upper=cut).statement))
         cards.take_start(Card(w, -cut))
         assert cards.best.threshold == cut
         assert cards.best.lowest == pytest.approx(cards.best.objective, abs=1e-14)

@@ -14,7 +14,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 from milpscore.core.statement import Statement
-from milpscore.losses.lines import Lines, Rows, best_lines
+from milpscore.losses.lines import Lines, LossRows, best_lines
 from milpscore.solvers.trees.shared.answer import choices_of
 from milpscore.solvers.trees.shared.cell_counts import solve
 
@@ -123,7 +123,7 @@ class Arrays:
         elif self.statement.intercept.kind != "zero":
             # the best intercept leaves some score at or above the best constant one, and some at
             # or below it: whatever the slope, no score of it lies farther away than the totals do
-            rows, far = Rows(self.loss, self.share[:, None], self.y[:, None]), math.inf
+            rows, far = LossRows(self.loss, self.share[:, None], self.y[:, None]), math.inf
             best = best_lines(rows, np.zeros((self.n, 1)), self.slopes, (-far, far))
             self.offset, self.b_lower, self.b_upper = best[1][0], -self.reach, self.reach
         # limits on errors hold intercepts back to where some score is 0
@@ -169,7 +169,7 @@ class Arrays:
         charges: FloatArray | None = None,
     ) -> Lines:
         """The best slopes, by default of all, and intercepts of the score; totals (n, V)."""
-        rule, rows = self.statement.intercept, Rows(self.loss, share[:, None], y[:, None])
+        rule, rows = self.statement.intercept, LossRows(self.loss, share[:, None], y[:, None])
         ends = float(rule.lower), float(rule.upper)
         return best_lines(rows, totals, slopes or self.slopes, ends, charges)
 
@@ -322,7 +322,7 @@ CLOSE = 1e-9
 """Sweeps end once no coordinate's derivative has moved by more."""
 
 
-class Choices(NamedTuple):
+class PointChoices(NamedTuple):
     """What m coefficients may be: coefficient j is one of ``points[j, lo[j] : hi[j] + 1]``.
 
     ``points`` and ``table``, of shape (m, K), hold values and what a penalty charges for them;
@@ -366,7 +366,7 @@ def new_hulls(m: int, width: int) -> Hulls:
 
 @inner
 def lay_hulls(choices: Any, kappa: float, hulls: Any) -> None:
-    """Fill ``hulls`` for :class:`Choices` where an undecided nonzero coefficient pays ``kappa``."""
+    """Fill ``hulls`` for :class:`PointChoices`: undecided coefficients but 0 pay ``kappa``."""
     points, table = choices.points, choices.table
     knots, values, slopes = hulls.knots, hulls.values, hulls.slopes
     for j in range(len(choices.lo)):

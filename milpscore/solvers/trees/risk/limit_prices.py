@@ -16,7 +16,7 @@ import numpy as np
 
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.statement import held_thresholds
-from milpscore.losses.lines import Rows, held_slopes
+from milpscore.losses.lines import LossRows, held_slopes
 
 if TYPE_CHECKING:
     from milpscore.solvers.trees.risk.hulls import Arrays
@@ -30,7 +30,7 @@ _BEND = 0.02
 """Least second derivative in a step, as a share of a row's weight: lines have none."""
 
 
-class Limits:
+class ErrorLimits:
     """A statement's limits on errors, as shares of all weight.
 
     ``cost`` (L, n): of the merged rows where they are wrong; ``allowed`` (L,), rounded up.
@@ -56,7 +56,7 @@ class Limits:
         return len(self.cost)
 
 
-class Patterns:
+class PricedPatterns:
     """The rows of a node by what its columns tell apart, priced.
 
     Of m patterns: a row each in ``first``, ``sure`` (m,) that each pays whatever its score, and
@@ -65,7 +65,7 @@ class Patterns:
     """
 
     def __init__(
-        self, arrays: Arrays, limits: Limits, prices: FloatArray, columns: IntArray
+        self, arrays: Arrays, limits: ErrorLimits, prices: FloatArray, columns: IntArray
     ) -> None:
         self.arrays, self.limits, self.columns = arrays, limits, columns
         self.labels, self.first = arrays.merge(columns, by_class=False)
@@ -178,7 +178,7 @@ class Patterns:
 
 
 def card_bounds(
-    arrays: Arrays, limits: Limits, points: IntArray, slopes: tuple[float, float]
+    arrays: Arrays, limits: ErrorLimits, points: IntArray, slopes: tuple[float, float]
 ) -> FloatArray:
     """The least loss of each card (V, p) at slopes in a range within the limits on errors; (V,).
 
@@ -210,7 +210,7 @@ def card_bounds(
         some = np.flatnonzero(~kept & np.isfinite(ends[side]))
         if len(some):
             shifted = totals[:, some] - ends[side, some]
-            rows = Rows(arrays.loss, share[:, None], y[:, None])
+            rows = LossRows(arrays.loss, share[:, None], y[:, None])
             found = held_slopes(rows, shifted, slopes)
             held[side, some] = _below(
                 arrays, y, share, shifted, found, np.zeros(len(some)), slopes, direction
@@ -249,7 +249,9 @@ def _below(
     return bound if direction is None else np.where(direction * g_b >= 0.0, bound, -np.inf)
 
 
-def score_ranges(arrays: Arrays, node: Node, patterns: Patterns) -> tuple[FloatArray, FloatArray]:
+def score_ranges(
+    arrays: Arrays, node: Node, patterns: PricedPatterns
+) -> tuple[FloatArray, FloatArray]:
     """The least and the largest score of each pattern over a node's cards."""
     X, columns, limits = patterns.X, patterns.columns, patterns.limits
     low_w = arrays.points[columns, node.lo[columns]]

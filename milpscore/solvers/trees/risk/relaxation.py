@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 from milpscore.core.clock import Clock
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.statement import Reach
-from milpscore.solvers.trees.risk.hulls import Arrays, Choices, hull_cost, new_hulls, solve_model
-from milpscore.solvers.trees.risk.limit_prices import Limits, Patterns, score_ranges
+from milpscore.solvers.trees.risk.hulls import (
+    Arrays,
+    PointChoices,
+    hull_cost,
+    new_hulls,
+    solve_model,
+)
+from milpscore.solvers.trees.risk.limit_prices import ErrorLimits, PricedPatterns, score_ranges
 
 IN, OPEN, OUT = 1, 0, -1
 """What a node's ``status`` says of a feature; one in may still have 0 points."""
@@ -180,7 +186,7 @@ class Relaxation:
             Clock() if clock is None else clock
         )  # a node left unsolved has a bound all the same, a lower one
         self.omega = None if arrays.separable else Omega(arrays.penalty, arrays.most)
-        self.limits = Limits(arrays)
+        self.limits = ErrorLimits(arrays)
         self.excess = np.zeros(len(self.limits))  # of the node solved last
         self.solved = 0
         self._least = np.empty(arrays.p)  # of each feature: what it adds to the line at least
@@ -195,13 +201,13 @@ class Relaxation:
         patterns = None
         if node.prices is not None:
             columns = np.flatnonzero(node.status != OUT)
-            patterns = Patterns(self.arrays, self.limits, node.prices, columns)
+            patterns = PricedPatterns(self.arrays, self.limits, node.prices, columns)
             patterns.bound_scores(*score_ranges(self.arrays, node, patterns))
         columns, rows, tolerance = active.copy(), None, _TOLERANCE
         for _ in range(_ROUNDS):
             if rows is None or (columns != active).any():
                 columns = active.copy()
-                rows = _Rows(self.arrays, np.flatnonzero(active), patterns)
+                rows = _ActiveRows(self.arrays, np.flatnonzero(active), patterns)
             before = node.bound
             self._descend(node, rows, cutoff, tolerance)
             self._draw_line(node, rows, node.status != OUT)
@@ -254,7 +260,7 @@ class Relaxation:
     def fit(self, node: Node) -> None:
         """Solve a node whose features are all decided, and draw its line over every feature."""
         node.project(self.arrays)
-        rows = _Rows(self.arrays, np.flatnonzero(node.status == IN))
+        rows = _ActiveRows(self.arrays, np.flatnonzero(node.status == IN))
         self._descend(node, rows, math.inf)
         self._draw_line(node, rows, np.ones(self.arrays.p, np.bool_))
 
@@ -350,7 +356,7 @@ class Relaxation:
             node.b_lo = node.b_hi - reach
 
     def _descend(
-        self, node: Node, rows: _Rows, cutoff: float, tolerance: float = _TOLERANCE
+        self, node: Node, rows: _ActiveRows, cutoff: float, tolerance: float = _TOLERANCE
     ) -> None:
         """Newton steps on the rows merged by the active columns."""
         a, columns = self.arrays, rows.columns
@@ -391,7 +397,7 @@ class Relaxation:
         node.w[columns], node.b, node.s, node.mu = w, b, s, mu
         rows.z = z
 
-    def _draw_line(self, node: Node, rows: _Rows, wanted: BoolArray) -> None:
+    def _draw_line(self, node: Node, rows: _ActiveRows, wanted: BoolArray) -> None:
         """The loss's tangent at the node's point over the wanted features, less its rounding."""
         a = self.arrays
         values, u, z, slope = rows.lines()
@@ -438,10 +444,12 @@ class Relaxation:
         return bool(len(worst)) or moved or missed > max(1e-9, _EASY * abs(cutoff - node.bound))
 
 
-class _Rows:
+class _ActiveRows:
     """Rows merged by the active columns and y."""
 
-    def __init__(self, arrays: Arrays, columns: IntArray, patterns: Patterns | None = None) -> None:
+    def __init__(
+        self, arrays: Arrays, columns: IntArray, patterns: PricedPatterns | None = None
+    ) -> None:
         self.arrays, self.columns, self.patterns = arrays, columns, patterns
         self.labels, first = (
             arrays.merge(columns) if patterns is None else (patterns.labels, patterns.first)
@@ -495,11 +503,11 @@ class _Rows:
 class _Model:
     """The relaxation of a node on its active columns: values, costs, second-order steps."""
 
-    def __init__(self, relaxation: Relaxation, node: Node, rows: _Rows) -> None:
+    def __init__(self, relaxation: Relaxation, node: Node, rows: _ActiveRows) -> None:
         a, columns = relaxation.arrays, rows.columns
         self.arrays, self.omega, self.node, self.rows = a, relaxation.omega, node, rows
         self.budget = float(a.terms - node.sure)
-        self.choices = Choices(
+        self.choices = PointChoices(
             a.points[columns],
             a.table[columns],
             node.lo[columns],
@@ -597,14 +605,14 @@ def _bordered(
     return wide, np.append(gradient, gradient @ t), np.append(cross, cross @ t)
 
 
-def _with_slope(choices: Choices, low: float, high: float) -> Choices:
+def _with_slope(choices: PointChoices, low: float, high: float) -> PointChoices:
     """The choices with the slope as one more coefficient, of no cost, between two points."""
     m, width = choices.points.shape
     points, table = np.zeros((m + 1, max(width, 2))), np.zeros((m + 1, max(width, 2)))
     points[:m, :width], table[:m, :width] = choices.points, choices.table
     points[m, :2] = low, high
     lo, hi, zero = (np.append(each, k) for each, k in zip(choices[2:5], (0, 1, -1), strict=True))
-    return Choices(points, table, lo, hi, zero, np.append(choices.inside, True))
+    return PointChoices(points, table, lo, hi, zero, np.append(choices.inside, True))
 
 
 class Omega:

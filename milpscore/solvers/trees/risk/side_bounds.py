@@ -27,7 +27,7 @@ import numpy as np
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.solvers.trees.risk.hulls import Arrays
-from milpscore.solvers.trees.risk.limit_prices import Limits
+from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
 from milpscore.solvers.trees.risk.relaxation import OUT, Node
 from milpscore.solvers.trees.shared.cell_counts import KINDS, at_score, put, solve
 
@@ -65,7 +65,7 @@ class Cells(NamedTuple):
     allowed: FloatArray
 
 
-class Box(NamedTuple):
+class PointBox(NamedTuple):
     """Points ``lo`` to ``hi`` (q,); ends (k,) of the variables, coefficients, slope, intercept.
 
     No score lies farther from 0 than ``reach``; ``gamma`` is the rounding of sums.
@@ -82,7 +82,7 @@ class Box(NamedTuple):
 class Sides:
     """Bounds of nodes that leave few columns, by the sides of their cells."""
 
-    def __init__(self, arrays: Arrays, limits: Limits) -> None:
+    def __init__(self, arrays: Arrays, limits: ErrorLimits) -> None:
         self.arrays, self.limits = arrays, limits
         self.kind = KINDS.get(type(arrays.loss), -1)
         self._cells: dict[bytes, Cells | None] = {}
@@ -149,7 +149,7 @@ class Sides:
         node.project(a)
         return True if ended and len(columns) <= a.terms else None
 
-    def _box(self, node: Node, columns: IntArray) -> Box:
+    def _box(self, node: Node, columns: IntArray) -> PointBox:
         """What the node leaves to the coefficients."""
         a, q = self.arrays, len(columns)
         lo, hi = a.points[columns, node.lo[columns]], a.points[columns, node.hi[columns]]
@@ -162,7 +162,7 @@ class Sides:
             low[q + 1], high[q + 1] = node.b_lo * a.unit, node.b_hi * a.unit
         elif a.statement.intercept.kind == "zero":
             low[q + 1] = high[q + 1] = 0.0
-        return Box(lo, hi, low, high, self.reach, 4.0 * (a.n + MOST_CELLS) * _EPS)
+        return PointBox(lo, hi, low, high, self.reach, 4.0 * (a.n + MOST_CELLS) * _EPS)
 
     def _charge(self, node: Node, columns: IntArray) -> float:
         """The least that penalties of coefficients and of terms charge."""
@@ -173,7 +173,7 @@ class Sides:
         return float(least - a.table_slack)
 
 
-def _least_slope(u: FloatArray, box: Box) -> float:
+def _least_slope(u: FloatArray, box: PointBox) -> float:
     """The least slope at which coefficients keep to the points' range: points are largest there."""
     q = len(box.lo)
     ends = np.where(u[:q] > 0.0, box.hi, box.lo)
@@ -519,7 +519,7 @@ def bound_sided(
         # far from 0 losses hardly bend: a point of another support is not a place to begin
         u[:] = 0.0
         u[q] = 1.0
-        box = Box(low[:q], high[:q], low, high, reach, gamma)
+        box = PointBox(low[:q], high[:q], low, high, reach, gamma)
         found, solved, _ = least_sided(kind, cells, box, u, cutoff, _MOST_NODES)
         bounds[at] = max(bounds[at], found)
         work += solved * m
@@ -530,7 +530,7 @@ def prepare_sides() -> None:
     """Have the kernel ready: making and loading it counts for no clock."""
     real, table = np.zeros(1), np.zeros((1, 1))
     cells = Cells(table, real, real, np.zeros((2, 1, 1)), real)
-    box = Box(real, real, np.zeros(3), np.zeros(3), 0.0, 0.0)
+    box = PointBox(real, real, np.zeros(3), np.zeros(3), 0.0, 0.0)
     prepare(least_sided, 0, cells, box, np.zeros(3), 0.0, 0)
 
 

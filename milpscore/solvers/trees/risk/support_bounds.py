@@ -22,12 +22,16 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import prepare
 from milpscore.solvers.trees.risk.hulls import Arrays
-from milpscore.solvers.trees.risk.limit_prices import Limits
+from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
 from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node
 from milpscore.solvers.trees.risk.side_bounds import MOST_CELLS, bound_sided, prepare_sided
 from milpscore.solvers.trees.shared import cell_counts as counts
-from milpscore.solvers.trees.shared.cell_counts import Layout, Losses, bound_supports
-from milpscore.solvers.trees.shared.support_enumeration import Choices, asked_for, prepare_choices
+from milpscore.solvers.trees.shared.cell_counts import CellLayout, Losses, bound_supports
+from milpscore.solvers.trees.shared.support_enumeration import (
+    ColumnChoices,
+    asked_for,
+    prepare_choices,
+)
 
 MOST_TERMS = 12
 """A support of more columns has too many cells for the loss of real weights on them."""
@@ -62,7 +66,7 @@ _TRIFLE = 1e-3
 """Charges that are a smaller share of the cutoff are left out, and smaller supports with them."""
 
 
-class Enumeration(Choices):
+class Enumeration(ColumnChoices):
     """The supports of at most ``size`` columns, in slices of work, as far as they may matter.
 
     ``found`` are those no bound closes, with their bounds; all others are at or above ``cutoff``,
@@ -75,7 +79,7 @@ class Enumeration(Choices):
         arrays: Arrays,
         root: Node,
         memory: float = math.inf,
-        limits: Limits | None = None,
+        limits: ErrorLimits | None = None,
         known: Card | None = None,
     ) -> None:
         self.arrays, self.root = arrays, root
@@ -209,7 +213,7 @@ class Enumeration(Choices):
         self.sure = float(self.positive.sum()) if self.kind == counts.POISSON else 0.0
         return True
 
-    def _price(self, limits: Limits, known: Card) -> None:
+    def _price(self, limits: ErrorLimits, known: Card) -> None:
         """Have rows pay for errors what bounds the cells of supports best, up to the known card.
 
         Of a sample of supports, the card's own among them. By each unit of weight on the wrong side
@@ -394,7 +398,9 @@ class Enumeration(Choices):
         """Whether rules leave any support of a base and some of these columns."""
         return self._allowed((*base, *columns.tolist()))
 
-    def triples(self, base: tuple[int, ...], columns: IntArray, layout: Layout) -> Iterator[None]:
+    def triples(
+        self, base: tuple[int, ...], columns: IntArray, layout: CellLayout
+    ) -> Iterator[None]:
         """Supports of a base and three of these columns."""
         if len(columns) ** 2 * len(layout.size) > _MOST_PAIRS:
             self.floor = -math.inf  # nothing is said of the supports that were not visited

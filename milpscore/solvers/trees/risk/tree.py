@@ -21,7 +21,7 @@ from milpscore.solvers.engine import Listener
 from milpscore.solvers.trees.risk.heuristics import Best, Cards, best_intercept
 from milpscore.solvers.trees.risk.hulls import (
     Arrays,
-    Choices,
+    PointChoices,
     gather,
     hull_cost,
     new_hulls,
@@ -32,7 +32,7 @@ from milpscore.solvers.trees.risk.limit_prices import card_bounds
 from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node, Relaxation
 from milpscore.solvers.trees.risk.side_bounds import Sides
 from milpscore.solvers.trees.risk.support_bounds import Enumeration
-from milpscore.solvers.trees.shared.answer import Answer, Clock, Limits, check_cutoff
+from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock, check_cutoff
 from milpscore.solvers.trees.shared.crew import AHEAD, PART, Crew, crew
 
 
@@ -153,7 +153,7 @@ def search(
     if start is not None and (broken := statement.violations(start)):
         raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
     prepare_kernels()
-    tree = Tree(arrays, limits or Limits(), listeners)
+    tree = RiskTree(arrays, limits or Limits(), listeners)
     if start is not None:
         tree.cards.take(start)
     with crew(Arrays, statement, jobs, client) as tree.crew:
@@ -180,21 +180,21 @@ def prepare_kernels() -> None:
     """Have the kernel ready before any clock starts."""
     whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
     inside, hulls = np.ones(1, np.bool_), new_hulls(1, 1)
-    choices = Choices(table, table, whole, whole, whole, inside)
+    choices = PointChoices(table, table, whole, whole, whole, inside)
     prepare(solve_model, table, real, real, choices, hulls, 0.0, 0.0, 0.0)
     prepare(hull_cost, real, inside, hulls)
     prepare(gather, table, whole, whole, table)
     prepare(number_keys, whole, np.zeros((2, 4), np.int64), whole, whole)
 
 
-class Tree:
+class RiskTree:
     """The open nodes, the best card, and what has been proved so far.
 
     Best first while memory lasts, depth first beyond.
     """
 
     def __init__(self, arrays: Arrays, limits: Limits, listeners: Sequence[Listener] = ()) -> None:
-        self.arrays, self.limits, self.clock = arrays, limits, Clock(limits, listeners)
+        self.arrays, self.limits, self.clock = arrays, limits, SearchClock(limits, listeners)
         self.relaxation = Relaxation(arrays, self.clock.deadline)
         self.sides = Sides(arrays, self.relaxation.limits)
         self.looked: set[tuple[int, ...]] = set()
@@ -607,7 +607,7 @@ def search_part(
     arrays: Arrays, limits: Limits, nodes: list[Node], best: Best, most: float, expanded: int
 ) -> tuple[Best, float, int, int, list[Node]]:
     """By a worker: (best card, floor, nodes solved, nodes expanded, nodes left open)."""
-    tree = Tree(arrays, limits)
+    tree = RiskTree(arrays, limits)
     tree.active, tree.cards.best, tree.expanded = [], best, expanded
     with np.errstate(over="ignore", invalid="ignore"):
         tree.keep([node for node in nodes if node.primal < math.inf or tree.consider(node)])
@@ -616,7 +616,7 @@ def search_part(
     return tree.cards.best, tree.floor, tree.nodes, tree.expanded - expanded, left
 
 
-class AllCards(Tree):
+class AllCards(RiskTree):
     """A tree that keeps its cutoff, and every card at its leaves."""
 
     def __init__(self, arrays: Arrays, limits: Limits, cutoff: float, most_cards: int) -> None:

@@ -161,7 +161,7 @@ def choices_of(statement: Statement) -> list[IntArray]:
     return choices
 
 
-class Clock(Progress):
+class SearchClock(Progress):
     """A search's time, its trace, and why it ended."""
 
     def __init__(self, limits: Limits, listeners: Sequence[Listener] = ()) -> None:

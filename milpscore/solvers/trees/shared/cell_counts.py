@@ -77,7 +77,7 @@ class Losses(NamedTuple):
     paid_negative: float = 0.0
 
 
-class Layout(NamedTuple):
+class CellLayout(NamedTuple):
     """Columns laid out by the impure cells of a base, those that lose most first.
 
     ``bits`` (m, W); the words ``segments[2c]`` to ``segments[2c + 1]`` are of the positive rows of
@@ -89,7 +89,7 @@ class Layout(NamedTuple):
     size: NDArray[np.uint64]
 
 
-class Known(NamedTuple):
+class KnownPairs(NamedTuple):
     """What is known of a layout's pairs of columns, for bounds on triples.
 
     ``pairs[i, j, s]``, i <= j: rows of segment s with both (with i, for j = i). ``lone`` (m,): what
@@ -330,7 +330,7 @@ class Lanes(NamedTuple):
     """What is known of pairs once more, so that many third columns are counted at once.
 
     ``bits`` (W, m); ``both[i, s, k]``: rows of segment s with i and k, ``own`` (S, m): with k;
-    ``parted`` (m, m) is that of :class:`Known`, its axes exchanged.
+    ``parted`` (m, m) is that of :class:`KnownPairs`, its axes exchanged.
     """
 
     bits: NDArray[np.uint64]

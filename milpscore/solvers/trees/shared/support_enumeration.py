@@ -20,8 +20,8 @@ from milpscore.core.jit import prepare
 from milpscore.core.statement import Statement
 from milpscore.solvers.trees.shared.cell_counts import (
     LANES,
-    Known,
-    Layout,
+    CellLayout,
+    KnownPairs,
     Losses,
     gains,
     know_pairs,
@@ -37,7 +37,7 @@ _SLICE = 100_000
 """Triples counted between two looks at the work."""
 
 
-class Choices(ABC):
+class ColumnChoices(ABC):
     """Choices of columns whose cells lose less than a limit.
 
     ``columns`` (c, n) hold 0 and 1, ``charge`` (c,) what each costs at least; ``rows`` are copies
@@ -111,7 +111,9 @@ class Choices(ABC):
             yield from self.visit(head, columns[i + 1 :], more - 1, self.share, after)
             self.share = after
 
-    def parting(self, base: tuple[int, ...], columns: IntArray) -> tuple[Layout, float, FloatArray]:
+    def parting(
+        self, base: tuple[int, ...], columns: IntArray
+    ) -> tuple[CellLayout, float, FloatArray]:
         """A base's layout, what it loses, and how much of that each column takes off at most."""
         layout = self._lay_out(base, columns)
         gain = np.empty(len(columns))
@@ -119,7 +121,7 @@ class Choices(ABC):
         paid = float(self.charge[list(base)].sum())
         return layout, lost + paid, gain - self.charge[columns]
 
-    def _lay_out(self, base: tuple[int, ...], columns: IntArray) -> Layout:
+    def _lay_out(self, base: tuple[int, ...], columns: IntArray) -> CellLayout:
         """These columns' rows by the cells of a base."""
         rows, n = self.rows, len(self.rows)
         key = self.group
@@ -141,16 +143,20 @@ class Choices(ABC):
         bits = np.empty((len(columns), int(segments[-1])), np.uint64)
         pack(self.columns[columns], laid, bits)
         self.work += 3e4 + 20.0 * n + 0.5 * len(columns) * len(laid)
-        return Layout(bits, segments, size.astype(np.uint64))
+        return CellLayout(bits, segments, size.astype(np.uint64))
 
-    def writer(self, layout: Layout, known: Known, charge: FloatArray) -> Callable[..., int]:
+    def writer(
+        self, layout: CellLayout, known: KnownPairs, charge: FloatArray
+    ) -> Callable[..., int]:
         """What writes triples, of (cutoff, most, state, out, bounds) as write_triples has them."""
         return partial(write_triples, layout, known, self.losses, charge)
 
-    def triples(self, base: tuple[int, ...], columns: IntArray, layout: Layout) -> Iterator[None]:
+    def triples(
+        self, base: tuple[int, ...], columns: IntArray, layout: CellLayout
+    ) -> Iterator[None]:
         """Choices of a base and three of these columns."""
         m, words, cells = len(columns), layout.bits.shape[1], len(layout.size)
-        known = Known(np.empty((m, m, cells), np.uint32), np.empty(m), np.empty((m, m)))
+        known = KnownPairs(np.empty((m, m, cells), np.uint32), np.empty(m), np.empty((m, m)))
         know_pairs(layout, self.losses, self.ways[columns], known)
         self.work += 2e4 + m * m * (0.2 * words + 6.0 * cells)
         out, bounds = np.empty((_ROOM + m, 3), np.int64), np.empty(_ROOM + m)
@@ -194,8 +200,12 @@ def prepare_choices() -> None:
     """Have the kernels ready: making and loading them counts for no clock."""
     whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
     bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.uint32)
-    layout, losses = Layout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
-    known, columns, wide = Known(pairs, real, table), bits.astype(np.uint8), np.zeros((1, 1), int)
+    layout, losses = CellLayout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
+    known, columns, wide = (
+        KnownPairs(pairs, real, table),
+        bits.astype(np.uint8),
+        np.zeros((1, 1), int),
+    )
     prepare(lay, whole, whole, whole, whole)
     prepare(pack, columns, whole, bits)
     prepare(gains, layout, losses, table, real)

@@ -26,7 +26,7 @@ _OVERHEAD = 2_000
 """What looking at a column costs beside them."""
 
 
-class Descent:
+class CoordinateDescent:
     """Integer coordinate descent with swaps under the 0-1 loss; ``offer`` gets every card."""
 
     def __init__(

@@ -17,13 +17,17 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner, prepare
 from milpscore.solvers.trees.shared.cell_counts import (
     ZERO_ONE,
-    Known,
+    CellLayout,
+    KnownPairs,
     Lanes,
-    Layout,
     Losses,
     write_errors,
 )
-from milpscore.solvers.trees.shared.support_enumeration import Choices, asked_for, prepare_choices
+from milpscore.solvers.trees.shared.support_enumeration import (
+    ColumnChoices,
+    asked_for,
+    prepare_choices,
+)
 from milpscore.solvers.trees.zero_one.rows import Patterns
 
 VISITS = 30_000_000
@@ -122,7 +126,7 @@ class Supports:
             flags[:, slots[at] : slots[at + 1]] = p.codes[j][:, None] == codes
         place = {-1: -1, **{int(j): at for at, j in enumerate(columns)}}
         twin = np.array([place[int(p.twin[j])] for j in columns], dtype=np.int64)
-        self.columns = Columns(
+        self.columns = CandidateColumns(
             p.codes[columns], p.cards[columns], p.penalty[columns], twin, flags, slots, p.net
         )
         self.scratch = Scratch(
@@ -307,7 +311,7 @@ class Supports:
         )
 
 
-class Counted(Choices):
+class Counted(ColumnChoices):
     """Supports of three and more candidates of two values, their rows counted as bits."""
 
     ns_word, ns_cell = 0.6, 5.0
@@ -390,7 +394,9 @@ class Counted(Choices):
         """Copies that the cells of a support may lose, for it to matter."""
         return self._limit + _MARGIN * max(1.0, abs(self._limit))
 
-    def writer(self, layout: Layout, known: Known, charge: FloatArray) -> Callable[..., int]:
+    def writer(
+        self, layout: CellLayout, known: KnownPairs, charge: FloatArray
+    ) -> Callable[..., int]:
         """Many third columns at once."""
         both = np.ascontiguousarray(known.pairs.transpose(0, 2, 1)).astype(np.int32)
         own = np.ascontiguousarray(np.diagonal(both, axis1=0, axis2=2))
@@ -434,13 +440,13 @@ def prepare_counting() -> None:
     prepare_choices()
     whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
     bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.uint32)
-    layout, losses = Layout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
-    known, wide = Known(pairs, real, table), np.zeros((1, 1), int)
+    layout, losses = CellLayout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
+    known, wide = KnownPairs(pairs, real, table), np.zeros((1, 1), int)
     lanes = Lanes(bits, pairs.astype(np.int32), pairs[0].astype(np.int32), table)
     prepare(write_errors, layout, known, lanes, losses, real, 0.0, 0, whole, wide, real)
 
 
-class Columns(NamedTuple):
+class CandidateColumns(NamedTuple):
     """The candidates as the enumeration reads them: c of them, m patterns.
 
     ``codes`` (c, m) numbers each one's values, ``cards`` (c,) says how many there are, ``penalty``
@@ -606,7 +612,7 @@ def prepare_enumeration(weight: npt.DTypeLike) -> None:
     whole, real, net = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, weight)
     table, flags, present = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int8), np.zeros(1, "?")
     codes, wide = np.zeros((1, 1), np.int32), np.zeros((1, 1), weight)
-    columns = Columns(codes, whole, real, whole, flags, whole, net)
+    columns = CandidateColumns(codes, whole, real, whole, flags, whole, net)
     scratch = Scratch(wide, table, whole, whole, whole, whole)
     offer = Offer(1.0, 0.0, 0, table, real)
     prepare(write_supports, whole, 0, 0.0, present, 0, 0, columns, scratch, offer)

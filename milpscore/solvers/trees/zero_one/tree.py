@@ -20,9 +20,9 @@ from milpscore.core.statement import Statement
 from milpscore.search.starts import fast_cards
 from milpscore.search.zero_one import least_by_curves
 from milpscore.solvers.engine import Listener
-from milpscore.solvers.trees.shared.answer import Answer, Clock, Limits, check_cutoff
+from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock, check_cutoff
 from milpscore.solvers.trees.shared.crew import AHEAD, Crew, crew
-from milpscore.solvers.trees.zero_one.descent import Descent
+from milpscore.solvers.trees.zero_one.descent import CoordinateDescent
 from milpscore.solvers.trees.zero_one.rows import Patterns
 from milpscore.solvers.trees.zero_one.support_bounds import (
     VISITS_NS,
@@ -162,7 +162,7 @@ def search(
         raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
     patterns = Patterns(statement)
     prepare_kernels(patterns.net.dtype)
-    tree = _Search(patterns, limits or Limits(), listeners)
+    tree = _ZeroOneSearch(patterns, limits or Limits(), listeners)
     if start is not None:
         tree.cards.take_start(start)
     tree.jobs, tree.client = jobs, client
@@ -193,7 +193,7 @@ def prepare_kernels(weight: npt.DTypeLike = np.int32) -> None:
     prepare(least_by_curves, whole, codes, whole, net, whole, 0, 0, table, whole, whole)
 
 
-class Best(NamedTuple):
+class Incumbent(NamedTuple):
     """A card, its objective in whole units of weight (``lowest``) and from the weights."""
 
     w: IntArray | None = None
@@ -202,12 +202,12 @@ class Best(NamedTuple):
     objective: float = math.inf
 
 
-class Cards:
+class CardKeeper:
     """Keeps the best allowed card."""
 
     def __init__(self, patterns: Patterns) -> None:
         self.patterns = patterns
-        self.best = Best()
+        self.best = Incumbent()
 
     def take_start(self, card: Card) -> None:
         """Begin with the caller's card."""
@@ -237,7 +237,7 @@ class Cards:
         """Make a card the best one, in one assignment that no interrupt can part."""
         p = self.patterns
         lowest = p.objective(p.base + units, w)
-        self.best = Best(w.copy(), threshold, lowest, p.exact_objective(w, threshold))
+        self.best = Incumbent(w.copy(), threshold, lowest, p.exact_objective(w, threshold))
 
     def outcomes(self, w: IntArray) -> FloatArray:
         """Return per way to cut w's totals the objective, and the cost beyond each limit."""
@@ -289,18 +289,18 @@ class Cards:
             yield int(errors[i]), int(low[i]), int(high[i])
 
 
-class _Search:
+class _ZeroOneSearch:
     """The open supports, the best card, and what has been proved."""
 
     def __init__(
         self, patterns: Patterns, limits: Limits, listeners: Sequence[Listener] = ()
     ) -> None:
-        self.patterns, self.limits, self.clock = patterns, limits, Clock(limits, listeners)
+        self.patterns, self.limits, self.clock = patterns, limits, SearchClock(limits, listeners)
         self.bounds = patterns  # the same, with what limits on errors are priced at
         # beyond it the most promising are walked before more are seen
         item = math.inf, tuple(range(patterns.terms)), ()
         self.most_open = max(1, limits.most_of(item, *item))
-        self.cards = Cards(patterns)
+        self.cards = CardKeeper(patterns)
         cells = Supports(patterns)
         self.effort = cells.worst
         self.supports: Supports | SignedSupports = cells
@@ -312,7 +312,7 @@ class _Search:
         self.settled = False  # which kind of supports is searched
         self.aside: tuple[Supports, Bounded] | None = None  # what the other kind was begun with
         # of two searches in turns the one that rests, and the work when its turn ended
-        self.resting: _State | None = None
+        self.resting: _RestingSearch | None = None
         self.since = 0.0
         self.steps: list[tuple[float, float]] = []  # work and floor of supports with signs
         self.jobs, self.client = 1, None
@@ -413,7 +413,7 @@ class _Search:
             self._report()
             return self.clock.remaining <= 0 or not self._unfinished
 
-        Descent(self.patterns, self.cards.offer, enough, random_state).run(starts)
+        CoordinateDescent(self.patterns, self.cards.offer, enough, random_state).run(starts)
 
     def _price_limits(self, random_state: int) -> None:
         """Price what limits on errors allow, where that bounds more than the errors alone.
@@ -438,7 +438,7 @@ class _Search:
             self.prices = prices.tolist()
             self.bounds = Patterns(p.statement, prices=self.prices)
             enough = lambda: self.clock.remaining <= 0  # noqa: E731
-            descent = Descent(self.bounds, self.cards.offer, enough, random_state)
+            descent = CoordinateDescent(self.bounds, self.cards.offer, enough, random_state)
             w = descent.descend(w)[1]
             seen.append(self.cards.outcomes(w))
         if not prices.any():
@@ -476,9 +476,9 @@ class _Search:
             # at once: an interrupt in between must not part them
             vars(self).update(state._asdict(), resting=self._state(), since=since)
 
-    def _state(self) -> _State:
+    def _state(self) -> _RestingSearch:
         """What a search that rests is to go on from."""
-        return _State(self.supports, self.open, self.item, self.active)
+        return _RestingSearch(self.supports, self.open, self.item, self.active)
 
     def _step(self) -> None:
         """Walk on, see more supports, or open the most promising one."""
@@ -546,7 +546,7 @@ class _Search:
         if isinstance(supports, Supports) or supports.nodes not in POLICY.descent_programs:
             return
         enough = lambda: self.clock.remaining <= 0 or not self._unfinished  # noqa: E731
-        Descent(self.patterns, self.cards.offer, enough, 0).descend(supports.rounded())
+        CoordinateDescent(self.patterns, self.cards.offer, enough, 0).descend(supports.rounded())
 
     def _take_signed(self) -> None:
         """Search supports with signs from now on."""
@@ -673,7 +673,7 @@ class _Search:
         return TracePoint(self.clock.seconds, self.cards.best.objective, self._prove(), self.nodes)
 
 
-def _given_up(best: Best, limits: Limits) -> float:
+def _given_up(best: Incumbent, limits: Limits) -> float:
     """What reaches it is given up: the best card, less the gap asked for."""
     lowest = best.lowest
     if not math.isfinite(lowest):
@@ -704,12 +704,12 @@ def bound_part(problem: Problem, part: Part, limit: float) -> tuple[list[Item], 
 
 
 def walk_part(
-    problem: Problem, pieces: list[Piece], best: Best, limits: Limits, most: float
-) -> tuple[Best, int, int, list[Piece]]:
+    problem: Problem, pieces: list[Piece], best: Incumbent, limits: Limits, most: float
+) -> tuple[Incumbent, int, int, list[Piece]]:
     """By a worker: (best card, nodes, supports opened, pieces that are left) of a part."""
     patterns, bounds, _ = problem
     truth = None if bounds is patterns else patterns
-    cards = Cards(patterns)
+    cards = CardKeeper(patterns)
     cards.best = best
     nodes = opened = work = 0
     left: list[Piece] = []
@@ -750,7 +750,7 @@ def _best_prices(seen: FloatArray, patterns: Patterns) -> FloatArray:
     return np.asarray(prices / scale * total)
 
 
-class _State(NamedTuple):
+class _RestingSearch(NamedTuple):
     """A search that rests: its supports, those open, the one that is walked and its bound."""
 
     supports: Supports | SignedSupports
@@ -759,14 +759,14 @@ class _State(NamedTuple):
     active: tuple[float, Walk | None]
 
 
-class _Held(Cards):
+class _Held(CardKeeper):
     """In place of a best card: every allowed card at or below the cutoff."""
 
     def __init__(self, patterns: Patterns, most: float) -> None:
         super().__init__(patterns)
         self.most = most
         above = most + POLICY.cutoff_margin * max(1.0, abs(most))
-        self.best = Best(lowest=above, objective=above)
+        self.best = Incumbent(lowest=above, objective=above)
         self.found: dict[bytes, list[Card]] = {}
 
     def offer(self, w: IntArray) -> None:
@@ -789,7 +789,7 @@ class _Held(Cards):
                     yield p.card(w, threshold)
 
 
-class _AllSearch(_Search):
+class _AllSearch(_ZeroOneSearch):
     """The search whose best card never gets better."""
 
     def __init__(self, patterns: Patterns, limits: Limits, cutoff: float, most_cards: int) -> None:

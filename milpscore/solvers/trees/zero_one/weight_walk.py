@@ -80,7 +80,7 @@ class Rules(NamedTuple):
     level: float
 
 
-class Cells(NamedTuple):
+class TotalGroups(NamedTuple):
     """The groups of level 0 where totals are sorted: net weight, and their group at every level.
 
     Shapes (cells,) and (k + 1, cells); ``totals`` (k + 1, cells) and ``order`` (2, cells) are
@@ -258,7 +258,7 @@ class Walk:
         size = [int(g) * int(s) for g, s in zip(groups, levels["stride"], strict=True)]
         last = int(groups[k - 1]) * int(levels["stride"][k])
         self.curves: NDArray[Any] | None = None
-        self.cells: Cells | None = None
+        self.cells: TotalGroups | None = None
         short = sum(size) <= _MOST_CURVES and self.parts is None
         if short and last <= _CURVE_PER_CELL * cells + _SMALL_CURVES:
             levels["curves"] = np.cumsum([0, *size[:-1]])
@@ -267,7 +267,7 @@ class Walk:
             self.curves[1 : 2 * cells : 2] = net
         else:
             totals, order = np.zeros((k + 1, cells), np.int64), np.zeros((2, cells), np.int64)
-            self.cells = Cells(net, label, totals, order)
+            self.cells = TotalGroups(net, label, totals, order)
 
     @property
     def nodes(self) -> int:
