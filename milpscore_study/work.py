@@ -163,15 +163,7 @@ def checked_names(
 ) -> tuple[str, str, str]:
     """A model's estimator as it is registered, its kind, and what it is called by default."""
     made = made_by(name, kind)
-    known, needed = made.arguments()
-    for what, given in (("arguments", arguments), ("grid", grid)):
-        for key in given:
-            if key not in known:
-                raise OptionError(f"{what}: no key {unlike(key, known)}")
-    if both := [key for key in grid if key in arguments]:
-        raise OptionError(f"{both[0]} stands in arguments and in grid: keep one")
-    if missing := [key for key in needed if key not in {*arguments, *grid}]:
-        raise OptionError(f"{made.name} needs {', '.join(missing)} in arguments or grid")
+    _check_keys(made, arguments, grid)
     for key in {"loss", "solver"}.intersection(_SOLVER_OPTIONS[made.family]):
         asked = [arguments[key]] if key in arguments else grid.get(key, [])
         choices = _choices(key, made.family == "conic") if asked else []
@@ -190,6 +182,19 @@ def checked_names(
     first = _called(name)[0].kinds[0]
     kind = kind or first
     return made.name, kind, made.name if kind == first else f"{made.name} ({kind})"
+
+
+def _check_keys(made: Any, arguments: Mapping[str, Any], grid: Mapping[str, Any]) -> None:
+    """Refuse keys that an estimator does not know, keys given twice, and keys that it lacks."""
+    known, needed = made.arguments()
+    for what, given in (("arguments", arguments), ("grid", grid)):
+        for key in given:
+            if key not in known:
+                raise OptionError(f"{what}: no key {unlike(key, known)}")
+    if both := [key for key in grid if key in arguments]:
+        raise OptionError(f"{both[0]} stands in arguments and in grid: keep one")
+    if missing := [key for key in needed if key not in {*arguments, *grid}]:
+        raise OptionError(f"{made.name} needs {', '.join(missing)} in arguments or grid")
 
 
 def _choices(key: str, conic: bool) -> list[str]:

@@ -116,12 +116,7 @@ class Scorecard:
         points = plain_points(self.points)
         blocks = tuple(tuple(int(j) for j in block) for block in self.blocks)
         classes = tuple(plain_label(label) for label in self.classes)
-        if len(points) != len(columns):
-            raise DataError(f"{len(columns)} columns need as many points, not {len(points)}")
-        if len({column.name for column in columns}) != len(columns):
-            raise DataError("two columns of a card share a name; rename one of them")
-        if any(not 0 <= j < len(columns) for block in blocks for j in block):
-            raise DataError(f"a block names a column outside 0..{len(columns) - 1}")
+        _check_columns(columns, points, blocks)
         if len(classes) != 2 or classes[0] == classes[1]:
             raise DataError(f"a card needs two different labels, not {self.classes!r}")
         step = None if self.step is None else as_fraction(self.step)
@@ -714,3 +709,15 @@ def checked_words(words: Any) -> dict[str, dict[str, Any]]:
             )
         found[feature] = dict(own)
     return found
+
+
+def _check_columns(
+    columns: Sequence[Column], points: Sequence[int], blocks: Sequence[Sequence[int]]
+) -> None:
+    """Refuse columns without points, names that stand twice, and blocks beyond the columns."""
+    if len(points) != len(columns):
+        raise DataError(f"{len(columns)} columns need as many points, not {len(points)}")
+    if len({column.name for column in columns}) != len(columns):
+        raise DataError("two columns of a card share a name; rename one of them")
+    if any(not 0 <= j < len(columns) for block in blocks for j in block):
+        raise DataError(f"a block names a column outside 0..{len(columns) - 1}")

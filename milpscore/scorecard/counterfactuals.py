@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from milpscore.core.clock import Clock
-from milpscore.core.design import as_fraction, plain_label
+from milpscore.core.design import Column, as_fraction, plain_label
 from milpscore.core.errors import (
     DataError,
     FormulationError,
@@ -425,18 +425,8 @@ def _moves(
             continue
         if cut:
             candidates = _cells(name, row[name], _cuts(card, row, name, columns, step), wishes)
-        elif name in wishes.directions or name in wishes.ranges or name in wishes.units:
-            raise OptionError(f"{name!r} is not a number: it has no direction, range or unit")
-        elif all(c.kind == "numeric" for c in columns):
-            new = 0 if row[name] == 1 else 1
-            candidates = [(new, wishes.cost(name, str(new)))]
         else:
-            known = [text for c in columns for text in (c.category, *c.others) if text is not None]
-            candidates = [
-                (text, wishes.cost(name, text))
-                for text in dict.fromkeys(known)
-                if text != str(row[name])
-            ]
+            candidates = _other_values(name, row[name], columns, wishes)
         changed = [{**row, name: new} for new, _ in candidates]
         added = [each - total for each in _totals(card, changed, step)] if changed else []
         options += [
@@ -445,6 +435,19 @@ def _moves(
             if points
         ]
     return options, linear
+
+
+def _other_values(
+    name: str, value: Any, columns: Sequence[Column], wishes: _Wishes
+) -> list[tuple[Any, Fraction]]:
+    """Return the other values of a mark or a category, each with its cost."""
+    if name in wishes.directions or name in wishes.ranges or name in wishes.units:
+        raise OptionError(f"{name!r} is not a number: it has no direction, range or unit")
+    if all(column.kind == "numeric" for column in columns):
+        new = 0 if value == 1 else 1
+        return [(new, wishes.cost(name, str(new)))]
+    known = [text for each in columns for text in (each.category, *each.others) if text is not None]
+    return [(text, wishes.cost(name, text)) for text in dict.fromkeys(known) if text != str(value)]
 
 
 def _cuts(
