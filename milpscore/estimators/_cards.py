@@ -191,9 +191,9 @@ class CardClassifier(Decided, OnDesign):
         Parameters
         ----------
         X : DataFrame, array, sparse matrix, list of rows, or table of another library, (n, q)
-            Relations of DuckDB, Dask DataFrames, large files, and tables whose columns would not
-            fit into memory are read as by :func:`milpscore.data.read_patterns`. Or a Design, whose
-            columns, classes and weights are used as they are.
+            Relations of DuckDB, large files, and tables whose columns would not fit into memory are
+            read as by :func:`milpscore.data.read_patterns`. Or a Design, whose columns, classes and
+            weights are used as they are.
         y : array of shape (n,), or str
             Two distinct labels, or the name of their column in X.
         sample_weight : array of shape (n,) or str, optional

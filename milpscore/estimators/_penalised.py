@@ -129,7 +129,7 @@ class PenalisedModel(_Fitted, OnDesign):
         Parameters
         ----------
         X : DataFrame, array, sparse matrix, list of rows, or table of another library, (n, q)
-            Of two classes also large files, relations of DuckDB and Dask DataFrames, read as by
+            Of two classes also large files and relations of DuckDB, read as by
             :func:`milpscore.data.read_patterns`; or a Design, whose columns, classes and weights
             are used as they are.
         y : array of shape (n,), or str
