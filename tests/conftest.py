@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 from long_tail import slow_cases
+from warm_up import compiled_together
 
 ROOT = Path(__file__).parents[1]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have the kernels of a fresh clone compiled by both workers together."""
+    compiled_together(session.config)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -192,7 +192,7 @@ def test_missing_values_belong_to_no_side_of_a_cut() -> None:
         ("Age = 30", "cut at 30, 45"),
         ("Aeg >= 30", "did you mean 'Age'"),
         ("nonsense", "where names 'nonsense'"),
-        ("BMI", "no 0/1 column"),
+        ("BMI", "not a 0/1 column"),
         ("BMI >= tall", "no number"),
         ("Sex = other", "female, male"),
         ("Sex < male", "female, male"),

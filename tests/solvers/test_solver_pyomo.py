@@ -150,7 +150,7 @@ def test_an_option_it_does_not_have_is_refused() -> None:
         SOLVERS["glpk"]()
     except MissingDependencyError as error:
         pytest.skip(str(error))
-    with pytest.raises(NotApplicableError, match="not told threads"):
+    with pytest.raises(NotApplicableError, match="has no option threads"):
         solve(slim(noisy(8), **BOX), "glpk", threads=2)
     with pytest.raises(NotApplicableError, match="smooth loss"):
         solve(risk_score(noisy(8), **BOX), "glpk")
