@@ -117,7 +117,7 @@ class StudyReport:
             One row a solve, in the order of the study: number, key, status, seed, data, model, fold
             (missing: all rows), a column ``parameters.NAME`` for each parameter of a grid, the
             figures (objective, bound, accuracies, seconds...), error, seconds (in all), milpscore
-            (the version) and finished (UTC). Of runs that are no study's: their results' plain
+            (the version) and finished (UTC). For runs that are not a study's: their results' plain
             numbers and texts instead.
 
         Raises

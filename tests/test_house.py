@@ -52,6 +52,8 @@ def test_this_house_is_in_order() -> None:
         ("milpscore/core/a.py", f"def f(x):\n{BRANCHES}\n", "a.py:f: too many branches"),
         ("milpscore/core/a.py", "class A:\n    pass\n\n\nclass A:\n    pass\n", "milpscore:A"),
         ("milpscore/core/a.py", "import numpy as np\nnp.seterr = None\n", "np.seterr is another"),
+        ("milpscore/core/a.py", "import numpy as np\nnp.x, y = 1, 2\n", "np.x is another"),
+        ("milpscore/core/a.py", "import numpy as np\nsetattr(np, 'x', 1)\n", "is another"),
         ("milpscore/core/a.py", "from numba import jit\njit.x.y = 1\n", "jit.x.y is another"),
         ("milpscore/core/a.py", "# at most so many columns\n", "a.py:1: say 'so many'"),
         ("milpscore/core/a.py", '"""Of each row."""\n', "say"),

@@ -28,7 +28,7 @@ IDIOMS = re.compile(
     r"|(?<!here )\bis no \b"
     r"|\blest\b"
     r"|\b(?:tells|told)\b(?! apart)"
-    r'|(?:"""|# |^)Of |[.] Of which\b'
+    r'|(?:"""|# |^)Of |[.:] Of (?!the$)'
 )
 
 
@@ -43,7 +43,7 @@ def rooms(root: Path) -> Counter[str]:
     return lines
 
 
-def complexity(function: ast.FunctionDef) -> int:
+def complexity(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """One more than the branches of a function, those of the functions inside it included."""
     nodes = list(ast.walk(function))
     chains = sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
@@ -63,17 +63,31 @@ def patched(tree: ast.Module) -> Iterator[tuple[int, str]]:
         known = {*PACKAGES, *sys.stdlib_module_names}
         foreign |= {name for home, name in pairs if home.partition(".")[0] not in known}
     for node in ast.walk(tree):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
-            targets = [node.target]
-        for target in targets:
+        for target in _targets(node):
             root: ast.expr = target
             while isinstance(root, ast.Attribute):
                 root = root.value
             if root is not target and isinstance(root, ast.Name) and root.id in foreign:
                 yield target.lineno, ast.unparse(target)
+
+
+def _targets(node: ast.AST) -> Iterator[ast.expr]:
+    """What a statement assigns, ``setattr`` included."""
+    if isinstance(node, ast.Assign):
+        found = list(node.targets)
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
+        found = [node.target]
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr" and node.args:
+        yield ast.Attribute(node.args[0], "setattr", lineno=node.lineno)
+        return
+    else:
+        return
+    while found:
+        target = found.pop()
+        if isinstance(target, ast.Tuple | ast.List):
+            found += target.elts
+        else:
+            yield target
 
 
 def findings(root: Path) -> Iterator[str]:
@@ -92,7 +106,8 @@ def findings(root: Path) -> Iterator[str]:
             place, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
             tree = ast.parse(text)
             classes.update(node.name for node in tree.body if isinstance(node, ast.ClassDef))
-            functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            kinds = ast.FunctionDef | ast.AsyncFunctionDef
+            functions = [node for node in ast.walk(tree) if isinstance(node, kinds)]
             complexities += [
                 f"{place}:{each.name}" for each in functions if complexity(each) > MOST_BRANCHES
             ]

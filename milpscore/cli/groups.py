@@ -73,7 +73,7 @@ def argument(metavar: str, help: str) -> Any:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with every parameter that is a dataclass spelt out as options, one a field.
+    """Return the command with its dataclass parameters spelt out as options, one per field.
 
     Typer reads the signature made here; the command itself gets the dataclasses.
     """
@@ -160,7 +160,7 @@ class WordOptions:
 DATA_FILE = argument(
     "DATA",
     "CSV file with a header line (commas, semicolons or tabs; UTF-8), or Parquet: a file, a folder "
-    "or a pattern such as 'year/*.parquet'. Of any size: large tables are read in passes.",
+    "or a pattern such as 'year/*.parquet'. Any size: large tables are read in passes.",
 )
 WEIGHTS_COLUMN = option(
     DATA, "Column with the weights of the rows; it is then no feature.", metavar="COL"

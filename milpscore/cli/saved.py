@@ -253,7 +253,7 @@ def table_again(
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Features, labels and weights, read as for the certificate where no option says otherwise.
 
-    The column ``by`` stands among the features, whatever it is. Of a table too large for memory,
+    The column ``by`` stands among the features, whatever it is. For a table too large for memory,
     the design of its distinct rows in the columns given.
     """
     from milpscore.data import read_frame, read_patterns, read_table

@@ -49,7 +49,7 @@ def rows_where(design: Design, where: Any, argument: str) -> BoolArray:
     """The rows of positive weight that belong to a subgroup, shape (n,).
 
     All of several conditions must hold. A condition is the name of a 0/1 column, or compares a
-    column or a raw feature: ``Age >= 40``, ``Sex = male``. Of binned data only what the bins tell
+    column or a raw feature: ``Age >= 40``, ``Sex = male``. For binned data only what the bins tell
     apart can be asked. FormulationError where a name or cut is unknown, a mask has another length,
     or no row is left; ``argument`` is the constraint, for its text.
     """

@@ -278,7 +278,7 @@ def _by_name(known: Mapping[str, float], columns: Sequence[Column]) -> FloatArra
 def quantile_cuts(values: FloatArray, n_bins: int, weight: FloatArray | None = None) -> FloatArray:
     """Cut points that part the values into bins of about equal weight.
 
-    A cut is a value that occurs, so that it prints as it was written and no bin is empty. Of all
+    A cut is a value that occurs, so that it prints as it was written and no bin is empty. Among all
     places between two neighbouring values, the one whose share below comes nearest to ``k/n_bins``
     is taken (the lower one of two equally near); places taken twice count once.
     """

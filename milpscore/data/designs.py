@@ -165,8 +165,8 @@ def read_table(
     target : str
         Name of the column with the labels: two distinct ones, or more with ``positive``.
     positive : label, optional
-        Checked to be one of the labels; y keeps two labels as they are. Of three and more this one
-        stands against the rest: y holds it and "not" it, as text.
+        Checked to be one of the labels; y keeps two labels as they are. With three and more this
+        one stands against the rest: y holds it and "not" it, as text.
     ordered : bool
         Labels are ordered classes and stay as they are, however many; without ``positive``.
     missing : {"error", "bin"}

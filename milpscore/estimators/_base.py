@@ -153,7 +153,7 @@ class Decided(ClassifierMixin):
         Returns
         -------
         ndarray of shape (n, K)
-            In the order of ``classes_``. Of two classes the second is above 1/2 exactly where the
+            In the order of ``classes_``. With two classes the second is above 1/2 exactly where the
             answer is positive, a card's tie by one float; not so where ``threshold_by`` chose.
 
         Raises

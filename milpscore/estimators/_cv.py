@@ -81,7 +81,7 @@ class OneStandardErrorCV(_Searched):
         With all parameters that are not searched.
     grid : mapping from parameter to values, optional
         By default that of the estimator's class (``default_grid``): ``max_terms`` from 1 to 5 for
-        most cards, five units ``gamma`` for Facets models, nothing for other penalised ones. Of a
+        most cards, five units ``gamma`` for Facets models, nothing for other penalised ones. For a
         penalised model ``lam`` need not be in it: by default ``n_lams`` values in geometric
         progression from the least lam without terms down to ``ratio`` times it.
     n_lams : int
@@ -141,7 +141,7 @@ class OneStandardErrorCV(_Searched):
         Parameters
         ----------
         X : DataFrame, array, sparse matrix, list of rows, table or Design, shape (n, q)
-            As in the estimator's ``fit``. Of merged rows those of each pattern are dealt to the
+            As in the estimator's ``fit``. Merged rows of each pattern are dealt to the
             folds by chance, and the columns are those of all rows in every fold.
         y : array of shape (n,), or str
         sample_weight : array of shape (n,) or str, optional

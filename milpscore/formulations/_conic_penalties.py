@@ -529,7 +529,7 @@ def weighted_fused_lasso(data: ConicData, *, lam: float = LAM, weights: Any = No
     if penalty.weights is not None and len(penalty.weights) != jumps:
         raise OptionError(
             f"weights has {len(penalty.weights)} entries for {jumps} jumps between "
-            f"{jumps + 1} columns: give one a jump"
+            f"{jumps + 1} columns: give one per jump"
         )
     return penalty
 

@@ -594,7 +594,7 @@ class RiskLoss:
     base : SmoothLoss
         Logistic, squared, ... of y in {-1, 1}; a loss of counts reads 0 and 1.
     scale : float or ScaleRange
-        Points in one unit of the score: a risk is 1 / (1 + exp(-(w.x + b) / scale)). Of a range
+        Points in one unit of the score: a risk is 1 / (1 + exp(-(w.x + b) / scale)). For a range
         each card chooses its own, and :meth:`at` gives the loss of one of them.
     """
 

@@ -238,8 +238,8 @@ class Stability:
     def frequency(self) -> pd.DataFrame:
         """The share of the samples that chose a feature, beside what the model itself uses.
 
-        A row for each feature: ``own``, ``bootstrap``, and ``pool`` where there is one. Of a path a
-        column for each lam.
+        A row per feature: ``own``, ``bootstrap``, and ``pool`` if there is one; for a path a column
+        per lam.
         """
         index = pd.Index([self.names.get(name, name) for name in self.features], name="feature",
                          dtype=object, tupleize_cols=False)  # fmt: skip

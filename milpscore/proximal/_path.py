@@ -139,7 +139,7 @@ def path(
     ratio : float in (0, 1)
     cv : int or iterable of (train, test), optional
         Adds the mean accuracy and AUC on rows left out, the folds being stratified by class (a
-        loss of classes only). Of more than two classes the AUC is the mean of those of each class
+        loss of classes only). With more than two classes the AUC is the mean of those of each class
         against the rest, by its probability.
     random_state : int, optional
         Shuffles the folds of an integer ``cv``.

@@ -63,7 +63,7 @@ def scaled_rounding(
     -------
     RoundedCard
         ``trace[k]`` is the objective at ``scales[k]`` with the best allowed intercept, infinite
-        where the statement does not allow the points. Of equal objectives the smallest scale is
+        where the statement does not allow the points. Among equal objectives the smallest scale is
         taken. Too many terms are dropped by least weight; scales that break a constraint are passed
         over where another one keeps to all. Also ``weights`` and ``intercept`` as given; ``scale``,
         the one used, NaN where the weights are all 0 and there is nothing to scale.

@@ -147,7 +147,7 @@ def best_line(
 
     Newton's method from the given ones; the slope is held where ``parted`` is below 0. Ends early,
     with a loss that is too high, once twice the decrease that a step promises leaves it above
-    ``cutoff``; and with the loss 0 once it falls below ``parted``. Of a step that promises less
+    ``cutoff``; and with the loss 0 once it falls below ``parted``. If a step promises less
     than ``enough`` the promise is believed.
     """
     held, up, down, widest = parted < 0.0, 0.0, 0.0, 1e-300

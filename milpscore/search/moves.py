@@ -183,8 +183,8 @@ def descend(
 ) -> Descent:
     """Take the best single change while the objective falls below ``factor`` times itself.
 
-    ``shifts_from`` gives the shifts (K, p) tried on points w (p,), 0 for none. Of equal moves the
-    first of the K, then the first column, is taken.
+    ``shifts_from`` gives the shifts (K, p) tried on points w (p,), 0 for none. Among equal moves
+    the first of the K, then the first column, is taken.
     """
     w = start.copy()
     totals: FloatArray = table.rows.X @ w.astype(np.float64)

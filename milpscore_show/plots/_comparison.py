@@ -444,7 +444,7 @@ def gap_curves(curves: BoundCurves, figure: Figure | None = None) -> Figure:
 
 @styled
 def race_figure(profiles: Mapping[str, DataFrame], curves: BoundCurves) -> Figure:
-    """Performance profiles of a race, one a formulation, above its bounds over time.
+    """Performance profiles of a race, one per formulation, above its bounds over time.
 
     Parameters
     ----------

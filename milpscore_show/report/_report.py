@@ -120,7 +120,7 @@ def report(
         Other rows, whose figures stand beside those of the data.
     by : str or array of shape (n,), optional
         Subgroups to show apart: a column of the tables, or a value for each row of the data. A
-        number of many values is cut in thirds. Of an array with a ``name`` the validation data
+        number of many values is cut in thirds. For an array with a ``name`` the validation data
         have a column of that name.
     risk_groups : sequence of float, optional
         The risks at which a group begins, such as (0.05, 0.2). Default: those whose odds are half

@@ -182,7 +182,7 @@ def card_bounds(
 ) -> FloatArray:
     """The least loss of each card (V, p) at slopes in a range within the limits on errors; (V,).
 
-    Less what rounding may hide. Of the thresholds that keep to the limits, the nearest ones to the
+    Less what rounding may hide. Among thresholds that keep to the limits, the nearest ones to the
     unlimited best count: the loss is convex, and rises along its gradient from there on.
     """
     columns = np.flatnonzero(points.any(axis=0))

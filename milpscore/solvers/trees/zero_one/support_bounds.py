@@ -470,7 +470,7 @@ class Scratch(NamedTuple):
 
     ``table`` (G, W) weighs the values of up to G groups; ``slots`` (2, a power of two above 2 m) is
     an open hash table of labels, and of the keys they have; ``cell`` and ``own`` hold the labels of
-    patterns, ``weights`` has an entry a cell (or group), ``agreed`` one a candidate.
+    patterns, ``weights`` has an entry per cell (or group), ``agreed`` one per candidate.
     """
 
     table: NDArray[Any]

@@ -139,8 +139,8 @@ class Walk:
     Columns of many values, far apart, are decided first: the groups left to the end are then few
     and large, and what each of them cannot avoid, taken alone, says much. ``signs`` of the columns'
     weights are 1, -1, or 0 for both. Where patterns are priced, ``truth`` are those without prices:
-    a card is found only where some threshold keeps to the limits on errors. Of totals in two parts
-    that is not asked.
+    a card is found only where some threshold keeps to the limits on errors. With totals in two
+    parts that is not asked.
     """
 
     def __init__(
