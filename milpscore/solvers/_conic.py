@@ -37,7 +37,7 @@ from milpscore.losses import Hinge
 from milpscore.proximal import ProximalResult, fit_proximal
 from milpscore.proximal.problem import Smooth
 from milpscore.solvers.engine import Outcome, Solver, Task
-from milpscore.solvers.options import OUTSIDE_CONES, SOLVERS, ConicOptions
+from milpscore.solvers.options import SOLVERS, ConicOptions
 from milpscore.verify import Evaluation
 from milpscore.verify.cards import (
     added_violations,
@@ -451,27 +451,42 @@ class Clarabel(ConeSolver):
         return _outcome(ended, answer.x, answer.z, status not in self.NO_POINT, seconds=seconds)
 
 
-class ConeWords(NamedTuple):
-    """What a solver of CVXPY's calls each of our options; () where it has none, or none known."""
+class OutsideCone(NamedTuple):
+    """A solver of CVXPY's: its names there and for pip, and its words for our options.
 
-    tol: tuple[str, ...] = ()
-    max_iter: tuple[str, ...] = ()
-    time_limit: tuple[str, ...] = ()
+    Words are parted by blanks; without one it has none, or none is known. ``nest`` is the option of
+    CVXPY that holds all others.
+    """
+
+    plugin: str
+    package: str
+    tol: str = ""
+    max_iter: str = ""
+    time_limit: str = ""
+    nest: str = ""
+
+
+OUTSIDE = {
+    "scs": OutsideCone("SCS", "scs", "eps_abs eps_rel", "max_iters", "time_limit_secs"),
+    "mosek": OutsideCone(
+        "MOSEK", "Mosek",
+        " ".join(f"MSK_DPAR_INTPNT_CO_TOL_{k}" for k in ("PFEAS", "DFEAS", "REL_GAP", "MU_RED")),
+        "MSK_IPAR_INTPNT_MAX_ITERATIONS", "MSK_DPAR_OPTIMIZER_MAX_TIME", "mosek_params",
+    ),
+    "copt": OutsideCone("COPT", "coptpy", "FeasTol DualTol RelGap", "BarIterLimit", "TimeLimit"),
+    # these two have no exponential cones
+    "cvxopt": OutsideCone("CVXOPT", "cvxopt", "abstol reltol feastol", "max_iters"),
+    "qoco": OutsideCone("QOCO", "qoco", "abstol reltol", "max_iters"),
+}  # fmt: skip
+"""Other people's conic solvers with names of their own; ``cvxpy:NAME`` is any other."""
 
 
 class CvxpySolver(ConeSolver):
-    """Other people's conic solvers: whatever CVXPY has installed, asked for the standard form.
-
-    ``plugin`` is its name there, ``package`` what pip calls it; ``nest`` is the option of CVXPY
-    that holds all others.
-    """
+    """Other people's conic solvers: whatever CVXPY has installed, asked for the standard form."""
 
     clock = False
     name: ClassVar[str]
-    plugin: ClassVar[str]
-    package: ClassVar[str]
-    words: ClassVar[ConeWords] = ConeWords()
-    nest: ClassVar[str] = ""
+    row: ClassVar[OutsideCone]
 
     TERMINATIONS: ClassVar[dict[str, Termination]] = {
         "optimal": Termination.COMPLETED,
@@ -488,27 +503,27 @@ class CvxpySolver(ConeSolver):
         import cvxpy as cp
         from cvxpy.reductions.solvers.defines import CONIC_SOLVERS
 
-        if self.plugin not in CONIC_SOLVERS:
+        if self.row.plugin not in CONIC_SOLVERS:
             known = ", ".join(sorted(name.lower() for name in CONIC_SOLVERS))
             raise OptionError(
-                f"CVXPY knows no conic solver {self.plugin.lower()!r}; it knows {known}"
+                f"CVXPY knows no conic solver {self.row.plugin.lower()!r}; it knows {known}"
             )
-        if self.plugin not in cp.installed_solvers():
-            named = self.name in OUTSIDE_CONES
-            how = f"pip install {self.package}" if named else "see CVXPY's page on its solvers"
+        if self.row.plugin not in cp.installed_solvers():
+            named = self.name in OUTSIDE
+            how = f"pip install {self.row.package}" if named else "see CVXPY's page on its solvers"
             raise MissingDependencyError(f"{self.name} is not installed: {how}")
 
     def version(self) -> str:
         """The installed version."""
         try:
-            return version(self.package)
+            return version(self.row.package)
         except PackageNotFoundError:
             return "unknown"
 
     def refuse(self, task: Task) -> None:
         """Refuse options for which the solver has no word here."""
         for name in ("tol", "max_iter"):
-            if not getattr(self.words, name) and getattr(task.options, name) != getattr(
+            if not getattr(self.row, name) and getattr(task.options, name) != getattr(
                 ConicOptions, name
             ):
                 raise NotApplicableError(f"{self.name} has no option {name} here: leave it out")
@@ -522,7 +537,7 @@ class CvxpySolver(ConeSolver):
         problem = cp.Problem(cp.Minimize(form.c @ x), [cone for _, cone in cones])
         words_given = self._translated(options)
         try:
-            problem.get_problem_data(self.plugin, solver_opts=dict(words_given))
+            problem.get_problem_data(self.row.plugin, solver_opts=dict(words_given))
         except cp.error.SolverError as error:
             raise NotApplicableError(
                 f"{self.name} does not take the cones of this program: use 'clarabel' or 'scs'"
@@ -532,7 +547,7 @@ class CvxpySolver(ConeSolver):
             with warnings.catch_warnings():
                 # what CVXPY says of an inaccurate answer is in its status
                 warnings.simplefilter("ignore", UserWarning)
-                problem.solve(solver=self.plugin, verbose=options.verbose, **words_given)
+                problem.solve(solver=self.row.plugin, verbose=options.verbose, **words_given)
         except cp.error.SolverError as error:
             text = " ".join(str(error).split())[:300]
             return Outcome(Termination.ERROR, text, seconds=time.perf_counter() - began)
@@ -561,9 +576,9 @@ class CvxpySolver(ConeSolver):
             key: value
             for name, value in asked.items()
             if value is not None
-            for key in getattr(self.words, name)
+            for key in getattr(self.row, name).split()
         }
-        return {self.nest: words_given} if self.nest else words_given
+        return {self.row.nest: words_given} if self.row.nest else words_given
 
 
 def _cones(form: ConeForm, x: Any) -> list[tuple[Any, Any]]:
@@ -588,56 +603,20 @@ def _cones(form: ConeForm, x: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-class Scs(CvxpySolver):
-    """SCS: first-order steps."""
-
-    clock = True
-    name, plugin, package = "scs", "SCS", "scs"
-    words = ConeWords(("eps_abs", "eps_rel"), ("max_iters",), ("time_limit_secs",))
-
-
-class Mosek(CvxpySolver):
-    """MOSEK."""
-
-    clock = True
-    name, plugin, package, nest = "mosek", "MOSEK", "Mosek", "mosek_params"
-    words = ConeWords(
-        tuple(f"MSK_DPAR_INTPNT_CO_TOL_{what}" for what in ("PFEAS", "DFEAS", "REL_GAP", "MU_RED")),
-        ("MSK_IPAR_INTPNT_MAX_ITERATIONS",),
-        ("MSK_DPAR_OPTIMIZER_MAX_TIME",),
-    )
-
-
-class Copt(CvxpySolver):
-    """COPT."""
-
-    clock = True
-    name, plugin, package = "copt", "COPT", "coptpy"
-    words = ConeWords(("FeasTol", "DualTol", "RelGap"), ("BarIterLimit",), ("TimeLimit",))
-
-
-class Cvxopt(CvxpySolver):
-    """CVXOPT, which has no exponential cones."""
-
-    name, plugin, package = "cvxopt", "CVXOPT", "cvxopt"
-    words = ConeWords(("abstol", "reltol", "feastol"), ("max_iters",))
-
-
-class Qoco(CvxpySolver):
-    """QOCO, which has no exponential cones."""
-
-    name, plugin, package = "qoco", "QOCO", "qoco"
-    words = ConeWords(("abstol", "reltol"), ("max_iters",))
-
-
 @cache
 def through_cvxpy(plugin: str) -> type[CvxpySolver]:
-    """Any conic solver of CVXPY's by its name there, which gets none of our options."""
-    return type(
-        f"Cvxpy_{plugin}",
-        (CvxpySolver,),
-        {"name": f"cvxpy:{plugin}", "plugin": plugin.upper(), "package": plugin},
-    )
+    """The conic solver of a name in ``OUTSIDE``, or of any of CVXPY's, which gets no option."""
+    row = OUTSIDE.get(plugin) or OutsideCone(plugin.upper(), plugin)
+    name = plugin if plugin in OUTSIDE else f"cvxpy:{plugin}"
+    content = {"name": name, "row": row, "clock": bool(row.time_limit)}
+    return type(f"Cvxpy_{plugin}", (CvxpySolver,), content)
+
+
+def __getattr__(name: str) -> type[CvxpySolver]:
+    """The solvers of ``OUTSIDE``, for the registry."""
+    if name not in OUTSIDE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return through_cvxpy(name)
 
 
 class Proximal(Solver):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import pyomo.environ as pyo
@@ -32,68 +33,128 @@ _TERMINATION = {
     _ENDS.userInterrupt: Termination.INTERRUPTED,
 }
 
-
-_CPLEX_NODE_LIMIT = (105, 106)
-"""With a feasible point, and without one."""
-
-_XPRESS_STOPS = {
-    1: Termination.TIME_LIMIT,
-    2: Termination.INTERRUPTED,
-    3: Termination.NODE_LIMIT,
-    4: Termination.ITERATION_LIMIT,
+_OPTIONS = (
+    "time_limit", "mip_gap", "absolute_gap", "threads", "random_state", "node_limit", "presolve",
+)  # fmt: skip
+_TURNED: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("time_limit", "mip_gap", "absolute_gap"), float),
+    **dict.fromkeys(("threads", "random_state", "node_limit", "presolve"), int),
 }
-"""Its attribute stopstatus."""
-
-Word: TypeAlias = tuple[str, Callable[[Any], Any]]
-_NONE: Word = ("", str)
 
 
-def _off(value: bool) -> str:
-    return "on" if value else "off"
+@dataclass(frozen=True)
+class Outside:
+    """A solver of Pyomo's factory, and its words for our options.
+
+    Attributes
+    ----------
+    plugins : tuple of str
+        Its names in the factory, the best one first.
+    install : str
+        What to do where none of them is there.
+    words : str
+        Its names of the options in ``_OPTIONS``, in their order; "-" where it has none.
+    turned : mapping
+        How an option's value is turned, where not as ``_TURNED`` has it.
+    duals : bool
+        It reports the duals of an LP.
+    always : mapping
+        Options it gets beside ours.
+    nodes, stops : callable
+        Read the nodes, and why it stopped (None: unknown), from the solver's own model.
+    """
+
+    plugins: tuple[str, ...]
+    install: str
+    words: str = "- - - - - - -"
+    turned: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    duals: bool = True
+    always: Mapping[str, Any] = field(default_factory=dict)
+    nodes: Callable[[Any], Any] | None = None
+    stops: Callable[[Any], Termination | None] | None = None
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Its word per option that it has."""
+        pairs = zip(_OPTIONS, self.words.split(), strict=True)
+        return {option: word for option, word in pairs if word != "-"}
 
 
-class Words(NamedTuple):
-    """What a solver calls each of our options, and how it wants the value; no name: it has none."""
+def _licensed(package: str) -> str:
+    return f"pip install {package} (a licence is needed beyond small programs)"
 
-    time_limit: Word = _NONE
-    mip_gap: Word = _NONE
-    absolute_gap: Word = _NONE
-    threads: Word = _NONE
-    random_state: Word = _NONE
-    node_limit: Word = _NONE
-    presolve: Word = _NONE
+
+def _cplex_stop(model: Any) -> Termination | None:
+    """A node limit, with a feasible point or without one: the plugin takes it for an error."""
+    return Termination.NODE_LIMIT if model.solution.get_status() in (105, 106) else None
+
+
+def _xpress_stop(model: Any) -> Termination | None:
+    """The attribute stopstatus: the plugin calls every limit "other"."""
+    stops = {
+        1: Termination.TIME_LIMIT,
+        2: Termination.INTERRUPTED,
+        3: Termination.NODE_LIMIT,
+        4: Termination.ITERATION_LIMIT,
+    }
+    return stops.get(model.attributes.stopstatus)
+
+
+OUTSIDE = {
+    "cbc": Outside(
+        ("cbc",), "apt install coinor-cbc",
+        "sec ratio allow threads randomCbcSeed maxNodes presolve",
+        turned={"presolve": lambda on: "on" if on else "off"},
+    ),
+    "glpk": Outside(
+        ("glpk",), "apt install glpk-utils", "tmlim mipgap - - seed - -",
+        turned={"time_limit": lambda seconds: max(1, math.ceil(seconds))},
+    ),
+    "gurobi": Outside(
+        ("gurobi_direct", "gurobi"), _licensed("gurobipy"),
+        "TimeLimit MIPGap MIPGapAbs Threads Seed NodeLimit Presolve",
+        nodes=lambda model: model.NodeCount,
+    ),
+    "cplex": Outside(
+        ("cplex_direct", "cplex"), _licensed("cplex"),
+        "timelimit mip_tolerances_mipgap mip_tolerances_absmipgap threads randomseed "
+        "mip_limits_nodes preprocessing_presolve",
+        nodes=lambda model: model.solution.progress.get_num_nodes_processed(), stops=_cplex_stop,
+    ),
+    "xpress": Outside(
+        ("xpress_direct",), _licensed("xpress"),
+        "timelimit miprelstop mipabsstop threads randomseed maxnode presolve",
+        always={"mipaddcutoff": 0.0},  # by default it proves no more than its incumbent less 1e-5
+        nodes=lambda model: model.attributes.nodes, stops=_xpress_stop,
+    ),
+    "scip": Outside(
+        ("scip_direct",), "pip install pyscipopt",
+        "limits/time limits/gap limits/absgap - randomization/randomseedshift limits/nodes "
+        "presolving/maxrounds",
+        duals=False, nodes=lambda model: model.getNNodes(),
+    ),
+}  # fmt: skip
+"""Other people's solvers with names of their own; ``pyomo:NAME`` is any other."""
 
 
 class PyomoSolver(Solver):
-    """A solver behind Pyomo's factory; its bound is its own word, its card is re-checked.
-
-    ``plugins`` are its names in the factory, the best one first; ``install`` is what to do where
-    none of them is there; ``duals``: it reports those of an LP;
-    ``always`` are options it gets beside ours.
-    """
+    """A solver behind Pyomo's factory; its bound is its own word, its card is re-checked."""
 
     loads = True
     name: ClassVar[str]
-    plugins: ClassVar[tuple[str, ...]]
-    words: ClassVar[Words]
-    install: ClassVar[str]
-    duals: ClassVar[bool] = True
-    always: ClassVar[Mapping[str, Any]] = {}
-
-    def __init_subclass__(cls) -> None:
-        cls.seeded = bool(cls.words.random_state[0])
+    row: ClassVar[Outside]
 
     def __init__(self) -> None:
         known = set(pyo.SolverFactory)
-        reached = [plugin for plugin in self.plugins if plugin in known]
+        reached = [plugin for plugin in self.row.plugins if plugin in known]
         if not reached:
             there = ", ".join(sorted(each for each in known if not each.startswith("_")))
-            raise OptionError(f"Pyomo knows no solver {self.plugins[0]!r}; it knows {there}")
+            raise OptionError(f"Pyomo knows no solver {self.row.plugins[0]!r}; it knows {there}")
         for self.plugin in reached:
             self.solver = pyo.SolverFactory(self.plugin)
             if self.solver.available(exception_flag=False):
                 return
-        raise MissingDependencyError(f"{self.name} is not installed: {self.install}")
+        raise MissingDependencyError(f"{self.name} is not installed: {self.row.install}")
 
     def version(self) -> str:
         """Return the solver's version, as its plugin reports it."""
@@ -113,7 +174,7 @@ class PyomoSolver(Solver):
                 f"{self.name} reads the Pyomo model, which knows nothing of a session that was "
                 "relaxed: solve program.relaxed()"
             )
-        if task.kind == "relaxed" and not self.duals:
+        if task.kind == "relaxed" and not self.row.duals:
             raise NotApplicableError(
                 f"{self.name} reports no duals to Pyomo, which prove a relaxation's bound: use "
                 "'highs'"
@@ -123,7 +184,7 @@ class PyomoSolver(Solver):
         """One run on the program's own Pyomo model."""
         options, session, model = task.options, task.loaded, task.program.model
         given: dict[str, Any] = {"logfile": options.log_file} if options.log_file else {}
-        if not self.words.time_limit[0] and math.isfinite(options.time_limit):
+        if "time_limit" not in self.row.keys and math.isfinite(options.time_limit):
             given["timelimit"] = options.clock.left
         start = task.vector is not None and getattr(self.solver, "warm_start_capable", bool)()
         if start and task.vector is not None:
@@ -152,9 +213,9 @@ class PyomoSolver(Solver):
         """The options in the solver's words; NotApplicableError for one that it does not have."""
         from milpscore.solvers.finish import absolute_gap
 
-        options, words, words_given = task.options, self.words, dict(self.always)
-        asked = {name: getattr(options, name) for name in words._fields if name != "absolute_gap"}
-        limited = self.words.time_limit[0] and math.isfinite(options.time_limit)
+        options, keys, given = task.options, self.row.keys, dict(self.row.always)
+        asked = {name: getattr(options, name) for name in _OPTIONS if name != "absolute_gap"}
+        limited = "time_limit" in keys and math.isfinite(options.time_limit)
         asked["time_limit"] = options.clock.left if limited else None
         asked["presolve"] = None if options.presolve else False
         if task.kind == "exact":
@@ -165,12 +226,11 @@ class PyomoSolver(Solver):
         for name, value in asked.items():
             if value is None:
                 continue
-            key, turned = getattr(words, name)
-            if key:
-                words_given[key] = turned(value)
+            if name in keys:
+                given[keys[name]] = self.row.turned.get(name, _TURNED[name])(value)
             elif name != "absolute_gap" and getattr(options, name) != getattr(Options, name):
                 raise NotApplicableError(f"{self.name} has no option {name} here: leave it out")
-        return words_given
+        return given
 
     def _read(self, results: Any, task: Task) -> Outcome:
         """What came of a run, by column of the session."""
@@ -200,138 +260,30 @@ class PyomoSolver(Solver):
 
     def _ended(self, condition: Any) -> Termination:
         """Why the run ended."""
-        return _TERMINATION.get(condition, Termination.ERROR)
+        known = _TERMINATION.get(condition, Termination.ERROR)
+        if known is not Termination.ERROR or self.row.stops is None:
+            return known
+        return self.row.stops(self.solver._solver_model) or known
 
     def _nodes(self, results: Any) -> int:
-        """How many nodes were searched, as its plugin or its own model counts; 0 if nobody does."""
-        words_given = results.solver.statistics.branch_and_bound.number_of_bounded_subproblems
-        return int(words_given) if isinstance(words_given, int | str) else 0
-
-
-class Cbc(PyomoSolver):
-    """CBC."""
-
-    name, plugins, install = "cbc", ("cbc",), "apt install coinor-cbc"
-    words = Words(
-        time_limit=("sec", float),
-        mip_gap=("ratio", float),
-        absolute_gap=("allow", float),
-        threads=("threads", int),
-        random_state=("randomCbcSeed", int),
-        node_limit=("maxNodes", int),
-        presolve=("presolve", _off),
-    )
-
-
-class Glpk(PyomoSolver):
-    """GLPK, which counts whole seconds."""
-
-    name, plugins, install = "glpk", ("glpk",), "apt install glpk-utils"
-    words = Words(
-        time_limit=("tmlim", lambda seconds: max(1, math.ceil(seconds))),
-        mip_gap=("mipgap", float),
-        random_state=("seed", int),
-    )
-
-
-class Gurobi(PyomoSolver):
-    """Gurobi."""
-
-    name, plugins = "gurobi", ("gurobi_direct", "gurobi")
-    install = "pip install gurobipy (a licence is needed beyond small programs)"
-    words = Words(
-        time_limit=("TimeLimit", float),
-        mip_gap=("MIPGap", float),
-        absolute_gap=("MIPGapAbs", float),
-        threads=("Threads", int),
-        random_state=("Seed", int),
-        node_limit=("NodeLimit", int),
-        presolve=("Presolve", int),
-    )
-
-    def _nodes(self, results: Any) -> int:
-        return int(self.solver._solver_model.NodeCount)
-
-
-class Cplex(PyomoSolver):
-    """CPLEX."""
-
-    name, plugins = "cplex", ("cplex_direct", "cplex")
-    install = "pip install cplex (a licence is needed beyond small programs)"
-    words = Words(
-        time_limit=("timelimit", float),
-        mip_gap=("mip_tolerances_mipgap", float),
-        absolute_gap=("mip_tolerances_absmipgap", float),
-        threads=("threads", int),
-        random_state=("randomseed", int),
-        node_limit=("mip_limits_nodes", int),
-        presolve=("preprocessing_presolve", int),
-    )
-
-    def _nodes(self, results: Any) -> int:
-        return int(self.solver._solver_model.solution.progress.get_num_nodes_processed())
-
-    def _ended(self, condition: Any) -> Termination:
-        """Why the run ended; the plugin takes a node limit for an error."""
-        limited = self.solver._solver_model.solution.get_status() in _CPLEX_NODE_LIMIT
-        return Termination.NODE_LIMIT if limited else super()._ended(condition)
-
-
-class Xpress(PyomoSolver):
-    """FICO Xpress."""
-
-    name, plugins = "xpress", ("xpress_direct",)
-    install = "pip install xpress (a licence is needed beyond small programs)"
-    always: ClassVar[Mapping[str, Any]] = {"mipaddcutoff": 0.0}
-    """By default it proves no more than its incumbent less 1e-5."""
-
-    words = Words(
-        time_limit=("timelimit", float),
-        mip_gap=("miprelstop", float),
-        absolute_gap=("mipabsstop", float),
-        threads=("threads", int),
-        random_state=("randomseed", int),
-        node_limit=("maxnode", int),
-        presolve=("presolve", int),
-    )
-
-    def _nodes(self, results: Any) -> int:
-        return int(self.solver._solver_model.attributes.nodes)
-
-    def _ended(self, condition: Any) -> Termination:
-        """Why the run ended; the plugin calls every limit "other"."""
-        known, stop = super()._ended(condition), self.solver._solver_model.attributes.stopstatus
-        return _XPRESS_STOPS.get(stop, known) if known is Termination.ERROR else known
-
-
-class Scip(PyomoSolver):
-    """SCIP by PySCIPOpt."""
-
-    name, plugins, install = "scip", ("scip_direct",), "pip install pyscipopt"
-    duals = False
-    words = Words(
-        time_limit=("limits/time", float),
-        mip_gap=("limits/gap", float),
-        absolute_gap=("limits/absgap", float),
-        random_state=("randomization/randomseedshift", int),
-        node_limit=("limits/nodes", int),
-        presolve=("presolving/maxrounds", int),
-    )
-
-    def _nodes(self, results: Any) -> int:
-        return int(self.solver._solver_model.getNNodes())
+        """Return the nodes searched, as plugin or model counts them; 0 if neither does."""
+        if self.row.nodes is not None:
+            return int(self.row.nodes(self.solver._solver_model))
+        counted = results.solver.statistics.branch_and_bound.number_of_bounded_subproblems
+        return int(counted) if isinstance(counted, int | str) else 0
 
 
 @cache
 def through_pyomo(plugin: str) -> type[PyomoSolver]:
-    """The solver of any plugin of Pyomo's factory, which gets no option but the time limit."""
-    return type(
-        f"Pyomo_{plugin}",
-        (PyomoSolver,),
-        {
-            "name": f"pyomo:{plugin}",
-            "plugins": (plugin,),
-            "words": Words(),
-            "install": f"see Pyomo's page on {plugin}",
-        },
-    )
+    """The solver of a name in ``OUTSIDE``, or of any plugin, which gets the time limit alone."""
+    row = OUTSIDE.get(plugin) or Outside((plugin,), f"see Pyomo's page on {plugin}")
+    name = plugin if plugin in OUTSIDE else f"pyomo:{plugin}"
+    seeded = "random_state" in row.keys
+    return type(f"Pyomo_{plugin}", (PyomoSolver,), {"name": name, "row": row, "seeded": seeded})
+
+
+def __getattr__(name: str) -> type[PyomoSolver]:
+    """The solvers of ``OUTSIDE``, for the registry."""
+    if name not in OUTSIDE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return through_pyomo(name)

@@ -63,8 +63,8 @@ SOLVERS: Registry[type[Solver]] = _Solvers(
         "ecos": _HOME + "_conic:Ecos",
         "clarabel": _HOME + "_conic:Clarabel",
         "proximal": _HOME + "_conic:Proximal",
-        **{name: f"{_HOME}_pyomo:{name.capitalize()}" for name in OUTSIDE},
-        **{name: f"{_HOME}_conic:{name.capitalize()}" for name in OUTSIDE_CONES},
+        **{name: f"{_HOME}_pyomo:{name}" for name in OUTSIDE},
+        **{name: f"{_HOME}_conic:{name}" for name in OUTSIDE_CONES},
     },
 )
 """Solvers by name, subclasses of :class:`milpscore.solvers.engine.Solver`."""
