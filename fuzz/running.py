@@ -307,7 +307,7 @@ def _cells(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     else:
         _hold_errors(case, program.statement, truth, counts)
     with (
-        mock.patch.multiple(risk, _FIRST=0.0, _TURN=1, _NODE=1e9),
+        tuned(risk, first_turn=0.0, turn_nodes=1, node_cost=1e9),
         mock.patch.object(descents.CoordinateDescent, "run"),
     ):
         _solve(case, program, truth, counts)
@@ -379,17 +379,23 @@ class Here:
         """Nothing runs."""
 
 
+def tuned(module: Any, **fields: Any) -> Any:
+    """A search under another policy."""
+    return mock.patch.object(module, "POLICY", replace(module.POLICY, **fields))
+
+
 def _shared(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     """The tree in small parts, as several workers search it; 0-1 losses mostly with signs.
 
     No descent finds a 0-1 card, behind which a wrong bound would hide.
     """
     signed = case.form == "slim" and len(case.y) % 4 > 0
-    every: dict[str, Any] = {"_FEW_VISITS": -1.0, "_TRIAL": math.inf} if signed else {}
+    every = {"enumerate_always": -1.0, "pairs_share": math.inf} if signed else {}
     here = Here(1 + len(case.y) % 3)
     with (
-        mock.patch.multiple(zero_one, _ALONE=0.0, _ENTRIES_EACH=300, _VISITS_EACH=100, **every),
-        mock.patch.multiple(risk, _ALONE=0.0, PART=1e7),
+        tuned(zero_one, alone=0.0, part_entries=300, part_visits=100, **every),
+        tuned(risk, alone=0.0),
+        mock.patch.object(risk, "PART", 1e7),
         mock.patch.object(descents.CoordinateDescent, "run"),
     ):
         _solve(replace(case, options={**case.options, "client": here}), program, truth, counts)

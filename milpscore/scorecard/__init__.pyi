@@ -1,7 +1,6 @@
 from ._card import Scorecard as Scorecard
 from ._embedding import embed as embed
 from ._export import read_words as read_words
-from ._powers import Voter as Voter, VotingGame as VotingGame
 from .certified import certified_card as certified_card
 from .counterfactuals import (
     Counterfactual as Counterfactual,
@@ -9,5 +8,6 @@ from .counterfactuals import (
     counterfactual as counterfactual,
 )
 from .ordinal import OrdinalCard as OrdinalCard, ordinal_card as ordinal_card
+from .powers import Voter as Voter, VotingGame as VotingGame
 from .risks import RiskScale as RiskScale, calibration_table as calibration_table
 from .streaming import predict_file as predict_file

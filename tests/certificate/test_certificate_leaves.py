@@ -12,7 +12,7 @@ import pytest
 
 from milpscore.certificate import verify_certificate
 from milpscore.certificate.cards import exact_rows, plain_cards
-from milpscore.certificate.leaves import Space, Tangent, grow_tree
+from milpscore.certificate.leaves import ScoreTangent, Space, grow_tree
 from milpscore.certificate.tangents import TangentRows
 from milpscore.constraints import MaxFPR
 from milpscore.core.card import Card
@@ -125,7 +125,7 @@ def test_cuts_drop_only_what_a_line_puts_above_the_goal(seed: int) -> None:
     rng = np.random.default_rng(seed)
     space = Space(statement)
     p, slope = space.p, space.slope[0]
-    line = Tangent(
+    line = ScoreTangent(
         float(rng.normal()), rng.normal(0, 0.3, p), float(rng.choice([0.0, 0.2, -0.5])), np.zeros(p)
     )
     choices = [space.values[j, space.real[j]].astype(int) for j in range(p)]

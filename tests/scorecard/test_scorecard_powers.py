@@ -12,7 +12,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import Column, Design
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.scorecard import Scorecard, Voter, VotingGame
-from milpscore.scorecard._powers import told_once
+from milpscore.scorecard.powers import told_once
 from milpscore.scorecard.rendering import attainable_totals
 
 

@@ -26,8 +26,8 @@ def test_two_searches_in_turns_find_the_optimum(
 ) -> None:
     """Long walks and supports with signs, a few entries at a time; a pool loses no card."""
     without_local_search(monkeypatch)
-    for name, value in {"_WALKED": -1.0, "_TURN": 0.0, "_LITTLE": math.inf, "_WALK": 20}.items():
-        monkeypatch.setattr(zero_one, name, value)
+    set_policy(monkeypatch, zero_one, turns_after=-1.0, turn_entries=0.0, turns_below=math.inf)
+    set_policy(monkeypatch, zero_one, clock_interval=20)
     turns: list[Any] = []
     state = zero_one._ZeroOneSearch._state
     monkeypatch.setattr(

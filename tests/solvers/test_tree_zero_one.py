@@ -244,7 +244,7 @@ def test_optimum_equals_every_card_tried(group: int) -> None:
 
 def without_local_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """No card but those that the tree meets."""
-    monkeypatch.setattr(zero_one.Descent, "run", lambda *_: None)
+    monkeypatch.setattr(zero_one.CoordinateDescent, "run", lambda *_: None)
     monkeypatch.setattr(zero_one, "fast_cards", lambda *_: (None, None))
 
 
@@ -278,13 +278,9 @@ def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.Monkey
         rule = Rule(lambda w, b: (int(w.sum()) - int(b)) % 2 == 0)
         limited = {"t_lower": -12, "t_upper": 12, "rule": rule} if rng.random() < 0.2 else {}
         problem = random_problem(seed, **limited)
-        set_policy(
-            monkeypatch,
-            zero_one,
-            enumerate_always=1e9 if seed % 4 == 0 else -1.0,
-            many_open=0,
-            enumerate_if_pairs_weak=math.inf if seed % 4 == 1 else -1.0,
-        )
+        always, weak = 1e9 if seed % 4 == 0 else -1.0, math.inf if seed % 4 == 1 else -1.0
+        set_policy(monkeypatch, zero_one, many_open=0)
+        set_policy(monkeypatch, zero_one, enumerate_always=always, enumerate_if_pairs_weak=weak)
         answer = search_zero_one(problem, most_open=1 + seed % 30)
         check(problem, answer, optimum(problem))
         seen += answer.supports
