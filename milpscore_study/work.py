@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 import time
 import warnings
 from collections import OrderedDict
@@ -49,6 +48,7 @@ from milpscore import (
 from milpscore.core.design import Design
 from milpscore.core.errors import DataError, FormulationError, OptionError, Registry
 from milpscore.core.result import Result, Termination, claim_of
+from milpscore.core.writing import as_json
 from milpscore.data import Binner, in_steps, read_patterns, read_table
 from milpscore.data.binner import (
     Split,
@@ -574,7 +574,7 @@ class StudyWork:
             found = self._by_estimator(model, task, data, part)
         else:
             found = self._by_design(model, task, data, part)
-        return {**found, "result": plain({**task.place, **found["result"]})}
+        return {**found, "result": as_json({**task.place, **found["result"]})}
 
     def _part(self, task: Task, raced: bool) -> Part:
         """The rows of the task, in the order it asks for."""
@@ -605,7 +605,7 @@ class StudyWork:
             card, certificate = json.loads(shown.to_json()), dict(shown.certificate)
             if self.study.certificates:
                 certificate = _evidence(fit, data)
-        return {"result": figures, "card": card, "certificate": plain(certificate)}
+        return {"result": figures, "card": card, "certificate": as_json(certificate)}
 
     def _lp_bound(self, model: ModelSpec, task: Task, fit: Fit) -> float:
         """The bound of a raced program's LP, the same whatever its solver and its order."""
@@ -653,7 +653,7 @@ class StudyWork:
         return {
             "result": figures,
             "card": None if card is None else json.loads(card.to_json()),
-            "certificate": None if card is None else plain(dict(card.certificate)),
+            "certificate": None if card is None else as_json(dict(card.certificate)),
         }
 
 
@@ -729,16 +729,3 @@ def _scored(
         f"{name}_errors": int(count[(truth != answered) & counted].sum()),
         f"{name}_rows": int(count[counted].sum()),
     }
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it: null for a number that is not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

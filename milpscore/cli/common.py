@@ -13,14 +13,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
 from milpscore.core.errors import DataError, near_matches, require_ending
-from milpscore.core.writing import printable, replacing
+from milpscore.core.writing import as_json, printable, replacing
 from milpscore.formulations import FORMULATIONS
 
 if TYPE_CHECKING:
@@ -117,23 +116,8 @@ def in_options(message: str, options: Iterable[Any]) -> str:
 
 def print_json(content: Mapping[str, Any]) -> None:
     """Write one strictly valid JSON object in ASCII to standard output."""
-    text = json.dumps(strict(content), indent=2, allow_nan=False)
+    text = json.dumps(as_json(content), indent=2, allow_nan=False)
     typer.echo(text.replace("\x7f", "\\u007f"))  # the one control character that JSON leaves
-
-
-def strict(value: Any) -> Any:
-    """A value as JSON can hold it: null for a number that is not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): strict(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [strict(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if hasattr(value, "dtype"):  # NumPy's
-        return strict(value.tolist())
-    if isinstance(value, Fraction):
-        return value.numerator if value.denominator == 1 else float(value)
-    return value
 
 
 def tell_warnings(design: Design, quiet: bool) -> None:

@@ -1,15 +1,17 @@
-"""Files written whole or not at all, beside the one they replace; text escaped for printing."""
+"""Files written whole or not at all; values as JSON holds them; text escaped for printing."""
 
 from __future__ import annotations
 
 import io
+import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 
 @contextmanager
@@ -69,3 +71,18 @@ class _Terminal(io.StringIO):
 
     def write(self, text: str) -> int:
         return sys.stdout.write(printable(text, "\n\t"))
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON can hold it: null for a number that is not finite, else its text."""
+    if isinstance(value, Mapping):
+        return {str(key): as_json(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(entry) for entry in value]
+    if hasattr(value, "tolist"):  # NumPy's
+        return as_json(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else float(value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import milpscore
 from milpscore.cli import compare as demo_module
 from milpscore.cli.app import app
-from milpscore.cli.common import strict
+from milpscore.core.writing import as_json
 from milpscore.formulations import FORMULATIONS
 from milpscore.scorecard import Scorecard
 
@@ -695,7 +695,7 @@ def test_help_names_every_formulation_and_version_is_that_of_the_package() -> No
 
 
 def test_strict_json_has_no_infinities() -> None:
-    assert strict({"gap": float("inf"), "more": [float("nan"), 1.5]}) == {
+    assert as_json({"gap": float("inf"), "more": [float("nan"), 1.5]}) == {
         "gap": None,
         "more": [None, 1.5],
     }
