@@ -71,7 +71,8 @@ QUICK = {
     "test_tree_zero_one.py::test_signed_supports_find_the_optimum": 4,
     "test_tree_zero_one.py::test_supports_are_counted_as_they_are_sorted": 2,
 }
-"""Quick cases per test; 0 only where another test holds the property quickly."""
+"""Quick cases per test; 0 only where another test holds the property quickly: what `auto` answers
+at a price alone is held by `test_at_a_price_without_a_limit_of_terms_no_engine_is_worse_...`."""
 
 
 def slow_cases(names: list[str]) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -64,13 +63,17 @@ def compiled_together(config: pytest.Config) -> None:
         digest.update(file.read_bytes())
     digest.update(os.environ.get("NUMBA_CACHE_DIR", "").encode())
     name = f"milpscore-kernels-{digest.hexdigest()[:16]}"
-    done = [Path(tempfile.gettempdir()) / f"{name}-{half}" for half in range(len(HALVES))]
+    folder = ROOT / ".pytest_cache"  # removed by `make clean`, as the kernels are
+    folder.mkdir(exist_ok=True)
+    done = [folder / f"{name}-{half}" for half in range(len(HALVES))]
     if all(file.exists() for file in done):
         return
     own = int(worker["workerid"].removeprefix("gw"))
     if own < len(HALVES):
-        HALVES[own]()
-        done[own].touch()
+        try:
+            HALVES[own]()
+        finally:
+            done[own].touch()  # after an error, too: the other one does not wait
     deadline = time.monotonic() + PATIENCE
     while not all(file.exists() for file in done) and time.monotonic() < deadline:
         time.sleep(0.2)

@@ -17,7 +17,7 @@ from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
 from milpscore.penalties import OWL, Facets
 from milpscore.penalties.ramps import Ramps
-from milpscore.proximal.coordinate import ALL_COLUMNS, Memory
+from milpscore.proximal.coordinate import POLICY, Memory
 from milpscore.proximal.engine import (
     Algorithm,
     FitOptions,
@@ -273,7 +273,7 @@ def _strong_rule(at: Primal, old: Ramps | OWL | None, new: Ramps | OWL | None) -
     Tibshirani et al., "Strong rules for discarding predictors in lasso-type problems" (2012). It
     only proposes; the duality gap looks at every column.
     """
-    if old is None or new is None or len(at.w) <= ALL_COLUMNS:
+    if old is None or new is None or len(at.w) <= POLICY.all_columns:
         return None
     if isinstance(old, OWL) and isinstance(new, OWL):
         # Larsson, Bogdan and Wallin, "The strong screening rule for SLOPE" (2020)

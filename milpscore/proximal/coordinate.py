@@ -18,24 +18,13 @@ from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.clusters import descend_sorted, ready
 from milpscore.proximal.operators import BinnedOperator, DenseOperator, Operator, SparseOperator
+from milpscore.proximal.policy import WorkingSetPolicy
 from milpscore.proximal.problem import ENDLESS, DualityGap, Primal, Run, Smooth
 
-# a Gram matrix is formed up to this number of columns; beyond, kernels go through the rows
+POLICY = WorkingSetPolicy()
+
 GRAM_COLUMNS = 400
-# curvatures within this share of those of a Gram matrix may use it
-_STALE = 0.1
-ALL_COLUMNS = 64
-_FEWEST, _FEWEST_SORTED, _MOST_SORTED = 20, 100, 8000
-_EARLY = 8
-_INNER_STEPS = 10
-_SWEEPS = 2000
-# sweeps before conjugate gradients are tried, and the maximal number of their products
-_FEW_SWEEPS, _PRODUCTS = 20, 100
-_FLOOR = 1e-6
-# of the distance that would just do
-_SPARE = 0.3
-# looks without a smaller objective that end the search
-_IDLE, _ULPS = 5, 1e-15
+"""Columns up to which a Gram matrix is formed; beyond, kernels go through the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +63,7 @@ class Quadratic:
         Row by row: a column that few rows have sees little of a sum over all.
         """
         change = np.abs(curvature - self.curvature)
-        return self.by_gram and bool(np.all(change <= _STALE * self.curvature))
+        return self.by_gram and bool(np.all(change <= POLICY.stale * self.curvature))
 
     @cached_property
     def gram(self) -> FloatArray:
@@ -118,7 +107,7 @@ class Quadratic:
             return descend_sorted(self.gram, slope, w, part, tol)
         new, shape = w.copy(), _shape(part)
         if self.by_gram:
-            _kernels.descend_gram(self.gram, slope, new, *(*shape, float(tol), _SWEEPS))
+            _kernels.descend_gram(self.gram, slope, new, *(*shape, float(tol), POLICY.sweeps))
             return new
         bends = self.X.squares(self.curvature) - self.means**2 * self.mass
         bends = np.maximum(bends, 1e-14 * float(bends.max()) + 1e-300)
@@ -129,8 +118,8 @@ class Quadratic:
         else:
             assert isinstance(self.X, SparseOperator)
             kernel, X = _kernels.descend_sparse, self.X.parts
-        done, sweeps = 0, _FEW_SWEEPS
-        while done < _SWEEPS:
+        done, sweeps = 0, POLICY.few_sweeps
+        while done < POLICY.sweeps:
             if kernel(X, state, new, *(*shape, float(tol), sweeps)) <= sweeps:
                 break
             done += sweeps
@@ -178,7 +167,7 @@ def _conjugate_gradients(
     x, r = np.zeros_like(b), b.copy()
     z = r / diagonal
     way, size = z, float(r @ z)
-    for _ in range(_PRODUCTS):
+    for _ in range(POLICY.products):
         if np.abs(r).max() <= tol:
             break
         image = product(way)
@@ -308,8 +297,8 @@ def working_set(
             break
         before, point = point, run.look(run.iterations + steps, at)
         saved = before.objective - point.objective
-        idle = 0 if saved > _ULPS * abs(point.objective) else idle + 1
-        if run.stop is None and idle >= _IDLE:
+        idle = 0 if saved > POLICY.progress * abs(point.objective) else idle + 1
+        if run.stop is None and idle >= POLICY.idle_looks:
             run.stop = Termination.STALLED
     return run
 
@@ -322,10 +311,10 @@ def _too_many(smooth: Smooth, w: FloatArray, away: FloatArray) -> bool:
     """
     n, used = smooth.X.shape[0], int(np.count_nonzero(w))
     if not isinstance(smooth.loss, Squared):
-        return used > min(_MOST_SORTED, 0.8 * n)
-    if used > min(_MOST_SORTED, 0.5 * n):
+        return used > min(POLICY.most_sorted, 0.8 * n)
+    if used > min(POLICY.most_sorted, 0.5 * n):
         return True
-    return _EARLY * used > n and bool(np.count_nonzero(away) > 2 * n)
+    return POLICY.early * used > n and bool(np.count_nonzero(away) > 2 * n)
 
 
 def _choose(
@@ -338,16 +327,16 @@ def _choose(
 ) -> _Panel:
     """The columns in use and the worst of the others, at least twice as many as are in use."""
     p = len(w)
-    if p <= ALL_COLUMNS:
+    if p <= POLICY.all_columns:
         return old or _Panel(np.arange(p), smooth.X, part)
     used = np.flatnonzero(w)
     held = 0 if old is None else len(old.index)
     urgency = away.copy()
     if isinstance(part, OWL):  # its Gram matrix grows, whatever is in it stays
-        size = min(p, max(len(used), held) + max(len(used), _FEWEST_SORTED))
+        size = min(p, max(len(used), held) + max(len(used), POLICY.fewest_sorted))
         urgency[[] if old is None else old.index] = np.inf
     else:
-        size = min(p, max(2 * len(used), _FEWEST, held))
+        size = min(p, max(2 * len(used), POLICY.fewest, held))
     urgency[used] = np.inf
     if hint is not None:
         size = min(p, max(size, len(used) + len(hint)))
@@ -384,9 +373,9 @@ def _solve(
     smooth, at = run.smooth, found.at
     point = _Point(at.w, at.eta, float(at.b), at.loss, found.penalty, at.u * smooth.weight)
     gradient = at.gradient[panel.index]
-    limit = min(max_steps, _INNER_STEPS)
+    limit = min(max_steps, POLICY.inner_steps)
     share, near = (0.05, 0.3) if isinstance(panel.part, OWL) else (0.01, 0.1)
-    enough = _SPARE * worst * run.tol / found.gap
+    enough = POLICY.spare * worst * run.tol / found.gap
     # where the panel is the whole, no other columns are waiting
     target = enough if len(panel.index) == len(point.w) else max(near * worst, enough)
     if isinstance(smooth.loss, Squared):  # the model is the problem
@@ -413,7 +402,7 @@ def _newton(
     """One proximal Newton step with its line search; None where no step descends."""
     curvature = smooth.row_hessian(point.eta + point.b)
     # a loss that is straight in places (the hinges) would make the model singular
-    np.maximum(curvature, _FLOOR * smooth.weight, out=curvature)
+    np.maximum(curvature, POLICY.curvature_floor * smooth.weight, out=curvature)
     if not np.isfinite(curvature).all():
         return None
     quadratic = _quadratic(smooth, panel, curvature)

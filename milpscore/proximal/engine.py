@@ -17,6 +17,7 @@ from milpscore.core.statement import ProxPenalty, SmoothLoss
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.operators import BinnedOperator, with_ones
+from milpscore.proximal.policy import FirstOrderPolicy
 from milpscore.proximal.problem import (
     ENDLESS,
     Primal,
@@ -28,16 +29,7 @@ from milpscore.proximal.problem import (
     shaped,
 )
 
-_FIRST_LOOK, _LOOK_EVERY = 4, 10
-_LAST_STEPS = 200
-_MORE_CURVATURE = 2.0
-_LESS_CURVATURE = 0.8
-# rows that give a start: every 32nd of many, at least these per class, and to which gap
-_STRIDE, _SAMPLE, _OF_EACH, _SAMPLE_TOL = 32, 1 << 14, 100, 1e-3
-# differences of mean losses below this share of them are not trusted
-_ROUNDING = 1e-9
-_SLACK = 1e-3
-_STEEPEST = 1e300
+POLICY = FirstOrderPolicy()
 
 
 @dataclass(eq=False)
@@ -94,7 +86,10 @@ def proximal_gradient(
     run = Run(smooth, penalty, "fista" if momentum else "ista", tol, clock)
     if isinstance(start, Primal):
         run.look(0, start)
-    done, due = 0, _FIRST_LOOK if step > 0 else _LOOK_EVERY  # a step length is of a fit like this
+    done, due = (
+        0,
+        POLICY.first_look if step > 0 else POLICY.look_every,
+    )  # a step length is of a fit like this
     while run.stop is None and done < max_iter:
         done += 1
         rested = not _advance(state, momentum)
@@ -111,7 +106,7 @@ def proximal_gradient(
 def _until_look(run: Run) -> int:
     """Steps after which the gap is small if it goes on to fall as it fell; a look costs a step."""
     done = run.iterations
-    most = max(_LOOK_EVERY, done // 10)
+    most = max(POLICY.look_every, done // 10)
     if len(run.trace) < 2:
         return 2
     before, now = run.trace[-2:]
@@ -158,7 +153,7 @@ def _advance(state: _State, momentum: bool) -> bool:
     if float(np.vdot(ahead.w - new.w, new.w - old.w)) > 0:
         # the momentum points uphill: forget it, and let the curvature shrink again
         state.speed = 1.0
-        state.bend *= _LESS_CURVATURE
+        state.bend *= POLICY.less_curvature
         return True
     state.speed, factor = faster(state.speed)
     if factor > 0:
@@ -205,13 +200,13 @@ def _backtrack(
             b = b + shift - smooth.means @ move
         eta = smooth.X.matvec(w)
         rise = smooth.value(eta, b) - linear
-        if abs(rise) + parabola <= _ROUNDING * abs(value):
+        if abs(rise) + parabola <= POLICY.rounding * abs(value):
             # a small difference of large numbers, all rounding: its second-order part instead
             z = eta + b
             rise = 0.5 * smooth.bend(z, z - ahead.eta - ahead.b)
-        if rise <= parabola * (1.0 + _SLACK) or state.bend > _STEEPEST:
+        if rise <= parabola * (1.0 + POLICY.slack) or state.bend > POLICY.steepest:
             return _Iterate(w, b, eta), move
-        state.bend *= _MORE_CURVATURE
+        state.bend *= POLICY.more_curvature
 
 
 Algorithm: TypeAlias = Literal["auto", "fista", "ista", "newton", "working_set"]
@@ -220,13 +215,6 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 MAX_ITER = {"working_set": 500, "newton": 200, "fista": 20_000, "ista": 100_000}
 """The algorithms but "auto", and the default number of steps of each."""
-
-# columns, and multiplications for one Gram matrix, up to which Newton steps are the quicker
-_NEWTON_COLUMNS = 500
-_NEWTON_FEW = 150  # if the penalty is not a norm, or counts for every class
-_NEWTON_WORK = 1e10
-# pairs of bins to count for one Gram matrix of a binned design, beyond which FISTA is quicker
-_MOST_PAIRS = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -287,7 +275,7 @@ def solve(
             run = proximal_newton(smooth, penalty, ramps=_tiled(penalty, smooth), **common)
             if run.stop is Termination.STALLED:
                 # the last digits, which cones do not give
-                run = _gone_on(run, min(most - run.iterations, _LAST_STEPS))
+                run = _gone_on(run, min(most - run.iterations, POLICY.last_steps))
         else:
             fast = chosen == "fista"
             run = proximal_gradient(smooth, penalty, momentum=fast, step=step, **common)
@@ -344,10 +332,13 @@ def _choose(
     if part is None or (isinstance(part, OWL) and part.weights[-1] == 0):
         # (clusters of collinear columns that cost nothing, as those of the sup norm, move slowly)
         size = columns * max(smooth.n_classes, 1)
-        most = _NEWTON_COLUMNS if penalty.is_norm else _NEWTON_FEW
-        small = size <= most and rows * size**2 <= _NEWTON_WORK
+        most = POLICY.newton_columns if penalty.is_norm else POLICY.newton_few
+        small = size <= most and rows * size**2 <= POLICY.newton_work
         return "newton" if small and not binned else "fista"
-    if isinstance(smooth.X, BinnedOperator) and len(smooth.X.X.n_bins) ** 2 * rows > _MOST_PAIRS:
+    if (
+        isinstance(smooth.X, BinnedOperator)
+        and len(smooth.X.X.n_bins) ** 2 * rows > POLICY.most_pairs
+    ):
         return "fista"
     return "working_set"
 
@@ -476,19 +467,22 @@ def _from_sample(
     smooth: Smooth, penalty: ProxPenalty, options: FitOptions
 ) -> tuple[Primal | _Iterate, float]:
     """Where a fit to every 32nd of many rows ends, and its step length; else the null model."""
-    rows = np.arange(0, smooth.X.shape[0], _STRIDE)
+    rows = np.arange(0, smooth.X.shape[0], POLICY.sample_stride)
     y = smooth.y[rows]
     part = part_of(penalty, smooth)
     if (
-        len(rows) < _SAMPLE
+        len(rows) < POLICY.sample_rows
         or options.max_iter == 0
         or smooth.n_classes
-        or np.count_nonzero(y > 0) < _OF_EACH
-        or (smooth.loss.task == "classification" and np.count_nonzero(y < 0) < _OF_EACH)
+        or np.count_nonzero(y > 0) < POLICY.sample_per_class
+        or (
+            smooth.loss.task == "classification"
+            and np.count_nonzero(y < 0) < POLICY.sample_per_class
+        )
         or _choose(options.algorithm, penalty, part, smooth) != "fista"
     ):
         return smooth.null, 0.0
-    few = FitOptions(max(options.tol, _SAMPLE_TOL), options.max_iter, "fista", options.clock)
+    few = FitOptions(max(options.tol, POLICY.sample_tol), options.max_iter, "fista", options.clock)
     some = smooth.take(rows)
     found, at = solve(some, penalty, few, start=some.null)
     return _Iterate(at.w, at.b, smooth.X.matvec(at.w)), found.step

@@ -20,31 +20,10 @@ from milpscore.penalties.ramps import Ramps
 from milpscore.proximal.coordinate import Quadratic
 from milpscore.proximal.engine import faster
 from milpscore.proximal.operators import DenseOperator
+from milpscore.proximal.policy import NewtonPolicy
 from milpscore.proximal.problem import ENDLESS, PerClass, Primal, Run, Smooth
 
-# first-order steps for one model, and when they have done; a model whose directions bend by 1e6 or
-# more apart takes far more
-_MODEL_STEPS, _MORE_STEPS = 300, 30
-_MODEL_TOL = 1e-2
-_SWEEPS = 2000
-_COORDINATES_TOL = 1e-6
-_SAVED = 1e-24  # of the mean loss
-# Newton steps after which few coefficients are given to cones, and the tolerance of these
-_PATIENCE, _FEW = 4, 100
-_CONE_TOL = 1e-12
-# a semidefinite matrix must not be made indefinite by rounding
-_RIDGE = 1e-13
-_NOTHING = 1e-14
-# variables up to which an answer of cones is made exact; the shift and the refinements
-_MOST_POLISHED, _SHIFT, _REFINED = 300, 1e-10, 10
-_SHORTEST, _LONGEST = 1e-6, 1e6
-# a full Newton step near the optimum moves the objective by less than its rounding
-_RISE = 1e-13
-_ULPS = 1e-15
-_IDLE = 3
-# least curvature of a row, as a share of its weight
-_FLOORS = (1e-13, 1e-9, 1e-6)
-_FLAT = 1e-14
+POLICY = NewtonPolicy()
 
 
 def proximal_newton(
@@ -69,17 +48,17 @@ def proximal_newton(
     models = _Models(penalty, ramps, smooth.X.shape[1], smooth.n_classes, smooth.n_classes > 0)
     at, idle = start, 0
     while run.stop is None and run.iterations < max_iter:
-        if run.iterations >= _PATIENCE and at.w.size <= _FEW:
+        if run.iterations >= POLICY.patience and at.w.size <= POLICY.few_coefficients:
             models.hard = True
         following = _step(smooth, penalty, models, at)
         if following is None:
             run.stop = Termination.STALLED
             break
         cost = _cost(penalty, at)
-        idle = 0 if cost - _cost(penalty, following) > _ULPS * abs(cost) else idle + 1
+        idle = 0 if cost - _cost(penalty, following) > POLICY.progress * abs(cost) else idle + 1
         at = following
         run.look(run.iterations + 1, at)
-        if run.stop is None and idle >= _IDLE:
+        if run.stop is None and idle >= POLICY.idle_steps:
             run.stop = Termination.STALLED
     return run
 
@@ -93,7 +72,7 @@ def _step(smooth: Smooth, penalty: ProxPenalty, models: _Models, at: Primal) -> 
     # losses may fall below 0: that of Poisson does
     room = float(penalty.value(at.w)) + abs(at.loss)
     while True:
-        for floor in _FLOORS:
+        for floor in POLICY.curvature_floors:
             gram = _gram(smooth, at, floor)
             if gram is None:
                 return None
@@ -122,7 +101,7 @@ def _gram(smooth: Smooth, at: Primal, floor: float) -> FloatArray | None:
     rows = np.maximum(rows, floor * smooth.weight)
     table = Quadratic(smooth.X, rows, smooth.intercept).gram
     # a column that is constant, but for rounding
-    flat = np.diag(table) <= _FLAT * smooth.X.squares(rows)
+    flat = np.diag(table) <= POLICY.flat * smooth.X.squares(rows)
     table[flat], table[:, flat] = 0.0, 0.0
     return table
 
@@ -204,13 +183,13 @@ class _Models:
             return self._by_first_order(gram, gradient, w, bend)[0]
         # what lies outside the penalty's domain by a rounding goes back to it; then one step more,
         # of little use but for what must be exactly zero, or equal
-        inside = [self._prox(x, _NOTHING / bend) for x in targets]
+        inside = [self._prox(x, POLICY.null_step / bend) for x in targets]
         best = min(inside, key=lambda x: self._value(gram, gradient, w, x))
         slope = gradient + gram @ (best - w)
         if not self.form.lengths:
             return self._prox(best - slope / bend, 1.0 / bend)
         # (which such cones leave further away)
-        found = self._by_first_order(gram, slope, best, bend, _MORE_STEPS)[0]
+        found = self._by_first_order(gram, slope, best, bend, POLICY.mixed_steps)[0]
         return min(found, best, key=lambda x: self._value(gram, gradient, w, x))
 
     def _value(self, gram: FloatArray, gradient: FloatArray, w: FloatArray, x: FloatArray) -> float:
@@ -233,7 +212,7 @@ class _Models:
         gradient: FloatArray,
         w: FloatArray,
         bend: float,
-        steps: int = _MODEL_STEPS,
+        steps: int = POLICY.model_steps,
     ) -> tuple[FloatArray, bool]:
         """By FISTA with restarts, and whether its residual fell to a hundredth of the first."""
         step = 1.0 / bend
@@ -243,7 +222,7 @@ class _Models:
             new = self._prox(ahead - step * slope, step)
             residual = float(np.abs(new - ahead).max(initial=0.0)) * bend
             first = residual if k == 0 else first
-            if residual <= _MODEL_TOL * first and k:
+            if residual <= POLICY.model_tol * first and k:
                 return new, True
             if (ahead - new) @ (new - x) > 0:  # the momentum points uphill
                 speed, x, ahead = 1.0, new, new
@@ -265,8 +244,10 @@ class _Models:
         )  # fmt: skip
         new, slope = w.copy(), gradient.copy()
         shape = whole.slopes, float(whole.growth), float(whole.gamma)
-        tol = _COORDINATES_TOL * float(whole.distance(w, gradient).max(initial=0.0))
-        _kernels.descend_gram(gram, slope, new, whole.weight, whole.ridge, shape, tol, _SWEEPS)
+        tol = POLICY.coordinates_tol * float(whole.distance(w, gradient).max(initial=0.0))
+        _kernels.descend_gram(
+            gram, slope, new, whole.weight, whole.ridge, shape, tol, POLICY.sweeps
+        )
         return new
 
     def _in_a_box(
@@ -278,7 +259,7 @@ class _Models:
         lower, upper = (np.tile(end, self.copies) for end in box.ends(np.zeros(self.columns)))
         new = np.clip(w, lower, upper)
         slope = gradient + gram @ (new - w)
-        _kernels.descend_box(gram, slope, new, lower, upper, _SAVED, _SWEEPS)
+        _kernels.descend_box(gram, slope, new, lower, upper, POLICY.saved, POLICY.sweeps)
         return new
 
     def _by_cones(
@@ -303,7 +284,7 @@ class _Models:
         linear[:own] += gradient * unit[:own]
         quadratic = np.zeros((len(unit), len(unit)))
         quadratic[:own, :own] = gram * np.multiply.outer(unit[:own], unit[:own])
-        quadratic[np.arange(own), np.arange(own)] += _RIDGE
+        quadratic[np.arange(own), np.arange(own)] += POLICY.ridge
         table = cones.rows @ diags_array(unit)
         size = np.abs(table).max(axis=1).toarray().ravel()
         at = cones.zero + cones.signs
@@ -318,7 +299,7 @@ class _Models:
         kinds += [clarabel.SecondOrderConeT(length) for length in cones.lengths]
         settings = clarabel.DefaultSettings()
         settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _CONE_TOL
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = POLICY.cone_tol
         found = clarabel.DefaultSolver(
             csc_array(np.triu(quadratic)), linear, -table, offset, kinds, settings
         ).solve()
@@ -326,7 +307,7 @@ class _Models:
         if len(x) != len(unit) or not np.isfinite(x).all():
             return []
         answers = [x]
-        if not cones.lengths and len(x) <= _MOST_POLISHED:
+        if not cones.lengths and len(x) <= POLICY.most_polished:
             tight = np.array(found.z) > np.array(found.s)
             tight[: cones.zero] = True
             rows = table[tight].toarray()
@@ -348,9 +329,9 @@ def _polished(
     table = np.zeros((n + m, n + m))
     table[:n, :n], table[n:, :n], table[:n, n:] = quadratic, rows, rows.T
     right = np.concatenate([-linear, -offset])
-    factor = lu_factor(table + _SHIFT * np.diag(np.repeat([1.0, -1.0], [n, m])))
+    factor = lu_factor(table + POLICY.polish_shift * np.diag(np.repeat([1.0, -1.0], [n, m])))
     answer = np.concatenate([x, np.zeros(m)])
-    for _ in range(_REFINED):
+    for _ in range(POLICY.refinements):
         answer = answer + lu_solve(factor, right - table @ answer)
     return answer[:n] if np.isfinite(answer).all() else x
 
@@ -391,16 +372,16 @@ def _searched(
         return new, _cost(penalty, new)
 
     cost, length = _cost(penalty, at), 1.0
-    while length > _SHORTEST:
+    while length > POLICY.shortest_step:
         new, reached = at_length(length)
-        if reached <= cost + _RISE * abs(cost):
+        if reached <= cost + POLICY.rise * abs(cost):
             break
         length /= 2.0
     else:
         return None
-    while 1.0 <= length < _LONGEST:
+    while 1.0 <= length < POLICY.longest_step:
         further, lower = at_length(2.0 * length)
-        if not lower < reached - _RISE * abs(reached):
+        if not lower < reached - POLICY.rise * abs(reached):
             break
         new, reached, length = further, lower, 2.0 * length
     return new
