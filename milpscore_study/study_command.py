@@ -209,7 +209,7 @@ def _print_by_model(rows: DataFrame) -> None:
     whole = whole.dropna(axis=1, how="all")
     shown = {name: column for name, column in _COLUMNS.items() if name in whole}
     if not counts["failed"].any():
-        del shown["failed"]
+        shown.pop("failed", None)  # of no rows at all the column is gone already
     output().print(table(whole.to_dict("records"), shown))
 
 

@@ -172,6 +172,8 @@ class Certificate:
         """
         try:
             content = content_of(Path(path))
+            if not _finite(content):  # "1e999" reads as infinity
+                raise Refused("a number in it is too large")
         except Refused as error:
             raise DataError(
                 f"{Path(path).name}: {error}; give a file written by 'milpscore fit --certificate'"
@@ -180,6 +182,13 @@ class Certificate:
         if not isinstance(content["statement"].get("arguments"), dict):
             raise DataError("the certificate's statement is damaged: make it again")
         return cls(**{name: v for name, v in content.items() if name not in ("kind", "version")})
+
+
+def _finite(value: Any) -> bool:
+    """Whether all floats in a value of JSON are finite."""
+    if isinstance(value, dict | list):
+        return all(map(_finite, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def plain_columns(columns: tuple[Column, ...]) -> list[dict[str, Any]]:

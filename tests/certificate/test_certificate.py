@@ -597,3 +597,13 @@ def test_uci_risk_score_is_proved_by_its_leaves(uci: Callable[[str], tuple[Any, 
     found: Verification = verify_certificate(made, frame, labels)
     assert made.claim == "optimal"
     assert found.proved, found.to_text()
+
+
+def test_a_number_beyond_floats_is_refused(tmp_path: Path) -> None:
+    made = certificate_of(slim(X, Y, max_terms=1), "highs")
+    made.to_json(path := tmp_path / "c.json")
+    content = json.loads(path.read_text())
+    content["engine"] = {"seconds": "@"}
+    path.write_text(json.dumps(content).replace('"@"', "1e999"))
+    with pytest.raises(DataError, match="too large"):
+        Certificate.from_json(path)

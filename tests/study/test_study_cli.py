@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import milpscore_study as study
 from milpscore.cli.app import app
 from milpscore_study import read_study, run_study, work
+from milpscore_study.study_command import _print_by_model
 
 
 def invoke(*arguments: object) -> Any:
@@ -124,3 +125,8 @@ def test_ctrl_c_keeps_the_finished_solves(tmp_path: Path, monkeypatch: pytest.Mo
     first = figures(out)
     assert invoke("study", "run", file, "--out", out).exit_code == 0
     pd.testing.assert_frame_equal(figures(out).head(3), first)
+
+
+def test_the_table_of_no_rows_has_no_column_to_leave_out() -> None:
+    names = ["data", "model", "status", "claim", "terms", "train_accuracy", "test_accuracy"]
+    _print_by_model(pd.DataFrame(columns=[*names, "gap", "solve_seconds"], dtype=float))
