@@ -36,9 +36,10 @@ def other_half() -> None:
     """Penalised paths, penalties on chains, CRFs, and the 0-1 tree."""
     import numpy as np
 
+    from milpscore.formulations import slim
     from milpscore.penalties import L1, OWL, WeightedTV
     from milpscore.proximal import fit_proximal, path
-    from milpscore.solvers.trees.zero_one.tree import prepare_kernels
+    from milpscore.solvers import solve
     from milpscore_sequence import SparseCRF
 
     rng = np.random.default_rng(0)
@@ -47,7 +48,9 @@ def other_half() -> None:
     fit_proximal(X, y, penalty=OWL(0.1, weights=np.arange(4.0, 0.0, -1.0)))
     fit_proximal(X, y, penalty=WeightedTV(0.1))
     SparseCRF(max_iterations=2).fit([["a", "b"], ["b"]], [["A", "B"], ["B"]])
-    prepare_kernels()
+    answers = (X[:, 0] > X[:, 1]).astype(int)
+    program = slim((X > 0).astype(float), answers, max_terms=2, coef_min=-2, coef_max=2)
+    solve(program, "tree", progress=False)
 
 
 HALVES: tuple[Callable[[], None], ...] = (risk_half, other_half)

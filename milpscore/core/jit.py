@@ -37,7 +37,9 @@ making = _Making()
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """Return the kernel compiled by numba at its first call (or by `prepare`) and kept on disk.
+    """Return the kernel compiled by numba at its first call and kept on disk.
+
+    No clock counts the seconds of making or loading it.
 
     Importing numba takes a quarter of a second, so a module of kernels is imported where it is
     used, never at the top of another one. Division by zero gives what NumPy gives: the test for it
@@ -92,16 +94,6 @@ def _sources(folder: Path) -> str:
         folder = folder.parent
     files = sorted(folder.rglob("*.py"))
     return sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
-
-
-def prepare(kernel: Any, *example: Any) -> None:
-    """Have a kernel ready for arguments of these types, without running it.
-
-    An engine calls this before its search, with the arguments of the call to come. Machine code
-    is taken from the disk; where there is none yet, a line of the log ``milpscore`` (on standard
-    error unless logging is set up) says once in a process that it is being made.
-    """
-    kernel.compile(tuple(kernel.typeof_pyval(each) for each in example))
 
 
 @cache

@@ -453,7 +453,6 @@ def pool(
     _refuse(program)
     statement = program.statement
     tree: Any = zero_one if isinstance(statement.loss, ZeroOne) else risk
-    tree.prepare_kernels()
     clock = Clock.of(time_limit)
     answer = _INTERRUPTED
     known: Result | None = None

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import prepare
 from milpscore.penalties import OWL
 
 # maximal rounds, and rounds without a tenth nearer: the next Newton step does the rest
@@ -174,15 +172,3 @@ def _newton(clusters: _Clusters, sums: FloatArray) -> bool:
     clusters.z = z + length * way
     clusters.slope = clusters.slope + length * image
     return length > 0.1
-
-
-@cache
-def ready() -> None:
-    """Load or compile the kernels, before a clock starts."""
-    from milpscore.penalties import kernels
-    from milpscore.proximal import _kernels
-
-    one, table, whole = np.ones(1), np.ones((1, 1)), np.ones(1, dtype=np.int64)
-    prepare(kernels.pooled, one, one)
-    prepare(_kernels.gather, table, whole, one, whole, 1)
-    prepare(_kernels.descend_clusters, table, one, one, whole, one, whole, 0.0, 1)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from milpscore.core.clock import Clock
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import prepare
 from milpscore.core.result import Termination
 from milpscore.losses import Squared
 from milpscore.penalties import OWL
 from milpscore.penalties.ramps import Ramps
-from milpscore.proximal.clusters import descend_sorted, ready
+from milpscore.proximal.clusters import descend_sorted
 from milpscore.proximal.operators import BinnedOperator, DenseOperator, Operator, SparseOperator
 from milpscore.proximal.policy import WorkingSetPolicy
 from milpscore.proximal.problem import ENDLESS, DualityGap, Primal, Run, Smooth
@@ -187,31 +186,6 @@ def _shape(ramps: Ramps) -> tuple[Any, ...]:
     return ramps.weight, ramps.ridge, (ramps.slopes, float(ramps.growth), float(ramps.gamma))
 
 
-def _ready(X: Operator) -> None:
-    """Load or compile the kernels for columns of this kind, before a clock starts."""
-    _prepare("gram")
-    if X.shape[1] > GRAM_COLUMNS and isinstance(X, DenseOperator):
-        _prepare("dense")
-    elif X.shape[1] > GRAM_COLUMNS and isinstance(X, SparseOperator):
-        _prepare(X.X.indices.dtype.str)
-
-
-@cache
-def _prepare(kind: str) -> None:
-    """The kernel on a Gram matrix, on dense columns, or on sparse ones with positions of a type."""
-    from milpscore.proximal import _kernels
-
-    one = np.empty(1)
-    state, rest = (one, one, one, one), (one, one, one, (one, 0.0, 1.0), 0.0, 1)
-    if kind == "gram":
-        prepare(_kernels.descend_gram, np.empty((1, 1)), one, *rest)
-    elif kind == "dense":
-        prepare(_kernels.descend_dense, np.empty((2, 2), order="F"), state, *rest)
-    else:
-        whole = np.empty(1, dtype=kind)
-        prepare(_kernels.descend_sparse, (one, whole, whole), state, *rest)
-
-
 Part: TypeAlias = Ramps | OWL
 """A penalty that is known for some of the coefficients while all others are zero."""
 
@@ -270,10 +244,6 @@ def working_set(
     choice of the working set by distance to the subdifferential. OWL on the columns at work is OWL
     with the first of its weights; its models are solved by clusters.
     """
-    if isinstance(part, OWL):
-        ready()
-    else:
-        _ready(smooth.X)
     run = Run(smooth, penalty, "working_set", tol, clock)
     point = run.look(0, start)
     panel: _Panel | None = None

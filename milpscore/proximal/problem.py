@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -517,7 +516,7 @@ class Run:
     algorithm: str
     tol: float  # the relative gap wanted
     clock: Clock = ENDLESS
-    started: float = field(default_factory=time.perf_counter)
+    watch: Clock = field(default_factory=Clock)
     trace: list[ProximalPoint] = field(default_factory=list)
     iterations: int = 0  # at the last look
     step: float = 0.0
@@ -529,7 +528,7 @@ class Run:
         best = -np.inf if self.point is None else self.point.dual
         point = self.point = duality_gap(self.smooth, self.penalty, at, best)
         self.iterations = iteration
-        seconds = time.perf_counter() - self.started
+        seconds = self.watch.seconds
         self.trace.append(ProximalPoint(iteration, seconds, point.objective, point.gap))
         if point.gap <= self.tol:
             self.stop = Termination.GAP_REACHED
@@ -553,7 +552,7 @@ class Run:
 
     def followed(self, last: Run) -> Run:
         """The run that this one and another, which went on from its point, make together."""
-        since = last.started - self.started
+        since = self.watch.seconds - last.watch.seconds
         self.trace += [
             replace(each, iteration=self.iterations + each.iteration, seconds=since + each.seconds)
             for each in last.trace[1:]  # the first is this one's last
@@ -579,6 +578,6 @@ class Run:
             iterations=self.iterations,
             termination=self.stop or Termination.ITERATION_LIMIT,
             algorithm=self.algorithm,
-            seconds=time.perf_counter() - self.started,
+            seconds=self.watch.seconds,
             step=self.step,
         )

@@ -98,7 +98,6 @@ def part_of(root: Node, arrays: Arrays, rng: np.random.Generator) -> Node:
 
 @pytest.mark.parametrize("block", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_priced_bounds_stay_below_every_card(block: int) -> None:
-    risk.prepare_kernels()
     raised = 0
     for seed in range(30 * block, 30 * block + 30):
         statement, rng = limited(seed), np.random.default_rng(seed)

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import compiled, inner, prepare
+from milpscore.core.jit import compiled, inner
 from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
 from milpscore.solvers.trees.risk.relaxation import OUT, Node
@@ -89,8 +89,6 @@ class Sides:
         far = arrays.reach + max(abs(arrays.b_lower), abs(arrays.b_upper)) * arrays.unit
         self.reach = abs(arrays.offset) + 2.0 * arrays.slopes[1] * far
         self.known = bool(len(limits)) and self.kind >= 0
-        if self.known:
-            prepare_sides()
 
     def applies_to(self, node: Node) -> bool:
         """Whether the node leaves few enough columns."""
@@ -524,20 +522,3 @@ def bound_sided(
         bounds[at] = max(bounds[at], found)
         work += solved * m
     return work
-
-
-def prepare_sides() -> None:
-    """Have the kernel ready: making and loading it counts for no clock."""
-    real, table = np.zeros(1), np.zeros((1, 1))
-    cells = Cells(table, real, real, np.zeros((2, 1, 1)), real)
-    box = PointBox(real, real, np.zeros(3), np.zeros(3), 0.0, 0.0)
-    prepare(least_sided, 0, cells, box, np.zeros(3), 0.0, 0)
-
-
-def prepare_sided() -> None:
-    """Have the kernel of many supports ready."""
-    real, table, whole = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1), np.int64)
-    columns = np.zeros((1, 1), np.uint8)
-    prepare(
-        bound_sided, columns, real, real, 0, whole, table, 0.0, 0.0, real, (table, real)
-    )  # fmt: skip

@@ -20,17 +20,15 @@ from numpy.typing import NDArray
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import prepare
 from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
 from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node
-from milpscore.solvers.trees.risk.side_bounds import MOST_CELLS, bound_sided, prepare_sided
+from milpscore.solvers.trees.risk.side_bounds import MOST_CELLS, bound_sided
 from milpscore.solvers.trees.shared import cell_counts as counts
 from milpscore.solvers.trees.shared.cell_counts import CellLayout, Losses, bound_supports
 from milpscore.solvers.trees.shared.support_enumeration import (
     ColumnChoices,
     asked_for,
-    prepare_choices,
 )
 
 MOST_TERMS = 12
@@ -121,10 +119,6 @@ class Enumeration(ColumnChoices):
             self._price(self.limits, known)
         self.pairs = np.zeros((0, len(self.classes)), np.bool_)  # met by :meth:`_parting`
         self._walk = self._all()
-        if self.applies:
-            prepare_kernels()
-            if self.limits is not None:
-                prepare_sided()
 
     def _list_all(self) -> None:
         """Take every support where they are few, and have few cells each: sides bound them."""
@@ -452,11 +446,3 @@ def _x_log_x(unit: float, most: int) -> FloatArray:
     """x log x at 0, 1, ... most units."""
     x = unit * np.arange(most + 1)
     return np.asarray(x * np.log(np.where(x > 0.0, x, 1.0)))
-
-
-def prepare_kernels() -> None:
-    """Have the kernels ready: making and loading them counts for no clock."""
-    prepare_choices()
-    real, table = np.zeros(1), np.zeros((1, 1))
-    columns, wide = np.zeros((1, 1), np.uint8), np.zeros((1, 1), int)
-    prepare(bound_supports, columns, real, real, 0, wide, table, 0.0, 0.0, real)

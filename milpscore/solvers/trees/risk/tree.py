@@ -14,19 +14,13 @@ import numpy as np
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import OptionError
-from milpscore.core.jit import heeding_interrupts, prepare
+from milpscore.core.jit import heeding_interrupts
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.trees.risk.heuristics import Best, Cards, best_intercept
 from milpscore.solvers.trees.risk.hulls import (
     Arrays,
-    PointChoices,
-    gather,
-    hull_cost,
-    new_hulls,
-    number_keys,
-    solve_model,
 )
 from milpscore.solvers.trees.risk.limit_prices import card_bounds
 from milpscore.solvers.trees.risk.policy import RiskPolicy
@@ -62,7 +56,6 @@ def search(
     arrays = Arrays(statement)
     if start is not None and (broken := statement.violations(start)):
         raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
-    prepare_kernels()
     tree = RiskTree(arrays, limits or Limits(), listeners)
     if start is not None:
         tree.cards.take(start)
@@ -82,19 +75,7 @@ def search_all(
     """
     check_cutoff(cutoff, most_cards)
     arrays = Arrays(statement)
-    prepare_kernels()
     return AllCards(arrays, limits or Limits(), cutoff, most_cards).run()
-
-
-def prepare_kernels() -> None:
-    """Have the kernel ready before any clock starts."""
-    whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
-    inside, hulls = np.ones(1, np.bool_), new_hulls(1, 1)
-    choices = PointChoices(table, table, whole, whole, whole, inside)
-    prepare(solve_model, table, real, real, choices, hulls, 0.0, 0.0, 0.0)
-    prepare(hull_cost, real, inside, hulls)
-    prepare(gather, table, whole, whole, table)
-    prepare(number_keys, whole, np.zeros((2, 4), np.int64), whole, whole)
 
 
 class RiskTree:

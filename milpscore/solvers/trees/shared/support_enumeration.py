@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from milpscore.constraints.parts import Used
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import prepare
 from milpscore.core.statement import Statement
 from milpscore.solvers.trees.shared.cell_counts import (
     LANES,
@@ -194,20 +193,3 @@ def asked_for(statement: Statement, columns: IntArray) -> NDArray[np.bool_]:
         if not all(each.allows_support((), group & every) for each in rules)
     ]
     return np.isin(columns, [*set().union(*asked)])
-
-
-def prepare_choices() -> None:
-    """Have the kernels ready: making and loading them counts for no clock."""
-    whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
-    bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.uint32)
-    layout, losses = CellLayout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
-    known, columns, wide = (
-        KnownPairs(pairs, real, table),
-        bits.astype(np.uint8),
-        np.zeros((1, 1), int),
-    )
-    prepare(lay, whole, whole, whole, whole)
-    prepare(pack, columns, whole, bits)
-    prepare(gains, layout, losses, table, real)
-    prepare(know_pairs, layout, losses, table, known)
-    prepare(write_triples, layout, known, losses, real, 0.0, 0, whole, wide, real)

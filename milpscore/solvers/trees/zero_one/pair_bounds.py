@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import compiled, inner, prepare
+from milpscore.core.jit import compiled, inner
 from milpscore.solvers.running import run_here, set_option
 from milpscore.solvers.session import add_rows, highs_of, limit_run
 from milpscore.solvers.trees.shared.support_enumeration import asked_for
@@ -438,12 +438,3 @@ def settle(codes: Any, a: Any, b: Any, shares: Any, state: Any, gain: Any) -> in
             elif row[c] < other[c]:
                 gain[c, 1] += shares[at]
     return total
-
-
-def prepare_orders() -> None:
-    """Have the kernels ready."""
-    whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 2))
-    codes, state = np.zeros((1, 1), np.int32), np.zeros((1, 2), np.int8)
-    prepare(violated, codes, codes, 0, real, table, whole, 0.0, whole, whole)
-    prepare(clip, whole[:0], whole[:0], whole, whole)
-    prepare(settle, codes, whole[:0], whole[:0], whole, state, table.astype(np.int64))

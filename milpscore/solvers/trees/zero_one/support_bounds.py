@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import compiled, inner, prepare
+from milpscore.core.jit import compiled, inner
 from milpscore.solvers.trees.shared.cell_counts import (
     ZERO_ONE,
     CellLayout,
@@ -26,7 +25,6 @@ from milpscore.solvers.trees.shared.cell_counts import (
 from milpscore.solvers.trees.shared.support_enumeration import (
     ColumnChoices,
     asked_for,
-    prepare_choices,
 )
 from milpscore.solvers.trees.zero_one.rows import Patterns
 
@@ -337,7 +335,6 @@ class Counted(ColumnChoices):
         self.group, self.unit = forced.labels, whole * p.unit
         self.charge = p.penalty[p.candidates] / self.unit
         self._limit, self._found = math.inf, [(np.zeros((0, 0), np.int64), np.zeros(0))]
-        prepare_counting()
         # those that part most come first: what is left to later ones closes early
         gain = self.parting((), np.arange(len(self.columns)))[2]
         asked = asked_for(p.statement, p.candidates)
@@ -433,17 +430,6 @@ class Counted(ColumnChoices):
             self._found = []
             yield found, VISITS_NS * (self.work - work)
             self._limit, work = (supports.limit - supports.fixed) / self.unit, self.work
-
-
-def prepare_counting() -> None:
-    """Have the kernels ready."""
-    prepare_choices()
-    whole, real, table = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1))
-    bits, pairs = np.zeros((1, 1), np.uint64), np.zeros((1, 1, 1), np.uint32)
-    layout, losses = CellLayout(bits, whole, bits[0]), Losses(0, 1.0, 1.0, real, real, real)
-    known, wide = KnownPairs(pairs, real, table), np.zeros((1, 1), int)
-    lanes = Lanes(bits, pairs.astype(np.int32), pairs[0].astype(np.int32), table)
-    prepare(write_errors, layout, known, lanes, losses, real, 0.0, 0, whole, wide, real)
 
 
 class CandidateColumns(NamedTuple):
@@ -605,14 +591,3 @@ def write_supports(
                     offer.bounds[written] = bound
                     written += 1
     return written, seen, visits
-
-
-def prepare_enumeration(weight: npt.DTypeLike) -> None:
-    """Have the kernel ready for net weights of this type."""
-    whole, real, net = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, weight)
-    table, flags, present = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int8), np.zeros(1, "?")
-    codes, wide = np.zeros((1, 1), np.int32), np.zeros((1, 1), weight)
-    columns = CandidateColumns(codes, whole, real, whole, flags, whole, net)
-    scratch = Scratch(wide, table, whole, whole, whole, whole)
-    offer = Offer(1.0, 0.0, 0, table, real)
-    prepare(write_supports, whole, 0, 0.0, present, 0, 0, columns, scratch, offer)

@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray, common_step
 from milpscore.core.errors import OptionError
-from milpscore.core.jit import heeding_interrupts, prepare
+from milpscore.core.jit import heeding_interrupts
 from milpscore.core.result import Termination, TracePoint
 from milpscore.core.statement import Statement
 from milpscore.search.starts import fast_cards
-from milpscore.search.zero_one import least_by_curves
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock, check_cutoff
 from milpscore.solvers.trees.shared.crew import AHEAD, Crew, crew
@@ -29,7 +27,6 @@ from milpscore.solvers.trees.zero_one.support_bounds import (
     Bounded,
     Part,
     Supports,
-    prepare_enumeration,
 )
 from milpscore.solvers.trees.zero_one.weight_walk import (
     FINISHED,
@@ -37,7 +34,6 @@ from milpscore.solvers.trees.zero_one.weight_walk import (
     PAUSED,
     Place,
     Walk,
-    prepare_walk,
 )
 
 if TYPE_CHECKING:
@@ -76,7 +72,6 @@ def search(
     if start is not None and (broken := statement.violations(start)):
         raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
     patterns = Patterns(statement)
-    prepare_kernels(patterns.net.dtype)
     tree = _ZeroOneSearch(patterns, limits or Limits(), listeners)
     if start is not None:
         tree.cards.take_start(start)
@@ -95,17 +90,7 @@ def search_all(
     """
     check_cutoff(cutoff, most_cards)
     patterns = Patterns(statement, every_card=True)
-    prepare_kernels(patterns.net.dtype)
     return _AllSearch(patterns, limits or Limits(), cutoff, most_cards).collect()
-
-
-def prepare_kernels(weight: npt.DTypeLike = np.int32) -> None:
-    """Have the kernels ready before any clock starts; weights nearly always fit into 32 bits."""
-    prepare_enumeration(weight)
-    prepare_walk(weight)
-    whole, codes, net = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, weight)
-    table = np.zeros((1, 1), np.int64)
-    prepare(least_by_curves, whole, codes, whole, net, whole, 0, 0, table, whole, whole)
 
 
 class Incumbent(NamedTuple):
@@ -359,8 +344,6 @@ class _ZeroOneSearch:
         if not prices.any():
             self.bounds, self.prices = p, []
             return
-        prepare_kernels(self.bounds.net.dtype)
-        prepare_walk(self.bounds.net.dtype, limited=True)
         self.supports = Supports(self.bounds)
 
     def _stopped(self) -> bool:
@@ -465,9 +448,8 @@ class _ZeroOneSearch:
 
     def _take_signed(self) -> None:
         """Search supports with signs from now on."""
-        from milpscore.solvers.trees.zero_one.pair_bounds import SignedSupports, prepare_orders
+        from milpscore.solvers.trees.zero_one.pair_bounds import SignedSupports
 
-        prepare_orders()
         # what is out is not open: then all supports are seen once more
         whole = not self.paused and (self.crew is None or not self.crew.out)
         if isinstance(self.supports, Supports) and whole:

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
 from milpscore.core.design import FloatArray, IntArray
-from milpscore.core.jit import compiled, inner, prepare
+from milpscore.core.jit import compiled, inner
 from milpscore.search.zero_one import sort_places
 from milpscore.solvers.trees.zero_one.rows import Patterns
 
@@ -576,12 +575,3 @@ def sort_totals(
         groups[below.begin + g].least = best[g] + groups[below.begin + g].negative
         errors += groups[below.begin + g].least
     return errors
-
-
-def prepare_walk(weight: npt.DTypeLike, limited: bool = False) -> None:
-    """Have :func:`dive` ready for net weights of this type; what limits on errors ask for, too."""
-    whole, table, curves = np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.zeros(1, weight)
-    levels, groups, rules = np.zeros(1, LEVEL), np.zeros(1, GROUP), Rules(True, 0, 0, 1.0, 0.0)
-    prepare(dive, levels, groups, table, curves, None, None, whole, rules, 0.0, 0, 0)
-    if limited:
-        prepare(may_keep, Cuts(table, np.zeros((1, 1)), *np.zeros((2, 1))), whole)
