@@ -7,11 +7,8 @@ recomputed from the duals, and a node whose terms are all decided is a small MIL
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import highspy
@@ -20,6 +17,7 @@ from scipy import sparse
 
 from milpscore.core.design import FloatArray
 from milpscore.core.errors import NotApplicableError
+from milpscore.core.jit import heeding_interrupts
 from milpscore.core.result import CLAIM_TOLERANCE, Termination
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.finish import absolute_gap
@@ -35,6 +33,8 @@ from milpscore.solvers.session import (
     is_feasible,
     termination_of,
 )
+from milpscore.solvers.trees.shared.answer import Limits, SearchClock
+from milpscore.solvers.trees.shared.best_first import BestFirst, OpenNodes
 from milpscore.verify import check, evaluate
 
 _DIVE_EVERY = 25
@@ -48,16 +48,15 @@ _MOST_ADDED = 100
 """Most broken rows added to an LP at once."""
 
 
-@dataclass(order=True)
+@dataclass(eq=False)
 class _Node:
-    """Terms decided so far; ordered by bound, then by age."""
+    """Terms decided so far."""
 
     bound: float
-    age: int
-    inside: tuple[int, ...] = field(compare=False)
-    outside: frozenset[int] = field(compare=False)
-    size: FloatArray = field(compare=False)
-    basis: Any = field(compare=False, default=None)
+    inside: tuple[int, ...]
+    outside: frozenset[int]
+    size: FloatArray
+    basis: Any = None
 
 
 class SupportTree(SessionSolver):
@@ -88,19 +87,18 @@ class SupportTree(SessionSolver):
 
     def solve(self, task: Task) -> Outcome:
         """Search; the bound is the least over the open nodes."""
-        tree = _Tree(task)
-        tree.search()
-        return tree.outcome()
+        return _Tree(task).run()
 
 
-class _Tree:
-    """The open nodes, the incumbent, and the LP that is edited from node to node."""
+class _Tree(BestFirst):
+    """The search over terms that are in or out; one LP is edited from node to node."""
 
     def __init__(self, task: Task) -> None:
         self.session = task.loaded
         self.options: Options = task.options
         program, session = task.program, task.loaded
-        self.progress = task.progress()
+        limits = Limits(self.options.time_limit, self.options.node_limit)
+        self.clock = SearchClock(limits, task.listeners)
         self.statement = program.statement
         self.limit = self.statement.max_terms
         model = program.model
@@ -114,59 +112,66 @@ class _Tree:
         self.gap_abs = absolute_gap(self.statement, self.options)
         configure(self.mip, options, self.gap_abs * session.scale)
         self.tried: set[frozenset[int]] = set()
-        self.ages: Iterator[int] = itertools.count()
-        self.open: list[_Node] = []
-        self.active: _Node | None = None
+        self.open: OpenNodes[_Node] = OpenNodes()
         self.closed_bound = math.inf
-        self.nodes = 0
+        self.solved = 0
         self.expanded = 0
         self.values: FloatArray | None = None
-        self.termination = Termination.COMPLETED
         self.best = math.inf
         if task.start is not None:
             self.best = evaluate(self.statement, task.start).objective
 
     @property
-    def bound(self) -> float:
-        """The least bound over everything not yet searched, the closed nodes included."""
-        pending = [self.open[0].bound] if self.open else []
-        pending += [self.active.bound] if self.active is not None else []
-        return min([*pending, self.closed_bound, self.best])
+    def nodes(self) -> int:
+        """LPs solved."""
+        return self.solved
 
-    def search(self) -> None:
-        """Expand the node with the least bound until none is left or a limit stops the search."""
-        root = _Node(-math.inf, next(self.ages), (), frozenset(), np.empty(0))
-        self.active = root
-        try:
+    @property
+    def pending(self) -> float:
+        """The least bound of the nodes that are open."""
+        return self.open.least
+
+    @property
+    def ceiling(self) -> float:
+        """The incumbent, or the least bound of a closed node."""
+        return min(self.closed_bound, self.best)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a node is open."""
+        return bool(self.open)
+
+    def run(self) -> Outcome:
+        """Search until proved, or stopped."""
+        root = _Node(-math.inf, (), frozenset(), np.empty(0))
+        self.open.active = [root]
+        with heeding_interrupts(self.clock.interrupted):
             if self._relax(root):
-                heapq.heappush(self.open, root)
-            self.active = None
-            while self.open and not self._stopped():
-                self.active = heapq.heappop(self.open)
-                if not self._closes(self.active):
-                    if self.expanded % _DIVE_EVERY == 0:
-                        self._dive(self.active)
-                    self.expanded += 1
-                    self._expand(self.active)
-                self.active = None
-                self._report()
-        except KeyboardInterrupt:
-            self.termination = Termination.INTERRUPTED
-        self._report()
+                self.open.keep([root])
+            self.open.active = []
+            self.search()
+        self.report()
+        return self._outcome()
 
-    def _stopped(self) -> bool:
-        """Whether a limit was reached; sets the termination."""
-        if self.progress.remaining <= 0:
-            self.termination = Termination.TIME_LIMIT
-        elif self.options.node_limit is not None and self.nodes >= self.options.node_limit:
-            self.termination = Termination.NODE_LIMIT
-        elif self.best - self.bound <= self.options.loose_gap * max(abs(self.best), 1e-10):
-            if self.bound >= self._cutoff:
-                return False
-            self.termination = Termination.GAP_REACHED
-        else:
-            return False
-        return True
+    def step(self) -> None:
+        """Take the node with the lowest bound: close it, or look for a card and split it."""
+        node = self.open.take()
+        if not self._closes(node):
+            if self.expanded % _DIVE_EVERY == 0:
+                self._dive(node)
+            self.expanded += 1
+            self._expand(node)
+        self.open.active = []
+
+    def stopped(self) -> bool:
+        """Whether a limit was reached, or the gap asked for; sets the termination."""
+        if super().stopped():
+            return True
+        wanted = self.options.loose_gap * max(abs(self.best), 1e-10)
+        if self.best - self.bound <= wanted and self.bound < self._cutoff:
+            self.clock.termination = Termination.GAP_REACHED
+            return True
+        return False
 
     @property
     def _cutoff(self) -> float:
@@ -194,9 +199,9 @@ class _Tree:
         j = max(undecided, key=lambda k: (weight[k], -k))
         out, in_ = (node.inside, node.outside | {j}), ((*node.inside, j), node.outside)
         for inside, outside in (out, in_):
-            child = _Node(node.bound, next(self.ages), inside, outside, node.size, node.basis)
+            child = _Node(node.bound, inside, outside, node.size, node.basis)
             if self._relax(child) and not self._closes(child):
-                heapq.heappush(self.open, child)
+                self.open.keep([child])
 
     def _ranges(
         self, inside: tuple[int, ...], outside: frozenset[int]
@@ -216,9 +221,9 @@ class _Tree:
         low, high = self._ranges(node.inside, node.outside)
         if np.any(low > high):
             return False
-        seconds = max(self.progress.remaining, 0.1)
+        seconds = max(self.clock.remaining, 0.1)
         answer = self.lp.solve(self._decided, low, high, seconds, node.basis)
-        self.nodes += 1
+        self.solved += 1
         if answer.termination is Termination.INFEASIBLE:
             return False
         node.bound = max(node.bound, answer.dual_bound)
@@ -236,7 +241,7 @@ class _Tree:
             self.closed_bound = min(self.closed_bound, max(node.bound, bound))
         else:  # stopped by the time limit: it stays open with what was proved
             node.bound = max(node.bound, bound)
-            heapq.heappush(self.open, node)
+            self.open.keep([node])
 
     def _solve_support(self, inside: tuple[int, ...]) -> tuple[bool, float]:
         """The MILP that uses exactly these terms: (whether it is settled, its bound)."""
@@ -244,9 +249,9 @@ class _Tree:
         low, high = self._ranges(inside, out)
         decided = self._decided
         self.mip.changeColsBounds(len(decided), decided, low[decided], high[decided])
-        set_option(self.mip, "time_limit", max(self.progress.remaining, 0.1))
+        set_option(self.mip, "time_limit", max(self.clock.remaining, 0.1))
         run_here(self.mip)
-        self.nodes += 1
+        self.solved += 1
         ended, info = termination_of(self.mip), self.mip.getInfo()
         if ended is Termination.INFEASIBLE:
             return True, math.inf
@@ -281,14 +286,14 @@ class _Tree:
             if evaluation.feasible:
                 self.best, self.values = evaluation.objective, self.session.vector()
 
-    def _report(self) -> None:
+    def report(self) -> None:
         """Record and show where the search stands."""
-        self.progress.note(self.best, self.bound, self.nodes)
+        self.clock.note(self.best, self.bound, self.nodes)
 
-    def outcome(self) -> Outcome:
+    def _outcome(self) -> Outcome:
         """What the search found, in the form every engine answers."""
-        done, bound = self.termination is Termination.COMPLETED, self.bound
-        ended = self.termination
+        done, bound = self.clock.termination is Termination.COMPLETED, self.bound
+        ended = self.clock.termination
         remarks: tuple[str, ...] = ()
         if done and not math.isfinite(self.best):
             ended = Termination.INFEASIBLE
@@ -296,7 +301,7 @@ class _Tree:
                 ended, remarks = Termination.INACCURATE, ("every point of the solver was refused",)
         return Outcome(
             ended, values=self.values, dual_bound=bound if math.isfinite(bound) else -math.inf,
-            nodes=self.nodes, seconds=self.progress.seconds, trace=self.progress.trace,
+            nodes=self.nodes, seconds=self.clock.seconds, trace=self.clock.trace,
             remarks=remarks,
         )  # fmt: skip
 

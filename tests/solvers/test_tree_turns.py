@@ -29,9 +29,11 @@ def test_two_searches_in_turns_find_the_optimum(
     set_policy(monkeypatch, zero_one, turns_after=-1.0, turn_entries=0.0, turns_below=math.inf)
     set_policy(monkeypatch, zero_one, clock_interval=20)
     turns: list[Any] = []
-    state = zero_one._ZeroOneSearch._state
+    step = zero_one.ZeroOneSearch.step
     monkeypatch.setattr(
-        zero_one._ZeroOneSearch, "_state", lambda s: (turns.append(type(s.supports)), state(s))[1]
+        zero_one.ZeroOneSearch,
+        "step",
+        lambda s: (turns.append(type(s.lane.supports)) if s.lanes[1:] else None, step(s))[1],
     )
     pools = 0
     for seed in range(9000 + 25 * group, 9025 + 25 * group):

@@ -267,11 +267,11 @@ def test_signed_supports_find_the_optimum(group: int, monkeypatch: pytest.Monkey
     without_local_search(monkeypatch)
     set_policy(monkeypatch, zero_one, pairs_share=0.0)
     seen, begun = 0, []
-    again = zero_one._ZeroOneSearch._begin_again
+    again = zero_one.ZeroOneSearch._begin_again
     monkeypatch.setattr(
-        zero_one._ZeroOneSearch,
+        zero_one.ZeroOneSearch,
         "_begin_again",
-        lambda s, new: (begun.append(type(new)), again(s, new)),
+        lambda s, new: (begun.append(type(new.supports)), again(s, new)),
     )
     for seed in range(5000 + 40 * group, 5040 + 40 * group):
         rng = np.random.default_rng(seed)

@@ -6,16 +6,16 @@ The life of one node, a box of whole coefficients with features in, out and unde
       |
       v                   +---------------------------------------------------------+
     open nodes (heap by bound; a stack, depth first, once memory is used up)        |
-      |  Tree._step takes the least bound                                           |
+      |  OpenNodes.take: the lowest bound                                           |
       |-- bound >= cutoff: closed (the best card has improved since)                |
       |-- Relaxation.tighten: closed if the line rules out every card below cutoff, |
       |   else features, signs, points and intercepts leave the box                 |
       |-- Cards.round: a card near the relaxation; a better one lowers the cutoff   |
       |-- split: by slope, undecided feature, fractional coefficient or intercept   |
-      |     each part --> Tree.consider: rules, room for terms, its own relaxation  |
+      |     each part --> RiskTree.consider: rules, room for terms, own relaxation    |
       |         bound >= cutoff: closed                                             |
       |         else: kept -------------------------------------------------------->+
-      '-- nothing to split: Tree._finish, one card is left, and it is verified
+      '-- nothing to split: RiskTree._finish, one card is left, and it is verified
 
 ``tree`` runs it, ``relaxation`` bounds a node with the kernels of ``hulls``, ``heuristics`` rounds
 to cards. If columns have two values, ``support_bounds`` enumerates supports in turns with the

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node, Relaxat
 from milpscore.solvers.trees.risk.side_bounds import Sides
 from milpscore.solvers.trees.risk.support_bounds import Enumeration
 from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock, check_cutoff
+from milpscore.solvers.trees.shared.best_first import BestFirst, OpenNodes
 from milpscore.solvers.trees.shared.crew import AHEAD, PART, Crew, crew
 
 POLICY = RiskPolicy()
@@ -78,11 +78,8 @@ def search_all(
     return AllCards(arrays, limits or Limits(), cutoff, most_cards).run()
 
 
-class RiskTree:
-    """The open nodes, the best card, and what has been proved so far.
-
-    Best first while memory lasts, depth first beyond.
-    """
+class RiskTree(BestFirst):
+    """The search over boxes, in turns with supports; what these leave takes the boxes' place."""
 
     def __init__(self, arrays: Arrays, limits: Limits, listeners: Sequence[Listener] = ()) -> None:
         self.arrays, self.limits, self.clock = arrays, limits, SearchClock(limits, listeners)
@@ -90,19 +87,17 @@ class RiskTree:
         self.sides = Sides(arrays, self.relaxation.limits)
         self.looked: set[tuple[int, ...]] = set()
         self.root = Node.root(arrays)
-        self.most_open = limits.most_of(self.root, *(getattr(self.root, n) for n in Node.__slots__))
+        size = self.root, *(getattr(self.root, name) for name in Node.__slots__)
+        self.open: OpenNodes[Node] = OpenNodes(limits.most_of(*size))
+        self.open.active = [self.root]
         self.cards = Cards(arrays, self.relaxation, self.root)
-        self.open: list[tuple[float, int, Node]] = []
-        self.stack: list[Node] = []
-        self.active: list[Node] = [self.root]
         self.supports: Enumeration | None = None
         # supports that were left by their enumeration, the least bound last
         self.waiting: list[tuple[float, tuple[int, ...]]] = []
-        self.floor, self._proved = math.inf, -math.inf
-        self.age = self.nodes = self.expanded = 0
+        self.floor = math.inf
+        self.solved = self.expanded = 0
         self.prices: FloatArray | None = None  # of limits on errors, as the root has them
         self.limited = any(each.limits_answers for each in arrays.statement.constraints)
-        self.crew: Crew | None = None
         # nanoseconds a node may take
         self.each = POLICY.node_cost + POLICY.entry_cost * arrays.X.size * min(
             arrays.p, POLICY.active_columns
@@ -117,13 +112,29 @@ class RiskTree:
         return best - POLICY.gap_share * max(self.limits.gap_abs, self.limits.gap_rel * abs(best))
 
     @property
-    def bound(self) -> float:
-        """The least bound over what is open or was closed; what was proved once stays proved."""
-        pending = [self.open[0][0]] if self.open else []
-        pending += [node.bound for node in (*self.stack, *self.active)]
-        pending += [self.waiting[-1][0]] if self.waiting else []
-        self._proved = max(self._proved, float(min([*pending, self.floor, self.cutoff])))
-        return self._proved
+    def nodes(self) -> int:
+        """Relaxations solved."""
+        return self.solved
+
+    @property
+    def pending(self) -> float:
+        """The least bound of boxes that are open and supports that wait."""
+        return min(self.open.least, self.waiting[-1][0] if self.waiting else math.inf)
+
+    @property
+    def ceiling(self) -> float:
+        """The cutoff, or what the cards at closed leaves cost where that is less."""
+        return min(self.floor, self.cutoff)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether boxes are open, supports wait, or others search parts."""
+        return bool(self.open or self.waiting or self.open.active)
+
+    @property
+    def shares(self) -> bool:
+        """Whether the search has gone on long enough."""
+        return bool(self.nodes * self.each >= POLICY.alone)
 
     def run(self) -> Answer:
         """Search until proved, or stopped."""
@@ -138,19 +149,11 @@ class RiskTree:
         ):
             self.begin()
             self._take_turns()
-            self.drain()
+            self.search()
         objective, card = self.cards.best
-        termination = self.clock.termination
-        if card is None and termination is Termination.COMPLETED:
-            termination = Termination.INFEASIBLE
-        return Answer(
+        return self.answer(
             card,
             objective,
-            self.bound,
-            self.nodes,
-            termination,
-            self.clock.trace,
-            seconds=self.clock.seconds,
             supports=0 if self.supports is None else self.supports.visited,
             opened=0 if self.supports is None else len(self.supports.found),
         )
@@ -158,7 +161,7 @@ class RiskTree:
     def begin(self) -> None:
         """Look for a first card, then bound the root: a node is solved to what the card asks."""
         if self.root.sure > self.arrays.terms:
-            self.active = []
+            self.open.active = []
             return
         self.cards.empty()
         if self.clock.remaining > 0:
@@ -167,8 +170,8 @@ class RiskTree:
         self.report()
         late = self.clock.remaining <= 0 or self.limits.nodes <= 0
         if late or self.consider(self.root):
-            self.keep([self.root])
-        self.active = []
+            self.open.keep([self.root])
+        self.open.active = []
         self.report()
 
     def _price_boxes(self) -> None:
@@ -178,15 +181,15 @@ class RiskTree:
         before = self.relaxation.solved
         root, clock = self.root.child(), self.clock.deadline.part(POLICY.price_share)
         found = self.relaxation.priced(root, self.cutoff, clock)
-        self.nodes += self.relaxation.solved - before
+        self.solved += self.relaxation.solved - before
         self.prices = np.zeros(len(self.relaxation.limits))
         if found.prices is None:
             return
         self.prices = found.prices
-        self._proved = max(self._proved, min(found.bound, self.cutoff))
+        self.proved = max(self.proved, min(found.bound, self.cutoff))
         if found.bound >= self.cutoff:
-            self.open, self.stack = [], []
-        for node in (*self.stack, *(each[2] for each in self.open)):
+            self.open.clear()
+        for node in self.open:
             node.prices = found.prices
 
     def _take_turns(self) -> None:
@@ -199,7 +202,7 @@ class RiskTree:
         before, due, turn = self.nodes, 0.0, max(POLICY.turn_nodes, POLICY.first_turn / each)
         if self.sides.known:
             turn = 0.0
-        while self.drain(turn):
+        while self.search(turn):
             turn = POLICY.turn_nodes
             if not math.isfinite(self.cutoff):
                 self._price_boxes()
@@ -245,13 +248,13 @@ class RiskTree:
 
     def _replace(self, supports: Enumeration) -> None:
         """Put the supports that are left in the place of the open boxes."""
-        self._proved = max(self._proved, supports.bound)
+        self.proved = max(self.proved, supports.bound)
         if supports.floor >= self.cutoff:
             self.waiting = sorted(supports.found, reverse=True)
-            self.open, self.stack = [], []
+            self.open.clear()
             if self.crew is not None:
                 self.crew.dismiss()
-                self.active = []
+                self.open.active = []
         self.report()
 
     def _favour(self, supports: Enumeration) -> float:
@@ -268,7 +271,7 @@ class RiskTree:
 
     def _admit(self) -> None:
         """Open the next support where it is the most promising of what is left."""
-        if self.stack or (self.open and self.open[0][0] < self.waiting[-1][0]):
+        if self.open.deep or self.open.first < self.waiting[-1][0]:
             return
         bound, support = self.waiting[-1]
         if bound >= self.cutoff:
@@ -276,47 +279,25 @@ class RiskTree:
             return
         assert self.supports is not None
         node = self.supports.node(bound, support)
-        self.active = [node if node.prices is not None else replace(node, prices=self.prices)]
+        active = [node if node.prices is not None else replace(node, prices=self.prices)]
+        self.open.active = active
         self.waiting.pop()
-        self.keep([node for node in self.active if self.consider(node)])
-        self.active = []
+        self.open.keep([node for node in active if self.consider(node)])
+        self.open.active = []
 
-    def drain(self, most: float = math.inf) -> bool:
-        """Search on for ``most`` nodes; whether anything is left."""
-        until = self.nodes + most
-        while self.open or self.stack or self.waiting or self.active:
-            if self.full() or self.clock.out(self.nodes):
-                return False
-            if self.nodes >= until:
-                return True
-            if self.crew is not None and self.nodes * self.each >= POLICY.alone:
-                self._share(self.crew)
-            else:
-                self._step()
-            self.report()
-        return False
-
-    def full(self) -> bool:
-        """Return whether the requested number of cards has been found (never if one is sought)."""
-        return False
-
-    def _step(self) -> None:
+    def step(self) -> None:
         """Split the most promising node, or the latest one where too many are open."""
+        # 1) Open the next support where its bound is the lowest.
         if self.waiting:
             self._admit()
-        if not (self.open or self.stack):
+        if not self.open:
             return
-        node = self.stack[-1] if self.stack else self.open[0][2]
-        # named before it is taken: an interrupt in between must not lose it
-        self.active = [node]
-        if self.stack:
-            self.stack.pop()
-        else:
-            heapq.heappop(self.open)
-        # the best card may have got better since
+        # 2) Take the node with the lowest bound; the best card may have improved since.
+        node = self.open.take()
+        # 3) Drop the choices that the node's line rules out, then round it and split the rest.
         if node.bound < self.cutoff and self.relaxation.tighten(node, self.cutoff):
             self._expand(node)
-        self.active = []
+        self.open.active = []
 
     def _expand(self, node: Node) -> None:
         """Round a node, and bound its parts, or close it where one card is left."""
@@ -330,8 +311,8 @@ class RiskTree:
         self.expanded += 1
         parts = _halve_slope(node, self.cutoff) or split(self.arrays, node)
         if parts:
-            self.active = parts
-            self.keep([part for part in parts if self.consider(part)])
+            self.open.active = parts
+            self.open.keep([part for part in parts if self.consider(part)])
         else:
             self._finish(node)
 
@@ -354,22 +335,13 @@ class RiskTree:
         if not node.narrow(self.arrays):
             node.bound = math.inf
             return False
-        self.nodes += self.sides.applies_to(node)
+        self.solved += self.sides.applies_to(node)
         if (sided := self.sides.bound(node, self.cutoff)) is not None:
             return sided
         before = self.relaxation.solved
         stays = self.relaxation.solve(node, self.cutoff)
-        self.nodes += self.relaxation.solved - before
+        self.solved += self.relaxation.solved - before
         return stays
-
-    def keep(self, nodes: list[Node]) -> None:
-        """Put nodes where the next one is taken from."""
-        if self.stack or len(self.open) >= self.most_open:
-            self.stack += sorted(nodes, key=lambda node: -node.bound)
-            return
-        for node in nodes:
-            self.age += 1
-            heapq.heappush(self.open, (node.bound, self.age, node))
 
     def _finish(self, node: Node) -> None:
         """Close a node with a single choice of w (and b, unless it is real)."""
@@ -440,14 +412,14 @@ class RiskTree:
         if not trace or (best, bound) != (trace[-1].objective, trace[-1].dual_bound):
             self.clock.tell(TracePoint(self.clock.seconds, best, bound, self.nodes))
 
-    def _share(self, crew: Crew) -> None:
+    def share(self, crew: Crew) -> None:
         """Send parts of the tree out, and take the oldest one's answer: speed decides nothing.
 
         What is out counts as open.
         """
         limits, fair = self.limits, len(self.open) // (AHEAD * crew.jobs)
         room = limits.nodes - self.nodes - sum(most for *_, (_, most) in crew.out)
-        full = 0 if self.stack else limits.most_open
+        full = 0 if self.open.deep else limits.most_open
         within = replace(limits, time_limit=self.clock.remaining, node_limit=None, most_open=full)
         while crew.wants and room >= 1 and (nodes := self._part(min(fair, POLICY.part_nodes))):
             # few open nodes come back soon, as more
@@ -461,36 +433,32 @@ class RiskTree:
             (best, floor, solved, expanded, left), (count, _) = crew.take(self.clock.remaining)
         except TimeoutError:
             return  # as the clock is about to say
-        self.nodes += solved
+        self.solved += solved
         self.expanded += expanded
         self.floor = min(self.floor, floor)
         if best.objective < self.cards.best.objective:
             self.cards.best = best
-        self.keep(left)
-        self.active = self.active[count:]
+        self.open.keep(left)
+        self.open.active = self.open.active[count:]
 
     def _part(self, most: int) -> list[Node]:
         """The most promising open nodes, which are active from now on."""
         nodes: list[Node] = []
-        while len(nodes) < max(1, most) and (self.stack or self.open or self.waiting):
-            least = self.open[0][0] if self.open else math.inf
-            if self.stack:
-                node = self.stack[-1]
-            elif self.waiting and self.waiting[-1][0] <= least:
+        while len(nodes) < max(1, most) and (self.open or self.waiting):
+            waits = not self.open.deep and self.waiting and self.waiting[-1][0] <= self.open.first
+            if waits:
                 assert self.supports is not None
                 node = self.supports.node(*self.waiting[-1])
                 node.primal = math.inf  # not solved yet
             else:
-                node = self.open[0][2]
+                node = self.open.peek()
             if node.bound < self.cutoff:
-                self.active.append(node)
+                self.open.active.append(node)
                 nodes.append(node)
-            if self.stack:
-                self.stack.pop()
-            elif self.waiting and self.waiting[-1][0] <= least:
+            if waits:
                 self.waiting.pop()
             else:
-                heapq.heappop(self.open)
+                self.open.drop()
         return nodes
 
 
@@ -499,12 +467,11 @@ def search_part(
 ) -> tuple[Best, float, int, int, list[Node]]:
     """By a worker: (best card, floor, nodes solved, nodes expanded, nodes left open)."""
     tree = RiskTree(arrays, limits)
-    tree.active, tree.cards.best, tree.expanded = [], best, expanded
+    tree.open.active, tree.cards.best, tree.expanded = [], best, expanded
     with np.errstate(over="ignore", invalid="ignore"):
-        tree.keep([node for node in nodes if node.primal < math.inf or tree.consider(node)])
-        tree.drain(most)
-    left = [*(each[2] for each in tree.open), *tree.stack]
-    return tree.cards.best, tree.floor, tree.nodes, tree.expanded - expanded, left
+        tree.open.keep([node for node in nodes if node.primal < math.inf or tree.consider(node)])
+        tree.search(most)
+    return tree.cards.best, tree.floor, tree.nodes, tree.expanded - expanded, [*tree.open]
 
 
 class AllCards(RiskTree):
@@ -528,7 +495,7 @@ class AllCards(RiskTree):
             np.errstate(over="ignore", invalid="ignore"),
         ):
             self.begin()
-            self.drain()
+            self.search()
         return Answer(
             None, math.inf, self.bound, self.nodes, self.clock.termination, cards=self.found
         )
@@ -536,13 +503,13 @@ class AllCards(RiskTree):
     def begin(self) -> None:
         """Bound the root, unless the features that must be in are too many."""
         few = self.root.sure <= self.arrays.terms
-        self.keep([self.root] if few and self.consider(self.root) else [])
-        self.active = []
+        self.open.keep([self.root] if few and self.consider(self.root) else [])
+        self.open.active = []
 
-    def full(self) -> bool:
-        """Return whether the requested number of different w has been found."""
+    def stopped(self) -> bool:
+        """Whether a limit was reached, that on different w among them."""
         if len(self.different) < self.most_cards:
-            return False
+            return super().stopped()
         self.clock.termination = Termination.CARD_LIMIT
         return True
 

@@ -1,6 +1,7 @@
-"""What both tree searches are made of.
+"""What every tree search is made of.
 
-``answer`` holds limits, clock and answer and the solver that runs a search, ``crew`` who searches
-parts of it, ``cell_counts`` the kernels that count rows in the cells of supports, and
-``support_enumeration`` the depth-first choice of columns.
+``best_first`` holds the one loop under them and the nodes that are open; ``answer`` limits, clock
+and answer, and the solver that runs a search; ``crew`` the workers that search parts of it;
+``cell_counts`` the kernels that count rows in the cells of supports; ``support_enumeration`` the
+depth-first choice of columns.
 """

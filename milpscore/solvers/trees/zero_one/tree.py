@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from milpscore.core.statement import Statement
 from milpscore.search.starts import fast_cards
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock, check_cutoff
+from milpscore.solvers.trees.shared.best_first import BestFirst
 from milpscore.solvers.trees.shared.crew import AHEAD, Crew, crew
 from milpscore.solvers.trees.zero_one.descent import CoordinateDescent
 from milpscore.solvers.trees.zero_one.policy import ZeroOnePolicy
@@ -72,7 +74,7 @@ def search(
     if start is not None and (broken := statement.violations(start)):
         raise OptionError(f"start is not allowed ({broken[0]}): pass another card, or none")
     patterns = Patterns(statement)
-    tree = _ZeroOneSearch(patterns, limits or Limits(), listeners)
+    tree = ZeroOneSearch(patterns, limits or Limits(), listeners)
     if start is not None:
         tree.cards.take_start(start)
     tree.jobs, tree.client = jobs, client
@@ -189,7 +191,17 @@ class CardKeeper:
             yield int(errors[i]), int(low[i]), int(high[i])
 
 
-class _ZeroOneSearch:
+@dataclass(eq=False)
+class Lane:
+    """One search: its supports, those open, the bound and the walk of the one that is active."""
+
+    supports: Supports | SignedSupports
+    open: Bounded = field(default_factory=list)
+    active: tuple[float, Walk | None] = (math.inf, None)
+    item: Item = (math.inf, (), ())  # the support that is walked
+
+
+class ZeroOneSearch(BestFirst):
     """The open supports, the best card, and what has been proved."""
 
     def __init__(
@@ -203,42 +215,37 @@ class _ZeroOneSearch:
         self.cards = CardKeeper(patterns)
         cells = Supports(patterns)
         self.effort = cells.worst
-        self.supports: Supports | SignedSupports = cells
-        self.open: Bounded = []
-        self.active: tuple[float, Walk | None] = (math.inf, None)
+        # the search that goes on and, of two in turns, the one that rests
+        self.lanes: tuple[Lane, ...] = (Lane(cells),)
         self.walked = self.opened = 0
-        self.proved = -math.inf
         self.shown = 0.0
         self.settled = False  # which kind of supports is searched
-        self.aside: tuple[Supports, Bounded] | None = None  # what the other kind was begun with
-        # of two searches in turns the one that rests, and the work when its turn ended
-        self.resting: _RestingSearch | None = None
-        self.since = 0.0
+        self.aside: Lane | None = None  # what the other kind was begun with
+        self.since = 0.0  # the work when the last turn ended
         self.steps: list[tuple[float, float]] = []  # work and floor of supports with signs
         self.jobs, self.client = 1, None
-        self.crew: Crew | None = None
         self.prices: list[float] = []
         # what is left of walks that others paused, and the entries of those finished here
         self.paused: list[Piece] = []
-        self.item: Item = math.inf, (), ()  # the support that is walked here
         self.entries = 0
+
+    @property
+    def lane(self) -> Lane:
+        """The search that goes on."""
+        return self.lanes[0]
 
     @property
     def nodes(self) -> int:
         """Weight vectors bounded, and programs over pairs solved, so far."""
-        searches = [(self.supports, self.active[1])]
-        searches += (
-            [] if self.resting is None else [(self.resting.supports, self.resting.active[1])]
-        )
-        walks = sum(walk.nodes for _, walk in searches if walk is not None)
-        return self.walked + walks + sum(supports.nodes for supports, _ in searches)
+        walks = sum(walk.nodes for lane in self.lanes if (walk := lane.active[1]) is not None)
+        return self.walked + walks + sum(lane.supports.nodes for lane in self.lanes)
 
     @property
-    def _pending(self) -> float:
+    def _least(self) -> float:
         """The least bound over the supports unseen, open or being walked."""
-        opened = self.open[0][0] if self.open else math.inf
+        opened = self.lane.open[0][0] if self.lane.open else math.inf
         paused = self.paused[0][0][0] if self.paused else math.inf
-        return min(self.supports.floor, self.active[0], opened, paused)
+        return min(self.lane.supports.floor, self.lane.active[0], opened, paused)
 
     @property
     def _limit(self) -> float:
@@ -246,49 +253,43 @@ class _ZeroOneSearch:
         return _given_up(self.cards.best, self.limits)
 
     @property
-    def _unfinished(self) -> bool:
+    def unfinished(self) -> bool:
         """Whether anything left could beat the best card."""
-        return self._pending < self._limit - self.bounds.level
+        return self._least < self._limit - self.bounds.level
 
-    def _prove(self) -> float:
-        """No allowed card is below it; never falls."""
-        most = min(self._limit, self.cards.best.objective)
-        if self._unfinished:
-            most = min(most, self._pending - POLICY.rounding_slack * abs(self._pending))
-        self.proved = max(self.proved, most)
-        return self.proved
+    @property
+    def pending(self) -> float:
+        """The least bound of what could beat the best card, less what rounding leaves open."""
+        least = self._least
+        return least - POLICY.rounding_slack * abs(least) if self.unfinished else math.inf
+
+    @property
+    def ceiling(self) -> float:
+        """The best card, less the gap asked for."""
+        return min(self._limit, self.cards.best.objective)
+
+    @property
+    def shares(self) -> bool:
+        """Whether the search has gone on long enough."""
+        return self.lane.supports.visits + self.entries >= POLICY.alone
 
     def run(self, random_state: int = 0) -> Answer:
         """Search until proved, or stopped."""
         with heeding_interrupts(self.clock.interrupted):
             self._look_for_cards(random_state)
-            self._report()
+            self.report()
             if self.patterns.limits:
                 self._price_limits(random_state)
-            if self.effort > POLICY.give_up_factor * POLICY.enumerate_always and self._unfinished:
+            if self.effort > POLICY.give_up_factor * POLICY.enumerate_always and self.unfinished:
                 self._take_signed()
             problem = self.patterns.statement, self.prices
             with crew(_problem, problem, self.jobs, self.client) as self.crew:
-                while self._unfinished and not self._stopped():
-                    if self.crew is None or self.supports.visits + self.entries < POLICY.alone:
-                        self._step()
-                    else:
-                        self._share(self.crew)
-                    self._report()
-        best, point, termination = self.cards.best, self._now(), self.clock.termination
-        if best.w is None and termination is Termination.COMPLETED:
-            termination = Termination.INFEASIBLE
-        return Answer(
-            card=None if best.w is None else self.patterns.card(best.w, best.threshold),
-            objective=best.objective,
-            bound=point.dual_bound,
-            nodes=point.nodes,
-            termination=termination,
-            trace=[*self.clock.trace, point],
-            seconds=self.clock.seconds,
-            supports=self.supports.seen,
-            opened=self.opened,
-        )
+                self.search()
+        best = self.cards.best
+        self.clock.trace.append(self._now())
+        card = None if best.w is None else self.patterns.card(best.w, best.threshold)
+        seen = self.lane.supports.seen
+        return self.answer(card, best.objective, supports=seen, opened=self.opened)
 
     def _look_for_cards(self, random_state: int) -> None:
         """The cards of no optional term, and a local search."""
@@ -310,8 +311,8 @@ class _ZeroOneSearch:
 
         def enough() -> bool:
             """Tell what there is by now; whether there is no time, or nothing left to improve."""
-            self._report()
-            return self.clock.remaining <= 0 or not self._unfinished
+            self.report()
+            return self.clock.remaining <= 0 or not self.unfinished
 
         CoordinateDescent(self.patterns, self.cards.offer, enough, random_state).run(starts)
 
@@ -328,7 +329,7 @@ class _ZeroOneSearch:
         w = p.smallest_card() if best is None else best
         seen = [self.cards.outcomes(w), self.cards.outcomes(p.smallest_card())]
         for _ in range(POLICY.price_rounds):
-            if self.clock.remaining <= 0 or not self._unfinished:
+            if self.clock.remaining <= 0 or not self.unfinished:
                 return
             found = _best_prices(np.concatenate(seen), p)
             found = np.rint(found / step) * step if step else found
@@ -344,68 +345,60 @@ class _ZeroOneSearch:
         if not prices.any():
             self.bounds, self.prices = p, []
             return
-        self.supports = Supports(self.bounds)
-
-    def _stopped(self) -> bool:
-        """Whether a limit was reached; sets the termination."""
-        return self.clock.out(self.nodes)
+        self.lanes = (Lane(Supports(self.bounds)),)
 
     def _take_turns(self) -> None:
         """Search supports with signs as well where cells of supports, and long walks, say little.
 
         Either search holds every card: what one of them proves is proved.
         """
-        walk = self.active[1]
+        walk = self.lane.active[1]
         walked = self.entries + (0 if walk is None else walk.spent)
-        if self.resting is None:
+        if len(self.lanes) == 1:
             little = (
                 self.proved < POLICY.turns_below * self._limit and len(self.patterns.candidates) > 0
             )
-            if isinstance(self.supports, Supports) and little and walked > POLICY.turns_after:
-                state = self._state()
+            if isinstance(self.lane.supports, Supports) and little and walked > POLICY.turns_after:
+                cells = self.lane
                 self._take_signed()
-                self.settled, self.resting, self.since = True, state, float(self.entries)
+                self.settled, self.since = True, float(self.entries)
+                self.lanes = (self.lane, cells)
             return
-        if walked + self.supports.visits / VISITS_NS > self.since + POLICY.turn_entries:
-            state = self.resting
+        if walked + self.lane.supports.visits / VISITS_NS > self.since + POLICY.turn_entries:
+            self.lanes = self.lanes[::-1]
             # each counts its own supports' work, and both the entries of all walks
-            since = self.entries + state.supports.visits / VISITS_NS
-            since += 0 if state.active[1] is None else state.active[1].spent
-            # at once: an interrupt in between must not part them
-            vars(self).update(state._asdict(), resting=self._state(), since=since)
+            walk = self.lane.active[1]
+            self.since = self.entries + self.lane.supports.visits / VISITS_NS
+            self.since += 0 if walk is None else walk.spent
 
-    def _state(self) -> _RestingSearch:
-        """What a search that rests is to go on from."""
-        return _RestingSearch(self.supports, self.open, self.item, self.active)
-
-    def _step(self) -> None:
+    def step(self) -> None:
         """Walk on, see more supports, or open the most promising one."""
         if self.crew is None:
             self._take_turns()
-            if not self._unfinished:
+            if not self.unfinished:
                 return  # better cards since then leave nothing of it
-        if self.active[1] is not None:
-            self._walk_on(self.active[1])
+        if self.lane.active[1] is not None:
+            self._walk_on(self.lane.active[1])
             return
         limit = self._limit
         if self._sees_more():
-            if self.open and self.open[0][0] >= limit:
-                self.open = []
-            for item in self.supports.more(limit):
-                heapq.heappush(self.open, item)
-            self.supports.commit()
+            if self.lane.open and self.lane.open[0][0] >= limit:
+                self.lane.open = []
+            for item in self.lane.supports.more(limit):
+                heapq.heappush(self.lane.open, item)
+            self.lane.supports.commit()
             self._change_supports()
             self._descend_from_pairs()
             return
-        self.item = bound, columns, signs = self.open[0]
-        self.active = bound, None
-        heapq.heappop(self.open)
+        self.lane.item = bound, columns, signs = self.lane.open[0]
+        self.lane.active = bound, None
+        heapq.heappop(self.lane.open)
         if not self.patterns.may_use(columns):
-            self.active = math.inf, None
+            self.lane.active = math.inf, None
             return
         truth = self.patterns if self.prices else None
         chosen = np.array(columns, dtype=np.int64)
-        self.active = bound, Walk(self.bounds, chosen, signs or None, truth)
+        self.lane.active = bound, Walk(self.bounds, chosen, signs or None, truth)
         self.opened += 1
 
     def _change_supports(self) -> None:
@@ -414,12 +407,12 @@ class _ZeroOneSearch:
         Pairs of rows say much where few columns part them: not for many columns alike in kind.
         What they have closed of late predicts what the rest would take.
         """
-        supports = self.supports
+        supports = self.lane.supports
         if self.settled:
             return
         if isinstance(supports, Supports):
             self.effort = supports.effort
-            self.settled = len(self.open) > POLICY.many_open
+            self.settled = len(self.lane.open) > POLICY.many_open
             if self.settled or self.effort > POLICY.enumerate_always:
                 self._take_signed()
             return
@@ -434,16 +427,14 @@ class _ZeroOneSearch:
         if self._limit - floor > self.effort * (floor - before[1]) / (work - before[0]):
             self.settled = True
             self.walked += supports.nodes
-            cells, open_ = self.aside or (Supports(self.bounds), [])
-            self._begin_again(cells)
-            self.open = open_
+            self._begin_again(self.aside or Lane(Supports(self.bounds)))
 
     def _descend_from_pairs(self) -> None:
         """Now and then, a descent from the literals that settle most pairs."""
-        supports = self.supports
+        supports = self.lane.supports
         if isinstance(supports, Supports) or supports.nodes not in POLICY.descent_programs:
             return
-        enough = lambda: self.clock.remaining <= 0 or not self._unfinished  # noqa: E731
+        enough = lambda: self.clock.remaining <= 0 or not self.unfinished  # noqa: E731
         CoordinateDescent(self.patterns, self.cards.offer, enough, 0).descend(supports.rounded())
 
     def _take_signed(self) -> None:
@@ -452,22 +443,22 @@ class _ZeroOneSearch:
 
         # what is out is not open: then all supports are seen once more
         whole = not self.paused and (self.crew is None or not self.crew.out)
-        if isinstance(self.supports, Supports) and whole:
-            self.aside = self.supports, self.open
-        self._begin_again(SignedSupports(self.bounds, lambda: max(self.clock.remaining, 0.0)))
+        if isinstance(self.lane.supports, Supports) and whole:
+            self.aside = self.lane
+        signed = SignedSupports(self.bounds, lambda: max(self.clock.remaining, 0.0))
+        self._begin_again(Lane(signed))
 
-    def _begin_again(self, supports: Supports | SignedSupports) -> None:
+    def _begin_again(self, lane: Lane) -> None:
         """Forget the supports that are open, or out, for others that hold them as well."""
-        self.supports, self.open, self.paused = supports, [], []
-        self.active = math.inf, None
+        self.lanes, self.paused = (lane, *self.lanes[1:]), []
         if self.crew is not None:
             self.crew.dismiss()
 
     def _sees_more(self) -> bool:
         """Whether supports not seen yet are as promising as those that are open."""
-        best, limit = self.open[0][0] if self.open else math.inf, self._limit
-        room = len(self.open) < self.most_open or best >= limit
-        return self.supports.floor <= best and self.supports.floor < limit and room
+        best, limit = self.lane.open[0][0] if self.lane.open else math.inf, self._limit
+        room = len(self.lane.open) < self.most_open or best >= limit
+        return self.lane.supports.floor <= best and self.lane.supports.floor < limit and room
 
     def _walk_on(self, walk: Walk) -> None:
         """A slice of the walk through the active support."""
@@ -479,28 +470,28 @@ class _ZeroOneSearch:
         elif status == FINISHED:
             self.walked += walk.nodes
             self.entries += walk.spent
-            self.active = math.inf, None
+            self.lane.active = math.inf, None
 
-    def _share(self, crew: Crew) -> None:
+    def share(self, crew: Crew) -> None:
         """Send parts out, and take the oldest one's answer: speed decides nothing.
 
         What is out counts as open.
         """
-        cells = self.supports if isinstance(self.supports, Supports) else None
+        cells = self.lane.supports if isinstance(self.lane.supports, Supports) else None
         if cells is not None and cells.size == 0:
-            self._step()
+            self.step()
             return
         if cells is not None and cells.begun:
-            self.open += cells.rest(self._limit)
-            heapq.heapify(self.open)
+            self.lane.open += cells.rest(self._limit)
+            heapq.heapify(self.lane.open)
             return
-        if (walk := self.active[1]) is not None:
-            self.paused += [(self.item, place) for place in walk.places()]
+        if (walk := self.lane.active[1]) is not None:
+            self.paused += [(self.lane.item, place) for place in walk.places()]
             self.walked += walk.nodes
-            self.active = math.inf, None
+            self.lane.active = math.inf, None
         self._send(crew, cells)
         if cells is None and crew.wants and self._sees_more():
-            self._step()  # programs over pairs are solved here, while others walk
+            self.step()  # programs over pairs are solved here, while others walk
             return
         if not crew.out:
             if cells is not None:
@@ -512,9 +503,9 @@ class _ZeroOneSearch:
             return  # as the clock is about to say
         if part:
             found, seen = answer
-            self.supports.seen += seen
+            self.lane.supports.seen += seen
             for item in found:
-                heapq.heappush(self.open, item)
+                heapq.heappush(self.lane.open, item)
             self._change_supports()
         else:
             best, nodes, opened, left = answer
@@ -524,7 +515,7 @@ class _ZeroOneSearch:
             self.opened += opened
             for piece in left:
                 heapq.heappush(self.paused, piece)
-        self.active = min((bound for *_, (bound, *_) in crew.out), default=math.inf), None
+        self.lane.active = min((bound for *_, (bound, *_) in crew.out), default=math.inf), None
 
     def _send(self, crew: Crew, cells: Supports | None) -> None:
         """Have enough supports out, to be bounded or walked through."""
@@ -535,7 +526,7 @@ class _ZeroOneSearch:
                     break
                 crew.send((cells.floor, 0.0, part), bound_part, part, self._limit)
                 continue
-            pieces = self._pieces(len(self.open) // (AHEAD * crew.jobs))
+            pieces = self._pieces(len(self.lane.open) // (AHEAD * crew.jobs))
             if not pieces:
                 break
             most = room if math.isinf(room) else max(1.0, room // crew.jobs)
@@ -545,17 +536,17 @@ class _ZeroOneSearch:
 
     def _pieces(self, most: int) -> list[Piece]:
         """Supports to walk through, or pieces of them, the most promising first."""
-        pieces: list[Piece] = []
-        while len(pieces) < min(max(1, most), POLICY.part_supports) and (self.open or self.paused):
-            paused = bool(self.paused) and (not self.open or self.paused[0][0] <= self.open[0])
-            piece = self.paused[0] if paused else (self.open[0], Place((), ()))
+        lane, pieces = self.lane, list[Piece]()
+        while len(pieces) < min(max(1, most), POLICY.part_supports) and (lane.open or self.paused):
+            paused = bool(self.paused) and (not lane.open or self.paused[0][0] <= lane.open[0])
+            piece = self.paused[0] if paused else (lane.open[0], Place((), ()))
             if piece[0][0] < self._limit:
-                self.active = min(self.active[0], piece[0][0]), None
+                lane.active = min(lane.active[0], piece[0][0]), None
                 pieces.append(piece)
-            heapq.heappop(self.paused) if paused else heapq.heappop(self.open)
+            heapq.heappop(self.paused) if paused else heapq.heappop(lane.open)
         return pieces
 
-    def _report(self) -> None:
+    def report(self) -> None:
         """Record what has moved, and show it; without news a sign of life now and then."""
         point, trace = self._now(), self.clock.trace
         news = not trace or point.objective != trace[-1].objective
@@ -567,7 +558,7 @@ class _ZeroOneSearch:
             self.clock.tell(point, news)
 
     def _now(self) -> TracePoint:
-        return TracePoint(self.clock.seconds, self.cards.best.objective, self._prove(), self.nodes)
+        return TracePoint(self.clock.seconds, self.cards.best.objective, self.bound, self.nodes)
 
 
 def _given_up(best: Incumbent, limits: Limits) -> float:
@@ -647,15 +638,6 @@ def _best_prices(seen: FloatArray, patterns: Patterns) -> FloatArray:
     return np.asarray(prices / scale * total)
 
 
-class _RestingSearch(NamedTuple):
-    """A search that rests: its supports, those open, the one that is walked and its bound."""
-
-    supports: Supports | SignedSupports
-    open: Bounded
-    item: Item
-    active: tuple[float, Walk | None]
-
-
 class _Held(CardKeeper):
     """In place of a best card: every allowed card at or below the cutoff."""
 
@@ -686,7 +668,7 @@ class _Held(CardKeeper):
                     yield p.card(w, threshold)
 
 
-class _AllSearch(_ZeroOneSearch):
+class _AllSearch(ZeroOneSearch):
     """The search whose best card never gets better."""
 
     def __init__(self, patterns: Patterns, limits: Limits, cutoff: float, most_cards: int) -> None:
@@ -705,9 +687,9 @@ class _AllSearch(_ZeroOneSearch):
         if not len(self.patterns.forced):
             self.cards.offer(self.patterns.smallest_card())
 
-    def _stopped(self) -> bool:
+    def stopped(self) -> bool:
         """Whether a limit was reached, that on cards among them."""
         if len(self.held.found) < self.most_cards:
-            return super()._stopped()
+            return super().stopped()
         self.clock.termination = Termination.CARD_LIMIT
         return True
