@@ -308,6 +308,6 @@ def brute(problem: Problem) -> float:
     return float(values.min())
 
 
-def set_policy(patch: pytest.MonkeyPatch, module: Any, **fields: Any) -> None:
+def set_policy(patch: pytest.MonkeyPatch, module: Any, name: str = "POLICY", **fields: Any) -> None:
     """Tune a search otherwise, until the test ends."""
-    patch.setattr(module, "POLICY", replace(module.POLICY, **fields))
+    patch.setattr(module, name, replace(getattr(module, name), **fields))

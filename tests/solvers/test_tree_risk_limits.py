@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tree_cases import TIGHT, Rule, card_of, hard_problem, search, value_at
+from tree_cases import TIGHT, Rule, card_of, hard_problem, search, set_policy, value_at
 
 from milpscore.core.card import Card
 from milpscore.core.design import IntArray
 from milpscore.core.errors import OptionError
 from milpscore.core.result import Termination, TracePoint
 from milpscore.losses import Logistic
+from milpscore.solvers.trees.shared import answer as shared_answer
 
 
 def test_limits_leave_a_card_and_a_bound() -> None:
@@ -149,7 +150,7 @@ def test_processes_stop_at_limits() -> None:
 def test_a_long_trace_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = hard_problem()
     full = search(problem).trace
-    monkeypatch.setattr("milpscore.solvers.trees.shared.answer.MOST_TRACE", 10)
+    set_policy(monkeypatch, shared_answer, most_trace=10)
     thin = search(problem).trace
     assert len(thin) <= 10 < len(full)
     seen = {(point.objective, point.dual_bound, point.nodes) for point in full}

@@ -57,7 +57,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches are shared from their first node on, in small parts."""
     set_policy(monkeypatch, zero_one, alone=0.0, part_entries=20_000, part_visits=20_000)
     set_policy(monkeypatch, risk, alone=0.0)
-    monkeypatch.setattr(risk, "PART", 1e8)
+    set_policy(monkeypatch, risk, "SHARED", part_work=1e8)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_supports_begun_here_and_sent_out_are_all_supports(monkeypatch: pytest.M
     X, y = (rng.random((60, 9)) < 0.5).astype(float), rng.choice([0, 1], 60)
     program = slim(X, y, coef_min=-1, coef_max=1, max_terms=6, l0_penalty=0.0)
     layout = patterns.Patterns(program.statement)
-    monkeypatch.setattr(subsets, "VISITS", 0)
+    set_policy(monkeypatch, subsets, visits=0)
 
     def found(alone: int) -> list[tuple[int, ...]]:
         supports, worker = subsets.Supports(layout), subsets.Supports(layout)

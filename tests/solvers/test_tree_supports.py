@@ -305,7 +305,7 @@ def test_too_many_pairs_to_count_prove_nothing(monkeypatch: pytest.MonkeyPatch) 
     program = case(9)
     statement = program.statement
     arrays, least_of = Arrays(statement), min(objective for objective, _ in cards(statement))
-    monkeypatch.setattr(supports, "_MOST_PAIRS", 0)
+    set_policy(monkeypatch, supports, most_pairs=0)
     enumeration = Enumeration(arrays, Node.root(arrays))
     assert enumeration.size >= 3
     assert enumeration.advance(least_of + 0.3, math.inf)  # supports need not part all rows

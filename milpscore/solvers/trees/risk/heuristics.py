@@ -15,26 +15,11 @@ from milpscore.search import coordinate_descent
 from milpscore.search.points import repaired
 from milpscore.search.starts import fast_cards
 from milpscore.solvers.trees.risk.hulls import Arrays
+from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import IN, OUT, Node, Relaxation
-
-_MOVES = 60
-_AT_ONCE = 1e6
-"""Totals of moves that are priced between two looks at the clock."""
-_MOST_TRIED = 100_000
-_MOST_MENDED = 500
-_DESCENTS = 8
-
-_DESCENT = 1e6
-"""Row totals a descent from a mended card may compute."""
 
 _MULTIPLIERS = np.linspace(0.2, 1.1, 19)
 """Multiples of the largest scale within the ranges, for real coefficients of a free scale."""
-
-_EVALUATION = 150.0
-"""Nanoseconds of the best line a row and card."""
-
-_PAIRS = 12
-"""Supports of more features are not moved by steps of two coefficients: there are too many."""
 
 
 class Best(NamedTuple):
@@ -88,7 +73,7 @@ class Cards:
         """
         statement = self.arrays.statement
         key = w.astype(np.int32).tobytes()
-        if key in self.mended or len(self.mended) >= _MOST_MENDED:
+        if key in self.mended or len(self.mended) >= POLICY.most_mended:
             return
         self.mended.add(key)
         before = self.best.objective
@@ -98,9 +83,13 @@ class Cards:
         if near is None or not self.take(near):
             return
         # descents end in different cards: the first ones are worth their time, later only the best
-        if self.descents < _DESCENTS or self.best.objective < before:
+        if self.descents < POLICY.descents or self.best.objective < before:
             self.descents += 1
-            self.take(coordinate_descent(statement, near, max_work=_DESCENT, time_limit=self.end))
+            self.take(
+                coordinate_descent(
+                    statement, near, max_work=POLICY.descent_totals, time_limit=self.end
+                )
+            )
 
     def empty(self) -> None:
         """Offer the card without terms, where that is allowed."""
@@ -147,7 +136,7 @@ class Cards:
         key = support.astype(np.int32).tobytes()
         if key in self.tried:
             return
-        if len(self.tried) < _MOST_TRIED:
+        if len(self.tried) < POLICY.most_tried:
             self.tried.add(key)
         if bool((np.delete(a.zero, support) < 0).any()):
             return  # a feature that cannot be 0 is missing
@@ -195,10 +184,10 @@ class _Walk:
         hi = self.arrays.hi[self.support]
         b, s = b if self.arrays.scaled else self.arrays.snap(b), 1.0
         value = math.inf
-        for _ in range(_MOVES):
+        for _ in range(POLICY.most_moves):
             near = at + self.moves
             near, before = near[((near >= 0) & (near <= hi)).all(axis=1)], value
-            size = max(int(_AT_ONCE / len(self.X)), 1)
+            size = max(int(POLICY.totals_at_once / len(self.X)), 1)
             for part in (near[k : k + size] for k in range(0, len(near), size)):
                 values, intercepts, slopes = self.evaluate(part, b)
                 k = int(np.argmin(values))
@@ -219,7 +208,7 @@ class _Walk:
         a = self.arrays
         w = a.points[self.support[None, :], at]
         totals = self.X @ w.T
-        self.work += _EVALUATION * totals.size
+        self.work += POLICY.line_cost * totals.size
         if a.scaled:
             priced = self._priced(w)
             lines = a.lines(totals, self.y, self.share.astype(np.float64), charges=priced)
@@ -291,7 +280,7 @@ def _moves(m: int) -> IntArray:
     """No move, one step of one coefficient, one step of each of two."""
     single = np.vstack([np.eye(m, dtype=np.int64), -np.eye(m, dtype=np.int64)])
     rows = [np.zeros((1, m), np.int64), single]
-    if 1 < m <= _PAIRS:
+    if 1 < m <= POLICY.paired_features:
         first, second = np.triu_indices(m, 1)
         eye = np.eye(m, dtype=np.int64)
         rows += [s * eye[first] + t * eye[second] for s in (1, -1) for t in (1, -1)]

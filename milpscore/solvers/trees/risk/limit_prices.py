@@ -17,17 +17,11 @@ import numpy as np
 from milpscore.core.design import BoolArray, FloatArray, IntArray
 from milpscore.core.statement import held_thresholds
 from milpscore.losses.lines import LossRows, held_slopes
+from milpscore.solvers.trees.risk.policy import POLICY
 
 if TYPE_CHECKING:
     from milpscore.solvers.trees.risk.hulls import Arrays
     from milpscore.solvers.trees.risk.relaxation import Node
-
-_HALVINGS = 24
-_BAND = 0.01
-"""Distance of a score from 0 within which a kink is rounded off in the search for a minimum."""
-
-_BEND = 0.02
-"""Least second derivative in a step, as a share of a row's weight: lines have none."""
 
 
 class ErrorLimits:
@@ -114,7 +108,7 @@ class PricedPatterns:
 
         beyond = short(end)
         inner, outer = np.zeros(self.m), end.copy()
-        for _ in range(_HALVINGS):
+        for _ in range(POLICY.price_halvings):
             middle = 0.5 * (inner + outer)
             farther = short(middle)
             inner, outer = np.where(farther, middle, inner), np.where(farther, outer, middle)
@@ -129,7 +123,9 @@ class PricedPatterns:
             chord = np.where(beyond, (value - self.zero) / self.touch, chord)
         self.start = np.where(self.kinked, self.start, self.zero)
         self.chord = np.where(self.kinked, chord, self.flat)
-        self.band = np.where(self.kinked, np.minimum(_BAND, 0.5 * np.abs(self.touch)), 1.0)
+        self.band = np.where(
+            self.kinked, np.minimum(POLICY.kink_width, 0.5 * np.abs(self.touch)), 1.0
+        )
         self.jump = np.abs(self.chord - self.flat)
 
     def _where(self, z: FloatArray) -> tuple[FloatArray, BoolArray, BoolArray]:
@@ -156,7 +152,7 @@ class PricedPatterns:
         u = np.where(on, self.flat + part * (self.chord - self.flat), self.lost(z, "gradient"))
         steep = np.where(part < 1.0, self.jump / self.band, 0.0)
         bend = np.where(on, steep, self.lost(z, "hessian"))
-        return u, np.maximum(bend, _BEND * (self.shares[0] + self.shares[1]))
+        return u, np.maximum(bend, POLICY.least_bend * (self.shares[0] + self.shares[1]))
 
     def line(self, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(values, slopes, scores) of lines below what is lost and paid by each pattern."""

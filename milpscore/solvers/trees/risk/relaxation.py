@@ -20,30 +20,13 @@ from milpscore.solvers.trees.risk.hulls import (
     solve_model,
 )
 from milpscore.solvers.trees.risk.limit_prices import ErrorLimits, PricedPatterns, score_ranges
+from milpscore.solvers.trees.risk.policy import POLICY
 
 IN, OPEN, OUT = 1, 0, -1
 """What a node's ``status`` says of a feature; one in may still have 0 points."""
 
 FAR = 300.0
 """Scores are held to [-FAR, FAR] in a line where the loss overflows at one of them."""
-
-_ROUNDS = 12
-_NEWTON = 12
-_TOLERANCE = 0.02
-"""Share of the room below the cutoff: steps that gain less end a descent."""
-
-_BACKTRACK = 12
-_ADDED = 30
-"""Undecided columns taken into a relaxation at once."""
-
-_EASY = 0.1
-"""A node's relaxation is solved well enough once the bound misses it by this share of the room."""
-
-_DEARER, _PRICED = 1.25, 10
-"""What prices of limits on errors change by from a node to its parts; trials at the root."""
-
-_ROUNDING = 1e-11
-"""Conjugates answer 0 up to 1e-12 relative outside their domain."""
 
 
 @dataclass(slots=True, eq=False)
@@ -203,8 +186,8 @@ class Relaxation:
             columns = np.flatnonzero(node.status != OUT)
             patterns = PricedPatterns(self.arrays, self.limits, node.prices, columns)
             patterns.bound_scores(*score_ranges(self.arrays, node, patterns))
-        columns, rows, tolerance = active.copy(), None, _TOLERANCE
-        for _ in range(_ROUNDS):
+        columns, rows, tolerance = active.copy(), None, POLICY.least_gain
+        for _ in range(POLICY.rounds):
             if rows is None or (columns != active).any():
                 columns = active.copy()
                 rows = _ActiveRows(self.arrays, np.flatnonzero(active), patterns)
@@ -217,13 +200,17 @@ class Relaxation:
                 break
             if (columns == active).all():
                 # the line misses the value by how far the point is from the minimum
-                if tolerance < _TOLERANCE and node.bound - before < 0.1 * (node.primal - before):
+                if tolerance < POLICY.least_gain and node.bound - before < 0.1 * (
+                    node.primal - before
+                ):
                     break
                 tolerance *= 0.01
         if patterns is not None and node.prices is not None and rows is not None:
             # dearer for the node's parts where more is wrong than allowed, else cheaper
             self.excess = patterns.excess(rows.z)
-            node.prices = node.prices * np.where(self.excess > 0.0, _DEARER, 1.0 / _DEARER)
+            node.prices = node.prices * np.where(
+                self.excess > 0.0, POLICY.price_factor, 1.0 / POLICY.price_factor
+            )
         return True
 
     def priced(self, node: Node, cutoff: float, clock: Clock) -> Node:
@@ -237,7 +224,7 @@ class Relaxation:
             low, high, most = 0.0, math.inf, float(cost.max(initial=0.0))
             without = best
             price = float(share[cost > 0.0].mean()) / most if most else 0.0
-            for _ in range(_PRICED if most else 0):
+            for _ in range(POLICY.price_trials if most else 0):
                 if clock.is_up or best.bound >= cutoff:
                     return best
                 tried = node.child()
@@ -356,7 +343,7 @@ class Relaxation:
             node.b_lo = node.b_hi - reach
 
     def _descend(
-        self, node: Node, rows: _ActiveRows, cutoff: float, tolerance: float = _TOLERANCE
+        self, node: Node, rows: _ActiveRows, cutoff: float, tolerance: float = POLICY.least_gain
     ) -> None:
         """Newton steps on the rows merged by the active columns."""
         a, columns = self.arrays, rows.columns
@@ -365,13 +352,13 @@ class Relaxation:
         z = rows.scores(w, b, s)
         value = model.value(z, w)
         careful = False
-        for _ in range(_NEWTON):
+        for _ in range(POLICY.newton_steps):
             if not math.isfinite(value) or self.clock.is_up:
                 break
             new_w, new_b, new_s, mu = model.minimise(rows.slopes(z, careful), w, b, s, mu)
             here = model.cost(w, mu)[0] + value
             t = 1.0
-            for _ in range(_BACKTRACK):
+            for _ in range(POLICY.backtracks):
                 try_w, try_b = w + t * (new_w - w), b + t * (new_b - b)
                 try_s = s + t * (new_s - s)
                 try_z = rows.scores(try_w, try_b, try_s)
@@ -429,7 +416,7 @@ class Relaxation:
         moved = bool(node.w[fixed].any())
         node.project(self.arrays)
         missed = node.primal - node.bound
-        easy = node.primal < cutoff and missed <= _EASY * (cutoff - node.bound)
+        easy = node.primal < cutoff and missed <= POLICY.good_enough * (cutoff - node.bound)
         if easy and not moved:
             return False
         # a column at 0 stays there while its cheapest choice costs more than the multiplier gives
@@ -437,11 +424,15 @@ class Relaxation:
             zero = self.arrays.is_zero & (node.status == OPEN)
             self._price(node, node.s, self.arrays.terms - node.sure, zero)
         short = np.where((node.status == OPEN) & ~active, self._least + node.mu, 0.0)
-        worst = np.argsort(short, kind="stable")[:_ADDED]
+        worst = np.argsort(short, kind="stable")[: POLICY.columns_added]
         worst = worst[short[worst] < -1e-9 - 1e-3 * node.mu]
         active[worst] = True
         active |= node.status == IN
-        return bool(len(worst)) or moved or missed > max(1e-9, _EASY * abs(cutoff - node.bound))
+        return (
+            bool(len(worst))
+            or moved
+            or missed > max(1e-9, POLICY.good_enough * abs(cutoff - node.bound))
+        )
 
 
 class _ActiveRows:
@@ -635,7 +626,7 @@ class Omega:
         else:
             s = np.asarray(self.penalty.subgradient(w), dtype=np.float64)
             constant = float(self.penalty.value(w) - s @ w)
-        slack = _ROUNDING * float(np.abs(s) @ (self.most + np.abs(w)) + abs(constant))
+        slack = POLICY.conjugate_slack * float(np.abs(s) @ (self.most + np.abs(w)) + abs(constant))
         return s, constant - slack
 
     def nearby(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -28,6 +28,7 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
+from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import OUT, Node
 from milpscore.solvers.trees.shared.cell_counts import KINDS, at_score, put, solve
 
@@ -35,11 +36,6 @@ MOST_CELLS = 512
 _MOST_NODES = 400
 """Choices of sides that are solved for one node of the tree."""
 
-_MORE = 2
-"""Times as many columns as a card may use, and no more, may be left."""
-
-_KEPT = 5000
-"""Supports whose cells are kept."""
 
 _OUTER, _NEWTON, _HALVINGS = 5, 20, 30
 _STIFF, _STIFFER = 1.0, 8.0
@@ -92,13 +88,17 @@ class Sides:
 
     def applies_to(self, node: Node) -> bool:
         """Whether the node leaves few enough columns."""
-        return self.known and int(np.count_nonzero(node.status != OUT)) <= _MORE * self.arrays.terms
+        return (
+            self.known
+            and int(np.count_nonzero(node.status != OUT))
+            <= POLICY.sided_columns * self.arrays.terms
+        )
 
     def cells(self, columns: IntArray) -> Cells | None:
         """The rows by these columns; None where they are too many."""
         key = columns.tobytes()
         if key not in self._cells:
-            if len(self._cells) >= _KEPT:
+            if len(self._cells) >= POLICY.sided_supports:
                 self._cells.clear()
             self._cells[key] = self._part(columns)
         return self._cells[key]

@@ -22,6 +22,7 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.solvers.trees.risk.hulls import Arrays
 from milpscore.solvers.trees.risk.limit_prices import ErrorLimits
+from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node
 from milpscore.solvers.trees.risk.side_bounds import MOST_CELLS, bound_sided
 from milpscore.solvers.trees.shared import cell_counts as counts
@@ -34,34 +35,9 @@ from milpscore.solvers.trees.shared.support_enumeration import (
 MOST_TERMS = 12
 """A support of more columns has too many cells for the loss of real weights on them."""
 
-_MOST_CLASSES = 2000
-"""Tables of pairs of columns grow with its square."""
-
-_MOST_PAIRS = 1 << 26
-"""Limit of rows counted by two columns and a cell: if a prefix has more, supports are given up."""
-
-_MOST_FOUND = 50_000
-_PLACE = 128
-"""Supports kept, and the bytes that one takes beside its columns."""
-
-_MOST_COPIES = 8
-"""Maximal mean number of units of weight per row in which rows are counted."""
-
-_LISTED = 20_000
-"""Supports of other columns, where limits on errors bound each at once."""
-
-_WHOLE = 1e-12
-_MARGIN = 1e-10
-"""Relative error of a cutoff by the cells' sums and rounded weights."""
 
 _SAMPLE, _SHARES = 60, np.linspace(0.02, 0.98, 33)
 """Supports that prices of limits are tried on, and the shares of their cells that change sides."""
-
-_NS_PARTING, _ALIKE, _KEPT = 1e5, 100, 4
-"""Nanoseconds of a step that parts a pair; rows of a class looked at for pairs, and pairs kept."""
-
-_TRIFLE = 1e-3
-"""Charges that are a smaller share of the cutoff are left out, and smaller supports with them."""
 
 
 class Enumeration(ColumnChoices):
@@ -81,8 +57,8 @@ class Enumeration(ColumnChoices):
         known: Card | None = None,
     ) -> None:
         self.arrays, self.root = arrays, root
-        one = sys.getsizeof(tuple(range(arrays.terms))) + _PLACE
-        self.most_found = int(min(_MOST_FOUND, max(2.0, memory / one)))
+        one = sys.getsizeof(tuple(range(arrays.terms))) + POLICY.support_bytes
+        self.most_found = int(min(POLICY.most_found, max(2.0, memory / one)))
         super().__init__()
         self.cutoff = self.floor = math.inf
         self.fitted = 0
@@ -113,7 +89,7 @@ class Enumeration(ColumnChoices):
             if (root.status[each] == IN).any() or not self._allowed(np.delete(every, c).tolist())
         )
         self.applies = len(self.needed) <= self.size and 0 < self.size <= MOST_TERMS
-        self.applies &= len(self.classes) <= _MOST_CLASSES
+        self.applies &= len(self.classes) <= POLICY.most_classes
         self.limits = limits if limits and self.applies else None
         if self.limits is not None and known is not None and kind == counts.LOGISTIC:
             self._price(self.limits, known)
@@ -130,7 +106,7 @@ class Enumeration(ColumnChoices):
         others = [c for c, (j,) in enumerate(self.classes) if status[j] == OPEN]
         more = max(self.size - len(sure), 0)
         number = math.comb(len(others), more)
-        self.applies = bool(self.classes) and number <= min(_LISTED, self.most_found)
+        self.applies = bool(self.classes) and number <= min(POLICY.listed_supports, self.most_found)
         self.applies &= math.prod(levels[: self.size]) <= MOST_CELLS
         every = itertools.combinations(others, more) if self.applies else ()
         self.found = [
@@ -186,12 +162,12 @@ class Enumeration(ColumnChoices):
             for part in range(1, 11):
                 unit = weight[inside].min() / part
                 times = weight[inside] / unit
-                if (np.abs(times - np.rint(times)) <= _WHOLE * times).all():
+                if (np.abs(times - np.rint(times)) <= POLICY.unit_slack * times).all():
                     break
             else:
                 return False
             copies[inside], units[label] = np.rint(times).astype(np.int64), unit
-        if copies.sum() > _MOST_COPIES * self.arrays.n + 100_000:
+        if copies.sum() > POLICY.most_copies * self.arrays.n + 100_000:
             return False
         rows = np.repeat(np.arange(self.arrays.n), copies)
         self.rows, self.is_positive = rows, self.positive[rows] > 0.0
@@ -199,7 +175,7 @@ class Enumeration(ColumnChoices):
         tables: list[FloatArray] = [np.zeros(0)] * 3
         if self.kind == counts.LOGISTIC:
             p, n = int(self.is_positive.sum()), int((~self.is_positive).sum())
-            alike = abs(units[0] - units[1]) <= _WHOLE * units[0]
+            alike = abs(units[0] - units[1]) <= POLICY.unit_slack * units[0]
             tables = [_x_log_x(units[0], p), _x_log_x(units[1], n)]
             tables.append(_x_log_x(units[0], p + n) if alike else np.zeros(0))
         self.losses = Losses(self.kind, units[0], units[1], tables[0], tables[1], tables[2])
@@ -218,7 +194,7 @@ class Enumeration(ColumnChoices):
             [float((cost[w > 0.0] / w[w > 0.0]).min(initial=math.inf)) for w in sides]
             for cost in limits.cost
         ])  # fmt: skip
-        rates = np.where(np.isfinite(rates), rates, 0.0) * (1.0 - _WHOLE)
+        rates = np.where(np.isfinite(rates), rates, 0.0) * (1.0 - POLICY.unit_slack)
         own = [c for c, each in enumerate(self.classes) if known.coefficients[each].any()]
         rng, count = np.random.default_rng(0), len(self.classes)
         drawn = [rng.choice(count, self.size, replace=False) for _ in range(_SAMPLE)]
@@ -294,12 +270,12 @@ class Enumeration(ColumnChoices):
     def limit(self) -> float:
         """What the cells of a support may lose at most, for it to matter."""
         most = min(self.cutoff, self.floor)
-        return most - self.sure + _MARGIN * (most + abs(self.sure)) + 1e-13
+        return most - self.sure + POLICY.cutoff_slack * (most + abs(self.sure)) + 1e-13
 
     def _all(self) -> Iterator[None]:
         """Supports of the largest size, or of every size where terms cost something."""
         sizes: Any = (self.size,)
-        if self.size * self.charge.max(initial=0.0) > _TRIFLE * self.cutoff:
+        if self.size * self.charge.max(initial=0.0) > POLICY.trifle * self.cutoff:
             sizes = range(self.size + 1)
         else:
             self.charge[:] = 0.0
@@ -342,7 +318,7 @@ class Enumeration(ColumnChoices):
         looked for where those met before are parted.
         """
         self.share = begin
-        self.work += _NS_PARTING + 20.0 * len(self.pairs) * len(self.columns)
+        self.work += POLICY.parting_cost + 20.0 * len(self.pairs) * len(self.columns)
         loose = self.pairs[~self.pairs[:, list(base)].any(axis=1)]
         if not len(loose):
             pairs = self._unparted(base, columns)
@@ -381,12 +357,12 @@ class Enumeration(ColumnChoices):
         if not len(impure):
             return np.zeros((0, len(self.columns)), np.bool_)
         least = impure[np.argmin((sizes[0] * sizes[1])[impure])]
-        a, b = (np.flatnonzero(side & (cell == least))[:_ALIKE] for side in sides)
+        a, b = (np.flatnonzero(side & (cell == least))[: POLICY.rows_compared] for side in sides)
         parted = self.columns[:, a, None] != self.columns[:, None, b]
         parted = parted.reshape(len(self.columns), -1).T
         self.work += 2.0 * parted.size
         order = np.argsort(parted[:, columns].sum(axis=1), kind="stable")
-        return np.asarray(parted[order[:_KEPT]])
+        return np.asarray(parted[order[: POLICY.pairs_kept]])
 
     def allowed(self, base: tuple[int, ...], columns: IntArray) -> bool:
         """Whether rules leave any support of a base and some of these columns."""
@@ -396,7 +372,7 @@ class Enumeration(ColumnChoices):
         self, base: tuple[int, ...], columns: IntArray, layout: CellLayout
     ) -> Iterator[None]:
         """Supports of a base and three of these columns."""
-        if len(columns) ** 2 * len(layout.size) > _MOST_PAIRS:
+        if len(columns) ** 2 * len(layout.size) > POLICY.most_pairs:
             self.floor = -math.inf  # nothing is said of the supports that were not visited
             return
         yield from super().triples(base, columns, layout)
@@ -404,7 +380,7 @@ class Enumeration(ColumnChoices):
     def take(self, supports: IntArray, lost: FloatArray) -> Iterator[None]:
         """Keep the supports that the loss of real weights leaves below the cutoff."""
         bounds = lost + self.sure
-        bounds -= _MARGIN * (np.abs(bounds) + abs(self.sure))
+        bounds -= POLICY.cutoff_slack * (np.abs(bounds) + abs(self.sure))
         for first in range(0, len(supports), 1000):
             some, each = supports[first : first + 1000], bounds[first : first + 1000].copy()
             charge = self.charge[some].sum(axis=1)

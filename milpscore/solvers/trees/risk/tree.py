@@ -22,16 +22,14 @@ from milpscore.solvers.trees.risk.hulls import (
     Arrays,
 )
 from milpscore.solvers.trees.risk.limit_prices import card_bounds
-from milpscore.solvers.trees.risk.policy import RiskPolicy
+from milpscore.solvers.trees.risk.policy import POLICY
 from milpscore.solvers.trees.risk.relaxation import IN, OPEN, OUT, Node, Relaxation
 from milpscore.solvers.trees.risk.side_bounds import Sides
 from milpscore.solvers.trees.risk.support_bounds import Enumeration
 from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock, check_cutoff
 from milpscore.solvers.trees.shared.best_first import BestFirst, OpenNodes
-from milpscore.solvers.trees.shared.crew import AHEAD, PART, Crew, crew
-
-POLICY = RiskPolicy()
-"""What the search is tuned with; tests set another."""
+from milpscore.solvers.trees.shared.crew import Crew, crew
+from milpscore.solvers.trees.shared.policy import POLICY as SHARED
 
 
 def search(
@@ -417,13 +415,15 @@ class RiskTree(BestFirst):
 
         What is out counts as open.
         """
-        limits, fair = self.limits, len(self.open) // (AHEAD * crew.jobs)
+        limits, fair = self.limits, len(self.open) // (SHARED.parts_ahead * crew.jobs)
         room = limits.nodes - self.nodes - sum(most for *_, (_, most) in crew.out)
         full = 0 if self.open.deep else limits.most_open
         within = replace(limits, time_limit=self.clock.remaining, node_limit=None, most_open=full)
         while crew.wants and room >= 1 and (nodes := self._part(min(fair, POLICY.part_nodes))):
             # few open nodes come back soon, as more
-            most = min(room, max(1.0, PART / self.each / (1 if fair else POLICY.short_parts)))
+            most = min(
+                room, max(1.0, SHARED.part_work / self.each / (1 if fair else POLICY.short_parts))
+            )
             room -= most
             given = within, nodes, self.cards.best, most, self.expanded
             crew.send((len(nodes), most), search_part, *given)

@@ -19,22 +19,7 @@ from milpscore.core.result import CLAIM_TOLERANCE, Termination, TracePoint, rela
 from milpscore.core.statement import Statement
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.solvers.engine import Listener, Outcome, Progress, Solver, Task
-
-MOST_TRACE = 10_000
-"""Moments kept; beyond it every second one is forgotten."""
-
-_MOST_POINTS = 2_000_000
-"""Values that all coefficients together may take: each has a place in the tables."""
-
-
-_REACH, _PARTS = 58, 60
-"""Bits of the two whole numbers that hold a total where columns have no step."""
-
-_NOISE = 1e-12
-"""What rounding leaves open of a smooth loss next to 0."""
-
-_PLACE = 128
-"""Bytes."""
+from milpscore.solvers.trees.shared.policy import POLICY
 
 
 def half_of_free() -> float:
@@ -76,7 +61,7 @@ class Limits:
         if self.most_open is not None:
             return self.most_open
         # each has a number and a place in a heap
-        size = sum(map(sys.getsizeof, (thing, *parts))) + _PLACE
+        size = sum(map(sys.getsizeof, (thing, *parts))) + POLICY.node_bytes
         return int(min(self.memory / size, sys.maxsize))
 
     @property
@@ -138,8 +123,8 @@ def scale_of(statement: Statement) -> Scale | None:
         return Scale(step, 0)
     ends = np.maximum(np.abs(statement.coef_min), np.abs(statement.coef_max)).astype(float)
     reach = float(np.abs(design.X).max(axis=0) @ ends)
-    bits = _PARTS - math.frexp(float(ends.sum()))[1]
-    at = math.frexp(reach)[1] - _REACH - bits
+    bits = POLICY.second_bits - math.frexp(float(ends.sum()))[1]
+    at = math.frexp(reach)[1] - POLICY.first_bits - bits
     fits = math.isfinite(reach) and bits > 0 and -1000 < at <= min(design.last_bit, 0)
     return Scale(Fraction(1, 1 << -at), bits) if fits else None
 
@@ -148,9 +133,10 @@ def choices_of(statement: Statement) -> list[IntArray]:
     """The values each coefficient may take, ascending; OptionError for none or too many."""
     lower, upper = statement.ranges
     most = int((upper - lower + 1).sum())
-    if most > _MOST_POINTS:
+    if most > POLICY.most_points:
         raise OptionError(
-            f"the coefficients take {most} values together, above {_MOST_POINTS}: narrow the ranges"
+            f"the coefficients take {most} values together, above {POLICY.most_points}: narrow the "
+            "ranges"
         )
     choices = [np.arange(lower[j], upper[j] + 1, dtype=np.int64) for j in range(len(lower))]
     for j, allowed in statement.coef_sets.items():
@@ -182,7 +168,7 @@ class SearchClock(Progress):
     def tell(self, point: TracePoint, news: bool = True) -> None:
         """Show a moment, and keep it where it is news."""
         if news:
-            if len(self.trace) >= MOST_TRACE:
+            if len(self.trace) >= POLICY.most_trace:
                 del self.trace[1:-1:2]
             self.trace.append(point)
         for each in self.listeners:
@@ -231,7 +217,7 @@ class Tree(Solver):
         limits = Limits(
             options.time_limit,
             options.node_limit,
-            gap_abs=max(options.mip_gap_abs, 0.0 if zero else _NOISE),
+            gap_abs=max(options.mip_gap_abs, 0.0 if zero else POLICY.zero_noise),
             # errors are counted to the last digit, smooth losses to half of what a claim allows
             gap_rel=max(options.loose_gap, 0.0 if zero else 0.5 * CLAIM_TOLERANCE),
             memory=half_of_free() if options.memory is None else options.memory,

@@ -20,15 +20,7 @@ from typing import Any
 
 from milpscore.core.cluster import connected
 from milpscore.core.errors import SolverError
-
-AHEAD = 3
-"""Parts out for each worker, so that a slow one keeps nobody waiting."""
-
-PART = 1.5e9
-"""Nanoseconds of counted work in a part: long beside its way, short beside a search."""
-
-_LOSSES = 3
-"""Times that processes are replaced: a part that kills its process would kill the next one too."""
+from milpscore.solvers.trees.shared.policy import POLICY
 
 
 class Crew:
@@ -48,7 +40,7 @@ class Crew:
     @property
     def wants(self) -> bool:
         """Whether another part is to be sent before the next answer is taken."""
-        return len(self.out) < AHEAD * self.jobs
+        return len(self.out) < POLICY.parts_ahead * self.jobs
 
     def send(self, kept: Any, part: Callable[..., Any], *given: Any) -> None:
         """Send a part, to be known again by what is ``kept``."""
@@ -112,7 +104,7 @@ class Crew:
     def _replace(self, error: BaseException) -> None:
         """Search all that is out again, in new processes."""
         self._losses += 1
-        if self._losses > _LOSSES:
+        if self._losses > POLICY.most_replacements:
             raise SolverError(
                 "processes of the search were killed, perhaps for lack of memory: use fewer "
                 "threads or a lower memory_limit"

@@ -28,12 +28,7 @@ from milpscore.solvers.trees.shared.cell_counts import (
     pack,
     write_triples,
 )
-
-_ROOM = 1 << 15
-"""Triples written in one go."""
-
-_SLICE = 100_000
-"""Triples counted between two looks at the work."""
+from milpscore.solvers.trees.shared.policy import POLICY
 
 
 class ColumnChoices(ABC):
@@ -158,13 +153,16 @@ class ColumnChoices(ABC):
         known = KnownPairs(np.empty((m, m, cells), np.uint32), np.empty(m), np.empty((m, m)))
         know_pairs(layout, self.losses, self.ways[columns], known)
         self.work += 2e4 + m * m * (0.2 * words + 6.0 * cells)
-        out, bounds = np.empty((_ROOM + m, 3), np.int64), np.empty(_ROOM + m)
+        out, bounds = (
+            np.empty((POLICY.triples_written + m, 3), np.int64),
+            np.empty(POLICY.triples_written + m),
+        )
         state, write = np.array([0, 1, 0, 0]), self.writer(layout, known, self.charge[columns])
         paid = float(self.charge[list(base)].sum())
         while state[0] < m:
             before = state.copy()
             limit = self.limit - paid
-            most = int(before[3]) + _SLICE
+            most = int(before[3]) + POLICY.triples_counted
             found = write(limit, most, state, out, bounds)
             looked, counted = (state - before)[2:].tolist()
             self.visited += looked

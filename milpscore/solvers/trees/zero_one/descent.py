@@ -10,20 +10,8 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.search.zero_one import least_errors
+from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
-
-_WORK = 250_000_000
-"""Array entries the descents may pass together; a count, so that runs repeat."""
-
-_RESTARTS = 30
-_RESTART_WORK = 100_000_000
-"""Entries after which no shaken start is tried any more."""
-
-_MOST_CHOICES = 100
-"""Values tried of a coefficient's range: the rest is left to the search."""
-
-_OVERHEAD = 2_000
-"""What looking at a column costs beside them."""
 
 
 class CoordinateDescent:
@@ -48,13 +36,13 @@ class CoordinateDescent:
             patterns.l0 * (values != 0) + price * np.abs(values)
             for values, price in zip(self.choices, patterns.price, strict=True)
         ]
-        self.left = _WORK
+        self.left = POLICY.descent_entries
 
     def run(self, starts: list[IntArray]) -> None:
         """Descend from each start, then from shaken copies of the ends, each in its turn."""
         ends = [self.descend(w) for w in starts]
-        for turn in range(_RESTARTS):
-            if _WORK - self.left > _RESTART_WORK or self.stopped():
+        for turn in range(POLICY.restarts):
+            if POLICY.descent_entries - self.left > POLICY.restart_entries or self.stopped():
                 return
             at = turn % len(ends)
             ends[at] = min(ends[at], self.descend(self._shaken(ends[at][1])), key=itemgetter(0))
@@ -107,7 +95,7 @@ class CoordinateDescent:
             errors, work = least_errors(
                 without, p.codes[j], values, p.net, self.choices[j], *p.window
             )
-            self.left -= int(work) + _OVERHEAD
+            self.left -= int(work) + POLICY.column_entries
             own = p.l0 * (w[j] != 0) + p.price[j] * abs(int(w[j]))
             objectives = rest - own + self.penalties[j] + errors * p.unit
             k = int(np.argmin(objectives))
@@ -120,9 +108,9 @@ class CoordinateDescent:
 
 def _few(points: IntArray) -> IntArray:
     """The smallest points, and others spread over the range, where there are many."""
-    if len(points) <= _MOST_CHOICES:
+    if len(points) <= POLICY.most_choices:
         return points
-    near = np.argsort(np.abs(points), kind="stable")[: _MOST_CHOICES // 2]
-    spread = np.linspace(0, len(points) - 1, _MOST_CHOICES // 2).round().astype(np.int64)
+    near = np.argsort(np.abs(points), kind="stable")[: POLICY.most_choices // 2]
+    spread = np.linspace(0, len(points) - 1, POLICY.most_choices // 2).round().astype(np.int64)
     few: IntArray = points[np.unique(np.append(near, spread))]
     return few

@@ -29,33 +29,12 @@ from milpscore.core.jit import compiled, inner
 from milpscore.solvers.running import run_here, set_option
 from milpscore.solvers.session import add_rows, highs_of, limit_run
 from milpscore.solvers.trees.shared.support_enumeration import asked_for
+from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
-from milpscore.solvers.trees.zero_one.support_bounds import VISITS_NS, Bounded
+from milpscore.solvers.trees.zero_one.support_bounds import Bounded
 
 OUT, OPEN, IN = 0, 1, 2
 
-_PARTS = 20
-"""Rows' units are shared out in 2^-20th parts, larger ones where the sums would be too large."""
-
-_MOST_PAIRS = 1 << 24
-"""Beyond it rows of least weight are left out, which only loosens the bound."""
-
-_ROOT_ROUNDS, _ROUNDS = 25, 2
-"""Searches for violated pairs, at the root and at other nodes."""
-
-_ITERATIONS = 3000
-"""Iterations of the simplex at one program; the duals it stops at bound as well as others."""
-
-_VIOLATED = 1e-3
-_GAINED = 2e-3
-"""A round that closes less of what is left is the last one."""
-
-
-_ROWS_EACH = 6
-"""Pairs a row that the program keeps; beyond it those without weight go."""
-
-_NS_ENTRY, _NS_PAIR = 2.0, 20.0
-"""Nanoseconds an entry of the program in a simplex step, and a pair in a search: no clock."""
 
 _OPTIONS: dict[str, Any] = {
     "solver": "simplex",
@@ -63,7 +42,7 @@ _OPTIONS: dict[str, Any] = {
     "presolve": "off",
     "simplex_scale_strategy": 0,
     "threads": 1,
-    "simplex_iteration_limit": _ITERATIONS,
+    "simplex_iteration_limit": POLICY.simplex_iterations,
 }
 
 States = NDArray[np.int8]
@@ -111,7 +90,7 @@ class SignedSupports:
     @property
     def visits(self) -> float:
         """The work of the programs so far, in pattern visits."""
-        return VISITS_NS * self.pairs.work
+        return float(POLICY.visit_rate * self.pairs.work)
 
     def more(self, limit: float) -> Bounded:
         """Supports whose bound is below ``limit``; :meth:`commit` then moves the floor."""
@@ -126,20 +105,23 @@ class SignedSupports:
         self.nodes += 1
         if not (state == OPEN).any():
             self._next = []
-            self.pairs.solve(state, _ROUNDS)
+            self.pairs.solve(state, POLICY.node_rounds)
             bound = max(bound, self.exact(state))
             if bound < limit:
                 self._emit(found, bound, state)
             return found
-        before, most = bound, _ROUNDS if len(self._heap) > 1 or rounds > _ROOT_ROUNDS else 1
+        before, most = (
+            bound,
+            POLICY.node_rounds if len(self._heap) > 1 or rounds > POLICY.root_rounds else 1,
+        )
         solved, done = self.pairs.solve(state, most)
         value, state = self.bound(state, limit)
         bound = max(bound, value)
         if bound >= limit or not (state == OPEN).any():
             self._next = []
-        elif rounds < _ROOT_ROUNDS and most == 1 and not done:
-            slow = self.pairs.finished and bound - before < _GAINED * (limit - before)
-            self._next = [(bound, state, _ROOT_ROUNDS if slow and rounds > 1 else rounds + 1)]
+        elif rounds < POLICY.root_rounds and most == 1 and not done:
+            slow = self.pairs.finished and bound - before < POLICY.least_gain * (limit - before)
+            self._next = [(bound, state, POLICY.root_rounds if slow and rounds > 1 else rounds + 1)]
         else:
             self._next = self._split(bound, state, solved, limit)
         return found
@@ -181,7 +163,7 @@ class SignedSupports:
         for half in (outside,) if full else (outside, inside):
             value, left = self.bound(half, limit)
             if value < limit and (left == OPEN).any():
-                parts.append((max(bound, value), left, _ROOT_ROUNDS + 1))
+                parts.append((max(bound, value), left, POLICY.root_rounds + 1))
         last = np.where(inside == IN, np.int8(IN), np.int8(OUT))
         value = max(bound, self.exact(last))
         if value < limit and self._is_needed(last) and self._may_be_used(last):
@@ -251,9 +233,9 @@ class Pairs:
         p, self.remaining = patterns, remaining
         weight = np.abs(p.net.astype(np.int64))
         sides = np.flatnonzero(p.net > 0), np.flatnonzero(p.net < 0)
-        few = min(math.isqrt(_MOST_PAIRS), *(max(len(rows), 1) for rows in sides))
+        few = min(math.isqrt(POLICY.most_pairs), *(max(len(rows), 1) for rows in sides))
         kept = [
-            np.sort(rows[np.argsort(-weight[rows], kind="stable")[: _MOST_PAIRS // few]])
+            np.sort(rows[np.argsort(-weight[rows], kind="stable")[: POLICY.most_pairs // few]])
             for rows in sides
         ]
         rows = np.concatenate(kept)
@@ -263,7 +245,7 @@ class Pairs:
         self.forced = np.ascontiguousarray(p.codes[p.forced][:, rows].T)
         self.columns = self.codes.shape[1]
         large = int(self.weight.sum()).bit_length() + self.columns.bit_length()
-        self.parts = 1 << max(0, min(_PARTS, 61 - large))
+        self.parts = 1 << max(0, min(POLICY.unit_parts, 61 - large))
         self.a = self.b = np.zeros(0, np.int64)
         self.shares = np.zeros(0, np.int64)
         self.finished = True
@@ -306,7 +288,7 @@ class Pairs:
         run_here(self.highs)
         self.finished = self.highs.getModelStatus() != highspy.HighsModelStatus.kIterationLimit
         steps = self.highs.getInfo().simplex_iteration_count
-        self.work += _NS_ENTRY * steps * (n + len(self.a) * (2 + self.width))
+        self.work += POLICY.entry_cost * steps * (n + len(self.a) * (2 + self.width))
         solution = self.highs.getSolution()
         values = np.array(solution.col_value)
         self.solution = values[:n], values[n:].reshape(-1, 2)
@@ -315,7 +297,7 @@ class Pairs:
         self.shares = np.floor(np.minimum(dual, float(self.weight.max(initial=0))) * self.parts)
         self.shares = self.shares.astype(np.int64)
         clip(self.a, self.b, self.weight * self.parts, self.shares)
-        if len(self.a) > _ROWS_EACH * n + 1000:
+        if len(self.a) > POLICY.pairs_per_row * n + 1000:
             idle = np.flatnonzero(self.shares == 0)
             self.highs.deleteRows(len(idle), (idle + 1 + self.columns).astype(np.int32))
             used = self.shares > 0
@@ -328,8 +310,10 @@ class Pairs:
         active = np.flatnonzero(most > 1e-9)
         active = active[np.argsort(-most[active], kind="stable")]
         a, b = np.empty((2, len(z)), np.int64)
-        self.work += _NS_PAIR * self.positive * (len(z) - self.positive)
-        found = violated(self.codes, self.forced, self.positive, z, u, active, _VIOLATED, a, b)
+        self.work += POLICY.pair_cost * self.positive * (len(z) - self.positive)
+        found = violated(
+            self.codes, self.forced, self.positive, z, u, active, POLICY.violation, a, b
+        )
         if not found:
             return False
         a, b = np.unique(np.stack([a[:found], b[:found]]), axis=1)

@@ -62,6 +62,70 @@ class ZeroOnePolicy:
         supports.
     fast_share : float
         Share of the time left for a first card by a smooth loss.
+    descent_entries : int
+        Array entries that the descents may pass together; a count, so that runs repeat.
+    restarts : int
+        Shaken starts of the descent, at most.
+    restart_entries : int
+        Entries after which no shaken start is tried any more.
+    most_choices : int
+        Values of a coefficient's range that a descent tries: the rest is left to the search.
+    column_entries : int
+        What looking at a column costs beside its entries, in entries.
+    unit_parts : int
+        Rows' units are shared out in 2^-this parts, larger ones where the sums would be too large.
+    most_pairs : int
+        Pairs of rows; beyond it rows of least weight are left out, which only loosens the bound.
+    root_rounds : int
+        Searches for violated pairs at the root.
+    node_rounds : int
+        Searches for violated pairs at other nodes.
+    simplex_iterations : int
+        Simplex iterations per program; the duals it stops at bound as well as others.
+    violation : float
+        Violation from which a pair enters the program.
+    least_gain : float
+        A round that closes a smaller share of what is left is the last one.
+    pairs_per_row : int
+        Pairs per row that the program keeps; beyond it those without weight go.
+    entry_cost : float
+        Nanoseconds per entry of the program in a simplex step: no clock is read.
+    pair_cost : float
+        Nanoseconds per pair in a search for violated ones.
+    most_divided : int
+        Points up to which a card is divided by common divisors.
+    visits : int
+        Pattern visits between two looks at the clock.
+    effort_visits : float
+        Pattern visits that predict those to come: bounds on prefixes close much or little.
+    supports_written : int
+        Supports written in one go.
+    most_flags : int
+        Indicators of columns' values, at most.
+    flags_per_column : int
+        Indicators of the values of a column; columns that have more cost more than they save.
+    table_entries : int
+        Entries of a table of offers.
+    most_cells : int
+        Entries of tables of pairs of columns by cells up to which supports are counted by bits.
+    most_copies : int
+        Copies of one weight that a row may be, for supports to be counted by bits.
+    few_copies : int
+        Copies beyond that which all rows together may add.
+    columns_per_task : int
+        Columns that are chosen in one task, where supports are counted.
+    visit_rate : float
+        Pattern visits per nanosecond.
+    most_asked : int
+        Columns that rules ask for some of, at most, for every choice of them to be counted.
+    limit_slack : float
+        Relative error of sums of penalties beside a limit.
+    most_curves : int
+        Entries of all curves, at most.
+    curve_per_cell : int
+        Entries of a curve per cell, at most.
+    small_curves : int
+        Curves longer than this per cell cost more than sorting the cells' totals.
     """
 
     clock_interval: int = 30_000_000
@@ -88,3 +152,39 @@ class ZeroOnePolicy:
     highest_price: float = 1e3
     cutoff_margin: float = 1e-8
     fast_share: float = 0.1
+    descent_entries: int = 250_000_000
+    restarts: int = 30
+    restart_entries: int = 100_000_000
+    most_choices: int = 100
+    column_entries: int = 2_000
+    unit_parts: int = 20
+    most_pairs: int = 1 << 24
+    root_rounds: int = 25
+    node_rounds: int = 2
+    simplex_iterations: int = 3000
+    violation: float = 1e-3
+    least_gain: float = 2e-3
+    pairs_per_row: int = 6
+    entry_cost: float = 2.0
+    pair_cost: float = 20.0
+    most_divided: int = 1000
+    visits: int = 30_000_000
+    effort_visits: float = 2e8
+    supports_written: int = 20_000
+    most_flags: int = 1 << 25
+    flags_per_column: int = 12
+    table_entries: int = 1 << 20
+    most_cells: int = 1 << 26
+    most_copies: int = 8
+    few_copies: int = 100_000
+    columns_per_task: int = 5
+    visit_rate: float = 0.33
+    most_asked: int = 12
+    limit_slack: float = 1e-9
+    most_curves: int = 1 << 23
+    curve_per_cell: int = 1000
+    small_curves: int = 1 << 16
+
+
+POLICY = ZeroOnePolicy()
+"""What runs are tuned with; tests set another."""

@@ -15,13 +15,13 @@ from milpscore.core.errors import OptionError
 from milpscore.core.statement import Statement
 from milpscore.penalties.points import point_prices
 from milpscore.solvers.trees.shared.answer import choices_of, scale_of
+from milpscore.solvers.trees.zero_one.policy import POLICY
 
 _EXACT = 1 << 53
 _UNITS = 1 << 44
 """Weights on no grid are rounded down to the 2^-44th part of their sum: bounds stay below."""
 
 _SURELY = 1e-9
-_MOST_DIVIDED = 1000
 _MOST = 1 << 60
 """Beyond all totals."""
 
@@ -279,7 +279,7 @@ class Patterns:
             return False
         for points in self.points:
             largest = int(np.abs(points).max(initial=0))
-            if largest > _MOST_DIVIDED:
+            if largest > POLICY.most_divided:
                 return False
             for g in range(2, largest + 1):
                 if not np.isin(points[points % g == 0] // g, points).all():

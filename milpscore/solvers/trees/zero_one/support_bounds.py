@@ -26,38 +26,8 @@ from milpscore.solvers.trees.shared.support_enumeration import (
     ColumnChoices,
     asked_for,
 )
+from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
-
-VISITS = 30_000_000
-"""Pattern visits between two looks at the clock."""
-
-_LOOK = 2e8
-"""Pattern visits that tell of those to come: bounds on prefixes close much or little."""
-
-_CHUNK = 20_000
-"""Supports written in one go."""
-
-_MOST_FLAGS = 1 << 25
-_FLAGS_EACH = 12
-"""Indicators of the values of columns that have more each cost more than they save."""
-
-_TABLE = 1 << 20
-
-_MOST_PAIRS, _COPIES, _FEW_COPIES = 1 << 26, 8, 100_000
-"""Supports are counted by bits where tables of pairs of columns by cells are no larger, and rows
-are at most this number of copies of one weight: this number each, and some more."""
-
-_MORE = 5
-"""Columns that are chosen in one task, where supports are counted."""
-
-VISITS_NS = 0.33
-"""Pattern visits of a nanosecond."""
-
-_MOST_ASKED = 12
-"""Columns that rules ask for some of: of more, every choice is not counted."""
-
-_MARGIN = 1e-9
-"""Relative error of sums of penalties beside a limit."""
 
 Bounded = list[tuple[float, tuple[int, ...], tuple[int, ...]]]
 """Supports: (bound, columns, signs of their weights, where these are decided)."""
@@ -116,7 +86,7 @@ class Supports:
         columns, m = p.candidates, len(p.net)
         slots = np.r_[0, np.cumsum(p.cards[columns] - 1)].astype(np.int64)
         width = int(slots[-1])
-        if not m or width > _FLAGS_EACH * len(columns) or width * m > _MOST_FLAGS:
+        if not m or width > POLICY.flags_per_column * len(columns) or width * m > POLICY.most_flags:
             width = 0
         flags = np.zeros((m, width), dtype=np.int8)
         for at, j in enumerate(columns.tolist() if width else []):
@@ -128,7 +98,7 @@ class Supports:
             p.codes[columns], p.cards[columns], p.penalty[columns], twin, flags, slots, p.net
         )
         self.scratch = Scratch(
-            np.zeros((min(_TABLE // max(width, 1), m), width), dtype=p.net.dtype),
+            np.zeros((min(POLICY.table_entries // max(width, 1), m), width), dtype=p.net.dtype),
             np.empty((2, 1 << (2 * m + 1).bit_length()), np.int64),
             np.zeros(m, np.int64),
             np.zeros(m, np.int64),
@@ -141,7 +111,7 @@ class Supports:
     @property
     def effort(self) -> float:
         """Pattern visits that all of them would take, going by those so far; 0 of too few."""
-        return 0.0 if self.visits < _LOOK else self.visits * self.worst / self.passed
+        return 0.0 if self.visits < POLICY.effort_visits else self.visits * self.worst / self.passed
 
     def _refined(
         self, prefix: Prefix, chosen: tuple[int, ...], codes: Any, cards: int, charge: float
@@ -162,7 +132,7 @@ class Supports:
             return self._smallest()
         found: Bounded = []
         visits, self.limit = 0.0, limit
-        while visits <= VISITS and len(found) <= _CHUNK:
+        while visits <= POLICY.visits and len(found) <= POLICY.supports_written:
             piece = next(self._task, None)
             if piece is not None:
                 found += piece[0]
@@ -240,12 +210,12 @@ class Supports:
             yield self.forced, -1, 0
             return
         if counts:
-            more = min(self.size, _MORE)
+            more = min(self.size, POLICY.columns_per_task)
             for chosen in itertools.combinations(range(count), self.size - more):
                 for first in range(chosen[-1] + 1 if chosen else 0, count - more + 1):
                     yield self.forced._replace(chosen=chosen), first, first + 1
             return
-        step = max(1, min(VISITS // self._each, _CHUNK // count))
+        step = max(1, min(POLICY.visits // self._each, POLICY.supports_written // count))
         for prefix in self._prefixes(self.size - 2, self.forced):
             begin = prefix.chosen[-1] + 1 if prefix.chosen else 0
             for first in range(begin, count - 1, step):
@@ -322,7 +292,7 @@ class Counted(ColumnChoices):
         self.columns = np.minimum(p.codes[p.candidates], 1).astype(np.uint8)
         copies = np.abs(p.net.astype(np.int64))
         whole = max(1, int(np.gcd.reduce(copies)))
-        few = int(copies.sum()) <= whole * (_COPIES * len(copies) + _FEW_COPIES)
+        few = int(copies.sum()) <= whole * (POLICY.most_copies * len(copies) + POLICY.few_copies)
         two = bool((p.cards[p.candidates] == 2).all())
         self._fitting = few and two and len(p.candidates) >= 3
         if not self._fitting:
@@ -338,7 +308,7 @@ class Counted(ColumnChoices):
         # those that part most come first: what is left to later ones closes early
         gain = self.parting((), np.arange(len(self.columns)))[2]
         asked = asked_for(p.statement, p.candidates)
-        if asked.sum() > _MOST_ASKED:
+        if asked.sum() > POLICY.most_asked:
             asked[:] = False
         order = np.lexsort((-gain, ~asked))
         self.asked = asked[order] if asked.any() else self.asked
@@ -353,7 +323,7 @@ class Counted(ColumnChoices):
         """Return whether supports of this number of candidates are counted here."""
         if not self._fitting or size < 3:
             return False
-        return len(self.columns) ** 2 * self._cells(size) <= _MOST_PAIRS
+        return len(self.columns) ** 2 * self._cells(size) <= POLICY.most_cells
 
     def allowed(self, base: tuple[int, ...], columns: IntArray) -> bool:
         """Whether rules leave any support of a base and some of these columns."""
@@ -384,12 +354,12 @@ class Counted(ColumnChoices):
         """What one support of this size takes at most, in pattern visits."""
         cells = self._cells(size)
         words = len(self.rows) / 64 + cells
-        return VISITS_NS * (self.ns_word * words + self.ns_cell * cells)
+        return POLICY.visit_rate * (self.ns_word * words + self.ns_cell * cells)
 
     @property
     def limit(self) -> float:
         """Copies that the cells of a support may lose, for it to matter."""
-        return self._limit + _MARGIN * max(1.0, abs(self._limit))
+        return self._limit + POLICY.limit_slack * max(1.0, abs(self._limit))
 
     def writer(
         self, layout: CellLayout, known: KnownPairs, charge: FloatArray
@@ -428,7 +398,7 @@ class Counted(ColumnChoices):
                     for bound, each in zip(bounds[kept].tolist(), names[kept].tolist(), strict=True)
                 ]
             self._found = []
-            yield found, VISITS_NS * (self.work - work)
+            yield found, POLICY.visit_rate * (self.work - work)
             self._limit, work = (supports.limit - supports.fixed) / self.unit, self.work
 
 

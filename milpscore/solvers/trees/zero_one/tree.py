@@ -20,12 +20,12 @@ from milpscore.search.starts import fast_cards
 from milpscore.solvers.engine import Listener
 from milpscore.solvers.trees.shared.answer import Answer, Limits, SearchClock, check_cutoff
 from milpscore.solvers.trees.shared.best_first import BestFirst
-from milpscore.solvers.trees.shared.crew import AHEAD, Crew, crew
+from milpscore.solvers.trees.shared.crew import Crew, crew
+from milpscore.solvers.trees.shared.policy import POLICY as SHARED
 from milpscore.solvers.trees.zero_one.descent import CoordinateDescent
-from milpscore.solvers.trees.zero_one.policy import ZeroOnePolicy
+from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
 from milpscore.solvers.trees.zero_one.support_bounds import (
-    VISITS_NS,
     Bounded,
     Part,
     Supports,
@@ -45,9 +45,6 @@ Item = tuple[float, tuple[int, ...], tuple[int, ...]]
 Piece = tuple[Item, Place]
 """A support with its bound and signs, and what of its weights is left: no place is all of them."""
 
-
-POLICY = ZeroOnePolicy()
-"""What the search is tuned with; tests set another."""
 
 _NO_LIMIT = 1 << 62
 
@@ -364,11 +361,14 @@ class ZeroOneSearch(BestFirst):
                 self.settled, self.since = True, float(self.entries)
                 self.lanes = (self.lane, cells)
             return
-        if walked + self.lane.supports.visits / VISITS_NS > self.since + POLICY.turn_entries:
+        if (
+            walked + self.lane.supports.visits / POLICY.visit_rate
+            > self.since + POLICY.turn_entries
+        ):
             self.lanes = self.lanes[::-1]
             # each counts its own supports' work, and both the entries of all walks
             walk = self.lane.active[1]
-            self.since = self.entries + self.lane.supports.visits / VISITS_NS
+            self.since = self.entries + self.lane.supports.visits / POLICY.visit_rate
             self.since += 0 if walk is None else walk.spent
 
     def step(self) -> None:
@@ -526,7 +526,7 @@ class ZeroOneSearch(BestFirst):
                     break
                 crew.send((cells.floor, 0.0, part), bound_part, part, self._limit)
                 continue
-            pieces = self._pieces(len(self.lane.open) // (AHEAD * crew.jobs))
+            pieces = self._pieces(len(self.lane.open) // (SHARED.parts_ahead * crew.jobs))
             if not pieces:
                 break
             most = room if math.isinf(room) else max(1.0, room // crew.jobs)

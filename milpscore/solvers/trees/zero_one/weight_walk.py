@@ -18,14 +18,11 @@ from numpy.typing import NDArray
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.jit import compiled, inner
 from milpscore.search.zero_one import sort_places
+from milpscore.solvers.trees.zero_one.policy import POLICY
 from milpscore.solvers.trees.zero_one.rows import Patterns
 
 FINISHED, FOUND, PAUSED = 0, 1, 2
 
-_MOST_CURVES = 1 << 23
-_CURVE_PER_CELL = 1000
-_SMALL_CURVES = 1 << 16
-"""Curves longer than this per cell cost more than sorting the cells' totals."""
 
 _FAR = 1 << 61
 """Beyond all totals and errors."""
@@ -258,8 +255,8 @@ class Walk:
         last = int(groups[k - 1]) * int(levels["stride"][k])
         self.curves: NDArray[Any] | None = None
         self.cells: TotalGroups | None = None
-        short = sum(size) <= _MOST_CURVES and self.parts is None
-        if short and last <= _CURVE_PER_CELL * cells + _SMALL_CURVES:
+        short = sum(size) <= POLICY.most_curves and self.parts is None
+        if short and last <= POLICY.curve_per_cell * cells + POLICY.small_curves:
             levels["curves"] = np.cumsum([0, *size[:-1]])
             self.curves = np.zeros(sum(size), net.dtype)
             # no total yet: every cell's curve is one step, and no cell errs alone
