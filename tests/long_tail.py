@@ -75,13 +75,48 @@ QUICK = {
 at a price alone is held by `test_at_a_price_without_a_limit_of_terms_no_engine_is_worse_...`."""
 
 
+LONG = {
+    # a cluster of Dask waits for its scheduler and its workers; without one: the rest of the file
+    "test_study_engines.py::test_a_deadly_solve_is_an_error_and_a_lost_scheduler_is_told",
+    "test_study_engines.py::test_a_cluster_gives_the_same_also_with_a_worker_killed_midway",
+    "test_tree_sharing.py::test_a_cluster_gives_the_same_also_with_a_worker_killed_midway",
+    # processes: test_any_number_of_workers_gives_the_answer_of_one_process is quick
+    "test_solver_tree.py::test_processes_find_the_same_card",
+    "test_estimators_cv.py::test_processes_change_nothing",
+    "test_tree_risk_limits.py::test_processes_share_the_tree",
+    "test_tree_sharing.py::test_supports_with_signs_are_shared_as_well",
+    "test_tree_supports.py::test_several_processes_share_what_supports_leave",
+    # whole commands, whose parts are tried one by one
+    "test_constraints_files.py::test_fit_compare_and_export_read_a_file",
+    "test_cli_pool.py::test_a_person_reads_cards_and_ranges",
+    "test_race.py::test_the_command",
+    # comparisons of every formulation: test_comparison.py holds their rows on fewer
+    "test_estimators_risk_score.py::test_compare_keeps_its_order",
+    "test_estimators_risk_score.py::test_list_and_compare_know_it",
+    "test_risk_scale.py::test_compare_states_it_by_default",
+    # limits of time and interrupts: test_cli.py and test_clock.py hold them with a clock by hand
+    "test_solver_highs.py::test_ctrl_c_keeps_the_best_card_and_its_bound",
+    "test_solver_highs.py::test_a_time_limit_is_kept_again_and_again",
+    "test_solver_support_tree.py::test_the_time_limit_is_kept",
+    # many random cases at once: their neighbours in the same files try fewer
+    "test_sequence_crf.py::test_solvers_agree_where_both_apply",
+    "test_tree_supports.py::test_supports_that_part_the_classes_are_found_by_the_pairs_they_part",
+    "test_data_patterns.py::test_merging_knows_no_order_and_no_parts",
+    "test_desk.py::test_a_pool_says_nothing_of_limits_on_errors",
+    "test_study_file.py::test_every_kind_of_data_and_model",
+    # `make lint` does the same
+    "test_house.py::test_this_house_is_in_order",
+}
+"""Tests that take seconds each, and what holds the property quickly."""
+
+
 def slow_cases(names: list[str]) -> list[int]:
     """Places of the slow cases among tests named "FILE::TEST", in their order."""
     places: dict[str, list[int]] = {}
+    slow = [place for place, name in enumerate(names) if name in LONG]
     for place, name in enumerate(names):
         if name in QUICK:
             places.setdefault(name, []).append(place)
-    slow = []
     for name, own in places.items():
         count, quick = len(own), QUICK[name]
         chosen = {own[k * count // quick] for k in range(min(quick, count))} if quick else set()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from long_tail import QUICK, slow_cases
+from long_tail import LONG, QUICK, slow_cases
 
 ROOT = Path(__file__).parents[1]
 BRANCHES = "\n".join(f"    if x == {k}:\n        return {k}" for k in range(25))
@@ -91,7 +91,7 @@ def test_an_allowance_that_nothing_needs_is_found(house: Path) -> None:
 
 
 def test_the_long_tail_names_tests_that_are_there() -> None:
-    for name in QUICK:
+    for name in (*QUICK, *LONG):
         file, _, test = name.partition("::")
         (path,) = (ROOT / "tests").rglob(file)
         assert f"def {test}(" in path.read_text(encoding="utf-8"), name
