@@ -8,15 +8,7 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.penalties import OWL
-
-# maximal rounds, and rounds without a tenth nearer: the next Newton step does the rest
-_ROUNDS, _IDLE = 200, 12
-_SWEEPS, _MOST_SWEEPS = 40, 640
-# a round settles sizes to this share of what pulls clusters apart; what is pulled less than that
-# share of the tolerance stays together
-_SHARE, _TOGETHER = 0.001, 0.05
-_HALVINGS = 10
-_RIDGE = 1e-11
+from milpscore.proximal.policy import POLICY
 
 
 @dataclass(eq=False)
@@ -44,14 +36,14 @@ def descend_sorted(
     sums = np.concatenate([[0.0], np.cumsum(penalty.lam * penalty.weights)])
     x, now = w.copy(), slope
     best, idle = np.inf, 0
-    for _ in range(_ROUNDS):
+    for _ in range(POLICY.cluster_rounds):
         found = penalty.pulls(x, now)
         worst = float(np.abs(found[2]).max(initial=0.0))
         best, idle = (worst, 0) if worst < 0.9 * best else (best, idle + 1)
-        if worst <= tol or idle >= _IDLE:
+        if worst <= tol or idle >= POLICY.idle_rounds:
             break
         clusters = _parted(gram, now, x, found, tol)
-        _settle(clusters, sums, max(0.3 * tol, _SHARE * worst))
+        _settle(clusters, sums, max(0.3 * tol, POLICY.settled_share * worst))
         x = np.zeros_like(w)
         x[clusters.index] = clusters.sign * clusters.z[clusters.member]
         now = slope + gram @ (x - w)
@@ -69,9 +61,9 @@ def _parted(
     from milpscore.proximal import _kernels
 
     order, sizes, pull = pulls
-    used = int(np.count_nonzero((sizes > 0) | (pull > _TOGETHER * tol)))
+    used = int(np.count_nonzero((sizes > 0) | (pull > POLICY.together_share * tol)))
     index, sizes, pull = order[:used], sizes[:used], pull[:used]
-    apart = (np.diff(sizes) != 0) | (np.diff(pull) < -_TOGETHER * tol)
+    apart = (np.diff(sizes) != 0) | (np.diff(pull) < -POLICY.together_share * tol)
     starts = np.concatenate([[0], np.flatnonzero(apart) + 1, [used]])
     sign = np.where(x[index] != 0, np.sign(x[index]), -np.sign(slope[index]))
     count = np.diff(starts)
@@ -91,14 +83,14 @@ def _settle(clusters: _Clusters, sums: FloatArray, tol: float) -> None:
     """Bring the sizes to their optimum, to ``tol``; in place."""
     from milpscore.proximal import _kernels
 
-    done, sweeps = 0, _SWEEPS
+    done, sweeps = 0, POLICY.cluster_sweeps
     while len(clusters.z):
         into = np.zeros(len(clusters.z), dtype=np.int64)
         took = _kernels.descend_clusters(
             clusters.table, clusters.slope, clusters.z, clusters.count, sums, into, tol, sweeps
         )
         done += sweeps
-        last = took <= sweeps or done >= _MOST_SWEEPS
+        last = took <= sweeps or done >= POLICY.most_sweeps
         if into.any():
             _merge(clusters, into, last)
         if last:
@@ -152,7 +144,7 @@ def _newton(clusters: _Clusters, sums: FloatArray) -> bool:
 
     slope = clusters.slope + price(z)
     lifted = table.copy()
-    lifted.flat[:: len(z) + 1] += _RIDGE * float(table.diagonal().max())
+    lifted.flat[:: len(z) + 1] += POLICY.cluster_ridge * float(table.diagonal().max())
     _, way, flaw = dposv(lifted.T, -slope, overwrite_a=True, overwrite_b=True)
     if flaw:
         return False
@@ -165,7 +157,7 @@ def _newton(clusters: _Clusters, sums: FloatArray) -> bool:
     length = 1.0
     if rises(1.0):
         low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(POLICY.line_halvings):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if rises(middle) else (middle, high)
         length = low

@@ -10,20 +10,10 @@ import numpy as np
 
 from milpscore.core.design import FloatArray, IntArray, unmasked
 from milpscore.core.errors import DataError
+from milpscore.proximal.policy import POLICY
 
 if TYPE_CHECKING:
     from milpscore.data.onehot_codes import BinnedDesign
-
-# a product with few of the columns gathers these first
-_SPARSE_SHARE = 0.25
-_SMALL = 20_000
-# a sparse matrix this full and this small is quicker as an array
-_DENSE_SHARE = 0.1
-_DENSE_CELLS = 20_000_000
-# merging is worth its time where at most this share of the rows remains
-_WORTH = 0.8
-_CHUNK = 1 << 16
-_GLANCE = 4096
 
 
 class Operator(Protocol):
@@ -65,9 +55,9 @@ class DenseOperator:
 
     def matvec(self, w: FloatArray) -> FloatArray:
         """X w; columns without weight are not read where they are most."""
-        if self.X.size > _SMALL:
+        if self.X.size > POLICY.small_cells:
             used = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
-            if len(used) < _SPARSE_SHARE * len(w):
+            if len(used) < POLICY.sparse_share * len(w):
                 return np.asarray(self.X.T[used].T @ w[used])
         return np.asarray(self.X @ w)
 
@@ -238,7 +228,7 @@ def _sparse(X: Any) -> Operator:
     columns.sum_duplicates()
     _check_finite(columns.data)
     cells = columns.shape[0] * columns.shape[1]
-    if _DENSE_SHARE * cells < columns.nnz and cells <= _DENSE_CELLS:
+    if POLICY.dense_share * cells < columns.nnz and cells <= POLICY.dense_cells:
         return DenseOperator(columns.toarray(order="F"))
     return SparseOperator(columns)
 
@@ -275,7 +265,10 @@ def merge(
     else:
         return X, y, weight
     # a glance at the first rows spares most designs the sorting
-    glanced = len(y) <= _GLANCE or _hash(table[:_GLANCE], y[:_GLANCE]) is not None
+    glanced = (
+        len(y) <= POLICY.glance_rows
+        or _hash(table[: POLICY.glance_rows], y[: POLICY.glance_rows]) is not None
+    )
     if (key := _hash(table, y) if glanced else None) is None:
         return X, y, weight
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
@@ -297,7 +290,9 @@ def _hash(table: np.ndarray, y: FloatArray) -> np.ndarray | None:
         # doubles of small integers differ in their high bits alone, which a product would lose
         key += (bits ^ (bits >> np.uint64(32))) * factors[j]
         # after 1, 2, 4, ... columns, and all: most tables need few to tell their rows apart
-        if (j & (j + 1) == 0 or j == columns - 1) and len(np.unique(key)) > _WORTH * len(y):
+        if (j & (j + 1) == 0 or j == columns - 1) and len(
+            np.unique(key)
+        ) > POLICY.merged_share * len(y):
             return None
     return np.asarray(key)
 
@@ -310,6 +305,6 @@ def _bits(column: FloatArray) -> np.ndarray:
 def _equal(table: np.ndarray, source: np.ndarray) -> bool:
     """Whether every row equals its source row; in chunks, which bounds the memory."""
     return all(
-        np.array_equal(table[a : a + _CHUNK], table[source[a : a + _CHUNK]])
-        for a in range(0, len(table), _CHUNK)
+        np.array_equal(table[a : a + POLICY.chunk_rows], table[source[a : a + POLICY.chunk_rows]])
+        for a in range(0, len(table), POLICY.chunk_rows)
     )

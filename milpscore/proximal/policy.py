@@ -190,3 +190,105 @@ class FirstOrderPolicy:
     newton_few: int = 150
     newton_work: float = 1e10
     most_pairs: int = 50_000_000
+
+
+@dataclass(frozen=True)
+class ProblemPolicy:
+    """Sizes and tolerances that algorithms share, measured by benchmarks/bench_prox.py.
+
+    Attributes
+    ----------
+    cluster_rounds : int
+        Rounds of a Newton step's model on clusters, at most.
+    idle_rounds : int
+        Rounds without a tenth nearer after which the next Newton step does the rest.
+    cluster_sweeps : int
+        Sweeps per round at first.
+    most_sweeps : int
+        Sweeps per round, at most.
+    settled_share : float
+        A round settles sizes to this share of what pulls clusters apart.
+    together_share : float
+        What is pulled apart by less than this share of the tolerance stays together.
+    line_halvings : int
+        Halvings of the line search on clusters.
+    cluster_ridge : float
+        Relative ridge of the clusters' Gram matrix.
+    sparse_share : float
+        Share of the columns up to which a product gathers them first.
+    small_cells : int
+        Cells above which a product with few columns gathers them first.
+    dense_share : float
+        A sparse matrix this full is quicker as an array.
+    dense_cells : int
+        Cells up to which it is made one.
+    merged_share : float
+        Merging is worth its time where at most this share of the rows remains.
+    chunk_rows : int
+        Rows merged at a time.
+    glance_rows : int
+        Rows that are merged first, to see whether it is worth its time.
+    part_rows : int
+        Rows of a sum at a time: they stay in the cache.
+    intercept_steps : int
+        Newton steps for the best intercept.
+    intercept_tolerance : float
+        Slope at which the intercept is the best one.
+    intercept_fall : float
+        Relative fall of the slope below which rounding has the last word.
+    kept_bend : float
+        A slope that falls to this share in a step leaves the second derivative as it is.
+    shrunk_scale : float
+        A dual point shrunk below this share proves nothing about a point that may be optimal all
+        the same.
+    sample_rows : int
+        Rows of the sample, at most.
+    sample_work : float
+        Multiplications for one Gram matrix of the sample.
+    sample_least : int
+        Rows of the sample, at least.
+    sample_gap : float
+        Relative gap of the models on the sample.
+    most_passes : int
+        Passes over all rows, at most.
+    most_looks : int
+        Moments in a model's trace after which it is done.
+    sure_share : float
+        Share of the gap wanted that a step may still be expected to save when gaps are looked at.
+    curvier : float
+        Factor on the curvature after a step that did not lower the objective.
+    """
+
+    cluster_rounds: int = 200
+    idle_rounds: int = 12
+    cluster_sweeps: int = 40
+    most_sweeps: int = 640
+    settled_share: float = 0.001
+    together_share: float = 0.05
+    line_halvings: int = 10
+    cluster_ridge: float = 1e-11
+    sparse_share: float = 0.25
+    small_cells: int = 20_000
+    dense_share: float = 0.1
+    dense_cells: int = 20_000_000
+    merged_share: float = 0.8
+    chunk_rows: int = 1 << 16
+    glance_rows: int = 4096
+    part_rows: int = 1 << 14
+    intercept_steps: int = 100
+    intercept_tolerance: float = 1e-13
+    intercept_fall: float = 1e-15
+    kept_bend: float = 1e-3
+    shrunk_scale: float = 0.9
+    sample_rows: int = 100_000
+    sample_work: float = 2e9
+    sample_least: int = 20_000
+    sample_gap: float = 1e-4
+    most_passes: int = 40
+    most_looks: int = 5
+    sure_share: float = 0.05
+    curvier: float = 4.0
+
+
+POLICY = ProblemPolicy()
+"""What runs are tuned with; tests set another."""

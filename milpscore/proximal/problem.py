@@ -16,16 +16,12 @@ from milpscore.core.result import Termination
 from milpscore.core.statement import LossTask, ProxPenalty, SmoothLoss
 from milpscore.losses import smooth_loss
 from milpscore.proximal.operators import BinnedOperator, Operator, as_operator, merge
-
-_PART = 1 << 14
-_NEWTON_STEPS, _NEWTON_TOLERANCE, _NO_FALL = 100, 1e-13, 1e-15
-# a slope that falls to this share in a step leaves the second derivative as it is
-_WELL = 1e-3
+from milpscore.proximal.policy import POLICY
 
 
 def parts(n: int) -> list[slice]:
     """Return slices of all rows, small enough that a loss finds its arrays in the cache."""
-    return [slice(a, a + _PART) for a in range(0, max(n, 1), _PART)]
+    return [slice(a, a + POLICY.part_rows) for a in range(0, max(n, 1), POLICY.part_rows)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +163,7 @@ class Smooth:
         b: FloatArray | float = 0.0,
     ) -> float:
         """sum_i weight_i of(z_i + b, y_i)."""
-        if len(z) <= _PART:
+        if len(z) <= POLICY.part_rows:
             return float(self.weight @ of(z + b, self.y))
         return sum(float(self.weight[k] @ of(z[k] + b, self.y[k])) for k in parts(len(z)))
 
@@ -181,15 +177,15 @@ def _best_intercept(smooth: Smooth, eta: FloatArray, b: float) -> tuple[FloatArr
     lower, upper = -np.inf, np.inf
     reach, bend, before = 1.0, np.nan, 0.0
     u = np.empty_like(eta)
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(POLICY.intercept_steps):
         slope, size = smooth.slope(eta, b, out=u)
-        if not abs(slope) > _NEWTON_TOLERANCE * size:
+        if not abs(slope) > POLICY.intercept_tolerance * size:
             return np.asarray(b), u
         if slope > 0:
             upper = b
         else:
             lower = b
-        if not abs(slope) <= _WELL * before:
+        if not abs(slope) <= POLICY.kept_bend * before:
             bend = smooth.curvature(eta, b)
         before = abs(slope)
         # a loss like the hinge's may be straight here, and exp may overflow far out
@@ -218,20 +214,22 @@ def _best_intercepts(
 ) -> tuple[FloatArray, FloatArray]:
     """The K intercepts of the multinomial loss, their mean kept at 0, by damped Newton steps."""
     value, least = smooth.value(eta + b), np.inf
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(POLICY.intercept_steps):
         rows = smooth.row_gradient(z := eta + b)
         slope = rows.sum(axis=0)
-        if (size := float(np.abs(slope).max())) <= _NEWTON_TOLERANCE * np.abs(rows).sum():
+        if (size := float(np.abs(slope).max())) <= POLICY.intercept_tolerance * np.abs(rows).sum():
             break
         bend = smooth.loss.mean_hessian(z, smooth.y, smooth.weight)  # type: ignore[attr-defined]
         # the common direction, along which the loss is flat, gets a curvature of its own
         move = -np.linalg.lstsq(bend + 1.0 / len(b), slope)[0]
-        if size > 0.5 * least and -slope @ move <= _NO_FALL * abs(value):
+        if size > 0.5 * least and -slope @ move <= POLICY.intercept_fall * abs(value):
             break  # less than the loss is rounded by
         least, length = min(size, least), 1.0
         while length > 1e-10:
             following = b + length * (move - move.mean())
-            if (reached := smooth.value(eta + following)) <= value + _NO_FALL * abs(value):
+            if (reached := smooth.value(eta + following)) <= value + POLICY.intercept_fall * abs(
+                value
+            ):
                 break
             length *= 0.5
         else:
@@ -368,8 +366,6 @@ class PerClass:
 
 GAP_FLOOR = 1e-12
 ENDLESS = Clock()
-# a dual point shrunk below this share proves nothing about a point that may be optimal all the same
-_SHRUNK = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -536,7 +532,7 @@ class Run:
         # gradient in floating point misses: the dual point shrinks to nothing however good w is.
         # A norm leaves none free, unless it weighs nothing.
         elif (
-            point.scale < _SHRUNK
+            point.scale < POLICY.shrunk_scale
             and point.worst <= self.tol * self._unit
             and not (getattr(self.penalty, "is_norm", False) and getattr(self.penalty, "lam", 1))
         ):

@@ -31,19 +31,8 @@ from milpscore.proximal.engine import (
 )
 from milpscore.proximal.newton import model_minimiser
 from milpscore.proximal.operators import DenseOperator
+from milpscore.proximal.policy import POLICY
 from milpscore.proximal.problem import ProximalPoint, ProximalResult, Smooth, prepare, shaped
-
-_SAMPLE_ROWS, _SAMPLE_WORK, _LEAST_ROWS = 100_000, 2e9, 20_000
-"""Rows of the sample at most, multiplications for one Gram matrix, and rows at least."""
-
-_ROUGH = 1e-4
-"""Gap of the models on the sample."""
-
-_PASSES, _BOUNDS = 40, 5
-_SURE = 0.05
-"""Share of the gap wanted that a step may still be expected to save when gaps are looked at."""
-
-_CURVIER = 4.0
 
 
 class RowPart(Protocol):
@@ -143,15 +132,15 @@ def path_out_of_core(
     """
     options, maker, began = FitOptions(tol), as_maker(penalty), time.perf_counter()
     summary = rows.summary
-    size = max(_LEAST_ROWS, int(_SAMPLE_WORK / max(len(summary.columns), 1) ** 2))
-    X, y, weight = rows.sample(min(size, _SAMPLE_ROWS), random_state)
+    size = max(POLICY.sample_least, int(POLICY.sample_work / max(len(summary.columns), 1) ** 2))
+    X, y, weight = rows.sample(min(size, POLICY.sample_rows), random_state)
     some = prepare(X, y, loss, sample_weight=weight)
     if some.loss.task != "classification":
         raise OptionError(f"the loss {some.loss.name!r} is not one of two classes")
     # at w = 0 rows differ by their class alone: the means of both say what all rows say
     null = prepare(summary.X, summary.y, loss, sample_weight=summary.weight)
     found = lams_of(null, maker, lams, n_lams, ratio)
-    starts = descended(some, maker, found, FitOptions(max(tol, _ROUGH)))
+    starts = descended(some, maker, found, FitOptions(max(tol, POLICY.sample_gap)))
     mass = float(summary.weight.sum())
     models = []
     for lam, start in zip(found.tolist(), starts, strict=True):
@@ -159,12 +148,12 @@ def path_out_of_core(
         made = shaped(maker(lam), some)
         models.append(_StreamedModel(lam, made, w, b, _curve(some, w, b)))
     pending, total = list(models), len(models)
-    for _ in range(_PASSES):
+    for _ in range(POLICY.most_passes):
         _look(rows, some, pending, mass)
         ready = [model for model in pending if _stepped(model, some, options.tol)]
         if ready:
             _bound(rows, some, ready, mass, began)
-            done = [m for m in ready if m.gap <= options.tol or len(m.trace) > _BOUNDS]
+            done = [m for m in ready if m.gap <= options.tol or len(m.trace) > POLICY.most_looks]
             pending = [model for model in pending if model not in done]
             if progress is not None:
                 progress(total - len(pending), total)
@@ -204,7 +193,7 @@ def _look(rows: Rows, some: Smooth, models: Sequence[_StreamedModel], mass: floa
             model.best, model.loss, model.bent = cost, float(value[k]), (model.w, model.b)
             model.gradient, model.pull = slopes[k], float(pull[k])
         else:  # the step was too long for the curvature of all rows
-            times = _CURVIER * float(model.curve.mass) / float(_curve(some, *model.bent).mass)
+            times = POLICY.curvier * float(model.curve.mass) / float(_curve(some, *model.bent).mass)
             model.curve = _curve(some, *model.bent, times)
 
 
@@ -224,7 +213,7 @@ def _stepped(model: _StreamedModel, some: Smooth, tol: float) -> bool:
     saved += float(model.penalty.value(w)) - float(model.penalty.value(new))
     saved += 0.5 * model.pull**2 / model.curve.mass
     model.w, model.b = new, b + shift
-    return saved <= _SURE * tol * abs(model.best)
+    return saved <= POLICY.sure_share * tol * abs(model.best)
 
 
 def _bound(

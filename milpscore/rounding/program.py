@@ -24,8 +24,9 @@ from milpscore.rounding.draws import held_losses, nearest, randomised, rounding_
 from milpscore.search.points import RoundedCard, nearest_points, repaired
 from milpscore.search.starts import find_start, proximal_start, work_within
 from milpscore.solvers import conflict, solve
-from milpscore.solvers.finish import CONFLICT_SECONDS, why_infeasible
+from milpscore.solvers.finish import why_infeasible
 from milpscore.solvers.options import Options
+from milpscore.solvers.policy import POLICY as SOLVING
 from milpscore.verify import Evaluation, check, evaluate
 
 if TYPE_CHECKING:
@@ -390,7 +391,7 @@ def _why(program: Program, relaxed: Result, clock: Clock) -> str:
         return f"{relaxed.termination.sentence} Raise it, or loosen a constraint"
     clash = None
     if program.statement.constraints:
-        clash = conflict(program, time_limit=min(clock.left, CONFLICT_SECONDS))
+        clash = conflict(program, time_limit=min(clock.left, SOLVING.conflict_seconds))
     if clash is not None:
         return clash.sentence
     return (

@@ -14,9 +14,7 @@ from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.statement import Statement
 from milpscore.penalties import L0
 from milpscore.search.beam import Choices, Support
-
-_WIDEST = 1000
-"""For wider ranges, search integer points up to this size plus the range's end points."""
+from milpscore.search.policy import POLICY
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +113,11 @@ def _points(low: int, high: int, chosen: tuple[int, ...] | None) -> list[int]:
     """Whole numbers of a range, or the chosen ones."""
     if chosen is not None:
         return [v for v in chosen if low <= v <= high]
-    if high - low <= 2 * _WIDEST:
+    if high - low <= 2 * POLICY.widest_range:
         return list(range(low, high + 1))
-    return sorted({low, high, *range(max(low, -_WIDEST), min(high, _WIDEST) + 1)})
+    return sorted(
+        {low, high, *range(max(low, -POLICY.widest_range), min(high, POLICY.widest_range) + 1)}
+    )
 
 
 def _prices(statement: Statement, values: FloatArray, inside: npt.NDArray[np.bool_]) -> FloatArray:

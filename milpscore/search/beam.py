@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray, MergedRows
 from milpscore.core.jit import compiled, inner
+from milpscore.search.policy import POLICY
 from milpscore.search.work import Work
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 Support = tuple[int, ...]
 
-_LEVELS = 256
-_SAME = 1e-9
 
 NEARLY_DONE = 1e-6
 """Newton's decrement from which one more step leaves an error far below a rounding's effect."""
@@ -36,18 +35,10 @@ _STEEPEST = 12.0
 _LONGEST = 5.0
 _FLAT = 1e-13
 _FAR = 1e-9
-_BETTER = 1e-9
 _ENOUGH = 1e-4
 _STEPS = 12
 _MORE = 4.0
-_NO_GAIN = 1e-12
-_NEWTON = 4.0
-"""Steps of work that a refit takes per group of rows and pair of columns."""
-_RULES = 2e4
-"""Steps of work to ask the constraints about one support."""
 _NO_ROWS, _NO_ENDS = np.empty((0, 0)), np.empty(0)
-_LEAST = 0.45
-"""A weight that is fewer points than these, where the largest one is at its range, is lost."""
 
 
 class Coded(NamedTuple):
@@ -601,7 +592,7 @@ class Columns:
 def _coded(X: FloatArray) -> tuple[npt.NDArray[np.uint8], FloatArray, IntArray]:
     """Codes (p, m), distinct values (p, V) and their number (p,), 0 above 256."""
     low, high = X.min(axis=0), X.max(axis=0)
-    if (high - low).max(initial=0.0) < _LEVELS:
+    if (high - low).max(initial=0.0) < POLICY.most_levels:
         shifted = X - low
         small = shifted.astype(np.uint8)
         if np.array_equal(small, shifted):  # whole numbers: no sorting needed
@@ -611,7 +602,7 @@ def _coded(X: FloatArray) -> tuple[npt.NDArray[np.uint8], FloatArray, IntArray]:
     distinct, widths = [], np.zeros(X.shape[1], dtype=np.int64)
     for j in range(X.shape[1]):
         found, where, counts = np.unique(X[:, j], return_inverse=True, return_counts=True)
-        if len(found) <= _LEVELS:
+        if len(found) <= POLICY.most_levels:
             codes[j], widths[j] = where, len(found)
         else:
             found = found[[counts.argmax()]]
@@ -694,7 +685,7 @@ class Beam:
                 return
             before, least = least, min(known.loss for known in beam)
             yield least
-            if least >= before - _SAME:
+            if least >= before - POLICY.same_loss:
                 self.growing = False
                 return
             beam = self.best(size)  # with supports that were added between two sizes
@@ -703,7 +694,11 @@ class Beam:
         """The best supports of a size, of those with one and the same loss (twins) only one."""
         kept: list[Known] = []
         for known in sorted(self.sizes.get(size, ()), key=attrgetter("lost", "loss", "key")):
-            if not kept or known.loss > kept[-1].loss + _SAME or known.lost > kept[-1].lost:
+            if (
+                not kept
+                or known.loss > kept[-1].loss + POLICY.same_loss
+                or known.lost > kept[-1].lost
+            ):
                 kept.append(known)
             if len(kept) == self.width:
                 break
@@ -719,7 +714,7 @@ class Beam:
         refit_supports(coded, orders, weights, each, none, self.low, self.high, gains)
         gains[each[:, None], orders] = 0.0
         floors = np.array([[each.floor] for each in parents]) - gains + self.prices
-        floors[gains <= _NO_GAIN] = np.inf
+        floors[gains <= POLICY.no_gain] = np.inf
         asked = self._asked(parents, floors, tried)
         self.work.spend(len(parents) * (self.entries + (orders.shape[1] + 4) * self.rows))
         if not asked:
@@ -734,7 +729,7 @@ class Beam:
         self._count_refits(self.parts[columns].prod(axis=1), columns.shape[1])
         size = np.abs(found[:, :-1])
         full = (size / self.reach[columns]).max(axis=1, keepdims=True)
-        tiny = self.wide[columns] & (size < _LEAST * full)
+        tiny = self.wide[columns] & (size < POLICY.least_points * full)
         figures = zip(losses.tolist(), found, tiny.any(axis=1).tolist(), strict=True)
         for (n, j, key), (loss, w, lost) in zip(ranked, figures, strict=True):
             floor = loss + (parents[n].floor - parents[n].loss + float(self.prices[j]))
@@ -743,7 +738,9 @@ class Beam:
     def _count_refits(self, groups: FloatArray, terms: int) -> None:
         """Count refits of supports of this size whose columns part the rows into these groups."""
         each = np.minimum(groups, self.rows)
-        self.work.spend(len(each) * self.rows + _NEWTON * float(each.sum()) * (terms + 1) ** 2)
+        self.work.spend(
+            len(each) * self.rows + POLICY.refit_steps * float(each.sum()) * (terms + 1) ** 2
+        )
 
     def _asked(
         self, parents: list[Known], floors: FloatArray, tried: int
@@ -757,7 +754,7 @@ class Beam:
         if self.rules.statement.constraints:
             for n, each in enumerate(floors):
                 ranked = np.argsort(each, kind="stable")[: np.isfinite(each).sum()].tolist()
-                self.work.spend(_RULES * p)
+                self.work.spend(POLICY.rule_steps * p)
                 keyed = ((j, tuple(sorted((*parents[n].order, j)))) for j in ranked)
                 for j, key in self.rules.first(keyed, tried).items():
                     asked.setdefault(key, (n, j))

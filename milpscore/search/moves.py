@@ -26,23 +26,13 @@ from milpscore.search.points import (
     rounded_card,
     shifts_within,
 )
+from milpscore.search.policy import POLICY
 from milpscore.verify import evaluate
 
 HeldOrBest: TypeAlias = Literal["held", "best"]
 
 IMPROVEMENT = 1e-12
 """A fall of the objective below this share of max(1, objective) is rounding noise, not a fall."""
-
-_BLOCK = 1 << 16
-"""Entries of the matrix swept at a time: they and as many results stay in the cache."""
-
-_TRIALS = 4_000_000
-"""Entries of the matrix of trial totals made at a time."""
-
-_TRIED = 24
-"""Neighbours evaluated at each step of a polish, the most promising of the quadratic model."""
-
-_STEPS = 200
 
 
 def hinge_sweep(A: FloatArray, u: FloatArray, shifts: npt.ArrayLike) -> FloatArray:
@@ -54,7 +44,7 @@ def hinge_sweep(A: FloatArray, u: FloatArray, shifts: npt.ArrayLike) -> FloatArr
     n, d = A.shape
     factors = -np.asarray(shifts, dtype=np.float64)
     sums = np.zeros(factors.shape)
-    height = max(1, _BLOCK // max(d, 1))
+    height = max(1, POLICY.block_entries // max(d, 1))
     buffer = np.empty((height, d))
     for start in range(0, n, height):
         block, level = A[start : start + height], u[start : start + height, None]
@@ -136,7 +126,7 @@ class MoveTable:
         losses = np.full(shifts.shape, np.inf)
         which, columns = np.nonzero(allowed)
         limited = any(each.limits_answers for each in self.statement.constraints)
-        chunk = max(1, _TRIALS // max(len(totals), 1))
+        chunk = max(1, POLICY.trial_entries // max(len(totals), 1))
         for start in range(0, len(columns), chunk):
             k, j = which[start : start + chunk], columns[start : start + chunk]
             by = shifts[k, j]
@@ -218,7 +208,7 @@ def allowed_moves(statement: Statement, w: IntArray, shifts: IntArray) -> npt.ND
         fine &= terms <= statement.max_terms
     if statement.constraints:
         which, columns = np.nonzero(fine)
-        chunk = max(1, _TRIALS // max(len(w), 1))
+        chunk = max(1, POLICY.trial_entries // max(len(w), 1))
         for start in range(0, len(columns), chunk):
             part = which[start : start + chunk], columns[start : start + chunk]
             fine[part] = statement.allows(changed(w, part[1], shifts[part]))
@@ -300,11 +290,11 @@ class Neighbourhood:
         """
         full, objectives = self.with_intercepts(w[None, :])
         v, best = full[0], float(objectives[0])
-        for _ in range(_STEPS):
+        for _ in range(POLICY.polish_steps):
             moves = self._allowed(v[:-1], self._moves(v[:-1]))
             if not len(moves) or not np.isfinite(best):
                 break
-            tried = moves[np.argsort(self._promise(v, moves), kind="stable")[:_TRIED]]
+            tried = moves[np.argsort(self._promise(v, moves), kind="stable")[: POLICY.tried_moves]]
             full, objectives = self.with_intercepts(v[:-1] + tried)
             k = int(objectives.argmin())
             if not objectives[k] < best - IMPROVEMENT * (1.0 + abs(best)):
@@ -357,16 +347,6 @@ def _exchanges(w: FloatArray) -> FloatArray:
                 placed[np.arange(len(unused)), unused] = sign
                 parts.append(placed)
     return np.vstack(parts) if parts else np.empty((0, len(w)))
-
-
-_LIMITED_WORK = 10
-"""Work of a row total if errors are limited: some intercepts are looked for."""
-
-_SPREAD = 16
-"""Whole totals are numbered without sorting if this number of rows falls on each, gaps included."""
-
-_PER_MOVE = 5000
-"""What it costs to look at one direction, in row totals, however few they are."""
 
 
 def coordinate_descent(
@@ -477,7 +457,7 @@ class _CoordinateSearch:
         """Totals (m,), the distinct ones of them, and which of these each row has."""
         low, whole = totals.min(initial=0.0), np.rint(totals)
         span = totals.max(initial=0.0) - low
-        if span <= len(totals) / _SPREAD and np.array_equal(whole, totals):
+        if span <= len(totals) / POLICY.spread_rows and np.array_equal(whole, totals):
             return totals, low + np.arange(span + 1.0), (totals - low).astype(np.int64)
         return totals, *np.unique(totals, return_inverse=True)
 
@@ -523,7 +503,7 @@ class _CoordinateSearch:
         column, values, code = self._column(k)
         cells = len(levels) * len(values)
         if self.limited or 2 * cells > len(totals):
-            work = _LIMITED_WORK if self.limited else 1
+            work = POLICY.limited_work if self.limited else 1
             self.work_left -= work * totals.size * len(shifts)
             trial = totals[:, None] + column[:, None] * shifts
             return best_losses(statement, trial, candidates, self.objective - penalties)
@@ -531,7 +511,7 @@ class _CoordinateSearch:
         used = [np.flatnonzero(side) for side in both]
         cell, y = np.concatenate(used), np.repeat([1, -1], [len(each) for each in used])
         weight = np.concatenate([side[each] for side, each in zip(both, used, strict=True)])
-        self.work_left -= _PER_MOVE + len(totals) + len(cell) * len(shifts)
+        self.work_left -= POLICY.move_totals + len(totals) + len(cell) * len(shifts)
         trial = levels[cell // len(values), None] + values[cell % len(values), None] * shifts
         rule: Any = statement.intercept
         return np.asarray(statement.loss.best_intercepts(trial, y, weight, rule)[1])

@@ -13,17 +13,11 @@ from milpscore.core.card import Card
 from milpscore.core.design import FloatArray, IntArray
 from milpscore.core.errors import FormulationError
 from milpscore.core.statement import Statement, best_losses
+from milpscore.search.policy import POLICY
 from milpscore.verify import Evaluation, evaluate
 
 SNAP = 1e-9
 """A weight this close to an allowed value is that value: an LP solution carries such noise."""
-
-_ENTRIES = 4_000_000
-"""Entries of the matrix of totals made at a time."""
-
-_STEPS = 200
-_WIDE = 40
-"""For wider ranges, try only the values near the current one, and 0."""
 
 
 def within_ranges(statement: Statement, w: npt.ArrayLike) -> FloatArray:
@@ -111,7 +105,7 @@ def repaired_points(statement: Statement, points: IntArray) -> IntArray | None:
     for j, allowed in statement.coef_sets.items():
         w[j] = min(allowed, key=lambda value: abs(value - int(w[j])))
     over = float(_excess(statement, w[None, :])[0])
-    for _ in range(_STEPS):
+    for _ in range(POLICY.repair_steps):
         if over == 0:
             break
         trials = _single_changes(statement, w)
@@ -136,7 +130,7 @@ def merged_totals(statement: Statement, points: IntArray) -> Iterator[tuple[slic
     """Which rows of points (V, p), and their totals (m, some of V), by products of bounded size."""
     X = statement.design.merged.X
     weights = points.T.astype(np.float64)
-    chunk = max(1, _ENTRIES // max(len(X), 1))
+    chunk = max(1, POLICY.total_entries // max(len(X), 1))
     for start in range(0, len(points), chunk):
         part = slice(start, min(start + chunk, len(points)))
         yield part, X @ weights[:, part]
@@ -162,7 +156,7 @@ def _excess(statement: Statement, points: IntArray) -> FloatArray:
 
 def shifts_within(low: int, high: int, home: int) -> IntArray:
     """Whole shifts in [low, high], home (to 0) among them; of a wide range the ones near 0."""
-    if high - low <= _WIDE:
+    if high - low <= POLICY.wide_range:
         return np.arange(low, high + 1)
     near = np.r_[1:11, 15, 20, 30, 50, 100, 1000]
     return np.unique(np.clip(np.r_[-near, 0, near, home], low, high))

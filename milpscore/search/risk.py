@@ -31,35 +31,15 @@ from milpscore.search.beam import (
 )
 from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import repaired_points
+from milpscore.search.policy import POLICY
 from milpscore.search.swaps import BELOW, Entries, SwapRows, improve, rounded
 from milpscore.search.work import PER_SECOND, Work
 from milpscore.verify import evaluate
 
 Scale: TypeAlias = float | Literal["free"]
 
-_BETTER = 1e-9
-_MOST_TERMS = 30
-_JUDGED = 8
-"""Points of each size that are judged by another loss."""
-_STARTS = 2
 _WAYS = (0, 0, 3), (1, 1, 2), (2, 2, 1)
 """Ways of listing moves, the first and the last, and how many cards are improved by them."""
-_NEARLY_PARTED = 0.1
-"""From this share of the loss without points on, the last way of moves is tried."""
-_MENDED = 8
-"""Points found, and supports, from which allowed ones are sought where none was allowed."""
-_TURNS = 5
-_DESCENT_WORK = 1e6
-"""Row totals a descent under constraints may compute, and the maximal number of scales."""
-_DESCENTS, _TURN_STEPS = 0.25, 1e8
-"""Share of the work for these descents, and the steps of work of one turn."""
-_ROUNDINGS, _SINGLE, _PAIRED = 50, 3, 20
-"""Roundings of a support; passes over all entries for moves of one column, and of two."""
-_SORTED = 100
-"""Steps of work per row to judge points by another loss."""
-_PARTED = 1e-9
-_EXACT = 1e-12
-_SECANTS, _CLOSE = 100, 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +193,8 @@ def fast_points(statement: Statement, work: Work, multiples: int = 1) -> IntArra
     by_size: dict[int, list[tuple[int, ...]]] = {}
     for w in sorted(search.found, key=lambda w: (search.found[w], w)):
         by_size.setdefault(int(np.count_nonzero(w)), []).append(w)
-    each = _SORTED * multiples * len(design.merged.y) * (search.beam.limit + 1)
-    judged = int(min(max(work.left / each, 1), _JUDGED))
+    each = POLICY.judge_steps * multiples * len(design.merged.y) * (search.beam.limit + 1)
+    judged = int(min(max(work.left / each, 1), POLICY.judged_points))
     points = [w for size in by_size.values() for w in size[:judged]]
     return np.array([*points, (0,) * design.shape[1]], dtype=np.int64)
 
@@ -343,9 +323,12 @@ class _Finish:
         self, groups: Groups, totals: FloatArray, steepest: float = math.inf
     ) -> tuple[float, float, float]:
         """Least loss over slope and intercept of centred totals, the slope, and the shift."""
-        slope, parted = 1.0 / (float(np.ptp(totals)) or 1.0), _PARTED if steepest == math.inf else 0
+        slope, parted = (
+            1.0 / (float(np.ptp(totals)) or 1.0),
+            POLICY.parted_loss if steepest == math.inf else 0,
+        )
         exact = self.score._replace(
-            scale=0.0, steepest=steepest, parted=float(parted), enough=_EXACT
+            scale=0.0, steepest=steepest, parted=float(parted), enough=POLICY.exact_decrement
         )
         return fitted_loss(totals, 0.0, groups.sides, slope, self.columns.log_odds, math.inf, exact)
 
@@ -399,7 +382,7 @@ def _best_slope(scores: FloatArray, groups: Groups, steepest: float) -> tuple[fl
     low, high = 0.0, 1.0 / (float(np.abs(scores).max(initial=0.0)) or 1.0)
     if rise(low) >= 0:
         return float(np.log(2.0) * (up + down).sum()), 0.0
-    while high < steepest and rise(high) < -_PARTED:
+    while high < steepest and rise(high) < -POLICY.parted_loss:
         # below it every row is on its side: a rising slope costs nothing
         low, high = high, 2.0 * high
     high = min(high, steepest)
@@ -413,9 +396,9 @@ def _root(rise: Callable[[float], float], low: float, high: float) -> float:
     SciPy's search for it would be all that a first card needs SciPy's optimisers for.
     """
     below, above, side, at = rise(low), rise(high), 0, high
-    for _ in range(_SECANTS):
+    for _ in range(POLICY.most_secants):
         before, at = at, (low * above - high * below) / (above - below)
-        if abs(at - before) <= _CLOSE * abs(at) or (value := rise(at)) == 0.0:
+        if abs(at - before) <= POLICY.root_tolerance * abs(at) or (value := rise(at)) == 0.0:
             break
         # an end that stays twice counts half: both ends close in
         if value < 0.0:
@@ -458,7 +441,7 @@ class _Search:
             usable=self.allowed.usable,
             forced=forced,
             prices=self.allowed.least_price,
-            limit=max(len(forced), min(limit, _MOST_TERMS)),
+            limit=max(len(forced), min(limit, POLICY.most_terms)),
             width=beam,
             tried=tried,
             rules=self.rules,
@@ -534,10 +517,10 @@ class _Search:
 
     def _improve(self) -> None:
         """Move points of the best cards rounded last and of the best of all; pairs of the best."""
-        starts = sorted(self.rounded, key=lambda w: (self.rounded[w], w))[:_STARTS]
+        starts = sorted(self.rounded, key=lambda w: (self.rounded[w], w))[: POLICY.most_starts]
         if self.found and not self.statement.constraints:
             starts.append(min(self.found, key=lambda w: (self.found[w], w)))
-        near = self.least <= _NEARLY_PARTED * self.constant
+        near = self.least <= POLICY.nearly_parted * self.constant
         ways = _WAYS if near else _WAYS[:-1]
         for first, last, kept in ways if self.work.plenty else ((0, 0, 1),):
             after = {self._improved(w, first, last) for w in starts[:kept]}
@@ -548,7 +531,7 @@ class _Search:
         """The points that moves in some ways lead to."""
         if self.work.is_up or self.least <= 0.0:
             return w
-        passes = _SINGLE if last == 0 else _PAIRED
+        passes = POLICY.single_passes if last == 0 else POLICY.paired_passes
         self.work.spend(passes * (self.beam.entries + (self.size + 2) * self.beam.rows))
         index, state = self.indices[w].copy(), self.states[w].copy()
         movable = np.flatnonzero(w) if self.statement.constraints else self.movable
@@ -586,7 +569,7 @@ class _Search:
         _, w, groups = self.columns.refit(order, known.w[None, :], *bounds)
         rounded(self.rows, groups.patterns, groups.sides, order, w[0], index, state)
         size, terms = groups.patterns.shape
-        self.work.spend(self.beam.rows + _ROUNDINGS * size * (terms + 10))
+        self.work.spend(self.beam.rows + POLICY.roundings * size * (terms + 10))
         self.beam.refits += 1
         self.rounded[self._keep(index, state)] = float(state[0])
 
@@ -604,9 +587,9 @@ class _Search:
 
     def _mend(self) -> None:
         """Search the supports of the nearest allowed points to what was found, and of the least."""
-        ranked = sorted(self.found, key=lambda w: (self.found[w], w))[:_MENDED]
+        ranked = sorted(self.found, key=lambda w: (self.found[w], w))[: POLICY.mended_points]
         starts = [np.array(w, dtype=np.int64) for w in ranked]
-        starts += [self._signs(known) for known in self._ranked()[:_MENDED]]
+        starts += [self._signs(known) for known in self._ranked()[: POLICY.mended_points]]
         starts.append(self._nothing)
         mended: dict[tuple[int, ...], IntArray] = {}
         for start in starts:
@@ -656,9 +639,11 @@ class _Search:
         end = BELOW * self.score.steepest
         bound = [w for w, state in self.states.items() if state[1] >= end]
         bound.sort(key=lambda w: (self.found[w], w))
-        freed = [self.finish.freed(np.array(w, dtype=np.int64)) for w in bound[:_MENDED]]
+        freed = [
+            self.finish.freed(np.array(w, dtype=np.int64)) for w in bound[: POLICY.mended_points]
+        ]
         objective, card = min(freed, key=itemgetter(0), default=(math.inf, held.card))
-        return card if objective < held.objective - _BETTER else held.card
+        return card if objective < held.objective - POLICY.least_gain else held.card
 
     def _answer(self, w: IntArray) -> tuple[FastRisk, bool]:
         """The card of these points, and whether it is allowed."""
@@ -668,11 +653,11 @@ class _Search:
     def _descended(self, w: IntArray) -> FastRisk:
         """The card of these points, changed at its own scale while that helps."""
         found, _ = self._answer(w)
-        for _ in range(_TURNS):
-            self.work.spend(_TURN_STEPS)
-            card = coordinate_descent(found.statement, found.card, max_work=_DESCENT_WORK)
+        for _ in range(POLICY.most_turns):
+            self.work.spend(POLICY.turn_steps)
+            card = coordinate_descent(found.statement, found.card, max_work=POLICY.descent_totals)
             after, _ = self._answer(card.coefficients)
-            if after.objective >= found.objective - _BETTER:
+            if after.objective >= found.objective - POLICY.least_gain:
                 break
             found = after
         return found
@@ -690,10 +675,12 @@ class _Search:
         least = self.beam.known[()].loss if () in self.beam.known else math.inf
         if self.statement.constraints:  # the beam looks at supports, not at points, for them
             points = np.array([*ranked, (0,) * len(self._nothing)], dtype=np.int64)
-            most = self.work.spent + min(_DESCENTS * self.work * PER_SECOND, self.work.left)
+            most = self.work.spent + min(
+                POLICY.descent_share * self.work * PER_SECOND, self.work.left
+            )
             near = [
                 self._descended(w)
-                for k, w in enumerate(points[self.statement.allows(points)][:_MENDED])
+                for k, w in enumerate(points[self.statement.allows(points)][: POLICY.mended_points])
                 # without a limit the best alone descends: each takes seconds
                 if self.work.spent < most and (k == 0 or math.isfinite(most))
             ]

@@ -32,26 +32,15 @@ from milpscore.search.points import (
     repaired,
     repaired_points,
 )
+from milpscore.search.policy import POLICY
 from milpscore.search.work import Work
 from milpscore.verify import check, evaluate
 
 Surrogate: TypeAlias = Literal["auto", "logistic", "smoothed_hinge"]
 PathPenalty: TypeAlias = Literal["auto", "l1", "facets"]
 
-_RATIO = 0.01
-_TOL = 1e-3
-_MAX_ITER = 300
-_SCALES = 12
-# row totals that cost as much as one column's share of one model of the path
-_WORK_PER_CELL = 1.0
-_FEWEST_ROWS = 100
-"""A path on fewer rows says little of the others."""
 
-
-_SHARES, _SMALL = 12, 5
-"""Each size of a start has one such share of the work, the small ones two."""
 _LIMITS = (*range(1, 11), 15, 25, 40, 65, 100, 250, 1000)
-_TIMES = 5
 FAST = 0.3
 """Share of the time limit that a fast card may take on a free machine, whoever asks for it."""
 _REACHES = (5, 10, 20, 50, 100, 1000)
@@ -111,7 +100,11 @@ def start_card(
         starts = [_least(here, [held.get(reach), narrower, rough.get((size, reach))])]
         starts[0] = starts[0] or first_card(here)
         starts += [rough[size, reach]] if rough.get((size, reach)) not in (None, *starts) else []
-        work = max_work / (_SHARES if size > _SMALL else _SHARES / 2) / 2
+        work = (
+            max_work
+            / (POLICY.work_shares if size > POLICY.small_sizes else POLICY.work_shares / 2)
+            / 2
+        )
         ends = [
             coordinate_descent(here, start, max_work=work, time_limit=clock)
             for start in starts
@@ -245,7 +238,7 @@ def start_beside(program: Program, fast: Card | None, max_work: float, clock: Cl
     if fast is None or statement.constraints or not _is_logistic(statement):
         return start_card(program, max_work=max_work, time_limit=clock)
     whole = not all(isinstance(term, L0) for term in statement.penalties)
-    work = max_work / _SHARES
+    work = max_work / POLICY.work_shares
     return coordinate_descent(statement, fast, max_work=work, time_limit=clock, swaps=whole)
 
 
@@ -270,7 +263,7 @@ def fast_cards(
         if _is_logistic(statement):
             card = fast_risk_card(statement, time_limit=work).card
             return card, card
-        multiples = 1 if isinstance(statement.loss, ZeroOne) else _TIMES
+        multiples = 1 if isinstance(statement.loss, ZeroOne) else POLICY.judged_starts
         points = fast_points(statement, work, multiples)
     except FormulationError:  # no card at all: the empty one is judged by the caller
         return None, None
@@ -291,7 +284,9 @@ def _best_of(statement: Statement, points: IntArray) -> Card | None:
     if not len(points):
         return None
     order = np.argsort(best_objectives(statement, points)[1], kind="stable")
-    return _least(statement, (statement.with_best_intercept(points[k]) for k in order[:_TIMES]))
+    return _least(
+        statement, (statement.with_best_intercept(points[k]) for k in order[: POLICY.judged_starts])
+    )
 
 
 def proximal_start(
@@ -369,7 +364,7 @@ def find_start(
     models = _models_within(statement, loss, penalty, n_lams, max_work, clock)
     if models is None:
         return None
-    work_left = max_work - n_lams * models.cells * _WORK_PER_CELL
+    work_left = max_work - n_lams * models.cells * POLICY.cell_totals
     return _best_rounded(statement, models, n_polished, work_left, clock)
 
 
@@ -384,10 +379,10 @@ def _models_within(
     """The models of a path; None for too little work or time, one class, or points all given."""
     rows = statement.design.merged
     # half of the work for the path: on a part of the rows where that does not reach for all
-    cells = max_work / (2 * n_lams * _WORK_PER_CELL)
+    cells = max_work / (2 * n_lams * POLICY.cell_totals)
     most_rows = int(min(cells / max(rows.X.shape[1], 1), len(rows.y)))
     two_classes = len(np.unique(rows.y)) == 2
-    enough = most_rows >= min(len(rows.y), _FEWEST_ROWS) and not clock.is_up
+    enough = most_rows >= min(len(rows.y), POLICY.fewest_rows) and not clock.is_up
     lower, upper = statement.ranges
     if not enough or not two_classes or not (lower < upper).any():
         return None
@@ -481,10 +476,11 @@ class _PathModels:
                 raise _LateError
 
         common: dict[str, Any] = {
-            "loss": surrogate, "sample_weight": weight, "tol": _TOL, "max_iter": _MAX_ITER,
+            "loss": surrogate, "sample_weight": weight,
+            "tol": POLICY.path_tol, "max_iter": POLICY.path_steps,
             "intercept": free_intercept, "algorithm": "fista", "progress": stop_if_late,
         }  # fmt: skip
-        self.path = path(X, y, penalty=L1, n_lams=n_lams, ratio=_RATIO, **common)
+        self.path = path(X, y, penalty=L1, n_lams=n_lams, ratio=POLICY.path_ratio, **common)
         # the unit of the points: the largest weight of the lasso's last model at the most points
         largest = float(np.abs(self.path.coefficients[-1]).max())
         if penalty == "facets" and largest > 0:
@@ -544,7 +540,7 @@ def _scaled(statement: Statement, w: FloatArray, deviation: FloatArray) -> Itera
     if size == 0:
         return
     most = _most_points(statement)
-    tops = np.unique(np.rint(np.geomspace(1.0, min(most, 1e4), _SCALES)))
+    tops = np.unique(np.rint(np.geomspace(1.0, min(most, 1e4), POLICY.most_scales)))
     margin = statement.loss.margin if isinstance(statement.loss, Hinge) else 1.0
     refused: list[IntArray] = []
     for factor in (margin, *(tops / size).tolist()):

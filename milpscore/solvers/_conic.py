@@ -38,6 +38,7 @@ from milpscore.proximal import ProximalResult, fit_proximal
 from milpscore.proximal.problem import Smooth
 from milpscore.solvers.engine import Outcome, Solver, Task
 from milpscore.solvers.options import SOLVERS, ConicOptions
+from milpscore.solvers.policy import POLICY
 from milpscore.verify import Evaluation
 from milpscore.verify.cards import (
     added_violations,
@@ -47,17 +48,8 @@ from milpscore.verify.cards import (
     smooth_part,
 )
 
-MAX_GROWTHS = 30
-"""How often a cone may be enlarged and solved again; every time it at least doubles."""
-
-_COST_SCALE = 100.0
 _RETRIED = (Termination.COMPLETED, Termination.INACCURATE, Termination.ERROR)
 _FAILURES = (Termination.INACCURATE, Termination.ERROR, Termination.ITERATION_LIMIT)
-_GOOD_BOUND = 1e-8
-_NEARBY_STEPS = 200
-
-_DUAL_TOLERANCE = 1e-6
-"""A solver's own dual objective counts as a bound only with a residual below this."""
 
 
 def solve_conic(task: Task, solver: str, second_opinion: bool) -> Result:
@@ -145,7 +137,7 @@ class ConeSolver(Solver):
         left = options.time_limit - first.seconds
         if first.termination not in _RETRIED or left <= 0 or not _leaves_gap(program, first):
             return first
-        again = self._attempt(program, replace(options, time_limit=left), scale=_COST_SCALE)
+        again = self._attempt(program, replace(options, time_limit=left), scale=POLICY.cost_scale)
         better = _cost(program, again) <= _cost(program, first)
         chosen, other = (again, first) if better else (first, again)
         return replace(
@@ -153,14 +145,14 @@ class ConeSolver(Solver):
             seconds=first.seconds + again.seconds,
             dual_bound=max(chosen.dual_bound, other.dual_bound),
             load_seconds=first.load_seconds + again.load_seconds,
-            remarks=(*chosen.remarks, f"solved again with the costs times {_COST_SCALE:g}"),
+            remarks=(*chosen.remarks, f"solved again with the costs times {POLICY.cost_scale:g}"),
         )
 
     def _attempt(self, program: ConicProgram, options: ConicOptions, scale: float = 1.0) -> Outcome:
         """One solve; the cone grows until it states the penalty at the point found."""
         seconds, load_seconds = 0.0, 0.0
         remarks: tuple[str, ...] = ()
-        for _ in range(MAX_GROWTHS):
+        for _ in range(POLICY.most_growths):
             started = time.perf_counter()
             form = compiled(program.model)
             load_seconds += time.perf_counter() - started
@@ -195,7 +187,7 @@ def _leaves_gap(program: ConicProgram, outcome: Outcome) -> bool:
         return True
     objective = _cost(program, outcome)
     # with constraints added the bound is the solver's own, which is not as close
-    close = CLAIM_TOLERANCE if program.added else _GOOD_BOUND
+    close = CLAIM_TOLERANCE if program.added else POLICY.good_bound
     return not objective - outcome.dual_bound <= close * max(abs(objective), 1e-12)
 
 
@@ -204,10 +196,10 @@ def _bound_nearby(program: ConicProgram, outcome: Outcome) -> float:
     # a Fenchel bound at a point is off by as much as the point is, an objective by the square of
     # that: a few proximal steps on gives the bound the objective deserves
     statement, objective = program.statement, _cost(program, outcome)
-    good = objective - outcome.dual_bound <= _GOOD_BOUND * abs(objective)
+    good = objective - outcome.dual_bound <= POLICY.good_bound * abs(objective)
     if good or not hasattr(statement.loss, "gradient"):
         return -math.inf
-    options = ConicOptions(tol=_GOOD_BOUND, max_iter=_NEARBY_STEPS)
+    options = ConicOptions(tol=POLICY.good_bound, max_iter=POLICY.nearby_steps)
     return _fit_statement(statement, statement.merged, options, outcome.point).dual_objective
 
 
@@ -234,7 +226,7 @@ def _consider_solver_bound(program: ConicProgram, outcome: Outcome, own: float) 
     # ours knows nothing of added constraints, and is -inf where a direction of w is not penalised
     objective = _cost(program, outcome)
     open_gap = objective - outcome.dual_bound > CLAIM_TOLERANCE * max(1.0, abs(objective))
-    sound = outcome.residuals["dual"] <= _DUAL_TOLERANCE
+    sound = outcome.residuals["dual"] <= POLICY.dual_tolerance
     completed = outcome.termination is Termination.COMPLETED
     if open_gap and sound and completed and own > outcome.dual_bound:
         outcome.dual_bound, outcome.bound_source = own, "solver"
@@ -662,11 +654,7 @@ class Proximal(Solver):
 
 # -- from an interior point to exact zeros and exact multiples of gamma ---------------------------
 
-SLACK = 1e-9
-"""A polished point may cost this much more, relatively: far less than the solver's own tolerance
-allows, and nothing against exact zeros."""
 
-_PROX_STEPS = 5
 _FAR = Fraction(-(10**15))
 
 Point = tuple[FloatArray, float]
@@ -684,7 +672,7 @@ def polished(program: ConicProgram, w: FloatArray, b: float, zero_tol: float) ->
     statement = program.statement
     base = statement.penalty.prox(w, 0.0), b  # into the penalty's domain: sums of 0 and the like
     best, cost = base, evaluate_conic(statement, *base).objective
-    limit = cost + SLACK * max(1.0, abs(cost))
+    limit = cost + POLICY.polish_slack * max(1.0, abs(cost))
     for candidate in _candidates(program, base, zero_tol):
         program.load(*candidate)
         value = evaluate_conic(statement, *candidate).objective
@@ -728,7 +716,7 @@ def _prox_steps(smooth: Smooth, statement: ConicStatement, base: Point) -> Point
     cost = point.loss + penalty.value(point.w)
     bend = 2.0 * float(smooth.loss.hessian(point.eta + point.b, smooth.y).max(initial=0.0))
     step = 1.0 / max(bend * float(smooth.X.squares(smooth.weight).sum()), 1e-300)
-    for _ in range(_PROX_STEPS):
+    for _ in range(POLICY.polish_steps):
         moved = penalty.prox(point.w - step * point.gradient, step)
         new = smooth.settled(moved, smooth.X.matvec(moved), point.b)
         value = new.loss + penalty.value(moved)

@@ -20,10 +20,8 @@ from milpscore.losses import ZeroOne
 from milpscore.search.starts import first_card
 from milpscore.solvers.engine import Task
 from milpscore.solvers.options import Options
+from milpscore.solvers.policy import POLICY
 from milpscore.verify import evaluate
-
-_SHARE = 0.5
-"""Share of the time left, for one limit."""
 
 
 def keeping_limits(program: Program, time_limit: float) -> tuple[Card | None, str]:
@@ -41,7 +39,7 @@ def keeping_limits(program: Program, time_limit: float) -> tuple[Card | None, st
         alone = _of_errors(statement, np.asarray(cost, dtype=np.float64))
         if alone is None:
             continue
-        bound, found = _least(alone, allowed / float(cost.sum()), clock.part(_SHARE))
+        bound, found = _least(alone, allowed / float(cost.sum()), clock.part(POLICY.limit_share))
         share = allowed / float(cost.sum())
         if bound > share + 1e-9:
             return None, (

@@ -22,30 +22,13 @@ from milpscore.search.moves import Neighbourhood
 from milpscore.search.starts import first_card
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.options import Options
+from milpscore.solvers.policy import POLICY
 from milpscore.solvers.session import SessionSolver
-from milpscore.solvers.tangents import TOLERANCE, Master, TimeIsUpError, vector_of
+from milpscore.solvers.tangents import Master, TimeIsUpError, vector_of
 from milpscore.verify import check, evaluate
 
 _ALLOWED = 0.4 * CLAIM_TOLERANCE
 """A bound this close to the incumbent, relatively, cannot change the claim."""
-
-_PLANES = 400
-"""Most tangents of one cutting-plane loop."""
-
-_IMPROVEMENTS = 10
-"""Improving solutions after which a round stops: its tangents are outdated by then."""
-
-_CLOSE = 0.02
-"""Tangents other than those of whole points are kept within this share of the gap."""
-
-_ROUNDINGS = 12
-"""Multiples of real coefficients that are rounded where the scale is free."""
-
-_DESCENT = 1e6
-"""Row totals a descent from a rounded card may compute."""
-
-_IN_VAIN = 6
-"""Descents that found nothing better, after which cards are only rounded."""
 
 
 class OuterApproximation(SessionSolver):
@@ -90,7 +73,7 @@ class _TangentSearch:
         self.best, self.bound = math.inf, -math.inf
         self.values: FloatArray | None = None
         self.seen: set[bytes] = set()
-        self.descents = _IN_VAIN  # left that may find nothing better
+        self.descents = POLICY.vain_descents  # left that may find nothing better
         self.refused: set[Card] = set()
         self.supports: set[tuple[int, ...]] = set()
         self.infeasible = False
@@ -105,7 +88,9 @@ class _TangentSearch:
         try:
             self.master.set_anchor()
             tolerance = 1e-9 * max(1.0, self.master.ceiling)
-            center, _, _ = self.master.cutting_planes(tolerance, 5 * _PLANES, self.progress)
+            center, _, _ = self.master.cutting_planes(
+                tolerance, 5 * POLICY.most_planes, self.progress
+            )
         except TimeIsUpError:
             termination = Termination.TIME_LIMIT
         except KeyboardInterrupt:
@@ -217,7 +202,7 @@ class _TangentSearch:
 
     def _search(self) -> Termination:
         """Rounds until the bound meets the incumbent or a limit stops them."""
-        patience = _IMPROVEMENTS
+        patience = POLICY.improvements
         while not self.infeasible and self.best - self.bound > self._gap_allowed * (1 + 1e-9):
             left = None
             if self.options.node_limit is not None:
@@ -234,7 +219,7 @@ class _TangentSearch:
             new = len(self.master.cuts) > cuts
             if not new and found.termination is Termination.COMPLETED:
                 return Termination.COMPLETED  # its points were refused: the bound is what is left
-            patience = _IMPROVEMENTS if new else 10 * patience
+            patience = POLICY.improvements if new else 10 * patience
             if self.best < before:
                 self._refresh()
             self._report()
@@ -267,7 +252,7 @@ class _TangentSearch:
     def _nothing_left(self) -> None:
         """No point costs so little as the cutoff."""
         if math.isfinite(self.best):
-            self.bound = max(self.bound, self._cutoff - TOLERANCE * self.master.level)
+            self.bound = max(self.bound, self._cutoff - POLICY.hidden_tolerance * self.master.level)
             self.bound = max(self.bound, self.best - self._gap_allowed)
         self.infeasible = True
 
@@ -286,13 +271,16 @@ class _TangentSearch:
         """The best of several roundings of real coefficients whose scale is free, improved."""
         statement, reach = self.statement, np.abs(w).max(initial=0.0)
         most = float(np.abs([statement.coef_min, statement.coef_max]).max(initial=1))
-        sizes = np.linspace(0.2, 1.0, _ROUNDINGS) * (most / reach if reach > 0 else 0.0)
+        sizes = np.linspace(0.2, 1.0, POLICY.roundings) * (most / reach if reach > 0 else 0.0)
         near = {each.tobytes(): each for each in (self.neighbourhood.nearest(w * k) for k in sizes)}
         cards = [statement.with_best_intercept(each.astype(np.int64)) for each in near.values()]
         best = min(cards, key=lambda card: evaluate(statement, card).objective)
         if statement.violations(best) or self.descents <= 0:
             return best
-        found, before = coordinate_descent(statement, best, max_work=_DESCENT), self.best
+        found, before = (
+            coordinate_descent(statement, best, max_work=POLICY.descent_totals),
+            self.best,
+        )
         if evaluate(statement, found).objective >= before:
             self.descents -= 1
         return found
@@ -330,7 +318,7 @@ class _TangentSearch:
     def _cut(self, share: float) -> None:
         """Cutting planes until the relaxation is solved to this share of the ceiling."""
         tolerance = share * self.master.ceiling
-        _, _, value = self.master.cutting_planes(tolerance, _PLANES, self.progress)
+        _, _, value = self.master.cutting_planes(tolerance, POLICY.most_planes, self.progress)
         self._raise_bound(value)
 
     def _refresh(self) -> None:
@@ -338,7 +326,9 @@ class _TangentSearch:
         if not math.isfinite(self.best):
             return
         self._cut(1e-4)
-        self.master.forget(_CLOSE * max(self.best - self.bound, 0.0) * self.master.factor)
+        self.master.forget(
+            POLICY.plane_share * max(self.best - self.bound, 0.0) * self.master.factor
+        )
 
     def _report(self) -> None:
         """Record and show where the search stands."""

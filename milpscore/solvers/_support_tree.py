@@ -22,6 +22,7 @@ from milpscore.core.result import CLAIM_TOLERANCE, Termination
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.finish import absolute_gap
 from milpscore.solvers.options import Options
+from milpscore.solvers.policy import POLICY
 from milpscore.solvers.running import run_here, set_option
 from milpscore.solvers.session import (
     LP_TOLERANCE,
@@ -36,16 +37,6 @@ from milpscore.solvers.session import (
 from milpscore.solvers.trees.shared.answer import Limits, SearchClock
 from milpscore.solvers.trees.shared.best_first import BestFirst, OpenNodes
 from milpscore.verify import check, evaluate
-
-_DIVE_EVERY = 25
-"""Expanded nodes between two looks for a better card."""
-
-
-_ROW_TOLERANCE = 1e-7
-"""A row broken by no more than this is kept out of an LP."""
-
-_MOST_ADDED = 100
-"""Most broken rows added to an LP at once."""
 
 
 @dataclass(eq=False)
@@ -157,7 +148,7 @@ class _Tree(BestFirst):
         """Take the node with the lowest bound: close it, or look for a card and split it."""
         node = self.open.take()
         if not self._closes(node):
-            if self.expanded % _DIVE_EVERY == 0:
+            if self.expanded % POLICY.dive_every == 0:
                 self._dive(node)
             self.expanded += 1
             self._expand(node)
@@ -359,11 +350,13 @@ class _LazyLP:
         activity = self.matrix @ values
         excess = np.maximum(self.session.row_lower - activity, activity - self.session.row_upper)
         excess[self.present] = 0.0
-        broken = np.flatnonzero(excess > _ROW_TOLERANCE)
+        broken = np.flatnonzero(excess > POLICY.row_tolerance)
         if not len(broken):
             return False
-        if len(broken) > _MOST_ADDED:
-            broken = np.sort(broken[np.argsort(-excess[broken], kind="stable")[:_MOST_ADDED]])
+        if len(broken) > POLICY.rows_added:
+            broken = np.sort(
+                broken[np.argsort(-excess[broken], kind="stable")[: POLICY.rows_added]]
+            )
         lower, upper = self.session.row_lower[broken], self.session.row_upper[broken]
         add_rows(self.highs, self.matrix[broken], lower, upper)
         self.present[broken] = True

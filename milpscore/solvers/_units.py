@@ -14,23 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from milpscore.core.design import BoolArray, FloatArray, IntArray
-
-DROPPED = 1e-8
-"""Entries of up to this share of their row's largest may be dropped: HiGHS's 1e-9, and a margin."""
-
-_LEAST_ENTRY, _MOST_TERM = 2.0**-20, 2.0**17
-"""Rows are stretched until no entry lies below the first, but none of their terms beyond the
-second, where HiGHS's tolerances would come near rounding errors."""
-
-_LEAST_END = 1e-4
-"""HiGHS's tolerance of 1e-7 is a thousandth of this."""
-
-_WIDEST = 1e8
-"""Beside terms beyond it HiGHS's tolerance of 1e-7 is what rounding may take: with totals of 6e8
-and a margin of 2.5 its optimum was 393,443 where 85,246 is right."""
-
-_SMALL = 0.5
-"""Only where a row's numbers, or a real column's range, lie below this are units changed."""
+from milpscore.solvers.policy import POLICY
 
 
 @dataclass(frozen=True)
@@ -65,7 +49,7 @@ def units_of(
     ``harmless`` times the least end of a row.
     """
     known = np.where(np.isfinite(reach), reach, 1.0)
-    narrow = real & (known > 0) & (known < _SMALL)
+    narrow = real & (known > 0) & (known < POLICY.small_numbers)
     column = np.where(narrow, 2.0 ** np.floor(np.log2(np.where(narrow, known, 1.0))), 1.0)
     entries = sparse.coo_array(matrix)
     at: IntArray = np.asarray(entries.row, dtype=np.int64)
@@ -81,21 +65,25 @@ def units_of(
     smallest = np.full(len(rhs), np.inf)
     np.minimum.at(smallest, at[heard], sizes[heard])
     low = np.minimum(largest, np.where(ends > 0, ends, np.inf))
-    small = (largest > 0) & ((low < _SMALL) | (smallest < _LEAST_ENTRY))
+    small = (largest > 0) & ((low < POLICY.small_numbers) | (smallest < POLICY.least_entry))
     wanted = np.maximum(-np.floor(np.log2(np.where(small, low, 1.0))), 0.0)
     seen = np.isfinite(smallest) & small
-    wanted = np.maximum(wanted, np.ceil(np.log2(_LEAST_ENTRY / np.where(seen, smallest, 1.0))))
-    most = np.floor(np.log2(_MOST_TERM / np.where(small, largest, 1.0)))
+    wanted = np.maximum(
+        wanted, np.ceil(np.log2(POLICY.least_entry / np.where(seen, smallest, 1.0)))
+    )
+    most = np.floor(np.log2(POLICY.most_term / np.where(small, largest, 1.0)))
     row = np.where(small, 2.0 ** np.maximum(np.minimum(wanted, most), 0.0), 1.0)
-    dropped = (terms > 0) & (sizes <= DROPPED * _of_rows(at, sizes, len(rhs)))
+    dropped = (terms > 0) & (sizes <= POLICY.dropped_share * _of_rows(at, sizes, len(rhs)))
     idle = ~heard & dropped
     spare = np.asarray(np.bincount(at, terms * idle, len(rhs)), dtype=np.float64)
     unheard = np.bincount(at, weights=terms * ~heard, minlength=len(rhs))
     blur = float(np.divide(unheard, ends, out=np.zeros(len(rhs)), where=ends > 0).max(initial=0.0))
     lost = np.flatnonzero(heard & dropped)
     # an end that no unit brings above HiGHS's tolerances: it can tell nothing of this row
-    lost = np.append(lost, np.flatnonzero(((ends > 0) & (ends * row < _LEAST_END))[at] & heard))
-    far = np.flatnonzero((ends > 0)[at] & (terms * row[at] > _WIDEST))
+    lost = np.append(
+        lost, np.flatnonzero(((ends > 0) & (ends * row < POLICY.least_end))[at] & heard)
+    )
+    far = np.flatnonzero((ends > 0)[at] & (terms * row[at] > POLICY.widest_term))
 
     def largest_of(some: IntArray, by: FloatArray) -> tuple[int, int, float] | None:
         if not len(some):

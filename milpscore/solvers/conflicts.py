@@ -14,11 +14,9 @@ from milpscore.core.result import Termination
 from milpscore.core.statement import RULES
 from milpscore.solvers.engine import Progress
 from milpscore.solvers.options import Options
+from milpscore.solvers.policy import POLICY
 from milpscore.solvers.running import run_here, set_option
 from milpscore.solvers.session import Session, configure, is_feasible, termination_of
-
-_MET = 1e-6
-"""A row broken by no more than this is met."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,9 @@ class ConflictSearch:
         session = self.session
         activity = session.matrix @ values
         over = np.maximum(session.row_lower - activity, activity - session.row_upper)
-        return frozenset(k for k, rows in enumerate(self.rows) if np.all(over[rows] <= _MET))
+        return frozenset(
+            k for k, rows in enumerate(self.rows) if np.all(over[rows] <= POLICY.met_tolerance)
+        )
 
     def irreducible(self, everything: frozenset[int]) -> tuple[frozenset[int], bool]:
         """A conflict every member of which matters, and whether that was decided for each."""

@@ -28,6 +28,7 @@ from milpscore.core.result import (
 from milpscore.losses import RiskLoss, ZeroOne
 from milpscore.penalties import L0
 from milpscore.solvers.options import SOLVERS, ConicOptions, Options, require_solver
+from milpscore.solvers.policy import POLICY
 
 if TYPE_CHECKING:
     from milpscore.solvers.session import Session
@@ -212,21 +213,6 @@ class Solver(ABC):
     @abstractmethod
     def solve(self, task: Task) -> Outcome:
         """The outcome of one run within the task's options."""
-
-
-_SHARE = 0.4
-"""Share of the time limit for making a model: what follows takes as long again."""
-
-_LIMITS = 0.6
-"""Share of the time limit for a first card within limits on errors, or the proof of none."""
-
-_FEW_ROWS = 100
-"""With more rows ``auto`` takes the tree without a limit on terms as well, if there are few columns
-or terms have a price."""
-
-_TREE_TERMS, _TREE_COLUMNS = 12, 10
-"""Terms, or columns without a limit on terms, up to which ``auto`` searches the 0-1 loss by
-supports."""
 
 
 def load(program: Program) -> Session:
@@ -420,7 +406,7 @@ def _with_limits_kept(task: Task, line: Line) -> tuple[Task, Outcome | None]:
     from milpscore.solvers._limits import keeping_limits
 
     line.phase("a card within the limits on errors")
-    card, reason = keeping_limits(task.program, task.options.clock.part(_LIMITS))
+    card, reason = keeping_limits(task.program, task.options.clock.part(POLICY.limits_share))
     if reason:
         return task, Outcome(Termination.INFEASIBLE, remarks=(reason,))
     return with_start(task, card)[0], None
@@ -436,7 +422,12 @@ def _loaded(
     session = None
     outcome = None if clock else Outcome(Termination.TIME_LIMIT)
     loads = name == "auto" or SOLVERS[name].loads
-    if loads and isinstance(program, Program) and not of.is_built and of.effort > _SHARE * clock:
+    if (
+        loads
+        and isinstance(program, Program)
+        and not of.is_built
+        and of.effort > POLICY.model_share * clock
+    ):
         name = "highs" if name == "auto" else name
         remark = (
             f"making and compiling the model takes about {of.effort:.0f} s, too long for a limit of"
@@ -474,14 +465,14 @@ def _tree_takes(program: Program | Session, spreads: bool = False) -> bool:
         # terms: proved in 1.1 s, by HiGHS in 7; on decimals, three terms: pima-like, proved in 3,
         # ten of breast cancer's columns in 4, wine in .8, all with no bound by HiGHS)
         limit, columns = statement.max_terms, statement.shape[1]
-        many = len(statement.design.merged.y) > _FEW_ROWS
+        many = len(statement.design.merged.y) > POLICY.few_rows
         # a price bounds the terms as well (10 CPU s, no limit: at prices from 1e-4 to 1e-2 on six
         # sets never a worse card than by HiGHS; adult at 1e-2: 1 %, by HiGHS 42; mushroom: proved
         # in 7, by HiGHS 93 %)
-        few = columns <= _TREE_COLUMNS or any(
+        few = columns <= POLICY.tree_columns or any(
             isinstance(term, L0) and term.lam > 0 for term in statement.penalties
         )
-        fitting = few and many if limit is None else limit <= _TREE_TERMS
+        fitting = few and many if limit is None else limit <= POLICY.tree_terms
         fitting = (fitting or spreads) and scale_of(statement) is not None
     return program.kind == "exact" and fitting and not of.added_by_user()
 
@@ -521,10 +512,6 @@ def _with_opinion(program: Program | Session, result: Result, options: Options) 
     )  # fmt: skip
 
 
-_AGAIN, _ALWAYS = 1.0, 1.0
-"""Time for a second run: this fraction of the first, plus this many seconds."""
-
-
 def _rests_on_one_word(result: Result, task: Task) -> bool:
     """Whether nothing but what one engine says of its own search stands behind a proof."""
     if task.session is not None and _rules_out(result) and task.kind == "exact":
@@ -546,7 +533,9 @@ def _asked_again(task: Task, result: Result, progress: bool | None) -> Result:
 
     options, program = task.options, task.program
     clock, other = options.clock, _another(task, result.solver)
-    seconds = min(_AGAIN * result.solve_seconds + _ALWAYS, 0.9 * clock.left)
+    seconds = min(
+        POLICY.again_share * result.solve_seconds + POLICY.again_seconds, 0.9 * clock.left
+    )
     if seconds <= 0:
         word = "that there is none" if _rules_out(result) else "the bound"
         return result.with_remark(f"{word} is {result.solver}'s word alone: no time was left")

@@ -23,12 +23,9 @@ from milpscore.search.points import repaired
 from milpscore.search.starts import FAST, fast_cards
 from milpscore.solvers.engine import Outcome, Task
 from milpscore.solvers.options import Options
+from milpscore.solvers.policy import POLICY
 from milpscore.verify import Evaluation, check, evaluate
 from milpscore.verify.cards import model_violations
-
-CONFLICT_SECONDS = 10.0
-"""Spent at most on naming the constraints that conflict."""
-
 
 Candidate = tuple[str, Card, Evaluation]
 """Where a card came from, the card, and its re-checked figures."""
@@ -287,7 +284,9 @@ def why_infeasible(program: Program, time_limit: float) -> str:
 
     found = None
     if program.statement.constraints:
-        found = conflict(program, time_limit=min(Clock.of(time_limit).left, CONFLICT_SECONDS))
+        found = conflict(
+            program, time_limit=min(Clock.of(time_limit).left, POLICY.conflict_seconds)
+        )
     if found is not None and found.names:
         return found.sentence
     return (

@@ -14,12 +14,10 @@ from milpscore.core.design import FloatArray
 from milpscore.core.errors import SolverError
 from milpscore.core.result import TracePoint
 from milpscore.solvers.engine import Listener, Progress
+from milpscore.solvers.policy import POLICY
 
 Judge: TypeAlias = Callable[[FloatArray], float]
 """Return the objective of a point in HiGHS, infinite if it is not a card."""
-
-_GRACE = 0.5
-"""Seconds past the time limit after which our own watchdog stops HiGHS."""
 
 
 class Watch(Progress):
@@ -105,7 +103,7 @@ def run_watched(highs: Any, watch: Watch, receivers: Receivers) -> bool:
         while not done.is_set():
             try:
                 done.wait(0.02 if watch.seconds < 1 else 0.1)
-                if watch.deadline.seconds > watch.deadline + _GRACE:
+                if watch.deadline.seconds > watch.deadline + POLICY.grace:
                     watch.stop.set()
             except KeyboardInterrupt:
                 interrupted = True

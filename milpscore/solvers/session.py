@@ -35,19 +35,16 @@ from milpscore.losses import ZeroOne
 from milpscore.solvers._units import units_of
 from milpscore.solvers.engine import Listener, Outcome, Solver, Task
 from milpscore.solvers.options import Options
+from milpscore.solvers.policy import POLICY
 from milpscore.solvers.running import Judge, Watch, run_here, run_watched, set_option
 from milpscore.verify import check
 
 _INTEGER, _CONTINUOUS = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
 
-WHOLE_TOLERANCE = 1e-9
-"""A bound of an integer column this close to a whole number is that number."""
 
 MAX_INTEGER = 1e9
 """Beyond 2^31 HiGHS 1.15.1 loops in presolve, deaf to time limits and interrupts."""
 
-FREE_TOLERANCE = 1e-9
-"""A reduced cost below this counts as 0 for a column without finite bounds."""
 
 MIP_TOLERANCE, OTHER_TOLERANCE, LP_TOLERANCE = 1e-9, 1e-7, 1e-6
 """HiGHS prunes so far below its incumbent, and its presolve fixes columns whose reduced costs lie
@@ -57,11 +54,6 @@ hundredths better beside entries of 2e4 (ten columns, four rows); below rounding
 terms of 1e8, the first may be too strict: whoever asks again asks at the other one. Bounds of
 linear programs are recomputed, so that they may be as coarse as HiGHS likes."""
 
-_SPARE = 1e-9
-"""Relative reach beyond their range of columns that are paid for."""
-
-LEAST_COST = 2.0**-9
-"""HiGHS's dual tolerance is 1e-7, whatever the costs: much smaller ones than this are scaled up."""
 
 _STATUS = highspy.HighsModelStatus
 _TERMINATION = {
@@ -137,8 +129,12 @@ class Session:
         # a relaxation has no integers, those a user added to it after relaxing included
         self.integral = self._whole(self.columns)
         # HiGHS gives wrong optima where an integer column has fractional bounds
-        self.col_lower[self.integral] = np.ceil(self.col_lower[self.integral] - WHOLE_TOLERANCE)
-        self.col_upper[self.integral] = np.floor(self.col_upper[self.integral] + WHOLE_TOLERANCE)
+        self.col_lower[self.integral] = np.ceil(
+            self.col_lower[self.integral] - POLICY.whole_tolerance
+        )
+        self.col_upper[self.integral] = np.floor(
+            self.col_upper[self.integral] + POLICY.whole_tolerance
+        )
         self._choose_units()
         self._position = {id(var): j for j, var in enumerate(self.columns)}
         self.idle = [
@@ -225,7 +221,7 @@ class Session:
         # a row may need all of a slack's range: divided by a small entry, its rounding is not less
         # than HiGHS's tolerance, and a whole column loses its last value
         paid = ~self.integral & (self.cost > 0.0) & (self.col_upper > 0.0)
-        self.col_upper = np.where(paid, self.col_upper * (1.0 + _SPARE), self.col_upper)
+        self.col_upper = np.where(paid, self.col_upper * (1.0 + POLICY.spare_reach), self.col_upper)
         errors = isinstance(statement.loss, ZeroOne)
         self.doubt, self.blur = "", 0.0 if errors else units.blur
         if units.lost is not None:
@@ -404,7 +400,7 @@ class Session:
         high = self.col_upper if col_upper is None else col_upper
         end = np.where(reduced > 0, low, high)
         open_ = ~np.isfinite(end)
-        if np.any(np.abs(reduced[open_]) > FREE_TOLERANCE):
+        if np.any(np.abs(reduced[open_]) > POLICY.free_tolerance):
             return -np.inf  # an unbounded column could still improve: these duals prove nothing
         best = reduced[~open_] * end[~open_]
         reach = np.maximum(
@@ -679,7 +675,7 @@ def _cost_scale(cost: FloatArray) -> float:
     sizes = np.abs(cost[cost != 0])
     if not len(sizes):
         return 1.0
-    return float(2.0 ** np.clip(np.floor(np.log2(LEAST_COST / sizes.min())), 0, 20))
+    return float(2.0 ** np.clip(np.floor(np.log2(POLICY.least_cost / sizes.min())), 0, 20))
 
 
 def _part(name: str) -> str:

@@ -16,6 +16,7 @@ from milpscore.core.result import Termination
 from milpscore.core.statement import Statement
 from milpscore.solvers.engine import Outcome, Progress
 from milpscore.solvers.options import Options
+from milpscore.solvers.policy import POLICY
 from milpscore.solvers.running import Watch, run_here, run_watched, set_option
 from milpscore.solvers.session import (
     Session,
@@ -28,8 +29,6 @@ from milpscore.solvers.session import (
 )
 
 _EPS = float(np.finfo(np.float64).eps)
-_NEWTON_STEPS = 60
-_DIFFERENCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class LossCurve:
         v = np.clip(start, low, high)
         value, gradient, hessian = self.expansion(v)
         damping = 1e-10
-        for _ in range(_NEWTON_STEPS):
+        for _ in range(POLICY.newton_steps):
             held = ((v <= low) & (gradient >= 0)) | ((v >= high) & (gradient <= 0))
             free = np.flatnonzero(~held & (low < high))
             if not len(free) or not np.abs(gradient[free]).max() > 1e-10 * (1.0 + abs(value)):
@@ -178,26 +177,15 @@ class NormCurve:
         slope = np.zeros_like(w)
         for j in np.flatnonzero(w):
             step = np.zeros_like(w)
-            step[j] = _DIFFERENCE * abs(w[j])
+            step[j] = POLICY.derivative_step * abs(w[j])
             slope[j] = (self.norm.value(w + step) - self.norm.value(w - step)) / (2 * step[j])
         inside = (1.0 - 1e-12) * self.norm.dual_scale(slope)
         return Tangent(np.append(inside * slope, 0.0), 0.0, v.copy())
 
 
-TOLERANCE = 1e-6
-"""What HiGHS's tolerances can hide of a bound, in the scaled objective."""
-
-SCALED_OBJECTIVE, _FIT = 512.0, 64.0
-"""HiGHS's tolerances are absolute: the master's objective is scaled to this size, or a multiple
-as much or as little."""
-
 KEPT = ("point", "support")
 """Tangents that stay whatever happens: those at whole points, and at the best of a support."""
 
-_HALVINGS = 30
-
-_STEEPEST = 1e15
-"""HiGHS takes no larger entry of a row."""
 
 _UNSOLVED = (Termination.TIME_LIMIT, Termination.INTERRUPTED, Termination.ITERATION_LIMIT)
 
@@ -262,7 +250,7 @@ class Master:
         # tangents beyond the loss ``ceiling`` are drawn in towards the anchor
         self.anchor = np.clip(np.zeros(len(self.low)), self.low, self.high)
         self.ceiling = math.inf
-        self.factor = 2.0 ** round(math.log2(SCALED_OBJECTIVE / max(level, 1e-9)))
+        self.factor = 2.0 ** round(math.log2(POLICY.scaled_objective / max(level, 1e-9)))
         # x = unit * x': every curve's variable costs 1 in the scaled objective
         self.unit = np.ones(len(session.columns))
         for top in self.top[self.top >= 0]:
@@ -282,7 +270,7 @@ class Master:
             (session.col_lower / unit, session.col_upper / unit),
             (np.append(session.row_lower, -np.inf), np.append(session.row_upper, np.inf)),
         )
-        configure(highs, self.options, 0.1 * TOLERANCE, 0.1 * TOLERANCE)
+        configure(highs, self.options, 0.1 * POLICY.hidden_tolerance, 0.1 * POLICY.hidden_tolerance)
         if self.options.log_file is not None or self.options.verbose:
             set_option(highs, "output_flag", True)
             set_option(highs, "log_file", self.options.log_file or "")
@@ -328,7 +316,10 @@ class Master:
         added = 0
         for index, curve in enumerate(self.curves):
             tangent = curve.tangent(self._drawn_in(v) if index == 0 else v)
-            if tangent is None or not np.abs(tangent.gradient).max(initial=0.0) < _STEEPEST:
+            if (
+                tangent is None
+                or not np.abs(tangent.gradient).max(initial=0.0) < POLICY.steepest_entry
+            ):
                 self.overflowed = True
                 continue
             if self.top[index] < 0:
@@ -349,7 +340,7 @@ class Master:
         if self.loss.of_scores(z) <= self.ceiling or not math.isfinite(self.ceiling):
             return v
         inside, outside = 0.0, 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(POLICY.newton_halvings):
             middle = 0.5 * (inside + outside)
             if self.loss.of_scores(origin + middle * (z - origin)) <= self.ceiling:
                 inside = middle
@@ -418,7 +409,7 @@ class Master:
             x, scaled = self.relax(progress.remaining)
             if x is None or not len(x):
                 break
-            value = (scaled - TOLERANCE) * self.level
+            value = (scaled - POLICY.hidden_tolerance) * self.level
             center = x if center is None else center
             for trial in (x, 0.5 * (x + center)):
                 objective = self.objective(trial)
@@ -439,8 +430,10 @@ class Master:
         Where that is far above ``SCALED_OBJECTIVE`` HiGHS's tolerances are less than its rounding
         errors, and what it calls infeasible need not be; far below it they hide what is claimed.
         """
-        unit = self.factor / SCALED_OBJECTIVE
-        if not math.isfinite(best) or (unit * best <= _FIT and unit * max(best, 1.0) >= 1.0 / _FIT):
+        unit = self.factor / POLICY.scaled_objective
+        if not math.isfinite(best) or (
+            unit * best <= POLICY.scale_fit and unit * max(best, 1.0) >= 1.0 / POLICY.scale_fit
+        ):
             return self
         other = Master(self.session, self.options, max(best, 1.0))
         other.anchor, other.ceiling, other.overflowed = self.anchor, self.ceiling, self.overflowed
@@ -514,7 +507,7 @@ class Master:
         info, ended = self.highs.getInfo(), termination_of(self.highs)
         value = float(info.mip_dual_bound if is_mip else info.objective_function_value)
         known = math.isfinite(value) and (is_mip or ended is Termination.COMPLETED)
-        bound = (value - TOLERANCE) * self.level if known else -math.inf
+        bound = (value - POLICY.hidden_tolerance) * self.level if known else -math.inf
         nodes = max(int(info.mip_node_count), 0) if is_mip else 1
         return Outcome(ended, dual_bound=bound, nodes=nodes)
 

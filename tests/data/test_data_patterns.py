@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import KFold
+from tree_cases import set_policy
 from typer.testing import CliRunner
 
 from milpscore import proximal
@@ -657,7 +658,7 @@ def test_a_path_out_of_core_is_that_of_all_rows(
     penalty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_store, "ROWS", 500)
-    monkeypatch.setattr(streamed, "_SAMPLE_ROWS", 800)
+    set_policy(monkeypatch, streamed, sample_rows=800)
     frame = mixed(3000)
     frame.to_parquet(path := tmp_path / "t.parquet")
     cutting = Cutting(thresholds={"age": [30, 50, 70]}, n_bins=None, encoding="onehot")

@@ -13,12 +13,13 @@ import pyomo.environ as pyo
 import pytest
 from designs import design, noisy
 from formulation_cases import random_design
+from tree_cases import set_policy
 
 from milpscore.core.card import Card
 from milpscore.core.design import Design, as_fraction
 from milpscore.core.result import Claim
 from milpscore.formulations import CONIC_FORMULATIONS, FORMULATIONS, hinge, slim
-from milpscore.solvers import load, solve
+from milpscore.solvers import load, session as highs_session, solve
 from milpscore.verify import evaluate
 
 Cuts = Callable[[Sequence[Fraction]], list[Fraction]]
@@ -349,7 +350,7 @@ def test_a_used_term_has_points_where_the_range_ends_at_zero() -> None:
 def test_the_scale_of_the_costs_changes_no_figure(
     least_cost: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("milpscore.solvers.session.LEAST_COST", least_cost)
+    set_policy(monkeypatch, highs_session, least_cost=least_cost)
     data = random_design(np.random.default_rng(3), 12, 3, [0, 1, 2])
     program = FORMULATIONS["hinge"](data, max_terms=2, coef_min=-2, coef_max=2, l0_penalty=0.01)
     exact = solve(program)

@@ -15,6 +15,7 @@ from sklearn.linear_model import (
     LogisticRegression,
     PoissonRegressor,
 )
+from tree_cases import set_policy
 
 from milpscore.core.errors import DataError, OptionError
 from milpscore.core.result import Termination
@@ -37,7 +38,7 @@ from milpscore.penalties import (
     WeightedL2,
     WeightedTV,
 )
-from milpscore.proximal import ProximalResult, fit_proximal, newton
+from milpscore.proximal import ProximalResult, fit_proximal, newton, operators
 from milpscore.proximal.problem import Run, prepare
 
 N, P = 120, 12
@@ -342,7 +343,7 @@ def test_large_working_sets_do_without_a_gram_matrix(
     X[np.abs(X) < 2] = 0
     design: Any = X
     if sparse:
-        monkeypatch.setattr("milpscore.proximal.operators._DENSE_CELLS", 0)
+        set_policy(monkeypatch, operators, dense_cells=0)
         design = csr_array(X)
     y = answers(total, "classification")
     for penalty in (L1(0.02), StronglyConvexFacets(0.02, eps=0.1, gamma=0.3)):
