@@ -507,7 +507,7 @@ class ZeroOne:
         """Errors as 0.0/1.0; a total closer to T than its rounding error counts as an error."""
         distance = totals.scores(intercept)
         answer = np.where(distance >= 0, 1, -1)
-        undecided = np.abs(distance) <= totals.error * (1.0 + abs(float(intercept)))
+        undecided = np.abs(distance) <= totals.error + 2.0**-52 * abs(float(intercept))
         wrong: FloatArray = ((answer != y) | undecided).astype(np.float64)
         return wrong
 
