@@ -397,7 +397,7 @@ def _shared(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     with (
         tuned(zero_one, alone=0.0, part_entries=300, part_visits=100, **every),
         tuned(risk, alone=0.0),
-        mock.patch.object(risk, "PART", 1e7),
+        mock.patch.object(risk, "SHARED", replace(risk.SHARED, part_work=1e7)),
         mock.patch.object(descents.CoordinateDescent, "run"),
     ):
         _solve(replace(case, options={**case.options, "client": here}), program, truth, counts)

@@ -140,7 +140,10 @@ def run_here(highs: Any) -> None:
             highs.clearSolver()  # the simplex broke down: once more from nothing, presolved
     finally:
         release_threads()
-    raise SolverError("HiGHS did not run: look at its log (verbose=True), and please report this")
+    raise SolverError(
+        "HiGHS broke down, as it may where numbers differ by many powers of ten: scale or bin the "
+        "columns of the largest values, or use another solver; verbose=True shows its log"
+    )
 
 
 def set_option(highs: Any, name: str, value: bool | int | float | str) -> None:

@@ -74,6 +74,20 @@ FOUND = {
         )
         for engine in ("tree", "outer_approximation")
     },
+    **{
+        f"totals beside a threshold of {name} are no errors": found(
+            "slim", rows, answers, "tree", coef_min=low, coef_max=high, rules=rules,
+        )
+        for name, rows, answers, low, high, rules in (
+            ("a million", [[1e6, 1.8e-9], [1e6, 0.0], [0.0, 0.0]], (1, -1, 1), [-1, 1], [0, 1],
+             (("MinTPR", {"value": 0.9}),)),
+            ("a billion", [[1e9], [1000000001.0]], (1, -1), -1, 0, (("MinTPR", {"value": 1.0}),)),
+            ("two billions", [[-1.0, -2e9], [0.0, -2e9]], (1, -1), [-1, 1], [0, 1],
+             (("MaxFPR", {"value": 0.1}),)),
+            ("either sign", [[-1999999999.0, -2.0], [-999999999.0, 3.0], [-999999999.0, -2.0]],
+             (1, 1, -1), [-1, 2], [0, 2], ()),
+        )
+    },
     "a simplex that breaks down without presolve": found(
         "risk_score", [[1.0, 0.0], [0.0, 0.819973], [1.0, 0.469342], [2.0, 0.221294]],
         (1, -1, 1, -1), "outer_approximation", coef_min=-1, coef_max=0, coef_sets={"x0": [2, 3]},
