@@ -381,9 +381,9 @@ class Here:
         """Nothing runs."""
 
 
-def tuned(module: Any, **fields: Any) -> Any:
+def tuned(module: Any, name: str = "POLICY", **fields: Any) -> Any:
     """A search under another policy."""
-    return mock.patch.object(module, "POLICY", replace(module.POLICY, **fields))
+    return mock.patch.object(module, name, replace(getattr(module, name), **fields))
 
 
 def _shared(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
@@ -392,12 +392,12 @@ def _shared(case: Case, program: Any, truth: Truth, counts: Counts) -> None:
     No descent finds a 0-1 card, behind which a wrong bound would hide.
     """
     signed = case.form == "slim" and len(case.y) % 4 > 0
-    every = {"enumerate_always": -1.0, "pairs_share": math.inf} if signed else {}
+    every: dict[str, Any] = {"enumerate_always": -1.0, "pairs_share": math.inf} if signed else {}
     here = Here(1 + len(case.y) % 3)
     with (
         tuned(zero_one, alone=0.0, part_entries=300, part_visits=100, **every),
         tuned(risk, alone=0.0),
-        mock.patch.object(risk, "SHARED", replace(risk.SHARED, part_work=1e7)),
+        tuned(risk, "SHARED", part_work=1e7),
         mock.patch.object(descents.CoordinateDescent, "run"),
     ):
         _solve(replace(case, options={**case.options, "client": here}), program, truth, counts)
