@@ -55,6 +55,16 @@ class Box(NamedTuple):
     slope: tuple[Fraction, Fraction]
 
 
+def _values(spans: Any) -> tuple[tuple[int, ...], ...]:
+    """The values of each column, from ranges that rise and do not touch."""
+    ends = [[end for a, b in own for end in (2 * a, 2 * b + 1)] for own in spans]
+    if any(own != sorted({*own}) for own in ends):
+        raise Refused("a range of values is empty, or not above the one before it")
+    if sum(b - a + 1 for own in spans for a, b in own) > _MOST_VALUES:
+        raise Refused(f"there are more than {_MOST_VALUES} values")
+    return tuple(tuple(v for a, b in own for v in range(a, b + 1)) for own in spans)
+
+
 class Cards:
     """Every card of a certificate's entry ``cards``."""
 
@@ -65,13 +75,7 @@ class Cards:
             raise Refused("a rule limits the errors by their count or their share, one of the two")
         if known["other"] or self.loss not in ("logistic", "hinge", "zero_one"):
             raise Refused(f"not decided here: the loss {self.loss!r} with {known['other'][:8]}")
-        spans = known["values"]
-        ends = [[end for a, b in own for end in (2 * a, 2 * b + 1)] for own in spans]
-        if any(own != sorted({*own}) for own in ends):
-            raise Refused("a range of values is empty, or not above the one before it")
-        if sum(b - a + 1 for own in spans for a, b in own) > _MOST_VALUES:
-            raise Refused(f"there are more than {_MOST_VALUES} values")
-        self.values = tuple(tuple(v for a, b in own for v in range(a, b + 1)) for own in spans)
+        self.values = _values(known["values"])
         self.terms, self.jumps = min(known["max_terms"], columns), known["jumps"]
         self.cost, self.price = known["points"], known.get("prices", [Fraction(0)] * columns)
         most = max((max(-own[0], own[-1]) for own in self.values if own), default=0)
@@ -84,8 +88,12 @@ class Cards:
         base, each = [floor(c) for c in self.cost], [floor(c) for c in self.price]
         both = zip(self.values, each, strict=True)
         self.charge = [{v: base[abs(v)] + abs(v) * c for v in own} for own, c in both]
-        *b, self.step = known["intercept"]
-        self.b, self.scale = (b[0], b[1]), known["scale"]
+        self._read_intercept(known["intercept"], known["scale"])
+
+    def _read_intercept(self, intercept: Any, scale: Any) -> None:
+        """Read the range of intercepts, cut to whole steps, and that of scales."""
+        *b, self.step = intercept
+        self.b, self.scale = (b[0], b[1]), scale
         self.free = self.scale[0] < self.scale[1]
         if self.step is not None:
             if self.step <= 0 or self.free:

@@ -217,6 +217,13 @@ class Lines:
         return fixed
 
 
+def _origins(columns: list[list[int]], rows: int, span: int) -> list[int]:
+    """Where the totals of each row begin: rows that agree on the columns lie a span from others."""
+    number: dict[tuple[int, ...], int] = {}
+    groups = [tuple(column[k] for column in columns) for k in range(rows)]
+    return [number.setdefault(g, len(number)) * span + span // 2 for g in groups]
+
+
 class Cells:
     """What rows lose that all get one score, in 2^-GRID of a row's share: ``least`` of a cell."""
 
@@ -296,11 +303,7 @@ class Cells:
         cost = [{v: self.cost[j][v] for v in self.points[j]} for j in used]
         both = zip(cost, columns, strict=True)
         span = 1 + 2 * sum(max(map(abs, own)) * max(map(abs, column)) for own, column in both)
-        origins = []  # of totals with d columns fixed: the groups lie a span apart
-        for d in range(len(used) + 1):
-            number: dict[tuple[int, ...], int] = {}
-            groups = [tuple(column[k] for column in columns[d:]) for k in range(len(rows))]
-            origins.append([number.setdefault(g, len(number)) * span + span // 2 for g in groups])
+        origins = [_origins(columns[d:], len(rows), span) for d in range(len(used) + 1)]
         # with a threshold below all totals every row of class -1 is an error
         wrong, gains = sum(n for *_, n, _ in cells), [p - n for *_, n, p in cells]
 

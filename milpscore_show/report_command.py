@@ -124,9 +124,8 @@ def report_command(
 
     given, proof = _subject(card, certificate)
     edges = None if risk_groups is None else [_risk(text) for text in names_of(risk_groups)]
-    wishes = {"--compare": compare, "--verify": verify, "--pool": pool is not None}
-    if proof is None and (wish := next((name for name, asked in wishes.items() if asked), None)):
-        raise OptionError(f"{wish} needs the program: give the certificate with --certificate FILE")
+    if proof is None:
+        _refuse_without_program(compare=compare, verify=verify, pool=pool is not None)
     foreseen = any(each.kind == "missing" for each in given.columns)
     known: dict[str, Any] = {"classes": given.classes} if isinstance(given, Scorecard) else {}
     known |= {} if proof is None else proof.data
@@ -166,6 +165,15 @@ def report_command(
     say(f"The report was saved in {out}.")
     if interrupted.is_set():
         raise typer.Exit(INTERRUPTED)
+
+
+def _refuse_without_program(**wishes: bool) -> None:
+    """Refuse what only a certificate's program can answer."""
+    for name, asked in wishes.items():
+        if asked:
+            raise OptionError(
+                f"--{name} needs the program: give the certificate with --certificate FILE"
+            )
 
 
 def _risk(text: str) -> float:

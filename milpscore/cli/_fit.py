@@ -106,8 +106,7 @@ def fit_command(
     value; what is of no use to a card is left out, and named. Ctrl-C stops
     the solve and keeps the best card and bound so far.
     """
-    from milpscore.scorecard import Scorecard
-    from milpscore.scorecard.decisions import DecisionBy, one_answer
+    from milpscore.scorecard.decisions import DecisionBy
 
     arguments = card.arguments(limits)
     if threshold_by is not None:
@@ -134,8 +133,7 @@ def fit_command(
         print_text(
             f"{_as_text(made, result, seconds)}{f'{chr(10)}{sample_bound}' if sample_bound else ''}"
         )
-    if isinstance(made, Scorecard) and (odd := one_answer(made.points, made.bare_rule, design)):
-        say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
+    _note_one_answer(made, design)
     if made is None:
         say(f"No card: {result.message or result.termination.sentence}")
     elif out is not None:
@@ -147,6 +145,15 @@ def fit_command(
         raise typer.Exit(INTERRUPTED)
     if made is None:
         raise typer.Exit(NO_CARD)
+
+
+def _note_one_answer(card: Any, design: Design) -> None:
+    """Say so if a card answers all rows alike."""
+    from milpscore.scorecard import Scorecard
+    from milpscore.scorecard.decisions import one_answer
+
+    if isinstance(card, Scorecard) and (odd := one_answer(card.points, card.bare_rule, design)):
+        say(f"Note: {in_options(odd, ('threshold_by', 'class_weight'))}.")
 
 
 def _exact(

@@ -160,7 +160,12 @@ def _part_of(name: str, places: list[int], columns: Sequence[Column], scan: Scan
             # a bin for each value: half the time of comparing it with the cuts
             whole = pd.Series(np.arange(least, most + 1, dtype=np.float64))
             return _Part(f"{quoted(name)}::BIGINT - {least}", len(whole) + 1, whole, places)
-    steps = " ".join(f"WHEN {read} < {cut!r}::DOUBLE THEN {k}" for k, cut in enumerate(cuts))
-    absent = "" if name in scan.clean else f"WHEN {read} IS NULL THEN {len(cuts) + 1} "
-    text = f"CASE {absent}{steps} ELSE {len(cuts)} END" if absent or cuts else "0"
+    text = _compared(read, cuts, name in scan.clean)
     return _Part(text, len(cuts) + 2, pd.Series(below), places)
+
+
+def _compared(read: str, cuts: Sequence[float], clean: bool) -> str:
+    """Return the SQL of the number of cuts at or below a value; a missing one has a code beyond."""
+    steps = " ".join(f"WHEN {read} < {cut!r}::DOUBLE THEN {k}" for k, cut in enumerate(cuts))
+    absent = "" if clean else f"WHEN {read} IS NULL THEN {len(cuts) + 1} "
+    return f"CASE {absent}{steps} ELSE {len(cuts)} END" if absent or cuts else "0"

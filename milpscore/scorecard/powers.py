@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from milpscore.core.design import as_fraction
+from milpscore.core.design import Column, as_fraction
 from milpscore.core.errors import DataError, NotApplicableError
 from milpscore.data.columns import bin_columns
 from milpscore.scorecard.rendering import exact_number, least_positive
@@ -249,11 +249,7 @@ class VotingGame:
             others = self._simple([i for i in left if i not in some], rest)
             these = f" {word} ".join(names[i] for i in some)
             return f"{these} {verb}, {'or' if enough else 'and'} {others}"
-        minimal = list(itertools.islice(_minimal_sums(weight, quota), MOST_WAYS + 1))
-        if len(minimal) > MOST_WAYS:
-            points = "; ".join(f"{names[i]} ({weight[i]})" for i in left)
-            return f"these add up to {quota} or more: {points}"
-        return " or ".join(f"({' and '.join(names[i] for i in way)})" for way in minimal)
+        return _listed_ways(weight, names, quota)
 
     def _said(self, i: int, place: int) -> str:
         """The conditions under which a voter has at least a level."""
@@ -321,6 +317,15 @@ class VotingGame:
         return found
 
 
+def _listed_ways(weight: Mapping[int, int], names: Mapping[int, str], quota: int) -> str:
+    """Return the minimal sets of voters that reach a quota; the sum itself if they are many."""
+    minimal = list(itertools.islice(_minimal_sums(weight, quota), MOST_WAYS + 1))
+    if len(minimal) > MOST_WAYS:
+        points = "; ".join(f"{names[i]} ({own})" for i, own in weight.items())
+        return f"these add up to {quota} or more: {points}"
+    return " or ".join(f"({' and '.join(names[i] for i in way)})" for way in minimal)
+
+
 def told_once(card: Scorecard) -> Scorecard:
     """Return the card with overlapping intervals of a feature written as one row of bins."""
     for feature, lines in zip(card.used_features, card.lines, strict=True):
@@ -334,22 +339,28 @@ def told_once(card: Scorecard) -> Scorecard:
             held = [[r.points for r in g if r.lower <= each.lower < r.upper] for g in lines.groups]
             worth.append(sum(map(sum, held)) + (0 if held[0] else lines.base))
         gone = [card.columns[j] for j in feature.positions if card.columns[j].kind == "missing"][:1]
-        columns = [*bins, *gone]
         points = [*worth, *(row.points for row in [lines.missing] if row is not None)]
-        kept = [j for j in range(len(card.columns)) if j not in feature.positions]
-        at = sum(j < feature.positions[0] for j in kept)
-        place = {j: k if k < at else k + len(columns) for k, j in enumerate(kept)}
-        blocks = [tuple(place[j] for j in block if j in place) for block in card.blocks]
-        old, worth = [card.columns[j] for j in kept], [card.points[j] for j in kept]
-        merged = replace(
-            card, columns=(*old[:at], *columns, *old[at:]), certificate={}, risk=None,
-            points=(*worth[:at], *points, *worth[at:]), fitted_threshold=None,
-            blocks=(*filter(None, blocks), tuple(range(at, at + len(columns)))),
-            flags=tuple(place[j] for j in card.flags if j in place),
-            base_points={k: v for k, v in card.base_points.items() if k != feature.name},
-        )  # fmt: skip
-        return told_once(merged)  # the columns of the other features stand elsewhere now
+        # the columns of the other features stand elsewhere then
+        return told_once(_with_columns(card, feature, [*bins, *gone], points))
     return card
+
+
+def _with_columns(
+    card: Scorecard, feature: Any, columns: Sequence[Column], points: Sequence[int]
+) -> Scorecard:
+    """Return the card with other columns and points in the place of a feature's."""
+    kept = [j for j in range(len(card.columns)) if j not in feature.positions]
+    at = sum(j < feature.positions[0] for j in kept)
+    place = {j: k if k < at else k + len(columns) for k, j in enumerate(kept)}
+    blocks = [tuple(place[j] for j in block if j in place) for block in card.blocks]
+    old, worth = [card.columns[j] for j in kept], [card.points[j] for j in kept]
+    return replace(
+        card, columns=(*old[:at], *columns, *old[at:]), certificate={}, risk=None,
+        points=(*worth[:at], *points, *worth[at:]), fitted_threshold=None,
+        blocks=(*filter(None, blocks), tuple(range(at, at + len(columns)))),
+        flags=tuple(place[j] for j in card.flags if j in place),
+        base_points={k: v for k, v in card.base_points.items() if k != feature.name},
+    )  # fmt: skip
 
 
 def _voter(lines: FeatureLines) -> Voter:

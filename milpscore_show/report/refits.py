@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from milpscore.core.design import Design
+from milpscore.core.design import Design, FloatArray
 from milpscore.core.errors import OptionError, is_whole
 from milpscore.metrics import SelectionStability, selection_stability
 from milpscore.pools.redraws import CardsAgain, redrawn, resampled
@@ -71,12 +71,7 @@ def refits_of(
     kept = drawn.made
     made = len(kept)
     chosen = card.fitted_threshold is not None  # afterwards, which is not done again
-    all_differences = {
-        name: np.array([each.differences[name] for each in kept])
-        for name in (kept[0].differences if kept else ())
-        if not (chosen and name in OF_ANSWERS)
-    }
-    finite = {name: v[np.isfinite(v)] for name, v in all_differences.items()}
+    finite = _finite_differences(kept, chosen)
     own = frozenset(feature.name for feature in card.used_features)
     features = Counter(name for each in kept for name in each.features)
     return Refits(
@@ -144,3 +139,13 @@ class _Work:
     def __call__(self, random: np.random.Generator) -> _Kept:
         sample = resampled(self.again.design, random)
         return self.measure.of(sample, self.again.card(sample))
+
+
+def _finite_differences(kept: Sequence[Any], chosen: bool) -> dict[str, FloatArray]:
+    """Return differences by measure; of answers none if the decision was chosen afterwards."""
+    found = {
+        name: np.array([each.differences[name] for each in kept])
+        for name in (kept[0].differences if kept else ())
+        if not (chosen and name in OF_ANSWERS)
+    }
+    return {name: values[np.isfinite(values)] for name, values in found.items()}
