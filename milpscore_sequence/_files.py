@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import accumulate, chain
+from itertools import accumulate, chain, compress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -155,54 +155,26 @@ def _columns(
     """The columns of the lines that differ, which of these each is, where sequences begin."""
     if separator not in _SEPARATORS:
         raise OptionError(f"separator={separator!r} is unknown; use None (blanks) or a tab.")
-    text = read_text(path)
-    found = _at_once(text) if separator is None else None
-    if found is not None:
-        return found
-    rows: list[list[str]] = []
-    bounds = [0]
-    first = 0
-    for number, raw in enumerate(text.split("\n"), start=1):
-        line = raw.rstrip("\r")
-        if not line.strip(" \t"):
-            bounds.append(len(rows))
-            continue
-        row = _FIELD.findall(line) if separator is None else line.split(separator)
-        first = first or number
-        if rows and len(row) != len(rows[0]):
-            raise DataError(
-                f"{str(path)!r}, line {number}: {len(row)} columns where line {first} has "
-                f"{len(rows[0])}: give every line the same columns{_tab_hint(separator)}"
-            )
-        rows.append(row)
-    if not rows:
+    raw = [line.rstrip("\r") for line in read_text(path).split("\n")]
+    lines, of_line = numbered(raw)
+    rows = [_FIELD.findall(line) if separator is None else line.split(separator) for line in lines]
+    blank = np.array([not line.strip(" \t") for line in lines])
+    widths = np.where(blank, 0, list(map(len, rows)))[of_line]
+    full = widths > 0
+    if not full.any():
         raise DataError(f"{str(path)!r} holds no sequence: write one position on each line")
-    columns = list(map(list, zip(*rows, strict=True)))
-    return columns, np.arange(len(rows)), np.unique([*bounds, len(rows)])
-
-
-def _at_once(text: str) -> tuple[list[list[str]], IntArray, IntArray] | None:
-    """`_columns` where all lines have as many; None where lines must be looked at one by one."""
-    lines, of_line = numbered(text.replace("\r\n", "\n").split("\n"))
-    text = "\n".join(lines)
-    raw = text.encode()
-    byte = np.frombuffer(raw, dtype=np.uint8)
-    # what parts fields for bytes.split or str.split, and not for us
-    if np.bincount(byte, minlength=32)[[11, 12, 13, 28, 29, 30, 31]].any():
-        return None
-    gap = (byte == 32) | (byte == 9) | (byte == 10)
-    opens = ~gap
-    opens[1:] &= gap[:-1]
-    ends = np.append(np.flatnonzero(byte == 10), len(byte))
-    widths = np.diff(np.searchsorted(np.flatnonzero(opens), ends), prepend=0)
-    width, full = int(widths.max()), widths > 0
-    if not width or (widths[full] != width).any():
-        return None
-    fields = text.split() if text.isascii() else [each.decode() for each in raw.split()]
-    held = full[of_line]
-    lengths = np.diff(np.flatnonzero(np.diff(held, prepend=False, append=False)))[::2]
-    codes = (np.cumsum(full) - 1)[of_line[held]]
-    return [fields[k::width] for k in range(width)], codes, pointer(lengths)
+    first = int(full.argmax())
+    wrong = np.flatnonzero(full & (widths != widths[first]))
+    if wrong.size:
+        raise DataError(
+            f"{str(path)!r}, line {wrong[0] + 1}: {widths[wrong[0]]} columns where line "
+            f"{first + 1} has {widths[first]}: give every line the same columns"
+            f"{_tab_hint(separator)}"
+        )
+    columns = list(map(list, zip(*compress(rows, ~blank), strict=True)))
+    codes = (np.cumsum(~blank) - 1)[of_line[full]]
+    lengths = np.diff(np.flatnonzero(np.diff(full, prepend=False, append=False)))[::2]
+    return columns, codes, pointer(lengths)
 
 
 def write_sequences(

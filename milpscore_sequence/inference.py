@@ -12,10 +12,8 @@ Y^T, the gradient of log Z is the pairwise posterior, and the penalty is (rho2/2
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +25,6 @@ from milpscore_sequence._data import (
     Part,
     Prepared,
     SequenceData,
-    observation_sets,
     pointer,
     prepare,
 )
@@ -38,11 +35,6 @@ STEEP = 150.0
 # Entries of the matrix that a gathered entry of the sparse form must save, as measured: products of
 # small matrices are plain loops, those of large ones BLAS.
 _SAVED_SMALL, _SAVED_LARGE, _LARGE = 40, 100, 32
-# Numbers in all matrices of a piece decoded at once.
-_TOGETHER = 1 << 23
-# Steps over all pieces, numbers to be added, and these where it is loaded, from which on the kernel
-# is quicker, which goes by sequences: loading it takes a third of a second.
-_LONG, _LARGE_SUMS, _SUMS = 20_000, 1 << 26, 1 << 23
 
 
 def negative_log_likelihood(
@@ -192,84 +184,24 @@ def viterbi(data: SequenceData | Prepared, theta: FloatArray) -> IdArray:
     whole = data.data if isinstance(data, Prepared) else data
     theta = _finite(theta)
     whole.layout.split(theta)
-    at = np.flatnonzero(theta)
-    L = whole.n_labels
-    sums = L**2 * (whole.n_positions + len(whole.bigram_ids))
-    if sums > (_SUMS if "milpscore_sequence._kernels" in sys.modules else _LARGE_SUMS):
-        return _one_by_one(whole, theta, at)
-    used, place = whole.restricted(at)
-    placed = used.layout.zeros()
-    placed[place] = theta[at]
-    # few enough positions at once that the matrices of all their bigram sets fit
-    most = max(_TOGETHER // L**2, 1)
-    cuts = np.unique(np.searchsorted(used.offsets, np.arange(most, used.n_positions, most)))
-    bounds = [0, *cuts[cuts < used.n_sequences].tolist(), used.n_sequences]
-    pieces = [used.subset(np.arange(a, b)) for a, b in pairwise(bounds)]
-    if sum(int(piece.lengths.max(initial=0)) for piece in pieces) > _LONG:
-        return _one_by_one(whole, theta, at)
-    return np.concatenate([_side_by_side(piece, placed) for piece in pieces])
-
-
-def _one_by_one(data: SequenceData, theta: FloatArray, at: IntArray) -> IdArray:
-    """Viterbi by the kernel, one sequence after the other; ``at``: where theta is not zero."""
     from milpscore_sequence import _kernels
 
-    n_mu, L = data.layout.n_mu, data.n_labels
-    mu, lam = np.split(at, [np.searchsorted(at, n_mu)])
+    n_mu, L = whole.layout.n_mu, whole.n_labels
+    active = np.flatnonzero(theta)
+    mu, lam = np.split(active, [np.searchsorted(active, n_mu)])
     of_mu, of_lam = (
-        _kernels.Active(pointer(np.bincount(own // size, minlength=n)), own % size, weights)
-        for own, size, n, weights in (
-            (mu, L, data.n_unigrams, theta[mu]),
-            (lam - n_mu, L**2, data.n_bigrams, theta[lam]),
+        _kernels.Active(pointer(np.bincount(places // size, minlength=n)), places % size, weights)
+        for places, size, n, weights in (
+            (mu, L, whole.n_unigrams, theta[mu]),
+            (lam - n_mu, L**2, whole.n_bigrams, theta[lam]),
         )
     )
-    labels = np.empty(data.n_positions, dtype=np.int32)
-    unigrams = data.unigram_ptr, data.unigram_ids
-    bigrams = data.bigram_ptr, data.bigram_ids
-    room = np.empty((int(data.lengths.max(initial=0)), L))
-    _kernels.best_labels(data.offsets, unigrams, bigrams, of_mu, of_lam, labels, room)
+    labels = np.empty(whole.n_positions, dtype=np.int32)
+    unigrams = whole.unigram_ptr, whole.unigram_ids
+    bigrams = whole.bigram_ptr, whole.bigram_ids
+    room = np.empty((int(whole.lengths.max(initial=0)), L))
+    _kernels.best_labels(whole.offsets, unigrams, bigrams, of_mu, of_lam, labels, room)
     return labels
-
-
-def _side_by_side(data: SequenceData, theta: FloatArray) -> IdArray:
-    """Viterbi over all sequences at once, a position of each at a time; ties as in `viterbi`.
-
-    Needs no compiled kernel, so that a few thousand tokens are tagged before one is loaded.
-    """
-    L, sets = data.n_labels, observation_sets(data.bigram_ptr, data.bigram_ids)
-    mu, lam = data.layout.split(theta)
-    own = _summed(mu, data.unigram_ptr, data.unigram_ids)
-    # moves[s, y, y']: the label before runs fastest
-    turned = np.ascontiguousarray(lam.swapaxes(1, 2)).reshape(len(lam), L * L)
-    moves = _summed(turned, sets.ptr, sets.ids).reshape(sets.n_sets, L, L)
-    order = np.argsort(-data.lengths, kind="stable")[: len(data.first)]
-    start, lengths = data.offsets[order], data.lengths[order]
-    value, came = own[start], []
-    for t in range(1, int(lengths.max(initial=0))):
-        at = start[: np.searchsorted(-lengths, -t)] + t
-        grown = moves[sets.of_position[at]]
-        grown += value[: len(at), None]
-        came.append(grown.argmax(axis=2))
-        value[: len(at)] = np.take_along_axis(grown, came[-1][:, :, None], axis=2)[:, :, 0]
-        value[: len(at)] += own[at]
-    labels = np.empty(data.n_positions, dtype=np.int32)
-    here = value.argmax(axis=1)
-    for t in range(len(came), 0, -1):
-        n = len(came[t - 1])
-        labels[start[:n] + t] = here[:n]
-        here[:n] = came[t - 1][np.arange(n), here[:n]]
-    labels[start] = here
-    return labels
-
-
-def _summed(rows: FloatArray, ptr: IntArray, ids: IdArray) -> FloatArray:
-    """The sum of the rows ids[ptr[k]:ptr[k+1]] of each k."""
-    counts = np.diff(ptr)
-    total = np.zeros((len(counts), rows.shape[1]))
-    for k in range(int(counts.max(initial=0))):
-        at = np.flatnonzero(counts > k)
-        total[at] += rows[ids[ptr[at] + k]]
-    return total
 
 
 def n_best(data: SequenceData | Prepared, theta: FloatArray, k: int) -> list[list[Labelling]]:
