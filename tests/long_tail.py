@@ -118,14 +118,9 @@ LONG = {
     "test_penalties_shared.py::test_estimator_and_command_line_share_cuts",
     "test_sequence_sbcd.py::test_derivatives_of_blocks_by_enumeration",
     "test_starts.py::test_columns_by_the_thousand_without_a_limit_of_terms",
-    # experiments: the other tests of the same files are their smoke
+    # experiments: test_experiments_smoke.py runs each at its smallest size
     "test_experiments_scores.py::test_a_large_cohort_gives_diarem_back",
-    "test_experiments_scores.py::test_scores_are_measured_on_rows_held_out",
-    "test_experiments_scores.py::test_scores_resume",
     "test_experiments_strength.py::test_the_comparison_lays_the_programs_side_by_side",
-    "test_experiments_eye.py::test_figure4_goes_group_by_group",
-    "test_experiments_eye.py::test_table2_measures_the_models_of_its_runs",
-    "test_experiments_facets_table1.py::test_table1_is_resumed_and_stands_beside_the_print",
     # `make lint` does the same
     "test_house.py::test_this_house_is_in_order",
 }

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import Lasso
 from sklearn.model_selection import StratifiedKFold
 
 from experiments.facets.grid import FacetsTable2
 from experiments.facets.table1 import (
-    FacetsModel,
     FacetsPrinted,
     FacetsTable1,
-    LassoClassifier,
     every_learner,
 )
-from milpscore.core.errors import DataError, NotApplicableError, OptionError
 from milpscore.penalties import StronglyConvexFacets
 from milpscore.proximal import fit_proximal
 
@@ -52,27 +47,6 @@ def table1(folder: str, learners: tuple[str, ...] = QUICK) -> FacetsTable1:
     )
 
 
-def test_table1_is_resumed_and_stands_beside_the_print(tmp_path: Path, folder: str) -> None:
-    calls: list[tuple[int, int]] = []
-    for _ in range(2):
-        found = table1(folder).run(out=tmp_path / "runs", progress=lambda *done: calls.append(done))
-    assert calls == [(0, 3), (1, 3), (2, 3), (3, 3), (3, 3)]
-    rows = found.summary.set_index("learner")
-    assert list(rows.index) == list(QUICK)
-    assert rows.loc["facets", "paper"] == 0.75
-    assert rows.loc["facets", "folds"] == 3
-    assert np.isnan(rows.loc["facets_whole", "paper"])
-    assert (rows.loc[["ridge", "facets", "facets_whole"], "accuracy"] > 0.8).all()
-    assert (rows.loc[["golovin", "facets_whole"], "whole"] == 3).all()
-    each = found.runs[found.runs["learner"] == "ridge"]
-    assert rows.loc["ridge", "accuracy_stdev"] == pytest.approx(np.std(each["accuracy"], ddof=1))
-    (best,) = found.best.to_dict("records")
-    assert best["best_accuracy"] == rows["accuracy"].max()
-    assert best["best_integer_accuracy"] == rows[rows["whole"] == 3]["accuracy"].max()
-    with pytest.raises(NotApplicableError, match="no figure"):
-        table1(folder).draw(found)
-
-
 @pytest.mark.slow
 def test_every_learner_is_measured(folder: str) -> None:
     found = table1(folder, ()).run()
@@ -82,22 +56,6 @@ def test_every_learner_is_measured(folder: str) -> None:
     assert (rows.loc[strong, "accuracy"] > 0.8).all()
     cards = ["convex_rounding", "golovin", "slim", "risk_score", "facets_whole"]
     assert (rows.loc[cards, "whole"] == 3).all()
-
-
-def test_other_folds_give_other_figures(folder: str) -> None:
-    runs = table1(folder, ("ridge",)).run(2).runs
-    first, second = (runs.loc[runs["run"] == run, "accuracy"].tolist() for run in (0, 1))
-    assert first != second
-
-
-def test_a_facets_model_is_the_best_of_its_grid() -> None:
-    X, y = planted(3)
-    free = FacetsModel(grid=(6, 3)).fit(X, y)
-    whole = FacetsModel(whole=True, grid=(6, 3)).fit(X, y)
-    assert free.score(X, y) > 0.8
-    multiples = whole.coef_ / whole.unit_
-    np.testing.assert_allclose(multiples, np.rint(multiples), atol=1e-6)
-    assert multiples.any()
 
 
 def test_the_printed_model_is_the_best_integral_one_on_inner_folds() -> None:
@@ -129,19 +87,3 @@ def test_the_printed_model_is_the_best_integral_one_on_inner_folds() -> None:
     np.testing.assert_allclose(found.coef_, fitted(X, y, alpha, beta), atol=1e-6)
     nothing = FacetsPrinted(protocol=FacetsTable2(sets=(), alphas=(9.0,), betas=(1.0,))).fit(X, y)
     assert not nothing.coef_.any()
-
-
-def test_the_lasso_of_classes_is_a_regression_on_them() -> None:
-    X, y = planted()
-    found = LassoClassifier(alpha=0.05).fit(X, y)
-    plain = Lasso(alpha=0.05).fit(X, 2.0 * y - 1.0)
-    np.testing.assert_allclose(found.coef_, plain.coef_)
-    np.testing.assert_array_equal(found.predict(X), (plain.predict(X) >= 0).astype(int))
-
-
-def test_what_is_missing_is_named(tmp_path: Path, folder: str) -> None:
-    with pytest.raises(DataError, match="lacks adult"):
-        FacetsTable1(data=str(tmp_path), sets=("adult",)).run()
-    with pytest.raises(OptionError, match="no learner slime"):
-        table1(folder, ("slime",)).run()
-    assert set(QUICK) < set(every_learner(FacetsTable1(), 0))

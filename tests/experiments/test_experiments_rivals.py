@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.rivals.fitting import fit_rival, mean_logistic, recalibrated_loss, rival_rows
-from milpscore.core.errors import NotApplicableError, OptionError
-from milpscore.data import make_design
+from experiments.rivals.fitting import recalibrated_loss, rival_rows
 
 STAND_IN = """
 import numpy as np
@@ -88,36 +86,3 @@ def test_what_goes_wrong_becomes_a_row(
     assert error in table.loc[0, "error"]
     assert np.isnan(table.loc[0, "loss"])
     assert not table.loc[0, "whole"]
-
-
-def test_limits_that_a_card_breaks_are_seen(rows: tuple[Any, Any], stand_in: Any) -> None:
-    stand_in(points="7, 0, 0.5")
-    row = rival_rows(*rows, rivals=["fasterrisk"]).iloc[0]
-    assert (row["whole"], row["within"]) == (False, False)
-
-
-def test_absent_rivals_become_rows(rows: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MILPSCORE_IMODELS", raising=False)
-    monkeypatch.setattr("experiments.rivals.fitting.find_spec", lambda name: None)
-    assert "MILPSCORE_IMODELS" in fit_rival(*rows, rival="imodels_slim").error
-    assert "cannot be run" in fit_rival(*rows, rival="imodels", python="/no/python").error
-
-
-def test_what_no_rival_knows_is_refused(rows: tuple[Any, Any]) -> None:
-    X, y = rows
-    with pytest.raises(OptionError, match="there are fasterrisk"):
-        fit_rival(X, y, rival="other")
-    weighted = make_design(X, y, sample_weight=1.0 + y)
-    with pytest.raises(NotApplicableError, match="weights"):
-        fit_rival(weighted, rival="imodels")
-
-
-def test_recalibration_finds_the_best_line_on_either_side() -> None:
-    rng = np.random.default_rng(1)
-    totals = rng.integers(-5, 6, size=200).astype(float)
-    y = np.where(rng.random(200) < 1 / (1 + np.exp(0.7 * totals + 0.3)), 1, -1)
-    found = recalibrated_loss(totals, y)
-    slopes, shifts = np.linspace(-1.5, 0.5, 41), np.linspace(-1.5, 1.5, 31)
-    grid = min(mean_logistic(a * totals + b, y) for a in slopes for b in shifts)
-    assert grid - 2e-3 <= found <= grid
-    assert recalibrated_loss(np.array([1.0, 2.0]), np.array([-1, 1])) == 0.0

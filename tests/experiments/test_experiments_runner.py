@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
-import pandas as pd
 import pytest
 
 mpl.use("Agg")
@@ -17,8 +15,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from experiments import EXPERIMENTS
-from experiments.__main__ import main, shown
-from experiments.eye.figures import EyeFigure2
+from experiments.__main__ import main
 from experiments.eye.table2 import EyeTable2
 from milpscore.core.errors import OptionError
 from milpscore_study import read_study
@@ -50,16 +47,6 @@ def test_study_files_are_of_experiments() -> None:
         EXPERIMENTS[content["experiment"]].of(content["settings"])
 
 
-def test_wrong_settings_are_refused_by_name() -> None:
-    with pytest.raises(OptionError, match=r"unknown field `n_sample`.*there are .*n_samples"):
-        EyeFigure2.of({"n_sample": 60})
-    with pytest.raises(OptionError, match=r"Expected `int`, got `float` - at `\$\.n_samples`"):
-        EyeFigure2.of({"n_samples": 6.5})
-    with pytest.raises(OptionError, match=r"unknown field `n_lam` - at `\$\.protocol`"):
-        EyeTable2.of({"protocol": {"n_lam": 3}})
-    assert EyeTable2.of({"protocol": {"l1_ratios": [0.5]}}).protocol.l1_ratios == (0.5,)
-
-
 def test_the_command_runs_resumes_and_draws(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,18 +67,6 @@ def test_the_command_runs_resumes_and_draws(
     assert main([*TWINS, *more, "--seed", "4"]) == 2
     assert "random_state=3 (now 4)" in capsys.readouterr().err
     plt.close("all")
-
-
-def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "twins.toml"
-    file.write_text(
-        'experiment = "eye-figure2"\n[settings]\nruns = 2\nn_samples = 60\nbetas = [0.5]\n'
-        "lams = [1.0, 0.1]\n"
-    )
-    assert main([str(file), "--quiet", "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert np.isfinite(json.loads(out)["summary"][1]["accuracy"])
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,9 +97,3 @@ def test_ctrl_c_ends_with_its_code(
     out, err = capsys.readouterr()
     assert ("goes on from there" if keep else "nothing is kept") in err
     assert out == ""
-
-
-def test_a_mean_and_its_spread_are_one_cell() -> None:
-    nan = float("nan")
-    table = pd.DataFrame({"a": [0.5, 0.25, nan], "a_stdev": [0.125, nan, nan], "n": [1, 2, 3]})
-    assert shown(table).split() == ["a", "n", "0.500±0.125", "1", "0.25", "2", "-", "3"]
