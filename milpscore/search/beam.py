@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from milpscore.core.design import FloatArray, IntArray, MergedRows
 from milpscore.core.jit import compiled, inner
-from milpscore.search.policy import POLICY
+from milpscore.search.policy import POLICY, TUNED
 from milpscore.search.work import Work
 
 if TYPE_CHECKING:
@@ -28,16 +28,6 @@ if TYPE_CHECKING:
 Support = tuple[int, ...]
 
 
-NEARLY_DONE = 1e-6
-"""Newton's decrement from which one more step leaves an error far below a rounding's effect."""
-
-_STEEPEST = 12.0
-_LONGEST = 5.0
-_FLAT = 1e-13
-_FAR = 1e-9
-_ENOUGH = 1e-4
-_STEPS = 12
-_MORE = 4.0
 _NO_ROWS, _NO_ENDS = np.empty((0, 0)), np.empty(0)
 
 
@@ -130,26 +120,49 @@ def line_sums(totals: Any, sides: Any, a: float, c: float) -> Any:
 
 
 @inner
-def best_line(
-    totals: Any, sides: Any, slope: float, shift: float, steepest: float, cutoff: float,
-    parted: float, enough: float,
-) -> tuple[float, float, float]:  # fmt: skip
-    """The least loss of slope * totals + shift, 0 <= slope <= steepest: (loss, slope, shift).
-
-    Newton's method from the given ones; the slope is held where ``parted`` is below 0. Ends early,
-    with a loss that is too high, once twice the decrease that a step promises leaves it above
-    ``cutoff``; and with the loss 0 once it falls below ``parted``. If a step promises less
-    than ``enough`` the promise is believed.
-    """
-    held, up, down, widest = parted < 0.0, 0.0, 0.0, 1e-300
+def constant_line(totals: Any, sides: Any) -> tuple[float, float, float]:
+    """Loss of the best constant score, that score, and the largest absolute total."""
+    up, down, widest = 0.0, 0.0, 1e-300
     for i in range(len(totals)):
         up += sides[0, i]
         down += sides[1, i]
         widest = max(widest, abs(totals[i]))
     odds = math.log((up + 1e-300) / (down + 1e-300))
-    constant = row_terms(odds, up, down)[0]
-    # where all rows are saturated there is no curvature to step by: start before that
-    a, c = slope if held else min(slope, _STEEPEST / widest, steepest), shift
+    return row_terms(odds, up, down)[0], odds, widest
+
+
+@inner
+def line_step(
+    gc: float, ga: float, hcc: float, hca: float, haa: float, room: float, held: bool
+) -> tuple[float, float]:
+    """Newton's step of slope and shift, the slope rising by ``room`` at most; none if ``held``."""
+    det = hcc * haa - hca * hca
+    if held or det <= 1e-14 * hcc * haa:  # or all totals equal, or no curvature left
+        # saturated rows promise any step
+        return 0.0, min(max(-gc / hcc, -TUNED.longest_shift), TUNED.longest_shift)
+    da, dc = (hca * gc - hcc * ga) / det, (hca * ga - haa * gc) / det
+    if da > room:  # up to there, and the shift follows
+        da = room
+        dc = -(gc + hca * da) / hcc
+        dc = min(max(dc, -TUNED.longest_shift), TUNED.longest_shift)
+    return da, dc
+
+
+@inner
+def best_line(
+    totals: Any, sides: Any, slope: float, shift: float, steepest: float, cutoff: float,
+    parted: float, enough: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Minimise the loss of slope * totals + shift, 0 <= slope <= steepest: (loss, slope, shift).
+
+    The one root-finder of the kernels; `milpscore.losses.lines` is NumPy's. The slope is held if
+    ``parted`` < 0. A search that cannot come below ``cutoff`` ends early, at a loss above its
+    least; one below ``parted`` ends with loss 0; a step that promises less than ``enough`` is taken
+    at its word.
+    """
+    held = parted < 0.0
+    constant, odds, widest = constant_line(totals, sides)
+    a, c = slope if held else min(slope, TUNED.steepest_start / widest, steepest), shift
     da, dc, step, decrement, loss = 0.0, 0.0, 1.0, 0.0, np.inf
     taken, halved = 0, 0
     # one loop over steps and their halvings: each call of the sums is compiled for itself
@@ -166,21 +179,13 @@ def best_line(
             break
         a, c, loss = a + step * da, c + step * dc, trial
         taken, halved, step = taken + 1, 0, 1.0
-        hcc, haa = hcc * (1.0 + _FLAT) + 1e-300, haa * (1.0 + _FLAT) + 1e-300
-        det = hcc * haa - hca * hca
-        if held or det <= 1e-14 * hcc * haa:  # or all totals equal, or no curvature left
-            # saturated rows promise any step
-            da, dc = 0.0, min(max(-gc / hcc, -_LONGEST), _LONGEST)
-        else:
-            da, dc = (hca * gc - hcc * ga) / det, (hca * ga - haa * gc) / det
-            if a + da > steepest:  # up to there, and the shift follows
-                da = steepest - a
-                dc = min(max(-(gc + hca * da) / hcc, -_LONGEST), _LONGEST)
+        hcc, haa = hcc * (1.0 + TUNED.ridge) + 1e-300, haa * (1.0 + TUNED.ridge) + 1e-300
+        da, dc = line_step(gc, ga, hcc, hca, haa, steepest - a, held)
         decrement = -(da * ga + dc * gc)
         if loss < parted:
             return 0.0, a, c
         # the larger the part of the loss that a step saves, the more the ones after it save
-        promise = (1.0 + _MORE * decrement / loss) * decrement
+        promise = (1.0 + TUNED.growth * decrement / loss) * decrement
         if decrement <= 1e-16 or (loss - promise > cutoff and decrement < 0.5 * loss):
             break
         if decrement <= min(enough, 0.01 * loss):
@@ -440,7 +445,7 @@ def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
         moved[j] = w[j]
     step, length, decrement, loss, taken, halved = moved, 1.0, 0.0, np.inf, 0, 0
     # one loop over steps and their halvings, as in `best_line`
-    while taken <= _STEPS:
+    while taken <= TUNED.refit_steps:
         trial = weights_sums(patterns, sides, moved, gradient, bend)
         if taken > 0 and trial > loss - 0.1 * length * decrement and halved < 30:
             length, halved = 0.5 * length, halved + 1
@@ -452,7 +457,7 @@ def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
         for j in range(t + 1):
             w[j] = moved[j]
         loss, taken, halved, length = trial, taken + 1, 0, 1.0
-        if taken > 1 and decrement <= _ENOUGH:
+        if taken > 1 and decrement <= TUNED.refit_decrement:
             break
         for j in range(t + 1):
             bend[j, j] = bend[j, j] * (1.0 + 1e-9) + 1e-12
@@ -463,7 +468,7 @@ def refit(patterns: Any, sides: Any, w: Any, lower: Any, upper: Any) -> float:
         for j in range(t + 1):
             decrement -= gradient[j] * step[j]
             moved[j] = w[j] + step[j]
-        if decrement <= 1e-15 or loss <= _FAR:
+        if decrement <= 1e-15 or loss <= TUNED.refit_loss:
             break
     return loss
 

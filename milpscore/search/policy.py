@@ -1,152 +1,92 @@
-"""What its engines are tuned with."""
+"""The numbers the searches for a first card are tuned with; see benchmarks/bench_risk_fast.py."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
 class SearchPolicy:
-    """Work limits of the searches for a first card, measured by benchmarks/bench_risk_fast.py.
+    """Work limits of the searches, in Python."""
 
-    Attributes
-    ----------
-    widest_range : int
-        For wider ranges, search integer points up to this size plus the range's end points.
-    most_levels : int
-        Distinct values of a column up to which rows are grouped by them.
-    same_loss : float
-        Relative distance of losses below which two supports count as the same.
-    no_gain : float
-        A step that promises a smaller fall of the loss is not taken.
-    refit_steps : float
-        Steps of work that a refit takes per group of rows and pair of columns.
-    rule_steps : float
-        Steps of work to ask the constraints about one support.
-    least_points : float
-        A weight that is fewer points than these, where the largest one is at its range, is lost.
-    block_entries : int
-        Entries of the matrix swept at a time: they and as many results stay in the cache.
-    trial_entries : int
-        Entries of the matrix of trial totals made at a time.
-    tried_moves : int
-        Neighbours evaluated at each step of a polish, the most promising of the quadratic model.
-    polish_steps : int
-        Steps of a polish, at most.
-    limited_work : int
-        Work of a row total if errors are limited: some intercepts are looked for.
-    spread_rows : int
-        Whole totals are numbered without sorting if this number of rows falls on each, gaps
-        included.
-    move_totals : int
-        What it costs to look at one direction, in row totals, however few they are.
-    total_entries : int
-        Entries of the matrix of totals made at a time.
-    repair_steps : int
-        Steps of a repair, at most.
-    wide_range : int
-        For wider ranges, try only the values near the current one, and 0.
-    least_gain : float
-        Relative fall of the objective that counts as better.
-    most_terms : int
-        Terms of a support, at most.
-    judged_points : int
-        Points of each size that are judged by another loss.
-    most_starts : int
-        Starts of a search under constraints.
-    nearly_parted : float
-        From this share of the loss without points on, the last way of moves is tried.
-    mended_points : int
-        Points found, and supports, from which allowed ones are sought where none was allowed.
-    most_turns : int
-        Turns of roundings and moves.
-    descent_totals : float
-        Row totals a descent under constraints may compute.
-    descent_share : float
-        Share of the work for these descents.
-    turn_steps : float
-        Steps of work of one turn.
-    roundings : int
-        Roundings of a support.
-    single_passes : int
-        Passes over all entries for moves of one column.
-    paired_passes : int
-        Passes over all entries for moves of two columns.
-    judge_steps : int
-        Steps of work per row to judge points by another loss.
-    parted_loss : float
-        Loss below which rows count as parted.
-    exact_decrement : float
-        Newton's decrement at which an exact fit ends.
-    most_secants : int
-        Secants to a root, at most.
-    root_tolerance : float
-        Relative distance of two secants' ends at which a root is found.
-    path_ratio : float
-        Least penalty of the path, as a share of the largest.
-    path_tol : float
-        Relative gap of the models of the path.
-    path_steps : int
-        Steps per model of the path.
-    most_scales : int
-        Scales that real coefficients are rounded at.
-    cell_totals : float
-        Row totals that cost as much as one column's share of one model of the path.
-    fewest_rows : int
-        A path on fewer rows says little of the others.
-    work_shares : int
-        Shares of the work: each size of a start has one.
-    small_sizes : int
-        Sizes up to which a start has two shares.
-    judged_starts : int
-        Starts that are judged exactly.
-    """
+    # points
+    widest_range: int = 1000  # for wider ranges: points up to this size plus the end points
+    wide_range: int = 40  # for wider ranges: only shifts near the current value, and to 0
+    repair_steps: int = 200  # single changes per repair, at most
+    total_entries: int = 4_000_000  # entries of a matrix of totals computed at a time
 
-    widest_range: int = 1000
-    most_levels: int = 256
-    same_loss: float = 1e-9
-    no_gain: float = 1e-12
-    refit_steps: float = 4.0
-    rule_steps: float = 2e4
-    least_points: float = 0.45
-    block_entries: int = 1 << 16
-    trial_entries: int = 4_000_000
-    tried_moves: int = 24
-    polish_steps: int = 200
-    limited_work: int = 10
-    spread_rows: int = 16
-    move_totals: int = 5000
-    total_entries: int = 4_000_000
-    repair_steps: int = 200
-    wide_range: int = 40
-    least_gain: float = 1e-9
-    most_terms: int = 30
-    judged_points: int = 8
-    most_starts: int = 2
-    nearly_parted: float = 0.1
-    mended_points: int = 8
-    most_turns: int = 5
-    descent_totals: float = 1e6
-    descent_share: float = 0.25
-    turn_steps: float = 1e8
-    roundings: int = 50
-    single_passes: int = 3
-    paired_passes: int = 20
-    judge_steps: int = 100
-    parted_loss: float = 1e-9
-    exact_decrement: float = 1e-12
-    most_secants: int = 100
-    root_tolerance: float = 1e-15
-    path_ratio: float = 0.01
-    path_tol: float = 1e-3
-    path_steps: int = 300
-    most_scales: int = 12
-    cell_totals: float = 1.0
-    fewest_rows: int = 100
-    work_shares: int = 12
-    small_sizes: int = 5
-    judged_starts: int = 5
+    # the beam over supports
+    most_terms: int = 30  # terms per support, at most
+    most_levels: int = 256  # distinct values of a column up to which rows are grouped by them
+    same_loss: float = 1e-9  # relative distance below which two supports count as the same
+    no_gain: float = 1e-12  # a column that promises a smaller fall of the loss does not enter
+    least_points: float = 0.45  # a weight of fewer points, the largest one at its range, is lost
+    refit_steps: float = 4.0  # work of a refit per group of rows and pair of columns
+    rule_steps: float = 2e4  # work of asking the constraints about a support
+
+    # the fast risk score
+    most_starts: int = 2  # rounded cards improved by moves, per size
+    nearly_parted: float = 0.1  # share of the constant loss below which tempered moves are tried
+    roundings: int = 50  # multipliers per support, for the count of work
+    single_passes: int = 3  # passes over all entries for moves of one column
+    paired_passes: int = 20  # passes over all entries for moves of two columns
+    judged_points: int = 8  # points of each size that another loss judges
+    judge_steps: int = 100  # work per row and term of judging points by another loss
+    mended_points: int = 8  # points, and supports, from which allowed points are sought
+    most_turns: int = 5  # turns of roundings and moves under constraints
+    turn_steps: float = 1e8  # work of a turn
+    descent_totals: float = 1e6  # row totals a descent under constraints may compute
+    descent_share: float = 0.25  # share of the work for these descents
+    parted_loss: float = 1e-9  # loss below which rows count as parted
+    exact_decrement: float = 1e-12  # Newton's decrement at which an exact fit ends
+    least_gain: float = 1e-9  # fall of the objective that counts as better
+
+    # coordinate descent and other single moves
+    block_entries: int = 1 << 16  # entries swept at a time: they and their results stay in cache
+    trial_entries: int = 4_000_000  # entries of a matrix of trial totals computed at a time
+    tried_moves: int = 24  # neighbours judged per step of a polish, by the quadratic model's order
+    polish_steps: int = 200  # steps per polish, at most
+    limited_work: int = 10  # work per row total if errors are limited: more intercepts are tried
+    spread_rows: int = 16  # whole totals are numbered unsorted if this many rows fall on each
+    move_totals: int = 5000  # fixed work of trying a direction, in row totals
+
+    # starts from a path
+    path_ratio: float = 0.01  # least penalty of the path, as a share of the largest
+    path_tol: float = 1e-3  # relative gap of the models of the path
+    path_steps: int = 300  # steps per model of the path
+    most_scales: int = 12  # scales at which real coefficients are rounded
+    cell_totals: float = 1.0  # row totals that cost as much as a matrix entry per model
+    fewest_rows: int = 100  # a path on fewer rows says little about the others
+    work_shares: int = 12  # shares of the work: each size of a start has one
+    small_sizes: int = 5  # sizes up to which a start has two shares
+    judged_starts: int = 5  # starts judged exactly
+
+
+class KernelPolicy(NamedTuple):
+    """What the compiled loops are tuned with: they read it when they are compiled."""
+
+    # Newton's method
+    nearly_done: float = 1e-6  # decrement after which an error is far below a rounding's effect
+    steepest_start: float = 12.0  # largest score to start from: saturated rows have no curvature
+    longest_shift: float = 5.0  # longest step of the intercept alone
+    ridge: float = 1e-13  # relative addition to the curvature
+    growth: float = 4.0  # later steps save this much more, per share of the loss the step saves
+    refit_steps: int = 12  # steps of a refit, at most: rows that can be parted never end it
+    refit_decrement: float = 1e-4  # decrement of a refit's last step
+    refit_loss: float = 1e-9  # loss at which a refit ends: the rows are parted
+
+    # whole points
+    better: float = 1e-9  # fall of the objective that counts as better
+    single_moves: int = 6  # moves of one column judged before the search gives up
+    paired_moves: int = 10  # moves of two columns judged before the search gives up
+    first_moves: int = 18  # moves of one column from which a second one is sought
+    loose_slope: float = 1.0 - 1e-9  # share of the steepest slope below which it does not bind
+    wide_spread: float = 10.0  # spread of the scores from which pairs are priced once more
+    tempered: float = 0.4  # share of the slope at which they are
+    larger_scales: int = 10  # multipliers that cut the largest weights off, if the scale is free
+    largest_scale: float = 64.0  # the largest of these, in units of the largest without a cut
 
 
 POLICY = SearchPolicy()
-"""What runs are tuned with; tests set another."""
+TUNED = KernelPolicy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import attrgetter, itemgetter
@@ -16,11 +16,10 @@ from milpscore.core.design import Design, FloatArray, IntArray
 from milpscore.core.errors import FormulationError, NotApplicableError, OptionError
 from milpscore.core.statement import InterceptRule, Statement
 from milpscore.losses import Logistic, RiskLoss
-from milpscore.losses.kinds import sigmoid
+from milpscore.losses.lines import LossRows, held_slopes
 from milpscore.penalties import L0
 from milpscore.search.allowed import AllowedPoints, SupportRules
 from milpscore.search.beam import (
-    NEARLY_DONE,
     Beam,
     Columns,
     Groups,
@@ -31,8 +30,8 @@ from milpscore.search.beam import (
 )
 from milpscore.search.moves import coordinate_descent
 from milpscore.search.points import repaired_points
-from milpscore.search.policy import POLICY
-from milpscore.search.swaps import BELOW, Entries, SwapRows, improve, rounded
+from milpscore.search.policy import POLICY, TUNED
+from milpscore.search.swaps import Entries, SwapRows, improve, rounded
 from milpscore.search.work import PER_SECOND, Work
 from milpscore.verify import evaluate
 
@@ -344,15 +343,17 @@ class _Finish:
         """Scale and intercept of a free card: of the allowed ones next to b the best."""
         rule = self.statement.intercept
         step = rule.step or Fraction(0)
-        fits = []
-        for value in sorted({rule.nearest(Fraction(b) + k * step) for k in (-1, 0, 1)}):
-            loss, slope = _best_slope(totals + float(value), groups, self.score.steepest)
-            if slope > 0:
-                fits.append((loss, value, slope))
-        if not fits:  # no allowed intercept leaves the points any use
+        values = sorted({rule.nearest(Fraction(b) + k * step) for k in (-1, 0, 1)})
+        rows = LossRows(
+            Logistic(), groups.sides.reshape(-1, 1), np.repeat([[1.0], [-1.0]], len(totals), axis=0)
+        )
+        scores = np.tile(totals, 2)[:, None] + np.array([float(value) for value in values])
+        slopes = held_slopes(rows, scores, (0.0, self.score.steepest))
+        losses = np.where(slopes > 0, rows.mean(slopes * scores), np.inf)
+        k = int(np.argmin(losses))
+        if losses[k] == np.inf:  # no allowed intercept leaves the points any use
             return 1.0, rule.nearest(Fraction(b))
-        _, value, slope = min(fits)
-        return max(1.0 / slope, self.least), value
+        return max(1.0 / float(slopes[k]), self.least), values[k]
 
     def _reduced(self, w: IntArray) -> IntArray:
         """Points divided by their greatest common divisor, where that is allowed.
@@ -370,42 +371,6 @@ class _Finish:
         fine = bool(self.statement.allows(smaller[None, :])[0])
         cheaper = self.statement.penalty(smaller) <= self.statement.penalty(w)
         return smaller if fine and cheaper else w
-
-
-def _best_slope(scores: FloatArray, groups: Groups, steepest: float) -> tuple[float, float]:
-    """The least loss of slope * scores, 0 <= slope <= steepest: (loss, slope)."""
-    up, down = groups.sides
-
-    def rise(a: float) -> float:
-        return float(scores @ ((up + down) * sigmoid(a * scores) - up))
-
-    low, high = 0.0, 1.0 / (float(np.abs(scores).max(initial=0.0)) or 1.0)
-    if rise(low) >= 0:
-        return float(np.log(2.0) * (up + down).sum()), 0.0
-    while high < steepest and rise(high) < -POLICY.parted_loss:
-        # below it every row is on its side: a rising slope costs nothing
-        low, high = high, 2.0 * high
-    high = min(high, steepest)
-    a = _root(rise, low, high) if rise(high) > 0 else high
-    return float(up @ np.logaddexp(0.0, -a * scores) + down @ np.logaddexp(0.0, a * scores)), a
-
-
-def _root(rise: Callable[[float], float], low: float, high: float) -> float:
-    """Where a rising function passes 0 between two places, by secants (the Illinois method).
-
-    SciPy's search for it would be all that a first card needs SciPy's optimisers for.
-    """
-    below, above, side, at = rise(low), rise(high), 0, high
-    for _ in range(POLICY.most_secants):
-        before, at = at, (low * above - high * below) / (above - below)
-        if abs(at - before) <= POLICY.root_tolerance * abs(at) or (value := rise(at)) == 0.0:
-            break
-        # an end that stays twice counts half: both ends close in
-        if value < 0.0:
-            low, below, above, side = at, value, above / 2 if side < 0 else above, -1
-        else:
-            high, above, below, side = at, value, below / 2 if side > 0 else below, 1
-    return at
 
 
 class _Search:
@@ -455,7 +420,7 @@ class _Search:
         self.score = Score(
             scale, 1.0 / least if least else math.inf,
             float(rule.lower), float(rule.upper), float(rule.step or 0),
-            0.0 if scale or least else parted, NEARLY_DONE,
+            0.0 if scale or least else parted, TUNED.nearly_done,
         )  # fmt: skip
         self.finish = _Finish(statement, self.columns, self.score, least)
         coded = self.columns.coded
@@ -636,7 +601,7 @@ class _Search:
 
     def steeper(self, held: FastRisk) -> Card:
         """The best card found whatever its scale, if it is steeper than the one held, else that."""
-        end = BELOW * self.score.steepest
+        end = TUNED.loose_slope * self.score.steepest
         bound = [w for w, state in self.states.items() if state[1] >= end]
         bound.sort(key=lambda w: (self.found[w], w))
         freed = [

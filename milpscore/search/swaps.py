@@ -17,29 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from milpscore.core.jit import compiled, inner
-from milpscore.search.beam import (
-    Choices,
-    Score,
-    best_line,
-    fitted_loss,
-    tallied_totals,
-)
+from milpscore.search.beam import Choices, Score, best_line, fitted_loss, tallied_totals
+from milpscore.search.policy import TUNED
 
-_BETTER = 1e-9
-_SINGLES = 6
-_PAIRS = 10
-"""Moves of one column, and of two, that are judged before the search gives up."""
-_FIRSTS = 18
-"""Moves of one column from which a second one is sought."""
-BELOW = 1.0 - 1e-9
-"""A slope that is less, as a share of the steepest one, is not held by it."""
-_STEEP, _TEMPERED = 10.0, 0.4
-"""Spread of the scores from which moves are priced again, and the share of the slope."""
-_FREE = np.linspace(1.6, 0.2, 24)
-_FIXED = np.linspace(1.4, 0.6, 9)
-"""Multipliers of real weights that are rounded: of the largest within the ranges, of the scale."""
-_BEYOND, _CUT_OFF = 10, 64.0
-"""So many larger ones cut the largest weights off: where rows can be parted these mean little."""
+_FREE, _FIXED = np.linspace(1.6, 0.2, 24), np.linspace(1.4, 0.6, 9)
+"""Multipliers of real weights that are rounded: of the largest in the ranges, of the scale."""
 
 
 class Entries(NamedTuple):
@@ -96,12 +78,12 @@ def multipliers(values: Any, counts: Any, scale: float, order: Any, w: Any) -> A
         reach = values[j, counts[j] - 1] if w[k] > 0.0 else -values[j, 0]
         if abs(w[k]) > 1e-12 and reach > 0.0:
             least, most = min(least, reach / abs(w[k])), max(most, reach / abs(w[k]))
-    beyond = _BEYOND if least < np.inf else 0
+    beyond = TUNED.larger_scales if least < np.inf else 0
     least = least if least < np.inf else 1.0
-    most = min(max(most, 2.0 * least), _CUT_OFF * least)
+    most = min(max(most, 2.0 * least), TUNED.largest_scale * least)
     found = np.empty(beyond + len(_FREE))
     for k in range(beyond):
-        found[k] = 1.7 * least * (most / (1.7 * least)) ** (k / (_BEYOND - 1.0))
+        found[k] = 1.7 * least * (most / (1.7 * least)) ** (k / (TUNED.larger_scales - 1.0))
     for k in range(len(_FREE)):
         found[beyond + k] = least * _FREE[k]
     return found
@@ -253,60 +235,92 @@ def offered(
 
 
 @inner
+def first_target(rows: SwapRows, index: Any, own: Any, n: int) -> tuple[int, int]:
+    """The n-th first move of a pair: a column of the card, and its new choice, -1 if none.
+
+    Each column may lose its points, or have a little fewer or more.
+    """
+    j, kind = own[n // 3], n % 3
+    now, nothing = index[j], rows.nothing[j]
+    to = nothing if kind == 0 else now + 2 * kind - 3
+    if to == now or to < 0 or to >= rows.choices.counts[j] or (kind > 0 and to == nothing):
+        return j, -1
+    return j, to
+
+
+@inner
+def judge_firsts(
+    rows: SwapRows, index: Any, sums: Any, state: Any, totals: Any, own: Any, tempered: bool
+) -> Any:
+    """Objective, slope and shift after each first move of a pair, infinite where there is none."""
+    values, costs, score = rows.choices.values, rows.choices.prices, rows.score
+    lines, other = np.empty((3 * len(own), 3)), np.empty(len(totals))
+    for n in range(len(lines)):
+        lines[n, 0] = np.inf
+        j, to = first_target(rows, index, own, n)
+        if to < 0:
+            continue
+        by, price = values[j, to] - values[j, index[j]], costs[j, to] - costs[j, index[j]]
+        for i in range(len(totals)):
+            other[i] = totals[i]
+        shift(rows.entries, other, j, by)
+        few, sides = tallied_totals(other, rows.entries.weights, rows.grid)
+        loss, a, c = fitted_loss(
+            few, sums[0] + by * rows.modes[j], sides, state[1], state[2], np.inf, score
+        )
+        if tempered and a > 0.0:
+            loss, a, c = best_line(
+                few, sides, TUNED.tempered * a, TUNED.tempered * c, np.inf, np.inf, -1.0, 1e-6
+            )
+        if a > 0.0:
+            lines[n, 0], lines[n, 1], lines[n, 2] = loss + sums[1] + price, a, c
+    return lines
+
+
+@inner
 def list_pairs(
     rows: SwapRows, index: Any, sums: Any, state: Any, totals: Any, own: Any, movable: Any,
     tempered: bool, moves: Moves,
 ) -> None:  # fmt: skip
     """List the most promising moves of two columns, the first one of the card.
 
-    The first one goes where it may have no points, or has a little more or less; slope and shift
-    follow it. ``sums`` (2,) are what the totals lack, and the price of the points. Where few rows
-    tell anything, more of them do at a lower, ``tempered`` slope.
+    Slope and shift follow the first move. ``sums`` (2,) are what the totals lack, and the price of
+    the points. At a lower, ``tempered`` slope more rows of a widely spread score have derivatives.
     """
-    entries, choices, score, grid = rows.entries, rows.choices, rows.score, rows.grid
-    values, costs, counts = choices.values, choices.prices, choices.counts
-    weights, modes, nothing = entries.weights, rows.modes, rows.nothing
-    free, count = score.scale <= 0.0 and not tempered, 3 * len(own)
+    values, score = rows.choices.values, rows.score
+    free = score.scale <= 0.0 and not tempered
     other, slopes, bends = np.empty(len(totals)), np.empty(len(index)), np.empty(len(index))
-    lines = np.empty((count, 3))
     # every first move is judged, and the best ones of them are moved on from
-    for turn in range(count + min(count, _FIRSTS)):
-        n = turn
-        if turn >= count:
-            n = 0
-            for k in range(1, count):
-                if lines[k, 0] < lines[n, 0]:
-                    n = k
-            if lines[n, 0] == np.inf:
-                break
-        j, kind = own[n // 3], n % 3
-        now = index[j]
-        to = nothing[j] if kind == 0 else now + 2 * kind - 3
-        if turn < count:
-            lines[n, 0] = np.inf
-            if to == now or to < 0 or to >= counts[j] or (kind > 0 and to == nothing[j]):
-                continue
-        by, price = values[j, to] - values[j, now], costs[j, to] - costs[j, now]
+    lines = judge_firsts(rows, index, sums, state, totals, own, tempered)
+    for _ in range(min(len(lines), TUNED.first_moves)):
+        n = 0
+        for k in range(1, len(lines)):
+            if lines[k, 0] < lines[n, 0]:
+                n = k
+        if lines[n, 0] == np.inf:
+            break
+        j, to = first_target(rows, index, own, n)
         for i in range(len(totals)):
             other[i] = totals[i]
-        shift(entries, other, j, by)
-        if turn < count:
-            few, sides = tallied_totals(other, weights, grid)
-            loss, a, c = fitted_loss(
-                few, sums[0] + by * modes[j], sides, state[1], state[2], np.inf, score
-            )
-            if tempered and a > 0.0:
-                loss, a, c = best_line(
-                    few, sides, _TEMPERED * a, _TEMPERED * c, np.inf, np.inf, -1.0, 1e-6
-                )
-            if a > 0.0:
-                lines[n, 0], lines[n, 1], lines[n, 2] = loss + sums[1] + price, a, c
-            continue
+        shift(rows.entries, other, j, values[j, to] - values[j, index[j]])
         columns = movable if values[j, to] == 0.0 else own
-        lined = free and lines[n, 1] < BELOW * score.steepest
-        price_moves(entries, other, lines[n, 1], lines[n, 2], lined, columns, slopes, bends)
-        offered(choices, index, columns, lines[n, 0], slopes, bends, moves, j, to)
+        lined = free and lines[n, 1] < TUNED.loose_slope * score.steepest
+        price_moves(rows.entries, other, lines[n, 1], lines[n, 2], lined, columns, slopes, bends)
+        offered(rows.choices, index, columns, lines[n, 0], slopes, bends, moves, j, to)
         lines[n, 0] = np.inf
+
+
+@inner
+def moved(rows: SwapRows, index: Any, move: Any, totals: Any, sums: Any) -> None:
+    """Make a move (one, to, two, at), in place; ``index`` stays."""
+    values, costs = rows.choices.values, rows.choices.prices
+    for side in range(0, 4, 2):
+        j, to = move[side], move[side + 1]
+        if j >= 0:
+            by = values[j, to] - values[j, index[j]]
+            sums[0] += by * rows.modes[j]
+            sums[1] += costs[j, to] - costs[j, index[j]]
+            shift(rows.entries, totals, j, by)
 
 
 @inner
@@ -314,11 +328,8 @@ def best_move(
     rows: SwapRows, index: Any, sums: Any, state: Any, totals: Any, moves: Moves, after: Any
 ) -> int:
     """The listed move of the least objective; its state goes into ``after``; -1 if none is less."""
-    entries, score, grid, modes = rows.entries, rows.score, rows.grid, rows.modes
-    values, costs, weights = rows.choices.values, rows.choices.prices, entries.weights
-    promises, each = moves.promises, moves.each
-    new = np.empty(len(totals))
-    chosen, after[0] = -1, state[0] - _BETTER
+    promises, new, trial = moves.promises, np.empty(len(totals)), np.empty(2)
+    chosen, after[0] = -1, state[0] - TUNED.better
     for _ in range(len(promises)):
         k = 0
         for n in range(1, len(promises)):
@@ -327,20 +338,16 @@ def best_move(
         if promises[k] == np.inf:
             break
         promises[k] = np.inf
-        offset, price = sums[0], sums[1]
+        trial[0], trial[1] = sums[0], sums[1]
         for i in range(len(totals)):
             new[i] = totals[i]
-        for side in range(2, -1, -2):
-            j, to = each[k, side], each[k, side + 1]
-            if j >= 0:
-                by = values[j, to] - values[j, index[j]]
-                offset += by * modes[j]
-                price += costs[j, to] - costs[j, index[j]]
-                shift(entries, new, j, by)
-        few, sides = tallied_totals(new, weights, grid)
-        loss, a, c = fitted_loss(few, offset, sides, state[1], state[2], after[0] - price, score)
-        if loss + price < after[0]:
-            chosen, after[0], after[1], after[2] = k, loss + price, a, c
+        moved(rows, index, moves.each[k], new, trial)
+        few, sides = tallied_totals(new, rows.entries.weights, rows.grid)
+        loss, a, c = fitted_loss(
+            few, trial[0], sides, state[1], state[2], after[0] - trial[1], rows.score
+        )
+        if loss + trial[1] < after[0]:
+            chosen, after[0], after[1], after[2] = k, loss + trial[1], a, c
     return chosen
 
 
@@ -364,6 +371,20 @@ def used_of(values: Any, index: Any, movable: Any) -> Any:
     return own[:used]
 
 
+@inner
+def placed(rows: SwapRows, index: Any, totals: Any, sums: Any) -> None:
+    """Totals of the choices of all columns, and what they lack and cost, in place."""
+    sums[0], sums[1] = 0.0, 0.0
+    for i in range(len(totals)):
+        totals[i] = 0.0
+    for j in range(len(index)):
+        point = rows.choices.values[j, index[j]]
+        sums[0] += point * rows.modes[j]
+        sums[1] += rows.choices.prices[j, index[j]]
+        if point != 0.0:
+            shift(rows.entries, totals, j, point)
+
+
 @compiled
 def improve(
     rows: SwapRows, index: Any, state: Any, movable: Any, limit: int, first: int, last: int
@@ -374,48 +395,39 @@ def improve(
     ``movable`` are the columns that may move, and at most ``limit`` may have points. Three ways of
     listing moves follow each other where nothing is better, from ``first`` to ``last``, and from
     the first one again for a better card: single ones, pairs, and pairs priced at a lower slope,
-    for scores that spread so widely that prices tell little.
+    for scores that spread so widely that prices say little.
     """
-    entries, choices, modes, score = rows.entries, rows.choices, rows.modes, rows.score
-    values, costs = choices.values, choices.prices
-    p = len(index)
-    totals, sums, after = np.empty(entries.weights.shape[1]), np.empty(2), np.empty(3)
-    slopes, bends = np.empty(p), np.empty(p)
-    sums[0], sums[1] = 0.0, 0.0
-    for i in range(len(totals)):
-        totals[i] = 0.0
-    for j in range(p):
-        point = values[j, index[j]]
-        sums[0] += point * modes[j]
-        sums[1] += costs[j, index[j]]
-        if point != 0.0:
-            shift(entries, totals, j, point)
+    score, p = rows.score, len(index)
+    totals, sums = np.empty(rows.entries.weights.shape[1]), np.empty(2)
+    slopes, bends, after = np.empty(p), np.empty(p), np.empty(3)
+    placed(rows, index, totals, sums)
     way, free = first, score.scale <= 0.0
     while way <= last and state[1] > 0.0 and state[0] > 0.0:
-        if way == 2 and not (free and state[1] * spread(totals) > _STEEP):
+        if way == 2 and not (free and state[1] * spread(totals) > TUNED.wide_spread):
             break
-        own = used_of(values, index, movable)
-        count = _SINGLES if way == 0 else _PAIRS
-        moves = Moves(np.empty(count), np.empty((count, 4), np.int64))
-        for k in range(count):
-            moves.promises[k] = np.inf
+
+        # 1) List the most promising moves by first and second derivatives.
+        own = used_of(rows.choices.values, index, movable)
+        count = TUNED.single_moves if way == 0 else TUNED.paired_moves
+        moves = Moves(np.full(count, np.inf), np.empty((count, 4), np.int64))
         if way == 0:
             columns = movable if len(own) < limit else own
-            lined = free and state[1] < BELOW * score.steepest
-            price_moves(entries, totals, state[1], state[2], lined, columns, slopes, bends)
+            lined = free and state[1] < TUNED.loose_slope * score.steepest
+            price_moves(rows.entries, totals, state[1], state[2], lined, columns, slopes, bends)
             # -1 and 0, which as constants would be types of their own
-            offered(choices, index, columns, state[0], slopes, bends, moves, way - 1, way)
+            offered(rows.choices, index, columns, state[0], slopes, bends, moves, way - 1, way)
         else:
             list_pairs(rows, index, sums, state, totals, own, movable, way == 2, moves)
+
+        # 2) Make the one of least objective, or list moves in the next way.
         k = best_move(rows, index, sums, state, totals, moves, after)
-        for side in range(0, 4 if k >= 0 else 0, 2):
-            j, to = moves.each[k, side], moves.each[k, side + 1]
-            if j >= 0:
-                by = values[j, to] - values[j, index[j]]
-                sums[0] += by * modes[j]
-                sums[1] += costs[j, to] - costs[j, index[j]]
-                shift(entries, totals, j, by)
-                index[j] = to
-        for i in range(3 if k >= 0 else 0):
+        if k < 0:
+            way += 1
+            continue
+        moved(rows, index, moves.each[k], totals, sums)
+        for side in range(0, 4, 2):
+            if moves.each[k, side] >= 0:
+                index[moves.each[k, side]] = moves.each[k, side + 1]
+        for i in range(3):
             state[i] = after[i]
-        way = 0 if k >= 0 else way + 1
+        way = 0
